@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format.h: the contract between the program that is profiled and the tools that read its profile.
+ *
+ * A profile is one file: a header, then segments back to back. While the program runs the file is
+ * a shared mapping (the "profile region"); when it ends the same bytes become the profile. Nothing
+ * is ever moved inside it, so a reader needs no lock and a file that is cut off, or whose writer
+ * was killed, is read up to the break. docs/format.md says the same in words.
+ *
+ * Numbers are in the byte order of the machine that wrote them (header.byte_order tells), offsets
+ * are from the start of the file, times are in nanoseconds, sizes are in bytes. Counters only grow.
+ * Whatever a reader does not know (a segment kind, a flag) it skips.
+ */
+#ifndef MEMTRACE_FORMAT_H
+#define MEMTRACE_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__cplusplus)
+#define MEMTRACE_STATIC_ASSERT static_assert
+#else
+#define MEMTRACE_STATIC_ASSERT _Static_assert
+#endif
+
+#define MEMTRACE_MAGIC          "MEMTRACE" /* 8 bytes, no terminator */
+#define MEMTRACE_FORMAT_VERSION 1u
+#define MEMTRACE_BYTE_ORDER     0x01020304u
+
+enum {
+    MEMTRACE_HEADER_SIZE = 16384,
+    MEMTRACE_PAGE_SIZE = 4096, /* every segment starts at a multiple of this */
+    MEMTRACE_LEAF_ITEMS = 1024,
+    MEMTRACE_CONTEXT_BITS = 24,
+    MEMTRACE_THREAD_BITS = 12,
+    MEMTRACE_LIFETIME_BUCKETS = 16,
+    MEMTRACE_TICK_SHIFT = 22, /* one lifetime tick is 2^22 ns, about 4.2 ms */
+    MEMTRACE_TIMELINE_POINTS = 1023,
+    MEMTRACE_FIRST_CONTEXT = 4, /* ids 0..3 of each tree leaf lie under the segment header */
+};
+
+enum memtrace_state {
+    MEMTRACE_STATE_RUNNING = 1, /* the program runs, or was killed: ask whether the pid is alive */
+    MEMTRACE_STATE_ENDED = 2,   /* the program ended and wrote its last event */
+    MEMTRACE_STATE_EXECED = 3,  /* the program replaced itself by exec */
+};
+
+/* How backtraces were taken: header.stacks. */
+enum memtrace_stacks {
+    MEMTRACE_STACKS_NONE = 0,  /* no contexts: totals per thread only */
+    MEMTRACE_STACKS_SHORT = 1, /* only frames of the program's own modules */
+    MEMTRACE_STACKS_FULL = 2,
+};
+
+/* header.flags */
+enum {
+    MEMTRACE_FLAG_INSTRUMENTED = 1u << 0, /* compiler hooks fed the shadow stack */
+    MEMTRACE_FLAG_PRELOADED = 1u << 1,    /* the runtime came by LD_PRELOAD */
+    MEMTRACE_FLAG_FORKED = 1u << 2,       /* made in a forked child: see inherited_* */
+    MEMTRACE_FLAG_DISK = 1u << 3,         /* the region lay on disk: no usable tmpfs */
+    MEMTRACE_FLAG_THREADED = 1u << 4,     /* more than one thread allocated: the peak has a bound */
+    MEMTRACE_FLAG_FOREIGN_MALLOC = 1u << 5 /* the allocator is not glibc's: tiny requests rounded */
+};
+
+/* What could not be kept; the sum is "lost" in every report. Indices of header.lost[]. */
+enum memtrace_loss {
+    MEMTRACE_LOST_EVENTS = 0,   /* allocations that were not counted (no room, thread in handler) */
+    MEMTRACE_LOST_CONTEXTS = 1, /* allocations charged to an ancestor: context limit or no room */
+    MEMTRACE_LOST_FRAMES = 2,   /* backtraces that end early: no unwind information */
+    MEMTRACE_LOST_THREADS = 3,  /* threads whose totals went to thread 0, "others" */
+    MEMTRACE_LOST_MODULES = 4,  /* modules past the table */
+    MEMTRACE_LOST_BLOCKS = 5,   /* live blocks that could not be noted: their frees are not seen */
+    MEMTRACE_LOSS_KINDS = 8
+};
+
+/*
+ * The first MEMTRACE_HEADER_SIZE bytes. Fields marked "live" change while the program runs.
+ *
+ * Peak. Each cell keeps what it held when the process was last at its maximum, lazily: the peak
+ * epoch is odd while the process is at its maximum (every cell's present value counts) and even
+ * after it fell below (a cell whose epoch equals the header's counts with saved_live, any other,
+ * unchanged since, with its present value). The sum over all heap cells is the maximum.
+ */
+struct memtrace_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_size;
+    uint32_t byte_order;
+    uint32_t machine; /* e_machine of the ELF header */
+    uint64_t end;     /* live: bytes of the file in use; segments lie below */
+    uint32_t state;   /* live: enum memtrace_state */
+    uint32_t flags;   /* live: MEMTRACE_FLAG_* */
+    uint32_t stacks;  /* enum memtrace_stacks */
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint32_t uid;
+    uint32_t collector_pid; /* live: who prints the periodic report and finishes; 0: nobody */
+    uint32_t thread_count;  /* live: thread records in use, record 0 ("others") included */
+    uint32_t module_count;  /* live */
+    uint32_t pool_count;    /* live: names of custom pools in use */
+    uint64_t context_count; /* live: contexts made (tree nodes), pseudo-frames included */
+    uint64_t context_limit;
+    uint64_t process_start_ticks; /* field 22 of /proc/PID/stat: tells a reused pid */
+    uint64_t start_realtime_ns;
+    uint64_t start_monotonic_ns; /* zero of every other time in the file */
+    uint64_t end_monotonic_ns;   /* 0 while running or if killed */
+    uint32_t peak_epoch;         /* live */
+    uint32_t peak_threads;       /* live: threads that keep a private delta: bound of the peak */
+    int64_t live_bytes;          /* live: flushed live heap bytes; exact with one thread */
+    int64_t maximum_bytes;       /* live: the highest live_bytes; the reported maximum is the sum */
+    uint64_t peak_error_bytes;   /* live: peak_threads * max(64 KiB, maximum/1024); 0 with one */
+    uint64_t inherited_blocks;   /* forked child: live blocks it was born with */
+    uint64_t inherited_bytes;
+    uint64_t lost[MEMTRACE_LOSS_KINDS]; /* live */
+    uint64_t churn_bytes;               /* live: bytes allocated plus freed, flushed now and then */
+    uint64_t shadow_heap;       /* address of the program's shadow heap root (docs/format.md) */
+    uint64_t pool_heap;         /* the same for custom pools */
+    uint64_t every_ns;          /* periodic report: interval, 0: none */
+    uint64_t churn_limit_bytes; /* periodic report: churned bytes, 0: none */
+    uint32_t top;               /* periodic report: paths, 0: all */
+    uint32_t summary;           /* 1: print the summary at the end */
+    uint64_t snapshot_request;  /* live: grows by one for each memtrace_snapshot() */
+    uint64_t clock_ns;          /* live: the latest time any thread looked at the clock */
+    char reserved[2048 - 296];
+    char executable[2048]; /* absolute path of the program */
+    char command[4096];    /* arguments joined by NUL, ended by two */
+    char output[4096];     /* absolute path the profile goes to, patterns expanded */
+    char log[4096];        /* absolute path of the log, empty: stderr */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_header) == MEMTRACE_HEADER_SIZE, "header size");
+MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, executable) == 2048, "header layout");
+MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, end) == 24, "header layout");
+
+enum memtrace_segment_kind {
+    MEMTRACE_SEGMENT_TREE = 1,      /* struct memtrace_node[1024], ids index * 1024 + i */
+    MEMTRACE_SEGMENT_LEDGER = 2,    /* struct memtrace_cell[1024] of column `owner` */
+    MEMTRACE_SEGMENT_LIFETIMES = 3, /* struct memtrace_lifetimes[1024], any column */
+    MEMTRACE_SEGMENT_THREADS = 4,   /* struct memtrace_thread_record[] */
+    MEMTRACE_SEGMENT_MODULES = 5,   /* struct memtrace_module[] */
+    MEMTRACE_SEGMENT_POOLS = 6,     /* struct memtrace_pool[] */
+    MEMTRACE_SEGMENT_TIMELINE = 7,  /* struct memtrace_timeline, the only one */
+    MEMTRACE_SEGMENT_FREES = 8,     /* struct memtrace_foreign_frees[] of thread `owner` */
+};
+
+#define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
+
+/*
+ * Every segment starts with this header, in the place of its first item (or items): a leaf is a
+ * plain array, and the indices under the header are never given out. A segment counts once its
+ * magic is there (written last). A reader steps from segment to segment by `size`; where the magic
+ * is missing (the writer died between reserving and writing) it looks at the next page, up to
+ * header.end.
+ */
+struct memtrace_segment {
+    uint32_t magic;
+    uint16_t kind; /* enum memtrace_segment_kind */
+    uint16_t header_size;
+    uint32_t owner; /* ledger: column; frees: thread id; else 0 */
+    uint32_t index; /* number of this leaf within its kind and owner, from 0 */
+    uint64_t size;  /* of the whole segment, this header included; a multiple of the page size */
+    uint32_t item_size;
+    uint32_t item_count; /* places, those under this header included */
+    char reserved[32];
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_segment) == 64, "segment size");
+
+/*
+ * A calling context: the path `parent` extended by one frame. A context id is the node's place:
+ * leaf index * 1024 + place in the leaf; 0 is no context and the parent of outermost frames.
+ * A parent is always older than its children, so parent < id. A node whose frame is 0 was reserved
+ * but never written.
+ *
+ * frame: bits 0..47 the return address (or, MEMTRACE_FRAME_EXACT set, the address of the
+ * interrupted instruction), bits 48..62 the module id, bit 63 exact. A return address points behind
+ * the call: subtract one before looking up its line.
+ * Frames below MEMTRACE_FRAME_CLASSES are no code but the class of what was allocated, always
+ * innermost: MEMTRACE_FRAME_MAPPING for mmap and friends, MEMTRACE_FRAME_POOL + n for custom pool
+ * n. A context without such a frame is heap.
+ */
+struct memtrace_node {
+    uint64_t frame;
+    uint32_t parent;
+    uint32_t next; /* of the writer's hash chain: not for readers */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_node) == 16, "node size");
+
+#define MEMTRACE_FRAME_EXACT        (UINT64_C(1) << 63)
+#define MEMTRACE_FRAME_ADDRESS_MASK ((UINT64_C(1) << 48) - 1)
+#define MEMTRACE_FRAME_MODULE_SHIFT 48
+#define MEMTRACE_FRAME_MODULE_MASK  0x7fffu /* module 0: in no known module */
+#define MEMTRACE_FRAME_MAPPING      UINT64_C(1)
+#define MEMTRACE_FRAME_POOL         UINT64_C(16)
+#define MEMTRACE_FRAME_CLASSES      UINT64_C(4096)
+
+/*
+ * What one thread column allocated and freed in one context. Only its owner writes it, each field
+ * only grows (saved_live and peak_epoch apart), so: live = sum(alloc) - sum(free) over columns;
+ * read the frees of all columns before the allocations and no block is freed before it was
+ * allocated. A realloc of a live block is one free and one allocation of the full new size.
+ */
+struct memtrace_cell {
+    uint64_t alloc_bytes;
+    uint64_t alloc_count;
+    uint64_t free_bytes;
+    uint64_t free_count;
+    uint64_t temporary_count; /* freed by the same thread with no other allocation in between */
+    int64_t saved_live;       /* alloc_bytes - free_bytes at the peak: see memtrace_header */
+    uint32_t peak_epoch;
+    uint32_t lifetimes; /* 0 none; bit 31: one free, in bucket (bits 0..3); else its record's id */
+    uint64_t reserved;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 64, "cell size");
+
+#define MEMTRACE_LIFETIME_SINGLE 0x80000000u
+
+/*
+ * How long freed blocks lived. Bucket 0: under one tick (2^MEMTRACE_TICK_SHIFT ns); bucket b: at
+ * least 4^(b-1) and under 4^b ticks; the last bucket has no upper end. Counts stop at UINT32_MAX.
+ */
+struct memtrace_lifetimes {
+    uint32_t bucket[MEMTRACE_LIFETIME_BUCKETS];
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_lifetimes) == 64, "lifetimes size");
+
+enum memtrace_thread_state {
+    MEMTRACE_THREAD_FREE = 0,
+    MEMTRACE_THREAD_ALIVE = 1,
+    MEMTRACE_THREAD_ENDED = 2,
+};
+
+/* One thread's totals over heap blocks (mappings and custom pools left out). Record 0 is
+ * "others": events of threads past the table and of threads that have already said goodbye. */
+struct memtrace_thread_record {
+    uint32_t id;  /* its index; the id in a block's record */
+    uint32_t tid; /* the kernel's */
+    uint32_t state;
+    uint32_t column;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint64_t alloc_count;
+    uint64_t alloc_bytes;
+    uint64_t free_count;
+    uint64_t free_bytes;
+    uint64_t foreign_free_count; /* blocks this thread freed that another had allocated */
+    uint64_t foreign_free_bytes;
+    uint64_t reserved[2];
+    char name[32];
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_thread_record) == 128, "thread record size");
+
+/* Whose memory a thread freed: item i of leaf n of owner T counts what T freed of thread
+ * n * 256 + i. Owners whose place lies under the segment header (0..3 of each leaf: thread 0 is
+ * "others"; a leaf's first owners) are kept from place 256 on: a leaf holds 260 places. */
+struct memtrace_foreign_frees {
+    uint64_t count;
+    uint64_t bytes;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_foreign_frees) == 16, "foreign frees size");
+
+/* A loaded object seen in some backtrace. Never reused: an object mapped again is a new record. */
+struct memtrace_module {
+    uint32_t id; /* its index */
+    uint32_t build_id_size;
+    uint64_t start, end; /* addresses it was mapped at */
+    uint64_t bias;       /* address - bias = address in the file's own terms (st_value) */
+    uint64_t load_ns;    /* when it was first seen */
+    uint64_t unload_ns;  /* when it was seen to be gone; 0: never */
+    uint8_t build_id[32];
+    char path[1024 - 80]; /* absolute where known; "[vdso]" */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_module) == 1024, "module size");
+
+struct memtrace_pool {
+    char name[64]; /* of memtrace_alloc(); frame MEMTRACE_FRAME_POOL + its index */
+};
+
+/* Samples over the process's life. Bounded: when all places are taken every second one is dropped
+ * and the distance doubles. `count` is stored after the point. Points may repeat after a kill in
+ * the middle of a thinning: a reader sorts by time and drops points that do not advance. */
+struct memtrace_point {
+    uint64_t time_ns;
+    uint64_t live_bytes;
+    uint64_t resident_bytes;
+    uint64_t alloc_count;
+    uint64_t alloc_bytes;
+};
+struct memtrace_timeline {
+    struct memtrace_segment segment;
+    uint32_t count;
+    uint32_t reserved;
+    uint64_t interval_ns; /* present distance; 0: by churn */
+    uint64_t churn_step_bytes;
+    struct memtrace_point point[MEMTRACE_TIMELINE_POINTS];
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_point) == 40, "point size");
+
+/*
+ * The shadow heap, in the program's private memory: not in the file, read by `memtrace trace` with
+ * process_vm_readv from header.shadow_heap (0: not set up). The root is an array of
+ * 2^(47 - SPAN_SHIFT) pointers to leaves, one for each 2^SPAN_SHIFT bytes of address space; the
+ * pool heap's root has the same shape with its own granule.
+ *   fine leaf:   uint64_t record[span >> granule shift] | uint16_t birth_high[same]
+ *   coarse leaf: struct memtrace_big_block[span >> 10], for blocks of 1 KiB and more
+ * A leaf is fine, then coarse, in one mapping (docs/format.md gives the offsets).
+ * A fine record is 0 where no block starts in the granule, else (see the MEMTRACE_BLOCK_* shifts)
+ *   context (24 bits) | size (10) | thread id (12) | start offset in the granule / 8 (2) | birth
+ * (16) birth is the low part of the tick of birth since header.start_monotonic_ns; birth_high, the
+ * next 16 bits, is written only once the process is older than 2^16 ticks and is right (0) before.
+ */
+enum {
+    MEMTRACE_SPAN_SHIFT = 25,   /* 32 MiB of address space a leaf */
+    MEMTRACE_FINE_SHIFT = 5,    /* heap granule: 32 bytes */
+    MEMTRACE_POOL_SHIFT = 3,    /* custom pools' granule: 8 bytes */
+    MEMTRACE_COARSE_SHIFT = 10, /* blocks of 1 KiB and more */
+    MEMTRACE_BLOCK_CONTEXT_SHIFT = 0,
+    MEMTRACE_BLOCK_SIZE_SHIFT = 24,
+    MEMTRACE_BLOCK_THREAD_SHIFT = 34,
+    MEMTRACE_BLOCK_OFFSET_SHIFT = 46,
+    MEMTRACE_BLOCK_BIRTH_SHIFT = 48
+};
+
+/* A coarse record: `owner` packs context, thread and (low 28 bits of) birth tick; 0: none. `size`
+ * is written first, owner last. The block starts at granule start + offset. */
+struct memtrace_big_block {
+    uint64_t owner;       /* context (24 bits) | thread id (12) | birth tick (28) */
+    uint64_t size_offset; /* size (48 bits) | start offset in the granule (16) */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_big_block) == 16, "big block size");
+enum {
+    MEMTRACE_BIG_THREAD_SHIFT = 24,
+    MEMTRACE_BIG_BIRTH_SHIFT = 36,
+    MEMTRACE_BIG_OFFSET_SHIFT = 48
+};
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memtrace.h: what a program may ask of the MemTrace runtime inside it.
+ *
+ * Every function is weak: a program that calls them through the MEMTRACE_* macros or after testing
+ * memtrace_available() links and runs without the library. All are thread-safe; those marked
+ * "handler-safe" may be called in a signal handler. None changes errno, throws or aborts.
+ */
+#ifndef MEMTRACE_MEMTRACE_H
+#define MEMTRACE_MEMTRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define MEMTRACE_NOEXCEPT noexcept
+#else
+#define MEMTRACE_NOEXCEPT
+#endif
+
+#define MEMTRACE_API __attribute__((weak, visibility("default")))
+
+/* Starts (or goes on with) counting. 0, or -1 where the runtime is switched off for good
+ * (MEMTRACE=off, no room for a profile). Blocks allocated while stopped stay out. */
+MEMTRACE_API int memtrace_start(void) MEMTRACE_NOEXCEPT;
+
+/* Stops counting new allocations; frees of blocks counted before are still counted. */
+MEMTRACE_API void memtrace_stop(void) MEMTRACE_NOEXCEPT;
+
+/* 1 while allocations are counted, else 0. Handler-safe. */
+MEMTRACE_API int memtrace_is_active(void) MEMTRACE_NOEXCEPT;
+
+/* Asks whoever prints the periodic report (the collector, else the runtime itself) for one now. */
+MEMTRACE_API void memtrace_snapshot(void) MEMTRACE_NOEXCEPT;
+
+/* One calling context, as seen by a filter. `frames` are return addresses, innermost first, owned
+ * by the caller and gone after the callback. */
+struct memtrace_context_view {
+    uint64_t live_bytes;
+    uint64_t live_blocks;
+    uint64_t total_bytes;
+    uint64_t allocations;
+    const void *const *frames;
+    size_t frame_count;
+};
+
+/* Returns non-zero for the contexts to report. Must not call memtrace_report() itself. */
+typedef int (*memtrace_filter)(const struct memtrace_context_view *context, void *argument);
+
+/* Writes the contexts that hold live memory to the file descriptor, largest last, as
+ * module+offset lines (`memtrace symbolize` names them). filter may be NULL: all.
+ * Returns the number of contexts written, or -1 if nothing is counted or a write failed. */
+MEMTRACE_API long memtrace_report(int fd, memtrace_filter filter, void *argument) MEMTRACE_NOEXCEPT;
+
+/* Totals of one thread over heap blocks. `id` is MemTrace's, `tid` the kernel's. */
+struct memtrace_thread_view {
+    uint32_t id;
+    uint32_t tid;
+    int alive;
+    const char *name; /* valid during the callback */
+    uint64_t allocations;
+    uint64_t total_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t freed_for_others_blocks; /* blocks of other threads that this one freed */
+    uint64_t freed_for_others_bytes;
+};
+
+/* Calls `callback` for every thread seen so far. Returns their number, or -1. */
+MEMTRACE_API long memtrace_thread_report(void (*callback)(const struct memtrace_thread_view *thread,
+                                                          void *argument),
+                                         void *argument) MEMTRACE_NOEXCEPT;
+
+/* Whose memory did thread `id` free? Calls back once for each other thread whose blocks it freed.
+ * Returns the number of calls, or -1 if there is no such thread. */
+MEMTRACE_API long memtrace_thread_frees(uint32_t id,
+                                        void (*callback)(uint32_t owner, uint64_t blocks,
+                                                         uint64_t bytes, void *argument),
+                                        void *argument) MEMTRACE_NOEXCEPT;
+
+/* Names the calling thread in reports; at most 31 bytes are kept. */
+MEMTRACE_API void memtrace_name_thread(const char *name) MEMTRACE_NOEXCEPT;
+
+/* What is known of the live block that contains `address` (interior pointers too). */
+struct memtrace_block {
+    const void *start;
+    size_t size;            /* bytes asked for */
+    uint64_t age_ns;        /* to about 4 ms */
+    uint32_t thread;        /* MemTrace's id of the thread that allocated it */
+    uint32_t context;       /* its context id in the profile */
+    uint32_t frame_count;   /* frames of the path, those that did not fit included */
+    const void *frames[64]; /* return addresses, innermost first */
+};
+
+/* Fills *block and returns 1, or returns 0: not a live block. */
+MEMTRACE_API int memtrace_lookup(const void *address,
+                                 struct memtrace_block *block) MEMTRACE_NOEXCEPT;
+
+/* For debuggers, `call memtrace_print_trace(p)`: writes the path that allocated the block that
+ * contains `address`, its size, age and thread, to stderr; or "not a live block". */
+MEMTRACE_API void memtrace_print_trace(const void *address) MEMTRACE_NOEXCEPT;
+
+/* Custom allocators. `pool` names the allocator (at most 63 bytes are kept, at most 1,000 names);
+ * its objects are counted apart from the heap, by pool. Objects of pools must start at least 8
+ * bytes apart. memtrace_realloc with old == NULL is an allocation. */
+MEMTRACE_API void memtrace_alloc(const char *pool, const void *pointer,
+                                 size_t size) MEMTRACE_NOEXCEPT;
+MEMTRACE_API void memtrace_realloc(const char *pool, const void *old_pointer, const void *pointer,
+                                   size_t size) MEMTRACE_NOEXCEPT;
+MEMTRACE_API void memtrace_free(const char *pool, const void *pointer) MEMTRACE_NOEXCEPT;
+
+/* Whether a runtime is there to answer. */
+static inline int memtrace_available(void) {
+    return memtrace_is_active != NULL;
+}
+
+/* The same calls for programs that may run without the library. */
+#define MEMTRACE_ALLOC(pool, pointer, size)                                                        \
+    ((void)(memtrace_alloc ? memtrace_alloc((pool), (pointer), (size)) : (void)0))
+#define MEMTRACE_REALLOC(pool, old_pointer, pointer, size)                                         \
+    ((void)(memtrace_realloc ? memtrace_realloc((pool), (old_pointer), (pointer), (size))          \
+                             : (void)0))
+#define MEMTRACE_FREE(pool, pointer)                                                               \
+    ((void)(memtrace_free ? memtrace_free((pool), (pointer)) : (void)0))
+
+#ifdef __cplusplus
+}
+#endif
+#endif
