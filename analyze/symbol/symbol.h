@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbol.h: turns module + offset into function, file and line, inlined frames included.
+ *
+ * Called by analyze/model and cli. Debug information is read by elfutils, names are demangled by
+ * libiberty. Nothing is fetched from the network. A symbolizer belongs to one thread at a time;
+ * symbolizer_prepare starts and joins threads of its own inside the call.
+ *
+ * What is known about a module comes, best first, from: the DWARF of the file itself or of its
+ * separate debug file (found by build-id, by path or by .gnu_debuglink), .symtab, .dynsym, and the
+ * .symtab inside .gnu_debugdata. A file whose build-id is not the recorded one is never used for
+ * names: its frames stay unknown and symbolizer_warnings says so.
+ */
+#ifndef ANALYZE_SYMBOL_SYMBOL_H
+#define ANALYZE_SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct symbolizer;
+
+struct symbolizer_options {
+    const char *debug_folders; /* colon-separated roots of debug files; NULL: /usr/lib/debug */
+    unsigned threads;          /* of symbolizer_prepare; 0: one for each CPU, at most 8 */
+};
+
+/* A loaded object as the profile recorded it. Strings and bytes are copied where kept. */
+struct symbol_module {
+    const char *path; /* absolute; "" or "[...]" (as "[vdso]"): no file, every offset unknown */
+    const uint8_t *build_id;
+    size_t build_id_size; /* 0: not recorded, the file is taken as it is */
+};
+
+/*
+ * One function at one address. Several frames of one address are an inlining chain: innermost
+ * first, each `inlined` but the last, which is the function that really has a stack frame. Line and
+ * column are the place in *this* function: of the innermost frame the address's own line, of every
+ * other the line of the call that was inlined there (as gdb's bt shows them).
+ */
+struct symbol_frame {
+    const char *function; /* demangled; NULL: unknown */
+    const char *file;     /* NULL: unknown; absolute where the compiler said so */
+    unsigned line;        /* 0: unknown */
+    unsigned column;      /* 0: unknown */
+    bool inlined;         /* inlined into the next frame of the array */
+};
+
+/* The frames of one address, owned by the symbolizer until symbolizer_close. count 0: nothing is
+ * known, show module+offset. */
+struct symbol_frames {
+    size_t count;
+    const struct symbol_frame *frames;
+};
+
+/* One address for symbolizer_prepare. */
+struct symbol_address {
+    size_t module;   /* index into the modules of the same call */
+    uint64_t offset; /* as for symbolizer_resolve */
+};
+
+/* Called in the thread that called symbolizer_prepare, now and then and once at the end. */
+typedef void (*symbol_progress)(void *context, size_t done, size_t total);
+
+/* Options may be NULL. NULL on failure, with the reason in error. */
+struct symbolizer *symbolizer_open(const struct symbolizer_options *options, struct error *error);
+
+/* NULL is allowed. Every string and frame handed out dies here. */
+void symbolizer_close(struct symbolizer *symbolizer);
+
+/*
+ * The frames at one place. `offset` is in the file's own terms (address - bias, the st_value of
+ * symbols), and for a return address already minus one. 0: done (perhaps with count 0); -1: out of
+ * memory, out has count 0. Answers are cached; asked again the same pointers come back.
+ */
+int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module *module,
+                       uint64_t offset, struct symbol_frames *out);
+
+/*
+ * Resolves many addresses at once, in parallel where that helps, so that later symbolizer_resolve
+ * calls for them are look-ups. Repeats are welcome. progress may be NULL. 0 or -1 (out of memory).
+ */
+int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module *modules,
+                       size_t module_count, const struct symbol_address *addresses,
+                       size_t address_count, symbol_progress progress, void *context);
+
+/* What the user must know about the names so far, one line each without newline (a module that
+ * changed or is gone, a damaged debug file). Valid until the next call with this symbolizer. */
+size_t symbolizer_warnings(const struct symbolizer *symbolizer, const char *const **lines);
+
+/* Demangles a C++ (Itanium), Rust (v0, legacy) or D name. The caller frees the result; NULL: the
+ * name is not mangled (or no memory). Any thread. */
+char *symbol_demangle(const char *name);
+
+#endif
