@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* compiler.h: attributes and the few atomic idioms, named. Used by the whole runtime. */
+#ifndef RUNTIME_BASE_COMPILER_H
+#define RUNTIME_BASE_COMPILER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LIKELY(x)    __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)  __builtin_expect(!!(x), 0)
+#define COLD         __attribute__((cold, noinline))
+#define INLINE       static inline __attribute__((always_inline))
+#define PUBLIC       __attribute__((visibility("default")))
+#define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
+
+/* Keeps the compiler from moving memory accesses across: for data shared with a signal handler on
+ * the same thread, where no CPU fence is needed. */
+#define SIGNAL_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+/* Data that another thread or process reads while we write it: one store, no torn halves. */
+#define STORE_RELAXED(pointer, value) __atomic_store_n((pointer), (value), __ATOMIC_RELAXED)
+#define LOAD_RELAXED(pointer)         __atomic_load_n((pointer), __ATOMIC_RELAXED)
+#define STORE_RELEASE(pointer, value) __atomic_store_n((pointer), (value), __ATOMIC_RELEASE)
+#define LOAD_ACQUIRE(pointer)         __atomic_load_n((pointer), __ATOMIC_ACQUIRE)
+
+/* A counter with one writer: a plain add, but never torn for its readers. */
+#define COUNTER_ADD(pointer, value) STORE_RELAXED((pointer), *(pointer) + (value))
+
+/* A lock that nobody waits for: who does not get it does without. */
+struct trylock {
+    uint32_t held;
+};
+
+INLINE int trylock_take(struct trylock *lock) {
+    return __atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+INLINE void trylock_release(struct trylock *lock) {
+    STORE_RELEASE(&lock->held, 0);
+}
+
+#endif

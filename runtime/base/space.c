@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* space.c: the growing, mapped file. See space.h. */
+#define _GNU_SOURCE
+#include "runtime/base/space.h"
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+enum { LOWEST_DESCRIPTOR = 700 };
+
+static uint64_t round_up(uint64_t size) {
+    return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
+}
+
+/* Address space only, so be generous, but live with less (ulimit -v). */
+static void reserve(struct space *space) {
+    static const uint8_t shifts[] = {36, 34, 32, 30, 28, 26, 24, 22};
+    for (size_t i = 0; i < sizeof shifts && space->base == NULL; i++) {
+        space->reserved = (size_t)1 << shifts[i];
+        space->base = sys_reserve(space->reserved);
+    }
+}
+
+/* Blocks first, then the mapping: what is mapped can be written. */
+static long open_range(struct space *space, int fd, uint64_t offset, uint64_t size) {
+    uint64_t limit;
+    long result;
+    sys_file_size_limit(&limit);
+    if (offset + size > space->reserved || offset + size > limit) {
+        return -EFBIG;
+    }
+    do {
+        result = sys_allocate(fd, offset, size);
+    } while (result == -EINTR);
+    if (result == 0) {
+        result = sys_map_file_at(space->base + offset, size, fd, offset);
+    }
+    return result;
+}
+
+long space_open(struct space *space, int fd, const char *path) {
+    struct stat status;
+    long high = sys_dup_high(fd, LOWEST_DESCRIPTOR);
+    long result;
+    if (high < 0) {
+        high = sys_dup_high(fd, 0);
+    }
+    sys_close(fd);
+    if (high < 0) {
+        return high;
+    }
+    reserve(space);
+    space->fd = (int)high;
+    text_copy(space->path, sizeof space->path, path);
+    result = sys_fstat(space->fd, &status);
+    space->device = status.st_dev;
+    space->inode = status.st_ino;
+    if (result == 0) {
+        result = space->base != NULL ? 0 : -ENOMEM;
+    }
+    if (result == 0) {
+        result = open_range(space, space->fd, 0, MEMTRACE_HEADER_SIZE);
+    }
+    if (result != 0) {
+        space_close(space);
+        return result;
+    }
+    space->header = (struct memtrace_header *)space->base;
+    STORE_RELAXED(&space->header->end, MEMTRACE_HEADER_SIZE);
+    return 0;
+}
+
+static int is_ours(const struct space *space, int fd) {
+    struct stat status;
+    return sys_fstat(fd, &status) == 0 && status.st_dev == space->device &&
+           status.st_ino == space->inode;
+}
+
+long space_descriptor(struct space *space) {
+    long fd;
+    long high;
+    if (is_ours(space, space->fd)) {
+        return space->fd;
+    }
+    fd = sys_open(space->path, O_RDWR | O_NOFOLLOW, 0);
+    if (fd < 0) {
+        return fd;
+    }
+    if (!is_ours(space, (int)fd)) {
+        sys_close((int)fd);
+        return -ESTALE;
+    }
+    high = sys_dup_high((int)fd, LOWEST_DESCRIPTOR);
+    if (high >= 0) {
+        sys_close((int)fd);
+        fd = high;
+    }
+    space->fd = (int)fd;
+    return fd;
+}
+
+static COLD void refuse(struct space *space) {
+    if (__atomic_exchange_n(&space->refused, 1, __ATOMIC_RELAXED) == 0) {
+        log_line("no more room for the profile in ", space->path,
+                 "; what does not fit is counted as lost");
+    }
+}
+
+void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32_t owner,
+                    uint32_t index, uint32_t item_size, uint32_t item_count) {
+    uint64_t size = round_up((uint64_t)item_size * item_count);
+    long fd = space->header != NULL ? space_descriptor(space) : -ENOENT;
+    struct memtrace_segment *segment;
+    uint64_t offset;
+    if (fd < 0 || LOAD_RELAXED(&space->refused)) {
+        refuse(space);
+        return NULL;
+    }
+    offset = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
+    if (open_range(space, (int)fd, offset, size) != 0) {
+        refuse(space);
+        return NULL;
+    }
+    segment = (struct memtrace_segment *)(space->base + offset);
+    segment->kind = (uint16_t)kind;
+    segment->header_size = sizeof *segment;
+    segment->owner = owner;
+    segment->index = index;
+    segment->size = size;
+    segment->item_size = item_size;
+    segment->item_count = item_count;
+    return segment;
+}
+
+void space_publish(void *segment) {
+    STORE_RELEASE(&((struct memtrace_segment *)segment)->magic, MEMTRACE_SEGMENT_MAGIC);
+}
+
+long space_extend(struct space *space, uint64_t size) {
+    long fd = space_descriptor(space);
+    uint64_t end = space->header->end;
+    long result;
+    if (fd < 0) {
+        return fd;
+    }
+    result = size > end ? open_range(space, (int)fd, end, size - end) : 0;
+    if (result == 0 && size > end) {
+        STORE_RELAXED(&space->header->end, size);
+    }
+    return result;
+}
+
+void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count) {
+    if (space->header != NULL) {
+        __atomic_fetch_add(&space->header->lost[kind], count, __ATOMIC_RELAXED);
+    }
+}
+
+void space_close(struct space *space) {
+    if (space->fd >= 0 && is_ours(space, space->fd)) {
+        sys_close(space->fd);
+    }
+    space->fd = -1;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * space.h: a file that grows and stays mapped: the storage under the profile region.
+ *
+ * Invariants:
+ *   address of file offset o == base + o, for o < mapped end
+ *   header.end grows only; [0, header.end) has blocks behind it (reserved before it is touched, so
+ *   that a full disk is a refusal here and never a SIGBUS later)
+ * Any thread may take segments at any time, without a lock.
+ */
+#ifndef RUNTIME_BASE_SPACE_H
+#define RUNTIME_BASE_SPACE_H
+
+#include "memtrace/format.h"
+
+struct space {
+    struct memtrace_header *header; /* at base; NULL: no space */
+    uint8_t *base;
+    size_t reserved; /* bytes of address space from base on */
+    int fd;          /* high-numbered; checked before each use, the program may have closed it */
+    uint64_t device, inode;
+    uint32_t refused; /* a segment could not be had: logged once */
+    char path[256];
+};
+
+/* Takes over an open, empty file of ours: reserves address space, maps the header (zeroed). If
+ * space->base is set (forked child) the file is mapped there, over what was there. 0 or a negative
+ * errno. The descriptor stays with the space. */
+long space_open(struct space *space, int fd, const char *path);
+
+/* A new segment with its header filled but the magic not yet written; NULL if there is no room.
+ * item_count counts the places under the header. Publish with space_publish(). */
+void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32_t owner,
+                    uint32_t index, uint32_t item_size, uint32_t item_count);
+void space_publish(void *segment);
+
+/* Makes sure that [0, size) can be touched (forked child copying its parent's). */
+long space_extend(struct space *space, uint64_t size);
+
+/* A descriptor of the file that is surely ours, or a negative errno. */
+long space_descriptor(struct space *space);
+
+/* Counts what could not be kept. Signal-safe. */
+void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count);
+
+void space_close(struct space *space); /* unmaps nothing: others may still look */
+
+#endif

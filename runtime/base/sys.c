@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* sys.c: raw system calls. See sys.h. Not for musl-specific or 32-bit ABIs yet. */
+#define _GNU_SOURCE
+#include "runtime/base/sys.h"
+
+#include "runtime/base/compiler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+static long call6(long n, long a, long b, long c, long d, long e, long f) {
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+#elif defined(__aarch64__)
+static long call6(long n, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = n;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc #0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+#else
+#error "no system call convention known for this machine"
+#endif
+
+#define CALL0(n)             call6((n), 0, 0, 0, 0, 0, 0)
+#define CALL1(n, a)          call6((n), (long)(a), 0, 0, 0, 0, 0)
+#define CALL2(n, a, b)       call6((n), (long)(a), (long)(b), 0, 0, 0, 0)
+#define CALL3(n, a, b, c)    call6((n), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define CALL4(n, a, b, c, d) call6((n), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define CALL6(n, a, b, c, d, e, f)                                                                 \
+    call6((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+static int is_error(long result) {
+    return (unsigned long)result > -4096UL;
+}
+
+long sys_open(const char *path, int flags, int mode) {
+    return CALL4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
+}
+
+long sys_close(int fd) {
+    return CALL1(SYS_close, fd);
+}
+
+long sys_read(int fd, void *buffer, size_t size) {
+    return CALL3(SYS_read, fd, buffer, size);
+}
+
+long sys_write(int fd, const void *buffer, size_t size) {
+    return CALL3(SYS_write, fd, buffer, size);
+}
+
+long sys_pread(int fd, void *buffer, size_t size, uint64_t offset) {
+    return CALL4(SYS_pread64, fd, buffer, size, offset);
+}
+
+long sys_fstat(int fd, struct stat *out) {
+    return CALL2(SYS_fstat, fd, out);
+}
+
+long sys_lstat(const char *path, struct stat *out) {
+    return CALL4(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+}
+
+long sys_mkdir(const char *path, int mode) {
+    return CALL3(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+long sys_unlink(const char *path) {
+    return CALL3(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+long sys_rename(const char *from, const char *to) {
+    return CALL6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0, 0);
+}
+
+long sys_readlink(const char *path, char *buffer, size_t size) {
+    return CALL4(SYS_readlinkat, AT_FDCWD, path, buffer, size);
+}
+
+long sys_getcwd(char *buffer, size_t size) {
+    return CALL2(SYS_getcwd, buffer, size);
+}
+
+long sys_access(const char *path, int mode) {
+    return CALL3(SYS_faccessat, AT_FDCWD, path, mode);
+}
+
+long sys_dup_high(int fd, int lowest) {
+    return CALL3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
+}
+
+long sys_allocate(int fd, uint64_t offset, uint64_t size) {
+    return CALL4(SYS_fallocate, fd, 0, offset, size);
+}
+
+static long limit_of(int resource, uint64_t *limit) {
+    struct rlimit value;
+    long result = CALL4(SYS_prlimit64, 0, resource, 0, &value);
+    *limit = result == 0 ? value.rlim_cur : UINT64_MAX;
+    return result;
+}
+
+long sys_file_size_limit(uint64_t *limit) {
+    return limit_of(RLIMIT_FSIZE, limit);
+}
+
+long sys_stack_limit(uint64_t *limit) {
+    return limit_of(RLIMIT_STACK, limit);
+}
+
+long sys_poll_ms(int fd, int milliseconds) {
+    struct pollfd item = {.fd = fd, .events = POLLIN};
+    struct timespec wait = {milliseconds / 1000, (milliseconds % 1000) * 1000000L};
+    return CALL6(SYS_ppoll, &item, 1, &wait, 0, 8, 0);
+}
+
+uint32_t sys_getpid(void) {
+    return (uint32_t)CALL0(SYS_getpid);
+}
+
+uint32_t sys_getppid(void) {
+    return (uint32_t)CALL0(SYS_getppid);
+}
+
+uint32_t sys_gettid(void) {
+    return (uint32_t)CALL0(SYS_gettid);
+}
+
+uint32_t sys_getuid(void) {
+    return (uint32_t)CALL0(SYS_geteuid);
+}
+
+int sys_pid_alive(uint32_t pid) {
+    return pid != 0 && CALL2(SYS_kill, pid, 0) != -ESRCH;
+}
+
+void *sys_map(size_t size) {
+    long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return is_error(result) ? NULL : (void *)result;
+}
+
+void *sys_reserve(size_t size) {
+    long result =
+        CALL6(SYS_mmap, 0, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return is_error(result) ? NULL : (void *)result;
+}
+
+long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset) {
+    long result =
+        CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
+    return is_error(result) ? result : 0;
+}
+
+void *sys_map_file(size_t size, int fd, uint64_t offset) {
+    long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    return is_error(result) ? NULL : (void *)result;
+}
+
+void sys_unmap(void *address, size_t size) {
+    CALL2(SYS_munmap, address, size);
+}
+
+void *sys_grow_map(void *address, size_t old_size, size_t new_size) {
+    long result = CALL4(SYS_mremap, address, old_size, new_size, MREMAP_MAYMOVE);
+    return is_error(result) ? NULL : (void *)result;
+}
+
+long sys_wipe_on_fork(void *address, size_t size) {
+    return CALL3(SYS_madvise, address, size, MADV_WIPEONFORK);
+}
+
+void sys_no_huge_pages(void *address, size_t size) {
+    CALL3(SYS_madvise, address, size, MADV_NOHUGEPAGE);
+}
+
+int sys_readable(const void *address) {
+    /* rt_sigprocmask copies a new mask from user memory before it does anything else: with an
+     * invalid `how` it changes nothing and answers EFAULT for memory that cannot be read, else
+     * EINVAL (man sigprocmask; kernel/signal.c). */
+    uintptr_t word = (uintptr_t)address & ~(uintptr_t)7;
+    return CALL4(SYS_rt_sigprocmask, 12345, word, 0, 8) != -EFAULT;
+}
+
+uint64_t sys_clock_ns(int clock) {
+    struct timespec now;
+    clock_gettime(clock, &now); /* by the vdso: sets no errno, these clocks exist */
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sys_block_signals(void) {
+    uint64_t all = ~UINT64_C(0);
+    uint64_t old = 0;
+    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
+    return old;
+}
+
+void sys_restore_signals(uint64_t mask) {
+    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+}
+
+/* In the grandchild: everything but stderr goes, and the program takes over. */
+static void become(const char *path, char *const argv[], char *const environment[]) {
+    uint64_t none = 0;
+    long null = sys_open("/dev/null", O_RDWR, 0);
+    CALL0(SYS_setsid);
+    CALL3(SYS_dup3, null, 0, 0);
+    CALL3(SYS_dup3, null, 1, 0);
+    if (CALL3(SYS_close_range, 3, ~0U, 0) < 0) {
+        for (int fd = 3; fd < 1024; fd++) {
+            sys_close(fd);
+        }
+    }
+    for (int signal = 1; signal < NSIG; signal++) {
+        struct {
+            void *handler;
+            unsigned long flags;
+            void *restorer;
+            uint64_t mask;
+        } by_default = {0};
+        CALL4(SYS_rt_sigaction, signal, &by_default, 0, 8);
+    }
+    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
+    CALL3(SYS_execve, path, argv, environment);
+}
+
+long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]) {
+    uint64_t mask = sys_block_signals();
+    /* Exit signal 0: the program's SIGCHLD and wait() never see it; __WALL would. A plain fork
+     * (no CLONE_VM): the child works on copies. */
+    long child = call6(SYS_clone, 0, 0, 0, 0, 0, 0);
+    if (child == 0) {
+        if (call6(SYS_clone, 0, 0, 0, 0, 0, 0) == 0) {
+            become(path, argv, environment);
+        }
+        CALL1(SYS_exit_group, 0);
+    }
+    if (child > 0) {
+        CALL4(SYS_wait4, child, 0, __WALL, 0);
+    }
+    sys_restore_signals(mask);
+    return child < 0 ? child : 0;
+}

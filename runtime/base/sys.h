@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys.h: the whole contract with the kernel. Raw system calls: they never touch errno, are no
+ * cancellation points, cannot be interposed, and work in handlers and forked children. Each returns
+ * what the kernel returns: a negative errno on failure.
+ */
+#ifndef RUNTIME_BASE_SYS_H
+#define RUNTIME_BASE_SYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+
+long sys_open(const char *path, int flags, int mode);
+long sys_close(int fd);
+long sys_read(int fd, void *buffer, size_t size);
+long sys_write(int fd, const void *buffer, size_t size);
+long sys_pread(int fd, void *buffer, size_t size, uint64_t offset);
+long sys_fstat(int fd, struct stat *out);
+long sys_lstat(const char *path, struct stat *out);
+long sys_mkdir(const char *path, int mode);
+long sys_unlink(const char *path);
+long sys_rename(const char *from, const char *to);
+long sys_readlink(const char *path, char *buffer, size_t size);
+long sys_getcwd(char *buffer, size_t size);
+long sys_access(const char *path, int mode);
+long sys_dup_high(int fd, int lowest);                     /* close-on-exec */
+long sys_allocate(int fd, uint64_t offset, uint64_t size); /* raw fallocate: no emulation */
+long sys_file_size_limit(uint64_t *limit);                 /* RLIMIT_FSIZE: past it comes SIGXFSZ */
+long sys_stack_limit(uint64_t *limit);
+long sys_poll_ms(int fd, int milliseconds);
+uint32_t sys_getpid(void);
+uint32_t sys_getppid(void);
+uint32_t sys_gettid(void);
+uint32_t sys_getuid(void);
+int sys_pid_alive(uint32_t pid);
+
+/* Private zeroed memory, or NULL. The kernel commits pages as they are touched. */
+void *sys_map(size_t size);
+/* Address space without access, to be opened piece by piece. NULL on failure. */
+void *sys_reserve(size_t size);
+/* `size` bytes of a file, shared, at exactly `address` (inside a reservation of ours). */
+long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset);
+void *sys_map_file(size_t size, int fd, uint64_t offset);
+void sys_unmap(void *address, size_t size);
+void *sys_grow_map(void *address, size_t old_size, size_t new_size); /* NULL on failure */
+/* A forked child finds zeros there (a vfork child shares it). 0 or a negative errno. */
+long sys_wipe_on_fork(void *address, size_t size);
+void sys_no_huge_pages(void *address, size_t size);
+/* Whether reading this word could fault; asks the kernel. */
+int sys_readable(const void *address);
+
+uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, through the vdso */
+
+/* Blocks every signal of this thread and returns the old mask; and puts it back. */
+uint64_t sys_block_signals(void);
+void sys_restore_signals(uint64_t mask);
+
+/* A process that is nobody's child: no exit signal, forked twice. Runs path with argv and
+ * environment, stdin and stdout on /dev/null, only stderr kept. 0 if the first fork worked. */
+long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]);
+
+#endif

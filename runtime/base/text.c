@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* text.c: bounded text and lines to stderr. See text.h. */
+#include "runtime/base/text.h"
+
+#include "runtime/base/sys.h"
+
+#include <errno.h>
+
+void text_init(struct text *text, char *buffer, size_t capacity) {
+    *text = (struct text){.start = buffer, .capacity = capacity};
+    buffer[0] = '\0';
+}
+
+void text_add_bytes(struct text *text, const char *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (text->length + 1 >= text->capacity) {
+            text->cut = 1;
+            break;
+        }
+        text->start[text->length++] = bytes[i];
+    }
+    text->start[text->length] = '\0';
+}
+
+void text_add(struct text *text, const char *string) {
+    text_add_bytes(text, string, text_length(string));
+}
+
+static void add_digits(struct text *text, uint64_t number, unsigned base, unsigned group) {
+    char digits[32];
+    size_t at = sizeof digits;
+    unsigned count = 0;
+    do {
+        if (group != 0 && count != 0 && count % group == 0) {
+            digits[--at] = ',';
+        }
+        digits[--at] = "0123456789abcdef"[number % base];
+        number /= base;
+        count++;
+    } while (number != 0);
+    text_add_bytes(text, digits + at, sizeof digits - at);
+}
+
+void text_add_number(struct text *text, uint64_t number) {
+    add_digits(text, number, 10, 0);
+}
+
+void text_add_grouped(struct text *text, uint64_t number) {
+    add_digits(text, number, 10, 3);
+}
+
+void text_add_hex(struct text *text, uint64_t number) {
+    text_add(text, "0x");
+    add_digits(text, number, 16, 0);
+}
+
+void text_add_size(struct text *text, uint64_t bytes) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    unsigned unit = 0;
+    uint64_t tenths;
+    if (bytes < 1024) {
+        text_add_number(text, bytes);
+        text_add(text, " B");
+        return;
+    }
+    while (unit < 5 && (bytes >> (10 * unit)) >= 1024) {
+        unit++;
+    }
+    /* Rounded to the nearest tenth, without overflow up to the largest size there is. */
+    tenths = (uint64_t)(((unsigned __int128)bytes * 10 + (UINT64_C(1) << (10 * unit - 1))) >>
+                        (10 * unit));
+    text_add_number(text, tenths / 10);
+    text_add(text, ".");
+    text_add_number(text, tenths % 10);
+    text_add(text, " ");
+    text_add(text, units[unit]);
+}
+
+size_t text_length(const char *string) {
+    size_t length = 0;
+    while (string[length] != '\0') {
+        length++;
+    }
+    return length;
+}
+
+int text_equal(const char *a, const char *b) {
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+int text_starts(const char *string, const char *prefix) {
+    while (*prefix != '\0' && *string == *prefix) {
+        string++;
+        prefix++;
+    }
+    return *prefix == '\0';
+}
+
+void text_copy(char *to, size_t capacity, const char *from) {
+    struct text text;
+    text_init(&text, to, capacity);
+    text_add(&text, from);
+}
+
+const char *text_base_name(const char *path) {
+    const char *base = path;
+    for (; *path != '\0'; path++) {
+        if (*path == '/') {
+            base = path + 1;
+        }
+    }
+    return base;
+}
+
+void log_line(const char *a, const char *b, const char *c) {
+    char buffer[1024];
+    struct text line;
+    text_init(&line, buffer, sizeof buffer - 1); /* one place kept for the end of the line */
+    text_add(&line, "memtrace: ");
+    text_add(&line, a);
+    text_add(&line, b != NULL ? b : "");
+    text_add(&line, c != NULL ? c : "");
+    buffer[line.length++] = '\n';
+    write_all(2, buffer, line.length);
+}
+
+long write_all(int fd, const void *bytes, size_t size) {
+    const char *at = bytes;
+    while (size != 0) {
+        long written = sys_write(fd, at, size);
+        if (written == -EINTR) {
+            continue;
+        }
+        if (written == -EAGAIN) {
+            return written;
+        }
+        if (written <= 0) {
+            return written < 0 ? written : -EIO;
+        }
+        at += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * text.h: text in a bounded buffer, and whole lines to stderr. Used where printf must not be:
+ * handlers, forked children, before main. A text that does not fit is cut, never overrun.
+ */
+#ifndef RUNTIME_BASE_TEXT_H
+#define RUNTIME_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+    char *start;
+    size_t capacity; /* at least 1 */
+    size_t length;   /* without the terminator, which is always there; < capacity */
+    int cut;         /* something did not fit */
+};
+
+void text_init(struct text *text, char *buffer, size_t capacity);
+void text_add(struct text *text, const char *string);
+void text_add_bytes(struct text *text, const char *bytes, size_t size);
+void text_add_number(struct text *text, uint64_t number);
+void text_add_grouped(struct text *text, uint64_t number); /* 1,234,567 */
+void text_add_hex(struct text *text, uint64_t number);     /* 0x12ab */
+void text_add_size(struct text *text, uint64_t bytes);     /* 12.3 MiB */
+
+size_t text_length(const char *string);
+int text_equal(const char *a, const char *b);
+int text_starts(const char *string, const char *prefix);
+void text_copy(char *to, size_t capacity, const char *from); /* always terminated */
+const char *text_base_name(const char *path);
+
+/* One line "memtrace: <a><b><c>\n" in one write to stderr. NULLs are left out. */
+void log_line(const char *a, const char *b, const char *c);
+/* All of it, in as many writes as the kernel wants. 0, or a negative errno. */
+long write_all(int fd, const void *bytes, size_t size);
+
+#endif
