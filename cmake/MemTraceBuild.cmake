@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+# Settings and helpers of MemTrace's own build; included by the root CMakeLists.txt only.
+include(GNUInstallDirs)
+
+if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    message(FATAL_ERROR "MemTrace needs Linux, this is ${CMAKE_SYSTEM_NAME}.")
+endif()
+
+# CMake 3.20 does not set this yet.
+if(NOT DEFINED PROJECT_IS_TOP_LEVEL)
+    set(PROJECT_IS_TOP_LEVEL OFF)
+    if(CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR)
+        set(PROJECT_IS_TOP_LEVEL ON)
+    endif()
+endif()
+
+get_property(MEMTRACE_MULTI_CONFIG GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT MEMTRACE_MULTI_CONFIG)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# Directory scope: a project that includes MemTrace keeps its own settings.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(MEMTRACE_LIB_OUTPUT "${PROJECT_BINARY_DIR}/lib")
+set(MEMTRACE_BIN_OUTPUT "${PROJECT_BINARY_DIR}/bin")
+set(MEMTRACE_INCLUDES "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include"
+                      "${PROJECT_BINARY_DIR}/include")
+set(MEMTRACE_WARNINGS -Wall -Wextra -Wshadow)
+
+# Flags of everything that runs outside the user's program: tools, their libraries, unit tests.
+function(memtrace_tool_options target)
+    target_include_directories(${target} PRIVATE ${MEMTRACE_INCLUDES})
+    target_compile_options(${target} PRIVATE ${MEMTRACE_WARNINGS})
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    foreach(sanitizer IN LISTS MEMTRACE_SANITIZE)
+        target_compile_options(
+            ${target} PRIVATE -fsanitize=${sanitizer} -fno-sanitize-recover=all
+                              -fno-omit-frame-pointer)
+        target_link_options(${target} PRIVATE -fsanitize=${sanitizer})
+    endforeach()
+endfunction()

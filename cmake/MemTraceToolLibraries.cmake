@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# What the memtrace command is linked with (the runtime needs libc only): memtrace_tool_libraries.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(MEMTRACE_DW IMPORTED_TARGET GLOBAL libdw libelf)
+pkg_check_modules(MEMTRACE_YAJL IMPORTED_TARGET GLOBAL yajl)
+find_library(MEMTRACE_IBERTY iberty)
+
+set(missing "")
+if(NOT MEMTRACE_DW_FOUND)
+    list(APPEND missing libdw-dev)
+endif()
+if(NOT MEMTRACE_YAJL_FOUND)
+    list(APPEND missing libyajl-dev)
+endif()
+if(NOT MEMTRACE_IBERTY)
+    list(APPEND missing libiberty-dev)
+endif()
+if(missing)
+    list(JOIN missing " " missing)
+    message(FATAL_ERROR "The memtrace command needs: apt-get install ${missing} (scripts/setup "
+                        "does it); -DMEMTRACE_TOOLS=OFF builds the library alone.")
+endif()
+
+add_library(memtrace_tool_libraries INTERFACE)
+target_link_libraries(
+    memtrace_tool_libraries INTERFACE PkgConfig::MEMTRACE_DW PkgConfig::MEMTRACE_YAJL
+                                      ${MEMTRACE_IBERTY} Threads::Threads)
