@@ -40,7 +40,7 @@ set(MEMTRACE_WARNINGS -Wall -Wextra -Wshadow)
 function(memtrace_tool_options target)
     target_include_directories(${target} PRIVATE ${MEMTRACE_INCLUDES})
     target_compile_options(${target} PRIVATE ${MEMTRACE_WARNINGS})
-    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
     foreach(sanitizer IN LISTS MEMTRACE_SANITIZE)
         target_compile_options(
             ${target} PRIVATE -fsanitize=${sanitizer} -fno-sanitize-recover=all
