@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* machine.h: register numbers and layouts of the CPU we are built for, each with its source. */
+#ifndef RUNTIME_BASE_MACHINE_H
+#define RUNTIME_BASE_MACHINE_H
+
+#include <elf.h>
+
+#if defined(__x86_64__)
+enum {
+    MACHINE_ELF = EM_X86_64,
+    /* System V AMD64 psABI, figure 3.36: DWARF register numbers. */
+    MACHINE_DWARF_FP = 6,
+    MACHINE_DWARF_SP = 7,
+    MACHINE_DWARF_RA = 16,
+    /* Kernel struct rt_sigframe / ucontext (arch/x86/include/uapi/asm/sigcontext.h): from the
+     * word after the handler's return address, where rsp points in the restorer. */
+    MACHINE_SIGNAL_FP = 40 + 8 * 10,
+    MACHINE_SIGNAL_SP = 40 + 8 * 15,
+    MACHINE_SIGNAL_PC = 40 + 8 * 16,
+};
+#elif defined(__aarch64__)
+enum {
+    MACHINE_ELF = EM_AARCH64,
+    /* AADWARF64: x29, sp, x30. */
+    MACHINE_DWARF_FP = 29,
+    MACHINE_DWARF_SP = 31,
+    MACHINE_DWARF_RA = 30,
+    /* struct rt_sigframe: siginfo (128), ucontext: flags, link, stack (40), sigmask (128), then
+     * sigcontext at 16-byte alignment: fault_address, regs[31], sp, pc. */
+    MACHINE_SIGNAL_FP = 128 + 176 + 8 + 8 * 29,
+    MACHINE_SIGNAL_SP = 128 + 176 + 8 + 8 * 31,
+    MACHINE_SIGNAL_PC = 128 + 176 + 8 + 8 * 32,
+};
+#else
+#error "unknown machine"
+#endif
+
+#endif

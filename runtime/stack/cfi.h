@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cfi.h: call frame information (DWARF 5 section 6.4, LSB .eh_frame) of one code address.
+ * Reads only the mapped .eh_frame through its binary search table; allocates nothing, takes no
+ * lock. Only what stepping to the caller needs is kept: how to find the CFA, the return address and
+ * the frame pointer.
+ */
+#ifndef RUNTIME_STACK_CFI_H
+#define RUNTIME_STACK_CFI_H
+
+#include <stdint.h>
+
+enum cfi_place {
+    CFI_UNCHANGED,   /* the register still holds it */
+    CFI_UNDEFINED,   /* for the return address: the outermost frame */
+    CFI_OFFSET,      /* at CFA + offset */
+    CFI_EXPRESSION,  /* at the address that an expression gives */
+    CFI_UNSUPPORTED, /* in another register: not stepped */
+};
+
+struct cfi_register {
+    enum cfi_place place;
+    int64_t offset;
+    const uint8_t *expression; /* its ULEB length comes first */
+};
+
+/* One row of the table, as it holds at the address asked for. */
+struct cfi_row {
+    const uint8_t *cfa_expression; /* NULL: register + offset */
+    uint32_t cfa_register;         /* DWARF number */
+    int64_t cfa_offset;
+    struct cfi_register frame_pointer;
+    struct cfi_register return_address;
+    int signal_frame;
+};
+
+/* The row for `address` (a return address minus one, or an interrupted instruction). 0, or -1 if
+ * the object has no usable information for it. */
+int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *row);
+
+/* Registers an expression may ask for. */
+struct cfi_machine {
+    uintptr_t pc, sp, fp;
+};
+
+/* Evaluates a DWARF expression (with `initial` pushed first, if not NULL). 0, or -1: an operation
+ * or register that is not known here. Reads the memory that the expression reads. */
+int cfi_evaluate(const uint8_t *expression, const struct cfi_machine *machine,
+                 const uintptr_t *initial, uintptr_t *result);
+
+#endif

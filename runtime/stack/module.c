@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* module.c: loaded objects by address. See module.h. */
+#define _GNU_SOURCE
+#include "runtime/stack/module.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+void module_init(struct modules *modules, struct space *space, const char *executable) {
+    modules->space = space;
+    text_copy(modules->executable, sizeof modules->executable, executable);
+}
+
+struct memtrace_module *module_get(const struct modules *modules, uint32_t id) {
+    struct memtrace_module *leaf =
+        id < MODULE_LIMIT ? LOAD_ACQUIRE(&modules->leaf[id / MODULE_LEAF_ITEMS]) : NULL;
+    return leaf != NULL && id % MODULE_LEAF_ITEMS != 0 ? leaf + id % MODULE_LEAF_ITEMS : NULL;
+}
+
+/* The program's own code: not below the system's library folders. */
+static int is_own_path(const char *path) {
+    return path[0] == '/' && !text_starts(path, "/lib") && !text_starts(path, "/usr/lib");
+}
+
+static void copy_build_id(struct memtrace_module *module, const ElfW(Phdr) * note,
+                          uintptr_t bias) {
+    const uint8_t *at = (const uint8_t *)(bias + note->p_vaddr);
+    const uint8_t *end = at + note->p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+        const ElfW(Nhdr) *header = (const ElfW(Nhdr) *)at;
+        size_t name_size = (header->n_namesz + 3u) & ~3u;
+        size_t body_size = (header->n_descsz + 3u) & ~3u;
+        const uint8_t *body = at + sizeof *header + name_size;
+        if (body + body_size > end) {
+            return;
+        }
+        if (header->n_type == NT_GNU_BUILD_ID && header->n_descsz <= sizeof module->build_id) {
+            module->build_id_size = header->n_descsz;
+            __builtin_memcpy(module->build_id, body, header->n_descsz);
+            return;
+        }
+        at = body + body_size;
+    }
+}
+
+/* The first page of a mapped object is its ELF header and, where linkers put them, the program
+ * headers. */
+static void read_headers(struct memtrace_module *module, uintptr_t start, uintptr_t bias) {
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
+    const ElfW(Phdr) * program;
+    if (__builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_phentsize != sizeof *program ||
+        header->e_phoff + header->e_phnum * sizeof *program > MEMTRACE_PAGE_SIZE) {
+        return;
+    }
+    program = (const ElfW(Phdr) *)(start + header->e_phoff);
+    for (size_t i = 0; i < header->e_phnum; i++) {
+        if (program[i].p_type == PT_NOTE && module->build_id_size == 0) {
+            copy_build_id(module, &program[i], bias);
+        }
+    }
+}
+
+static void fill(struct modules *modules, struct memtrace_module *module,
+                 const struct dl_find_object *object) {
+    const struct link_map *map = object->dlfo_link_map;
+    const char *path = map->l_name;
+    module->start = (uintptr_t)object->dlfo_map_start;
+    module->end = (uintptr_t)object->dlfo_map_end;
+    module->bias = map->l_addr;
+    module->load_ns = LOAD_RELAXED(&modules->space->header->clock_ns);
+    if (path == NULL || path[0] == '\0') {
+        path = modules->executable;
+        modules->executable_start = module->start;
+    } else if (text_starts(path, "linux-vdso") || text_starts(path, "linux-gate")) {
+        path = "[vdso]";
+    }
+    if (path[0] != '/' && path[0] != '[') { /* a library given by a relative path */
+        char folder[900];
+        struct text text;
+        text_init(&text, module->path, sizeof module->path);
+        if (sys_getcwd(folder, sizeof folder) > 0) {
+            text_add(&text, folder);
+            text_add(&text, "/");
+        }
+        text_add(&text, path);
+    } else {
+        text_copy(module->path, sizeof module->path, path);
+    }
+    read_headers(module, module->start, module->bias);
+}
+
+static uint32_t lookup(const struct modules *modules, uintptr_t start, uintptr_t end) {
+    uint32_t count = LOAD_ACQUIRE(&modules->space->header->module_count);
+    for (uint32_t id = count; id-- > 1;) {
+        const struct memtrace_module *module = module_get(modules, id);
+        if (module != NULL && module->start == start && module->end == end &&
+            LOAD_RELAXED(&module->unload_ns) == 0) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+static struct memtrace_module *leaf_for(struct modules *modules, uint32_t id) {
+    uint32_t index = id / MODULE_LEAF_ITEMS;
+    if (modules->leaf[index] == NULL) {
+        void *segment = space_segment(modules->space, MEMTRACE_SEGMENT_MODULES, 0, index,
+                                      sizeof(struct memtrace_module), MODULE_LEAF_ITEMS);
+        if (segment != NULL) {
+            space_publish(segment);
+            STORE_RELEASE(&modules->leaf[index], segment);
+        }
+    }
+    return modules->leaf[index];
+}
+
+static uint32_t add(struct modules *modules, const struct dl_find_object *object) {
+    struct memtrace_header *header = modules->space->header;
+    uint32_t id = header->module_count;
+    if (id % MODULE_LEAF_ITEMS == 0) { /* the place under a segment header, and id 0 */
+        id++;
+    }
+    if (id >= MODULE_LIMIT || leaf_for(modules, id) == NULL) {
+        space_lost(modules->space, MEMTRACE_LOST_MODULES, 1);
+        return 0;
+    }
+    fill(modules, module_get(modules, id), object);
+    module_get(modules, id)->id = id;
+    STORE_RELEASE(&header->module_count, id + 1);
+    return id;
+}
+
+int module_find(struct modules *modules, uintptr_t address, struct module_place *place) {
+    struct dl_find_object object;
+    const struct memtrace_module *module;
+    if (_dl_find_object((void *)address, &object) != 0) {
+        return -1;
+    }
+    *place = (struct module_place){.start = (uintptr_t)object.dlfo_map_start,
+                                   .end = (uintptr_t)object.dlfo_map_end,
+                                   .eh_frame_header = object.dlfo_eh_frame,
+                                   .own = 1};
+    place->id = lookup(modules, place->start, place->end);
+    if (place->id == 0 && trylock_take(&modules->lock)) {
+        place->id = lookup(modules, place->start, place->end);
+        if (place->id == 0) {
+            place->id = add(modules, &object);
+        }
+        trylock_release(&modules->lock);
+    }
+    module = place->id != 0 ? module_get(modules, place->id) : NULL;
+    place->own = module == NULL || place->start == modules->executable_start ||
+                 is_own_path(module->path);
+    return 0;
+}
+
+void module_sweep(struct modules *modules, uint64_t now_ns,
+                  void (*gone)(void *argument, uintptr_t start, uintptr_t end), void *argument) {
+    uint32_t count = LOAD_ACQUIRE(&modules->space->header->module_count);
+    for (uint32_t id = 1; id < count; id++) {
+        struct memtrace_module *module = module_get(modules, id);
+        struct dl_find_object object;
+        if (module == NULL || module->unload_ns != 0) {
+            continue;
+        }
+        if (_dl_find_object((void *)module->start, &object) != 0 ||
+            (uintptr_t)object.dlfo_map_start != module->start ||
+            (uintptr_t)object.dlfo_map_end != module->end) {
+            STORE_RELAXED(&module->unload_ns, now_ns);
+            gone(argument, module->start, module->end);
+        }
+    }
+}

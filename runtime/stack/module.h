@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * module.h: the loaded objects that appeared in a backtrace, each once, with their build-ids.
+ * Found through the address itself, never by walking the loader's list: no loader lock, callable
+ * from the allocation path, a handler, any thread. Records live in the profile.
+ */
+#ifndef RUNTIME_STACK_MODULE_H
+#define RUNTIME_STACK_MODULE_H
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/space.h"
+
+enum { MODULE_LIMIT = 4096, MODULE_LEAF_ITEMS = 64 };
+
+struct modules {
+    struct space *space;
+    struct memtrace_module *leaf[MODULE_LIMIT / MODULE_LEAF_ITEMS];
+    struct trylock lock;         /* taken to add a record; who does not get it uses module 0 */
+    char executable[1024];       /* the loader leaves the main program's name empty */
+    uintptr_t executable_start;
+};
+
+/* Where an address is, as the loader knows it. */
+struct module_place {
+    uintptr_t start, end;
+    const uint8_t *eh_frame_header; /* .eh_frame_hdr; NULL: none */
+    uint32_t id;                    /* 0: not in the table */
+    int own;                        /* the program's own code, not the system's */
+};
+
+void module_init(struct modules *modules, struct space *space, const char *executable);
+/* 0, or -1: no object there (JIT code, a wild address). */
+int module_find(struct modules *modules, uintptr_t address, struct module_place *place);
+/* After a dlclose: notes which objects are gone. Calls gone(argument, start, end) for each. */
+void module_sweep(struct modules *modules, uint64_t now_ns,
+                  void (*gone)(void *argument, uintptr_t start, uintptr_t end), void *argument);
+struct memtrace_module *module_get(const struct modules *modules, uint32_t id);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rule.h: compact unwind rules, one for each return address ever seen, computed once.
+ *
+ * A rule says how to step from a frame to its caller:
+ *   cfa  = (register sp or fp) + cfa_offset
+ *   slot = cfa - 8                        where the return address lies
+ *   fp'  = *(cfa + fp_offset), or fp      the caller's frame pointer
+ * The table is open-addressed; readers take no lock, writers never wait (who does not get the lock
+ * computes the rule for itself). 16 bytes a place, at most half full: under 32 bytes a rule... plus
+ * what growing left behind, which no reader may lose.
+ */
+#ifndef RUNTIME_STACK_RULE_H
+#define RUNTIME_STACK_RULE_H
+
+#include "runtime/base/compiler.h"
+#include "runtime/stack/module.h"
+
+enum rule_kind {
+    RULE_NONE = 0, /* not known: compute */
+    RULE_SP,
+    RULE_FP,
+    RULE_SLOW,    /* an expression: interpreted each time */
+    RULE_SIGNAL,  /* the kernel's signal frame: registers lie in memory */
+    RULE_END,     /* outermost frame */
+    RULE_UNKNOWN, /* no unwind information */
+};
+
+/* One word, so that it is published in one store. */
+struct rule {
+    uint64_t kind : 3;
+    uint64_t own : 1;       /* in the program's own code */
+    uint64_t module : 15;
+    int64_t fp_offset : 13; /* from the CFA, in words; 0: unchanged */
+    int64_t cfa_offset : 32;
+};
+_Static_assert(sizeof(struct rule) == 8, "a rule is one word");
+
+struct rule_place {
+    uintptr_t pc;
+    union {
+        struct rule rule;
+        uint64_t word;
+    };
+};
+
+struct rule_table {
+    size_t mask; /* places - 1 */
+    struct rule_place place[];
+};
+
+struct rules {
+    struct rule_table *table; /* NULL: no memory; every rule is computed */
+    size_t count;
+    struct trylock lock;
+    struct modules *modules;
+};
+
+void rule_init(struct rules *rules, struct modules *modules);
+/* Forgets the rules for addresses in [start, end): the object is gone. */
+void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end);
+struct rule rule_compute(struct rules *rules, uintptr_t pc);
+
+INLINE size_t rule_hash(uintptr_t pc) {
+    return (size_t)((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
+
+/* The rule of return address pc (bit 63: of the interrupted instruction pc). */
+INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
+    /* Pairs with the release when a grown table is published. */
+    struct rule_table *table = LOAD_ACQUIRE(&rules->table);
+    if (LIKELY(table != NULL)) {
+        for (size_t i = rule_hash(pc) & table->mask;; i = (i + 1) & table->mask) {
+            struct rule_place *place = &table->place[i];
+            uintptr_t key = LOAD_ACQUIRE(&place->pc); /* pairs with insert(): word first */
+            if (LIKELY(key == pc)) {
+                struct rule_place copy;
+                copy.word = LOAD_RELAXED(&place->word);
+                if (LIKELY(copy.rule.kind != RULE_NONE)) {
+                    return copy.rule;
+                }
+                break;
+            }
+            if (key == 0) {
+                break;
+            }
+        }
+    }
+    return rule_compute(rules, pc);
+}
+
+/* Bit 63 of a frame's pc: an interrupted instruction, not a return address (format.h). */
+#define RULE_EXACT (UINT64_C(1) << 63)
+
+#endif
