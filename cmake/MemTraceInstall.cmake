@@ -1,2 +1,66 @@
 # SPDX-License-Identifier: MIT
-# Install rules; included by the root CMakeLists.txt only.
+# Install rules, the CMake package, pkg-config, .deb and .tar.gz; included by the root only.
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/MemTrace")
+set(targets memtrace_headers)
+foreach(target memtrace_runtime memtrace_command)
+    if(TARGET ${target})
+        list(APPEND targets ${target})
+    endif()
+endforeach()
+install(TARGETS ${targets} EXPORT MemTraceTargets)
+install(EXPORT MemTraceTargets NAMESPACE MemTrace:: DESTINATION "${package_dir}")
+
+configure_package_config_file(
+    cmake/MemTraceConfig.cmake.in "${PROJECT_BINARY_DIR}/cmake/MemTraceConfig.cmake"
+    INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(
+    "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/MemTraceConfig.cmake"
+              "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/MemTraceInstrument.cmake" DESTINATION "${package_dir}")
+
+file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+configure_file(cmake/memtrace.pc.in "${PROJECT_BINARY_DIR}/cmake/memtrace.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/memtrace.pc"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(FILES include/memtrace/memtrace.h include/memtrace/format.h
+              "${PROJECT_BINARY_DIR}/include/memtrace/version.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/memtrace")
+
+set(doc_dir "${CMAKE_INSTALL_DATAROOTDIR}/doc/memtrace")
+file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.md")
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${doc_dir}")
+install(FILES ${pages} DESTINATION "${doc_dir}/docs")
+install(FILES docs/memtrace.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+install(FILES cli/completion/memtrace.bash RENAME memtrace
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+install(FILES cli/completion/memtrace.zsh RENAME _memtrace
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+install(FILES cli/completion/memtrace.fish
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+
+if(NOT PROJECT_IS_TOP_LEVEL)
+    return()
+endif()
+set(CPACK_GENERATOR "DEB;TGZ")
+set(CPACK_PACKAGE_NAME memtrace)
+set(CPACK_PACKAGE_VENDOR MemTrace)
+set(CPACK_PACKAGE_CONTACT "MemTrace developers <memtrace@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "memory profiler: which code owns every byte")
+set(CPACK_PACKAGE_DESCRIPTION
+    "Profiles the heap of native programs, built with it or prebuilt: exact counts by call path,
+ live, leaked and at the maximum, at a cost low enough to leave on.")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
+set(CPACK_PACKAGE_FILE_NAME "memtrace-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_STRIP_FILES OFF)
+set(CPACK_DEB_COMPONENT_INSTALL OFF)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+include(CPack)

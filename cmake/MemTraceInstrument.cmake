@@ -1,2 +1,237 @@
 # SPDX-License-Identifier: MIT
-# memtrace_instrument(target ...): comes with the package and with add_subdirectory.
+# memtrace_instrument(): builds a target so that it profiles its own memory. docs/cmake.md explains
+# it. Comes with the installed package and with add_subdirectory/FetchContent alike.
+#
+#   memtrace_instrument(target
+#       [MODE auto|hooks|frame-pointer]  how call paths are found; auto is the default
+#       [REPORT_EVERY 30s]               built-in MEMTRACE_EVERY; the environment wins
+#       [TOP 10]                         built-in MEMTRACE_TOP; the environment wins
+#       [EXCLUDE_FUNCTIONS name...]      hooks: functions to leave out
+#       [EXCLUDE_FILES path-part...])    hooks: source files to leave out
+
+function(memtrace_instrument target)
+    cmake_parse_arguments(
+        PARSE_ARGV 1 arg "" "MODE;REPORT_EVERY;TOP" "EXCLUDE_FUNCTIONS;EXCLUDE_FILES")
+    _memtrace_check_target("${target}")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "memtrace_instrument(${target}): what is \"${arg_UNPARSED_ARGUMENTS}\"?")
+    endif()
+    foreach(keyword IN LISTS arg_KEYWORDS_MISSING_VALUES)
+        message(FATAL_ERROR "memtrace_instrument(${target}): ${keyword} needs a value.")
+    endforeach()
+
+    set(mode "${arg_MODE}")
+    set(why "as asked")
+    if(NOT mode OR mode STREQUAL "auto")
+        set(mode frame-pointer)
+        set(why "auto: costs 0 to 5 %, hooks about 70 %")
+    endif()
+
+    if(mode STREQUAL "frame-pointer")
+        _memtrace_compile_options(${target} -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer)
+        if(arg_EXCLUDE_FUNCTIONS OR arg_EXCLUDE_FILES)
+            string(APPEND why "; EXCLUDE_* is for hooks and does nothing here")
+        endif()
+    elseif(mode STREQUAL "hooks")
+        _memtrace_hooks(${target} "${arg_EXCLUDE_FUNCTIONS}" "${arg_EXCLUDE_FILES}")
+    else()
+        message(FATAL_ERROR "memtrace_instrument(${target}): MODE is auto, hooks or frame-pointer, "
+                            "not \"${mode}\".")
+    endif()
+
+    _memtrace_link(${target})
+    _memtrace_defaults(${target} "${arg_REPORT_EVERY}" "${arg_TOP}")
+    message(STATUS "MemTrace: ${target}: mode ${mode} (${why})")
+endfunction()
+
+function(_memtrace_check_target target)
+    if(NOT TARGET "${target}")
+        message(FATAL_ERROR "memtrace_instrument(${target}): there is no such target (yet).")
+    endif()
+    get_target_property(aliased ${target} ALIASED_TARGET)
+    get_target_property(imported ${target} IMPORTED)
+    get_target_property(type ${target} TYPE)
+    if(aliased OR imported OR NOT type MATCHES "^(EXECUTABLE|(STATIC|SHARED|MODULE|OBJECT)_LIBRARY)$")
+        message(FATAL_ERROR "memtrace_instrument(${target}): only executables and static, shared, "
+                            "module and object libraries of this project can be instrumented.")
+    endif()
+    get_property(done TARGET ${target} PROPERTY MEMTRACE_INSTRUMENTED)
+    if(done)
+        message(FATAL_ERROR "memtrace_instrument(${target}): called twice.")
+    endif()
+    set_property(TARGET ${target} PROPERTY MEMTRACE_INSTRUMENTED TRUE)
+endfunction()
+
+# Options for the target's C and C++ files (assembler and the like know none of them).
+function(_memtrace_compile_options target)
+    foreach(option IN LISTS ARGN)
+        target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:C,CXX>:${option}>")
+    endforeach()
+endfunction()
+
+# GCC leaves functions and files out by itself. Clang has no such option: there the hooks are
+# switched on file by file, and single functions need an attribute in the source.
+function(_memtrace_hooks target functions files)
+    _memtrace_compile_options(${target} -fno-omit-frame-pointer)
+    string(REPLACE "," "\\," functions_list "${functions}")
+    string(REPLACE "," "\\," files_list "${files}")
+    list(JOIN functions_list "," functions_list)
+    list(JOIN files_list "," files_list)
+    set(by_source "")
+    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+    foreach(language IN ITEMS C CXX)
+        if(NOT language IN_LIST languages)
+            continue()
+        endif()
+        if(CMAKE_${language}_COMPILER_ID STREQUAL "GNU")
+            set(options -finstrument-functions)
+            if(functions)
+                list(APPEND options "-finstrument-functions-exclude-function-list=${functions_list}")
+            endif()
+            if(files)
+                list(APPEND options "-finstrument-functions-exclude-file-list=${files_list}")
+            endif()
+        else()
+            if(functions)
+                message(STATUS "MemTrace: ${target}: EXCLUDE_FUNCTIONS needs GCC; for "
+                               "${CMAKE_${language}_COMPILER_ID} (${language}) mark the functions "
+                               "__attribute__((no_instrument_function)).")
+            endif()
+            set(options -finstrument-functions)
+            if(files)
+                set(options "")
+                list(APPEND by_source ${language})
+            endif()
+        endif()
+        foreach(option IN LISTS options)
+            target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:${language}>:${option}>")
+        endforeach()
+    endforeach()
+
+    if(by_source)
+        set_target_properties(
+            ${target} PROPERTIES MEMTRACE_EXCLUDE_FILES "${files}" MEMTRACE_BY_SOURCE "${by_source}")
+        get_target_property(directory ${target} SOURCE_DIR)
+        if(directory STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+            # At the end of the folder: target_sources() may still come.
+            cmake_language(EVAL CODE "cmake_language(DEFER CALL _memtrace_hooks_by_source ${target})")
+        else()
+            _memtrace_hooks_by_source(${target})
+        endif()
+    endif()
+endfunction()
+
+# Clang with EXCLUDE_FILES. Properties of sources belong to all targets of the folder, so the option
+# asks the target.
+function(_memtrace_hooks_by_source target)
+    get_target_property(files ${target} MEMTRACE_EXCLUDE_FILES)
+    get_target_property(languages ${target} MEMTRACE_BY_SOURCE)
+    get_target_property(sources ${target} SOURCES)
+    get_target_property(directory ${target} SOURCE_DIR)
+    foreach(source IN LISTS sources)
+        if(source MATCHES "[$]<")
+            message(STATUS "MemTrace: ${target}: ${source} gets no hooks: EXCLUDE_FILES with Clang "
+                           "needs plain file names.")
+            continue()
+        endif()
+        get_property(language SOURCE "${source}" TARGET_DIRECTORY ${target} PROPERTY LANGUAGE)
+        if(NOT language AND source MATCHES "\\.c$")
+            set(language C)
+        elseif(NOT language AND source MATCHES "\\.(C|cc|cp|cpp|cxx|c\\+\\+|CPP|mpp|ixx|cppm)$")
+            set(language CXX)
+        endif()
+        if(NOT language IN_LIST languages)
+            continue()
+        endif()
+        get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${directory}")
+        set(excluded FALSE)
+        foreach(part IN LISTS files)
+            string(FIND "${path}" "${part}" place)
+            if(NOT place EQUAL -1)
+                set(excluded TRUE)
+            endif()
+        endforeach()
+        get_property(present SOURCE "${source}" TARGET_DIRECTORY ${target}
+                     PROPERTY MEMTRACE_HOOKED_BY)
+        if(NOT excluded AND NOT target IN_LIST present)
+            set_property(
+                SOURCE "${source}" TARGET_DIRECTORY ${target} APPEND
+                PROPERTY COMPILE_OPTIONS
+                         "$<$<STREQUAL:$<TARGET_PROPERTY:NAME>,${target}>:-finstrument-functions>")
+            set_property(SOURCE "${source}" TARGET_DIRECTORY ${target} APPEND
+                         PROPERTY MEMTRACE_HOOKED_BY ${target})
+        endif()
+    endforeach()
+endfunction()
+
+# The runtime stays needed though nothing refers to it, and comes before every other library (the
+# first malloc found wins). Whoever links an instrumented library is linked with it, too: an
+# executable that does not need the runtime itself would find libc's malloc first.
+function(_memtrace_link target)
+    get_target_property(type ${target} TYPE)
+    set(scope PRIVATE)
+    if(type MATCHES "^(STATIC|SHARED|OBJECT)_LIBRARY$")
+        set(scope PUBLIC)
+    endif()
+    target_link_libraries(${target} ${scope} MemTrace::runtime)
+    set(keep "--push-state,--no-as-needed,$<TARGET_FILE:MemTrace::runtime>,--pop-state")
+    target_link_options(${target} ${scope} "LINKER:${keep}")
+
+    # The result runs as it is, installed as well.
+    get_property(directory GLOBAL PROPERTY MEMTRACE_LIBRARY_DIR)
+    if(NOT directory OR NOT directory IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES
+       AND NOT directory IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+        target_link_options(${target} ${scope}
+                            "LINKER:-rpath,$<TARGET_FILE_DIR:MemTrace::runtime>")
+    endif()
+endfunction()
+
+# Settings built into the program: NUL-separated, as in the environment, found by the runtime as the
+# symbol memtrace_defaults. Weak, since an executable may get several from static libraries.
+function(_memtrace_defaults target every top)
+    set(settings "")
+    if(NOT every STREQUAL "")
+        if(NOT every MATCHES "^[0-9]+(ms|s|m|h)?$")
+            message(FATAL_ERROR "memtrace_instrument(${target}): REPORT_EVERY is a number with ms, "
+                                "s, m or h, not \"${every}\".")
+        endif()
+        string(APPEND settings "    \"MEMTRACE_EVERY=${every}\\0\"\n")
+    endif()
+    if(NOT top STREQUAL "")
+        if(NOT top MATCHES "^[0-9]+$")
+            message(FATAL_ERROR "memtrace_instrument(${target}): TOP is a number, not \"${top}\".")
+        endif()
+        string(APPEND settings "    \"MEMTRACE_TOP=${top}\\0\"\n")
+    endif()
+    if(settings STREQUAL "")
+        return()
+    endif()
+
+    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+    set(extension c)
+    if(NOT C IN_LIST languages)
+        set(extension cpp)
+    endif()
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/memtrace_defaults/${target}.${extension}")
+    set(text "/* Written by memtrace_instrument(${target}): settings the environment can override. */
+#ifdef __cplusplus
+extern \"C\"
+#endif
+__attribute__((weak, visibility(\"default\"), used))
+const char memtrace_defaults[] =
+${settings}    \"\";
+")
+    if(extension STREQUAL "cpp")
+        # A const object of C++ is local unless it was declared before.
+        string(REPLACE "extern \"C\"" "extern \"C\" const char memtrace_defaults[];\nextern \"C\""
+                       text "${text}")
+    endif()
+    file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+        # In the archive nothing would pull it in.
+        target_sources(${target} INTERFACE "$<BUILD_INTERFACE:${file}>")
+    else()
+        target_sources(${target} PRIVATE "${file}")
+    endif()
+endfunction()

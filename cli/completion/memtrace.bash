@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# bash completion of the memtrace command.
+_memtrace() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+    local command=${COMP_WORDS[1]} options=""
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        COMPREPLY=($(compgen -W "run report list trace symbolize flags --help --version" -- "$current"))
+        return
+    fi
+    case $previous in
+    --mode)
+        COMPREPLY=($(compgen -W "auto hooks frame-pointer" -- "$current"))
+        return
+        ;;
+    --stacks)
+        COMPREPLY=($(compgen -W "none short full" -- "$current"))
+        return
+        ;;
+    --output | --log)
+        COMPREPLY=($(compgen -f -- "$current"))
+        return
+        ;;
+    esac
+    case $command in
+    run)
+        local i
+        for ((i = 2; i < COMP_CWORD; i++)); do
+            if [[ ${COMP_WORDS[i]} == -- ]]; then
+                if ((i == COMP_CWORD - 1)); then
+                    COMPREPLY=($(compgen -c -- "$current"))
+                else
+                    COMPREPLY=($(compgen -f -- "$current"))
+                fi
+                return
+            fi
+        done
+        options="--top --every --churn --output --log --stacks --help --"
+        ;;
+    report)
+        options="--show-maximum --show-leaked --show-cumulative --show-allocations --show-temporary
+            --flat --bottom-up --json --csv --help"
+        if [[ $current != -* ]]; then
+            COMPREPLY=($(compgen -f -X '!*.mtp' -- "$current"))
+            return
+        fi
+        ;;
+    trace) [[ $current == -* ]] || options=$(cd /proc && echo [0-9]*) ;;
+    flags) options="--mode --cflags --libs --explain --help" ;;
+    list | symbolize) options="--help" ;;
+    esac
+    COMPREPLY=($(compgen -W "$options" -- "$current"))
+}
+complete -o filenames -F _memtrace memtrace
