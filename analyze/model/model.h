@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model.h: the costs of a profile, added up: totals, calling contexts, threads, modules, timeline.
+ *
+ * Called by analyze/report, collect and cli. A model is a value: it does not change after
+ * model_load and needs its profile no more. Two models of the same running program, taken at two
+ * moments, are compared by context id (model_find). Belongs to one thread at a time.
+ *
+ * Invariants, whatever the file says:
+ *   nodes[id].parent < id, for every id < node_count (damaged nodes become children of nothing)
+ *   contexts are sorted by id, each id < node_count, and each has some count other than zero
+ *   of heap contexts (class MODEL_HEAP): sum of live_bytes == totals.live_bytes, sum of live_blocks
+ *   == totals.live_blocks, sum of peak_bytes == totals.maximum_bytes, and so on; of the other
+ *   classes nothing is in totals
+ *   frees <= allocations and freed_bytes <= total_bytes, in each context and in totals
+ * If the profile has no contexts (MEMTRACE_STACKS_NONE), totals come from the threads.
+ */
+#ifndef ANALYZE_MODEL_MODEL_H
+#define ANALYZE_MODEL_MODEL_H
+
+#include "analyze/read/profile.h"
+
+enum model_class {
+    MODEL_HEAP = 0,
+    MODEL_MAPPING = 1, /* mmap and friends */
+    MODEL_POOL = 2,    /* a custom pool; see pool */
+};
+
+/* The path nodes[parent] extended by one frame. */
+struct model_node {
+    uint64_t frame;  /* as in the file: address, module, exact; 0: never written */
+    uint32_t parent; /* 0: outermost */
+};
+
+struct model_context {
+    uint32_t id;
+    uint32_t parent; /* of nodes[id] */
+    uint64_t frame;  /* of nodes[id] */
+    uint32_t path;   /* innermost node that is code: id, or the parent of a class frame; 0: none */
+    uint32_t pool;   /* class MODEL_POOL: index into pools */
+    enum model_class class;
+    uint64_t live_bytes;
+    uint64_t live_blocks;
+    uint64_t peak_bytes; /* held when the whole process was at its maximum */
+    uint64_t total_bytes;
+    uint64_t allocations;
+    uint64_t freed_bytes;
+    uint64_t frees;
+    uint64_t temporary; /* blocks freed by their thread with no other allocation in between */
+    uint64_t lifetimes; /* index of its first bucket in model.lifetimes; MODEL_NO_LIFETIMES */
+};
+#define MODEL_NO_LIFETIMES UINT64_MAX
+
+struct model_totals {
+    uint64_t maximum_bytes;
+    uint64_t maximum_error_bytes; /* bound of the maximum's error, threads only */
+    uint64_t live_bytes;
+    uint64_t live_blocks;
+    uint64_t total_bytes;
+    uint64_t allocations;
+    uint64_t freed_bytes;
+    uint64_t frees;
+    uint64_t temporary;
+    uint64_t context_count; /* heap contexts with at least one allocation */
+    uint64_t lost;          /* sum of the header's lost[] */
+};
+
+struct model_thread {
+    uint32_t id;
+    uint32_t tid;
+    bool alive;
+    uint64_t start_ns;
+    uint64_t end_ns; /* 0: alive */
+    uint64_t allocations;
+    uint64_t total_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t foreign_frees; /* blocks of others that this thread freed */
+    uint64_t foreign_freed_bytes;
+    int64_t live_bytes; /* total_bytes - what anyone freed of this thread's blocks */
+    char name[32];
+};
+
+/* Thread `freer` freed this much that thread `owner` had allocated. */
+struct model_foreign {
+    uint32_t freer;
+    uint32_t owner;
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+struct model_module {
+    uint32_t id;
+    uint32_t build_id_size;
+    uint8_t build_id[32];
+    uint64_t start;
+    uint64_t end;
+    uint64_t bias;
+    uint64_t load_ns;
+    uint64_t unload_ns; /* 0: never */
+    const char *path;   /* "" where unknown */
+};
+
+struct model {
+    struct memtrace_header header; /* strings end inside their arrays */
+    struct model_totals totals;
+    struct model_node *nodes; /* indexed by context id; nodes[0] is the root */
+    size_t node_count;
+    struct model_context *contexts;
+    size_t context_count;
+    uint64_t *lifetimes; /* MEMTRACE_LIFETIME_BUCKETS a context: see context.lifetimes */
+    size_t lifetime_count;
+    struct model_thread *threads; /* sorted by id; those that were never used are left out */
+    size_t thread_count;
+    struct model_foreign *foreign;
+    size_t foreign_count;
+    struct model_module *modules; /* indexed by id; [0] and damaged ones have path "" */
+    size_t module_count;
+    char (*pools)[64]; /* indexed by context.pool */
+    size_t pool_count;
+    struct memtrace_point *timeline; /* times grow strictly */
+    size_t timeline_count;
+    uint64_t now_ns;  /* the latest time known, since the program's start */
+    bool live;        /* taken from a program that was running */
+    char damage[256]; /* empty: whole; else where the file breaks or what did not add up */
+    char *strings;    /* module paths */
+};
+
+/* Reads everything. For a live profile call profile_refresh() first: frees are read before
+ * allocations, so no block counts as freed before it was allocated. NULL: out of memory. */
+struct model *model_load(const struct profile *profile, struct error *error);
+
+/* NULL is allowed. */
+void model_free(struct model *model);
+
+/* The context with this id, or NULL if it has no counts. NULL model: NULL. */
+const struct model_context *model_find(const struct model *model, uint32_t id);
+
+/* What a frame says. offset: in the file's own terms, one less for return addresses, as
+ * symbolizer_resolve wants it; of frames in no known module: the address itself, one less too. */
+struct model_place {
+    uint32_t module; /* index into modules; 0: none */
+    uint64_t offset;
+    uint64_t address; /* as recorded */
+    bool exact;       /* the address of an interrupted instruction */
+};
+struct model_place model_place(const struct model *model, uint64_t frame);
+
+/* A stable hash of the path that ends in node `id`: it is the same in each run and with each load
+ * address, as long as the modules' build-ids (or, without, paths) and offsets are. */
+uint64_t model_hash(const struct model *model, uint32_t id);
+
+/* The name of a pool, "mapping" or "heap". */
+const char *model_class_name(const struct model *model, const struct model_context *context);
+
+#endif

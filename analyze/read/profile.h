@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * profile.h: one profile (include/memtrace/format.h), opened read-only: its header and the list of
+ * its segments, checked, so that everything handed out lies inside the file.
+ *
+ * Called by analyze/model, collect and cli. A profile belongs to one thread at a time.
+ *
+ * A finished file is copied into memory. The region of a running program is mapped (`live`): its
+ * counters change under the reader, so they are read with the profile_load_* functions, and
+ * profile_refresh() finds what was added since. A file that is cut off or damaged opens as long as
+ * its header is whole; `damage` then says where it breaks.
+ *
+ * Invariants, whatever the file says:
+ *   segments[i].offset + segments[i].size <= size
+ *   segments[i].item_size >= the size of its kind's item, and item_size * item_count <= size of
+ *   the segment; item_count counts the places under the segment's header
+ *   every string of `header` ends inside its array
+ */
+#ifndef ANALYZE_READ_PROFILE_H
+#define ANALYZE_READ_PROFILE_H
+
+#include "analyze/read/error.h"
+#include "memtrace/format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile_segment {
+    uint32_t kind; /* enum memtrace_segment_kind; kinds not known are left out */
+    uint32_t owner;
+    uint32_t index;
+    uint32_t item_size;
+    uint32_t item_count;
+    uint64_t offset;
+    uint64_t size;
+};
+
+struct profile {
+    struct memtrace_header header; /* a copy, as of profile_open or the last profile_refresh */
+    const unsigned char *bytes;    /* [0, size) is readable */
+    uint64_t size;
+    struct profile_segment *segments; /* in the order of the file */
+    size_t segment_count;
+    bool live;        /* mapped from a file whose writer may still write */
+    char damage[256]; /* empty: whole; else one phrase, e.g. "cut off at byte 8192 of 40960" */
+    char *path;
+
+    int fd;          /* live: the mapped file; else -1 */
+    uint64_t mapped; /* live: bytes mapped; else 0 */
+    void *owned;     /* not live: the copy; NULL for profile_wrap */
+};
+
+/* Opens a file or a region. NULL on failure: no such file, no profile, another format version,
+ * foreign byte order, header cut off; error then holds one line. */
+struct profile *profile_open(const char *path, struct error *error);
+
+/* The same over bytes in memory, which must outlive the profile. `name` is for messages. */
+struct profile *profile_wrap(const void *bytes, size_t size, const char *name, struct error *error);
+
+/* Looks again at a live profile: header, size, segments. Does nothing to one that is not live.
+ * Pointers into `bytes` and `segments` of before are dead afterwards. 0 or -1. */
+int profile_refresh(struct profile *profile, struct error *error);
+
+/* NULL is allowed. */
+void profile_close(struct profile *profile);
+
+/* Item `place` of a segment, or NULL if it lies under the segment's header or past its end.
+ * Aligned as the item needs. Live items change under the reader. */
+const void *profile_item(const struct profile *profile, const struct profile_segment *segment,
+                         uint32_t place);
+
+/* The header in the file itself, for reading live fields with profile_load_*. */
+const struct memtrace_header *profile_header(const struct profile *profile);
+
+/* Loads of fields that may change: never torn, and not moved before earlier ones. */
+static inline uint64_t profile_load_u64(const uint64_t *field) {
+    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
+}
+static inline int64_t profile_load_i64(const int64_t *field) {
+    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
+}
+static inline uint32_t profile_load_u32(const uint32_t *field) {
+    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
+}
+
+#endif

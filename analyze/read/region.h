@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * region.h: finds the profile regions of running and of killed programs.
+ *
+ * A region is a file <folder>/<pid>.<start_ticks>.mtp; the folder is $MEMTRACE_REGION_DIR, else
+ * /dev/shm/memtrace-<uid>, else /tmp/memtrace-<uid>. start_ticks is field 22 of /proc/PID/stat, so
+ * that a reused pid is not taken for the program that wrote the region.
+ *
+ * Called by cli (report PID, list, trace) and collect. Any thread; only reads.
+ */
+#ifndef ANALYZE_READ_REGION_H
+#define ANALYZE_READ_REGION_H
+
+#include "analyze/read/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct region {
+    pid_t pid;
+    uint64_t start_ticks;
+    bool alive; /* the program runs; false: it was killed, or ended without finishing */
+    int64_t modified_ns;
+    char path[512];
+};
+
+/* Field 22 of /proc/PID/stat; 0 or -1 (no such process). */
+int region_start_ticks(pid_t pid, uint64_t *ticks);
+
+/* Whether the process that had this pid with these start ticks still runs (a zombie does not). */
+bool region_alive(pid_t pid, uint64_t start_ticks);
+
+/* Splits "<folder>/<pid>.<ticks>.mtp"; fills everything but alive and modified_ns. 0 or -1. */
+int region_parse(const char *path, struct region *region);
+
+/* The folders where regions of this user may lie, existing or not, most likely first. The strings
+ * live as long as `folders`. Returns their number, at most REGION_FOLDERS. */
+enum { REGION_FOLDERS = 3 };
+struct region_folders {
+    char path[REGION_FOLDERS][256];
+};
+size_t region_folders(uid_t uid, struct region_folders *folders);
+
+/* The region of a running program: by its name in the folders of the program's user, else by what
+ * the program has mapped. 0, or -1 with one line: gone, someone else's, or not profiled. */
+int region_find(pid_t pid, struct region *region, struct error *error);
+
+/* All regions of this user, newest first; the caller frees *list. 0 or -1 (out of memory). */
+int region_list(struct region **list, size_t *count, struct error *error);
+
+#endif
