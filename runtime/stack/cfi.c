@@ -219,8 +219,8 @@ static struct cfi_register *register_of(struct cfi_row *row, uint64_t number) {
                                         : NULL;
 }
 
-static void set_register(struct state *state, uint64_t number, enum cfi_place place,
-                         int64_t offset, const uint8_t *expression) {
+static void set_register(struct state *state, uint64_t number, enum cfi_place place, int64_t offset,
+                         const uint8_t *expression) {
     struct cfi_register *reg = register_of(&state->row, number);
     if (reg != NULL) {
         *reg = (struct cfi_register){place, offset, expression};
@@ -263,8 +263,8 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
         break;
     case 0x05: /* offset_extended */
         number = take_uleb(cursor);
-        set_register(state, number, CFI_OFFSET,
-                     (int64_t)take_uleb(cursor) * common->data_align, NULL);
+        set_register(state, number, CFI_OFFSET, (int64_t)take_uleb(cursor) * common->data_align,
+                     NULL);
         break;
     case 0x06:
         restore_register(state, take_uleb(cursor));
@@ -436,8 +436,7 @@ static uintptr_t pop(struct evaluation *evaluation) {
     return evaluation->stack[--evaluation->depth];
 }
 
-static uintptr_t machine_register(const struct cfi_machine *machine, unsigned number,
-                                  int *failed) {
+static uintptr_t machine_register(const struct cfi_machine *machine, unsigned number, int *failed) {
     switch (number) {
     case MACHINE_DWARF_FP:
         return machine->fp;

@@ -26,8 +26,7 @@ static int is_own_path(const char *path) {
     return path[0] == '/' && !text_starts(path, "/lib") && !text_starts(path, "/usr/lib");
 }
 
-static void copy_build_id(struct memtrace_module *module, const ElfW(Phdr) * note,
-                          uintptr_t bias) {
+static void copy_build_id(struct memtrace_module *module, const ElfW(Phdr) * note, uintptr_t bias) {
     const uint8_t *at = (const uint8_t *)(bias + note->p_vaddr);
     const uint8_t *end = at + note->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
@@ -154,8 +153,8 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
         trylock_release(&modules->lock);
     }
     module = place->id != 0 ? module_get(modules, place->id) : NULL;
-    place->own = module == NULL || place->start == modules->executable_start ||
-                 is_own_path(module->path);
+    place->own =
+        module == NULL || place->start == modules->executable_start || is_own_path(module->path);
     return 0;
 }
 

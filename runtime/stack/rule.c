@@ -9,8 +9,7 @@
 enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24 };
 
 static struct rule_table *new_table(size_t places) {
-    struct rule_table *table =
-        sys_map(sizeof *table + places * sizeof(struct rule_place));
+    struct rule_table *table = sys_map(sizeof *table + places * sizeof(struct rule_place));
     if (table != NULL) {
         table->mask = places - 1;
     }
@@ -73,8 +72,7 @@ static enum rule_kind classify(const struct cfi_row *row) {
     }
     if (row->cfa_expression != NULL || row->return_address.place != CFI_OFFSET ||
         row->return_address.offset != -(int64_t)sizeof(uintptr_t) ||
-        row->frame_pointer.place == CFI_EXPRESSION ||
-        row->frame_pointer.place == CFI_UNSUPPORTED) {
+        row->frame_pointer.place == CFI_EXPRESSION || row->frame_pointer.place == CFI_UNSUPPORTED) {
         return RULE_SLOW;
     }
     if (row->cfa_register == MACHINE_DWARF_SP) {
