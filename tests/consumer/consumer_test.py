@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""An outside project uses MemTrace: builds it, runs the result, checks the profiles.
+
+Each run is one ctest test (see CMakeLists.txt): consumer_test.py WAY [options].
+WAY: package, subdirectory, fetch, one-language, make, pkgconfig, deb, tgz.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# What must be in a profile: (functions innermost first, live bytes, blocks).
+C_PATH = (["keep_bytes", "store_fill", "main"], 10000, 10)
+CXX_PATH = (["shelf", "make_shelves", "main"], 2500, 5)
+
+
+def run(command, **kw):
+    """Runs a command, shows its output if it fails, returns it."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=600, **kw)
+    if done.returncode != 0:
+        print(done.stdout)
+        sys.exit("failed (%d): %s" % (done.returncode, command))
+    return done.stdout
+
+
+def environment(**settings):
+    kept = {k: v for k, v in os.environ.items()
+            if not k.startswith("MEMTRACE") and k != "LD_PRELOAD"}
+    kept.update(settings)
+    return kept
+
+
+def plain(function):
+    """ns::shelf::shelf(unsigned long) -> shelf; keep_bytes.constprop.0 -> keep_bytes"""
+    name = re.sub(r"\(.*", "", function.replace("(anonymous namespace)", "anonymous"))
+    return name.split("::")[-1].split(".")[0].strip()
+
+
+def has_path(names, wanted):
+    """wanted is a subsequence of names"""
+    rest = iter(names)
+    return all(any(name == one for name in rest) for one in wanted)
+
+
+def check_profile(memtrace, profile, paths, module=None):
+    report = json.loads(run([memtrace, "report", "--json", profile]))
+    for wanted, size, blocks in paths:
+        found_bytes = found_blocks = 0
+        for context in report["contexts"]:
+            names = [plain(frame["function"] or "") for frame in context["frames"]]
+            if not has_path(names, wanted):
+                continue
+            found_bytes += context["live_bytes"]
+            found_blocks += context["live_blocks"]
+            if module and not any(module in (f["module"] or "") for f in context["frames"]):
+                sys.exit("%s: no frame in %s" % (profile, module))
+            lines = [f["line"] for f in context["frames"] if plain(f["function"] or "") in wanted]
+            if not all(lines):
+                sys.exit("%s: frames without lines: %s" % (profile, context["frames"]))
+        if (found_bytes, found_blocks) != (size, blocks):
+            print(json.dumps(report["contexts"], indent=1)[:6000])
+            sys.exit("%s: %s holds %d bytes in %d blocks, expected %d in %d" %
+                     (profile, " < ".join(wanted), found_bytes, found_blocks, size, blocks))
+    if report["lost"] != 0:
+        sys.exit("%s: lost %d" % (profile, report["lost"]))
+    if sum(c["live_bytes"] for c in report["contexts"]) != report["leaked_bytes"]:
+        sys.exit("%s: live bytes do not add up" % profile)
+
+
+def check_program(memtrace, program, paths, work, module=None):
+    """Runs it as it is: nothing in the environment but where the profile goes."""
+    profile = os.path.join(work, os.path.basename(program) + ".mtp")
+    output = run([program], env=environment(MEMTRACE_OUTPUT=profile), cwd=work)
+    if "maximum allocated" not in output:
+        sys.exit("%s: no summary:\n%s" % (program, output))
+    profiles = glob.glob(profile + "*")
+    if len(profiles) != 1:
+        sys.exit("%s: profiles %s" % (program, profiles))
+    check_profile(memtrace, profiles[0], paths, module)
+    os.remove(profiles[0])
+
+    # Off: silent, and no file.
+    before = set(os.listdir(work))
+    output = run([program], env=environment(MEMTRACE="off"), cwd=work)
+    if output or set(os.listdir(work)) != before:
+        sys.exit("%s: MEMTRACE=off is not silent: %r %s" %
+                 (program, output, set(os.listdir(work)) - before))
+
+
+def configure_and_build(source, build, options, arguments):
+    shutil.rmtree(build, ignore_errors=True)
+    log = run(["cmake", "-S", source, "-B", build, "-G", options.generator,
+               "-DCMAKE_C_COMPILER=" + options.cc, "-DCMAKE_CXX_COMPILER=" + options.cxx] +
+              arguments, env=environment())
+    log += run(["cmake", "--build", build, "--parallel", "2"], env=environment())
+    if re.search(r"\bwarning\b", log, re.IGNORECASE):
+        sys.exit("warnings:\n" + log)
+    return log
+
+
+def check_excluded(build, log, options):
+    """The objects of left out files must not call the hooks, the others must."""
+    for name, hooked in (("main.c.o", True), ("quiet.c.o", False)):
+        path = os.path.join(build, "CMakeFiles", "excluded.dir", name)
+        if ("__cyg_profile_func_enter" in run(["nm", path])) != hooked:
+            sys.exit("%s: hooks %s" % (path, "missing" if hooked else "not left out"))
+    if "clang" in options.cc and "no_instrument_function" not in log:
+        sys.exit("no word about EXCLUDE_FUNCTIONS with Clang:\n" + log)
+
+
+def check_project(memtrace, build, options, log):
+    work = os.path.join(build, "work")
+    os.makedirs(work, exist_ok=True)
+    for mode in ("auto", "hooks", "frame-pointer"):
+        if not re.search(r"MemTrace: c_%s: mode " % mode, log):
+            sys.exit("no status line for c_%s:\n%s" % (mode, log))
+        for name, paths, module in (("c", [C_PATH], None), ("cxx", [CXX_PATH], None),
+                                    ("mixed", [C_PATH, CXX_PATH], None),
+                                    ("static", [C_PATH], None),
+                                    ("shared", [C_PATH], "libstore_shared_" + mode),
+                                    ("host", [C_PATH], "libplugin_" + mode)):
+            check_program(memtrace, os.path.join(build, "%s_%s" % (name, mode)), paths, work, module)
+    check_program(memtrace, os.path.join(build, "excluded"), [(["store_fill", "main"], 10000, 10)],
+                  work)
+    check_excluded(build, log, options)
+
+
+def check_periodic(build):
+    """Settings built in by REPORT_EVERY and TOP; the environment wins over them."""
+    work = os.path.join(build, "work")
+    program = os.path.join(build, "periodic")
+    output = run([program], env=environment(), cwd=work)
+    if output.count("store_fill") < 2:
+        sys.exit("REPORT_EVERY: too few reports:\n" + output)
+    output = run([program], env=environment(MEMTRACE_EVERY="1h"), cwd=work)
+    if "store_fill" in output:
+        sys.exit("MEMTRACE_EVERY does not win over REPORT_EVERY:\n" + output)
+    for profile in glob.glob(os.path.join(work, "memtrace.periodic.*.mtp")):
+        os.remove(profile)
+
+
+def check_installed(prefix, build, memtrace):
+    """The user's own `cmake --install` gives programs that run, too."""
+    run(["cmake", "--install", build, "--prefix", prefix], env=environment())
+    work = os.path.join(build, "work")
+    check_program(memtrace, os.path.join(prefix, "bin", "c_auto"), [C_PATH], work)
+
+
+def way_cmake(options):
+    way = {"package": "package", "subdirectory": "subdirectory", "fetch": "fetch"}[options.way]
+    arguments = ["-DCONSUME=" + way]
+    if way == "package":
+        arguments.append("-DCMAKE_PREFIX_PATH=" + options.prefix)
+    else:
+        arguments += ["-DMEMTRACE_SOURCE=" + options.source]
+        if way == "fetch":
+            arguments += ["-DMEMTRACE_TOOLS=OFF"]
+    log = configure_and_build(os.path.join(HERE, "project"), options.build, options, arguments)
+    memtrace = os.path.join(options.prefix, "bin", "memtrace")
+    check_project(memtrace, options.build, options, log)
+    if way != "fetch":  # without tools there is no companion
+        check_periodic(options.build)
+    if way == "package":
+        check_installed(os.path.join(options.build, "installed"), options.build, memtrace)
+
+
+def way_one_language(options):
+    memtrace = os.path.join(options.prefix, "bin", "memtrace")
+    for language, path in (("C", C_PATH), ("CXX", CXX_PATH)):
+        build = os.path.join(options.build, language)
+        configure_and_build(os.path.join(HERE, "one_language"), build, options,
+                            ["-DLANGUAGE=" + language, "-DCMAKE_PREFIX_PATH=" + options.prefix])
+        check_program(memtrace, os.path.join(build, "one"), [path], build)
+        if "memtrace_defaults" not in run(["nm", "-D", os.path.join(build, "one")]):
+            sys.exit("memtrace_defaults is not visible to the runtime")
+
+
+def way_make(options):
+    memtrace = os.path.join(options.prefix, "bin", "memtrace")
+    modes = ["auto"] if options.way == "pkgconfig" else ["auto", "hooks", "frame-pointer"]
+    for mode in modes:
+        build = os.path.join(options.build, mode)
+        shutil.rmtree(build, ignore_errors=True)
+        os.makedirs(build)
+        run(["make", "-f", os.path.join(HERE, "make", "Makefile"), "CC=" + options.cc,
+             "CXX=" + options.cxx, "MEMTRACE=" + memtrace, "MODE=" + mode,
+             "SOURCES=" + os.path.join(HERE, "project"),
+             "FLAGS_FROM=" + ("pkgconfig" if options.way == "pkgconfig" else "flags")],
+            cwd=build,
+            env=environment(PKG_CONFIG_PATH=glob.glob(options.prefix + "/lib*/**/pkgconfig",
+                                                      recursive=True)[0]))
+        check_program(memtrace, os.path.join(build, "c_make"), [C_PATH], build)
+        check_program(memtrace, os.path.join(build, "mixed_make"), [C_PATH, CXX_PATH], build)
+
+
+def way_archive(options):
+    """Makes the package, unpacks it elsewhere and uses it from there."""
+    shutil.rmtree(options.build, ignore_errors=True)
+    packages = os.path.join(options.build, "packages")
+    root = os.path.join(options.build, "root")
+    os.makedirs(root)
+    generator = "DEB" if options.way == "deb" else "TGZ"
+    run(["cpack", "--config", os.path.join(options.memtrace_build, "CPackConfig.cmake"), "-G",
+         generator, "-B", packages], env=environment())
+    if generator == "DEB":
+        (package,) = glob.glob(packages + "/*.deb")
+        needs = run(["dpkg-deb", "-f", package, "Depends"])
+        if "libdw1" not in needs or "libc6" not in needs:
+            sys.exit("dependencies: " + needs)
+        run(["dpkg", "-x", package, root])
+        options.prefix = os.path.join(root, "usr")
+    else:
+        (package,) = glob.glob(packages + "/*.tar.gz")
+        run(["tar", "xzf", package, "-C", root])
+        (options.prefix,) = glob.glob(root + "/*")
+    for part in ("bin/memtrace", "share/man/man1/memtrace.1", "share/doc/memtrace/LICENSE",
+                 "share/bash-completion/completions/memtrace", "include/memtrace/memtrace.h"):
+        if not os.path.exists(os.path.join(options.prefix, part)):
+            sys.exit("%s lacks %s" % (package, part))
+    memtrace = os.path.join(options.prefix, "bin", "memtrace")
+    work = os.path.join(options.build, "work")
+    os.makedirs(work)
+    run([memtrace, "run", "--output", os.path.join(work, "ls.mtp"), "--", "/bin/ls", "/"], cwd=work,
+        env=environment())
+    run([memtrace, "report", os.path.join(work, "ls.mtp")], env=environment())
+    build = options.build
+    options.build = os.path.join(build, "one")
+    way_one_language(options)
+    options.build = os.path.join(build, "make")
+    way_make(options)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("way")
+    parser.add_argument("--prefix", help="where MemTrace is installed")
+    parser.add_argument("--source", help="MemTrace's sources")
+    parser.add_argument("--memtrace-build", help="MemTrace's build folder")
+    parser.add_argument("--build", required=True, help="scratch folder")
+    parser.add_argument("--cc", default="gcc")
+    parser.add_argument("--cxx", default="g++")
+    parser.add_argument("--generator", default="Ninja")
+    options = parser.parse_args()
+    ways = {"package": way_cmake, "subdirectory": way_cmake, "fetch": way_cmake,
+            "one-language": way_one_language, "make": way_make, "pkgconfig": way_make,
+            "deb": way_archive, "tgz": way_archive}
+    ways[options.way](options)
+    shutil.rmtree(options.build, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
