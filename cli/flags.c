@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flags.c: `memtrace flags`, the compiler and linker flags of memtrace_instrument() for build
+ * systems other than CMake (cmake/MemTraceInstrument.cmake is their other home).
+ *
+ * Paths are found from the place of the command itself, so that a moved installation works.
+ */
+#include "cli/cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct mode {
+    const char *name;
+    const char *why;
+    const struct flag {
+        const char *text;
+        const char *purpose;
+    } flags[3];
+};
+
+static const struct mode modes[] = {
+    {"frame-pointer",
+     "nothing is added to calls, the stack is read when memory is allocated: costs 0 to 5 %",
+     {{"-fno-omit-frame-pointer", "functions keep a frame pointer, so stacks are read fast"},
+      {"-mno-omit-leaf-frame-pointer", "functions that call nothing keep it, too"}}},
+    {"hooks",
+     "every function reports its entry and exit: costs about 70 %",
+     {{"-finstrument-functions", "functions report their entry and exit"},
+      {"-fno-omit-frame-pointer", "functions keep a frame pointer"}}},
+};
+
+static const char usage[] =
+    "Usage: memtrace flags [--mode auto|hooks|frame-pointer] --cflags|--libs|--explain\n"
+    "\n"
+    "Prints the flags that build a program with MemTrace:\n"
+    "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
+    "  cc app.o $(memtrace flags --libs) -o app\n"
+    "\n"
+    "  --cflags       flags for the compiler\n"
+    "  --libs         flags for the linker, run path included\n"
+    "  --explain      the same, one a line, with what each is for\n"
+    "  --mode MODE    how call paths are found; auto (the default) is frame-pointer\n"
+    "  --help         this text\n";
+
+/* The installation the command belongs to; empty strings where the system finds things itself. */
+struct places {
+    char library_dir[PATH_MAX];
+    char include_dir[PATH_MAX];
+};
+
+/* Sets result to the folder base/relative if it holds `file`. */
+static bool find_dir(const char *base, const char *relative, const char *file, char *result) {
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s/%s", base, relative);
+    if (length < 0 || (size_t)length >= sizeof(path) || !realpath(path, result))
+        return false;
+    length = snprintf(path, sizeof(path), "%s/%s", result, file);
+    return length > 0 && (size_t)length < sizeof(path) && access(path, R_OK) == 0;
+}
+
+static bool is_system_dir(const char *path) {
+    static const char *const known[] = {"/usr/include", "/usr/lib", "/lib",
+                                        "/usr/" MEMTRACE_MULTIARCH, "/" MEMTRACE_MULTIARCH};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(path, known[i]) == 0)
+            return true;
+    return false;
+}
+
+/* 0, or CLI_FAILURE with the line printed. */
+static int find_places(struct places *places) {
+    static const char *const library_dirs[] = {MEMTRACE_LIBDIR, "../lib", "../" MEMTRACE_MULTIARCH};
+    static const char *const include_dirs[] = {MEMTRACE_INCLUDEDIR, "../include"};
+    char base[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", base, sizeof(base) - 1);
+    bool found = false;
+    if (length <= 0)
+        return cli_error("cannot tell where this command lies (is /proc mounted?)");
+    base[length] = '\0';
+    *strrchr(base, '/') = '\0';
+
+    for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]) && !found; i++)
+        found = find_dir(base, library_dirs[i], "libmemtrace.so", places->library_dir);
+    if (!found)
+        return cli_error("libmemtrace.so is not at %s/%s", base, MEMTRACE_LIBDIR);
+    found = false;
+    for (size_t i = 0; i < sizeof(include_dirs) / sizeof(include_dirs[0]) && !found; i++)
+        found = find_dir(base, include_dirs[i], "memtrace/memtrace.h", places->include_dir);
+    if (!found)
+        return cli_error("memtrace/memtrace.h is not at %s/%s", base, MEMTRACE_INCLUDEDIR);
+
+    if (is_system_dir(places->library_dir))
+        places->library_dir[0] = '\0';
+    if (is_system_dir(places->include_dir))
+        places->include_dir[0] = '\0';
+    return 0;
+}
+
+/* Writes `prefix` and `path` as one word of a shell. */
+static void print_word(const char *prefix, const char *path) {
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "_-+=./,:@%";
+    if (path[strspn(path, safe)] == '\0') {
+        printf("%s%s", prefix, path);
+        return;
+    }
+    printf("%s'", prefix);
+    for (; *path; path++) {
+        if (*path == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*path);
+    }
+    putchar('\'');
+}
+
+/* One flag: a word on the line, or, explained, a line of its own. */
+static void print_flag(const char *prefix, const char *path, const char *purpose) {
+    static bool first = true;
+    if (!purpose && !first)
+        putchar(' ');
+    first = false;
+    print_word(prefix, path);
+    if (purpose)
+        printf("\n    %s\n", purpose);
+}
+
+static void print_cflags(const struct mode *mode, const struct places *places, bool explain) {
+    if (places->include_dir[0])
+        print_flag("-I", places->include_dir, explain ? "finds memtrace/memtrace.h" : NULL);
+    for (const struct flag *flag = mode->flags; flag->text; flag++)
+        print_flag(flag->text, "", explain ? flag->purpose : NULL);
+}
+
+static void print_libs(const struct places *places, bool explain) {
+    const char *keep = "keeps the library though nothing refers to it";
+    if (places->library_dir[0]) {
+        print_flag("-L", places->library_dir, explain ? "finds libmemtrace.so when linking" : NULL);
+        /* -Wl, would split a path at its commas. */
+        if (strchr(places->library_dir, ',')) {
+            print_flag("-Xlinker -rpath -Xlinker ", places->library_dir,
+                       explain ? "finds it when the program starts" : NULL);
+        } else {
+            print_flag("-Wl,-rpath,", places->library_dir,
+                       explain ? "finds it when the program starts" : NULL);
+        }
+    }
+    print_flag("-Wl,--push-state,--no-as-needed", "", explain ? keep : NULL);
+    print_flag("-lmemtrace", "", explain ? "the runtime; put it before other libraries" : NULL);
+    print_flag("-Wl,--pop-state", "", explain ? "ends --no-as-needed" : NULL);
+}
+
+/* NULL if there is no such mode. */
+static const struct mode *find_mode(const char *name) {
+    if (strcmp(name, "auto") == 0)
+        return &modes[0];
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+        if (strcmp(name, modes[i].name) == 0)
+            return &modes[i];
+    return NULL;
+}
+
+struct request {
+    const char *mode;
+    bool cflags, libs, explain;
+};
+
+/* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
+static int parse(int argc, char **argv, struct request *request) {
+    static const struct cli_option options[] = {
+        {"mode", 'm', true, 'm'},   {"cflags", 0, false, 'c'}, {"libs", 0, false, 'l'},
+        {"explain", 0, false, 'e'}, {"help", 'h', false, 'h'}, {0}};
+    struct cli_scan scan = cli_scan_start("flags", argc, argv, options);
+    int key;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        switch (key) {
+        case 'm':
+            request->mode = scan.value;
+            break;
+        case 'c':
+            request->cflags = true;
+            break;
+        case 'l':
+            request->libs = true;
+            break;
+        case 'e':
+            request->explain = true;
+            break;
+        case 'h':
+            return -1;
+        }
+    }
+    if (key < 0)
+        return CLI_USAGE;
+    if (scan.index < argc)
+        return cli_usage("flags", "what is \"%s\"?", argv[scan.index]);
+    if (!request->cflags && !request->libs && !request->explain)
+        return cli_usage("flags", "which flags: --cflags, --libs or --explain?");
+    return 0;
+}
+
+int cmd_flags(int argc, char **argv) {
+    struct request request = {.mode = "auto"};
+    struct places places;
+    const struct mode *mode;
+    int status = parse(argc, argv, &request);
+    if (status > 0)
+        return status;
+    if (status < 0) {
+        fputs(usage, stdout);
+        return cli_finish(CLI_OK);
+    }
+    mode = find_mode(request.mode);
+    if (!mode)
+        return cli_usage("flags", "no mode \"%s\": auto, hooks or frame-pointer", request.mode);
+    if (find_places(&places) != 0)
+        return CLI_FAILURE;
+
+    if (request.explain) {
+        bool both = !request.cflags && !request.libs;
+        printf("mode %s: %s\n", mode->name, mode->why);
+        request.cflags |= both;
+        request.libs |= both;
+    }
+    if (request.cflags)
+        print_cflags(mode, &places, request.explain);
+    if (request.libs)
+        print_libs(&places, request.explain);
+    if (!request.explain)
+        putchar('\n');
+    return cli_finish(CLI_OK);
+}
