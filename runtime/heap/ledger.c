@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* ledger.c: opening leaves, adopting columns, the shared column. See ledger.h. */
+#include "runtime/heap/ledger.h"
+
+#include "runtime/base/sys.h"
+
+static struct ledger_column *new_column(struct ledger *ledger) {
+    struct ledger_column *column = sys_map(sizeof *column);
+    if (column != NULL) {
+        column->number = __atomic_fetch_add(&ledger->columns, 1, __ATOMIC_RELAXED);
+    }
+    return column;
+}
+
+int ledger_init(struct ledger *ledger, struct space *space) {
+    ledger->space = space;
+    ledger->shared = new_column(ledger);
+    ledger->proxy = sys_map(sizeof *ledger->proxy);
+    return ledger->shared != NULL && ledger->proxy != NULL ? 0 : -1;
+}
+
+struct ledger_column *ledger_adopt(struct ledger *ledger) {
+    struct ledger_column *column = NULL;
+    if (trylock_take(&ledger->lock)) {
+        column = ledger->free;
+        if (column != NULL) {
+            ledger->free = column->next_free;
+        }
+        trylock_release(&ledger->lock);
+    }
+    if (column == NULL) {
+        column = new_column(ledger);
+    }
+    return column != NULL ? column : ledger->proxy;
+}
+
+void ledger_release(struct ledger *ledger, struct ledger_column *column) {
+    if (column->number == 0) {
+        return;
+    }
+    if (!trylock_take(&ledger->lock)) {
+        return; /* somebody is in there: rather an idle column than a wait */
+    }
+    column->next_free = ledger->free;
+    ledger->free = column;
+    trylock_release(&ledger->lock);
+}
+
+static struct memtrace_cell *open_leaf(struct ledger *ledger, struct ledger_column *column,
+                                       uint32_t index) {
+    struct memtrace_cell *none = NULL;
+    void *segment = space_segment(ledger->space, MEMTRACE_SEGMENT_LEDGER, column->number, index,
+                                  sizeof(struct memtrace_cell), MEMTRACE_LEAF_ITEMS);
+    if (segment == NULL) {
+        return NULL;
+    }
+    space_publish(segment);
+    if (!__atomic_compare_exchange_n(&column->leaf[index], &none, (struct memtrace_cell *)segment,
+                                     0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+        ((struct memtrace_segment *)segment)->kind = 0; /* only the shared column has rivals */
+        return none;
+    }
+    return segment;
+}
+
+static int may_open_private(struct ledger *ledger, const struct ledger_column *column) {
+    uint32_t most = LEDGER_PRIVATE_BYTES / LEDGER_LEAF_BYTES;
+    if (column->number == 0) {
+        return 0;
+    }
+    if (column->number == 1) { /* the first thread's: as long as the tree allows */
+        return 1;
+    }
+    return __atomic_add_fetch(&ledger->private_leaves, 1, __ATOMIC_RELAXED) <= most;
+}
+
+/* The cell to write, opened if need be; *is_shared tells how. NULL: no room. */
+static struct memtrace_cell *cell_for(struct ledger *ledger, struct ledger_column *column,
+                                      uint32_t context, int *is_shared) {
+    uint32_t index = context >> 10;
+    struct memtrace_cell *leaf = NULL;
+    *is_shared = 0;
+    if (may_open_private(ledger, column)) {
+        leaf = open_leaf(ledger, column, index);
+    }
+    if (leaf == NULL) {
+        *is_shared = 1;
+        leaf = LOAD_ACQUIRE(&ledger->shared->leaf[index]);
+        if (leaf == NULL) {
+            leaf = open_leaf(ledger, ledger->shared, index);
+        }
+    }
+    if (leaf == NULL) {
+        space_lost(ledger->space, MEMTRACE_LOST_EVENTS, 1);
+        return NULL;
+    }
+    return leaf + (context & (MEMTRACE_LEAF_ITEMS - 1));
+}
+
+static void add(uint64_t *counter, uint64_t value) {
+    __atomic_fetch_add(counter, value, __ATOMIC_RELAXED);
+}
+
+COLD void ledger_alloc_slow(struct ledger *ledger, struct ledger_column *column,
+                            const struct ledger_event *event) {
+    int is_shared;
+    struct memtrace_cell *cell = cell_for(ledger, column, event->context, &is_shared);
+    if (cell == NULL) {
+        return;
+    }
+    if (!is_shared) {
+        ledger_alloc(ledger, column, event);
+        return;
+    }
+    ledger_keep_peak(cell, ledger->space->header);
+    add(&cell->alloc_bytes, event->size);
+    add(&cell->alloc_count, 1);
+}
+
+COLD void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
+                           const struct ledger_event *event) {
+    int is_shared;
+    struct memtrace_cell *cell = cell_for(ledger, column, event->context, &is_shared);
+    if (cell == NULL) {
+        return;
+    }
+    if (!is_shared) {
+        ledger_free(ledger, column, event);
+        return;
+    }
+    ledger_keep_peak(cell, ledger->space->header);
+    add(&cell->free_bytes, event->size);
+    add(&cell->free_count, 1);
+    add(&cell->temporary_count, (uint64_t)event->temporary);
+}
+
+/* --- lifetimes: nothing for a first free, a record from the second on ------------------------- */
+
+static int next_lifetime_leaf(struct ledger *ledger, struct ledger_column *column) {
+    uint32_t index = __atomic_fetch_add(&ledger->lifetime_leaves, 1, __ATOMIC_RELAXED);
+    void *segment;
+    if (index >= sizeof ledger->lifetimes / sizeof ledger->lifetimes[0]) {
+        return -1;
+    }
+    segment = space_segment(ledger->space, MEMTRACE_SEGMENT_LIFETIMES, 0, index,
+                            sizeof(struct memtrace_lifetimes), MEMTRACE_LEAF_ITEMS);
+    if (segment == NULL) {
+        return -1;
+    }
+    space_publish(segment);
+    STORE_RELEASE(&ledger->lifetimes[index], segment);
+    column->lifetimes_next = index * MEMTRACE_LEAF_ITEMS + 1; /* place 0 is under the header */
+    column->lifetimes_end = (index + 1) * MEMTRACE_LEAF_ITEMS;
+    return 0;
+}
+
+COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *column,
+                               struct memtrace_cell *cell, uint32_t bucket) {
+    struct memtrace_lifetimes *record;
+    uint32_t id;
+    if (cell->lifetimes == 0) {
+        STORE_RELAXED(&cell->lifetimes, MEMTRACE_LIFETIME_SINGLE | bucket);
+        return;
+    }
+    if (column->lifetimes_next == column->lifetimes_end &&
+        next_lifetime_leaf(ledger, column) != 0) {
+        return; /* the sketch of this context stays at its first free */
+    }
+    id = column->lifetimes_next++;
+    record = &ledger->lifetimes[id >> 10][id & 1023];
+    record->bucket[cell->lifetimes & (MEMTRACE_LIFETIME_BUCKETS - 1)]++;
+    record->bucket[bucket]++;
+    STORE_RELEASE(&cell->lifetimes, id);
+}

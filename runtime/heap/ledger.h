@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ledger.h: what did each context cost? One column of cells a thread, all in the profile.
+ *
+ * Invariants:
+ *   live(context) = sum over columns of alloc_bytes - free_bytes   (each alone may be negative)
+ *   a cell has one writer, the thread that holds the column; its counters only grow
+ *   peak: see format.h, struct memtrace_header; at most one save a cell and peak
+ * A dead thread's column goes to the next new thread as it is: nothing is ever folded or moved.
+ * Private leaves have a budget; past it, threads write the shared column 0 with atomics. So the
+ * ledger never takes more than LEDGER_PRIVATE_BYTES + 64 bytes a context, whatever the number of
+ * threads.
+ */
+#ifndef RUNTIME_HEAP_LEDGER_H
+#define RUNTIME_HEAP_LEDGER_H
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/space.h"
+#include "runtime/heap/peak.h"
+
+enum {
+    LEDGER_LEAVES = 1 << (MEMTRACE_CONTEXT_BITS - 10),
+    LEDGER_LEAF_BYTES = MEMTRACE_LEAF_ITEMS * sizeof(struct memtrace_cell),
+    LEDGER_PRIVATE_BYTES = 128 << 20, /* beyond the first thread's column */
+};
+
+struct ledger_column {
+    struct memtrace_cell *leaf[LEDGER_LEAVES]; /* NULL: not opened, or the shared one is used */
+    uint32_t number;
+    uint32_t lifetimes_next, lifetimes_end; /* free places for this column's lifetime records */
+    struct ledger_column *next_free;
+};
+
+struct ledger {
+    struct space *space;
+    struct ledger_column *shared; /* column 0: written with atomics, from the slow path only */
+    struct ledger_column *proxy;  /* what a thread without a column holds: has no leaf, ever */
+    struct memtrace_lifetimes *lifetimes[1 << 14];
+    uint32_t lifetime_leaves;
+    uint32_t columns; /* numbers given out, the shared one included */
+    uint32_t private_leaves;
+    struct ledger_column *free;
+    struct trylock lock; /* of the free list */
+};
+
+/* What one event changes. */
+struct ledger_event {
+    uint32_t context;
+    uint32_t lifetime_bucket;
+    uint64_t size;
+    int temporary;
+};
+
+int ledger_init(struct ledger *ledger, struct space *space);
+/* A column for a new thread: a dead one's, a new one, or the proxy of the shared one. */
+struct ledger_column *ledger_adopt(struct ledger *ledger);
+void ledger_release(struct ledger *ledger, struct ledger_column *column);
+
+void ledger_alloc_slow(struct ledger *ledger, struct ledger_column *column,
+                       const struct ledger_event *event);
+void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
+                      const struct ledger_event *event);
+void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *column,
+                          struct memtrace_cell *cell, uint32_t bucket);
+
+INLINE struct memtrace_cell *ledger_cell(struct ledger_column *column, uint32_t context) {
+    struct memtrace_cell *leaf = LOAD_RELAXED(&column->leaf[context >> 10]);
+    return LIKELY(leaf != NULL) ? leaf + (context & (MEMTRACE_LEAF_ITEMS - 1)) : NULL;
+}
+
+/* Before a cell changes: keep what it held at the peak, once a peak. */
+INLINE void ledger_keep_peak(struct memtrace_cell *cell, const struct memtrace_header *header) {
+    uint32_t epoch = LOAD_RELAXED(&header->peak_epoch);
+    if (UNLIKELY(cell->peak_epoch != epoch)) {
+        STORE_RELAXED(&cell->saved_live, (int64_t)(cell->alloc_bytes - cell->free_bytes));
+        SIGNAL_FENCE(); /* saved_live first: a kill in between leaves the present value */
+        STORE_RELAXED(&cell->peak_epoch, epoch);
+    }
+}
+
+INLINE void ledger_alloc(struct ledger *ledger, struct ledger_column *column,
+                         const struct ledger_event *event) {
+    struct memtrace_cell *cell = ledger_cell(column, event->context);
+    if (UNLIKELY(cell == NULL)) {
+        ledger_alloc_slow(ledger, column, event);
+        return;
+    }
+    ledger_keep_peak(cell, ledger->space->header);
+    COUNTER_ADD(&cell->alloc_bytes, event->size);
+    COUNTER_ADD(&cell->alloc_count, 1);
+}
+
+INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
+                        const struct ledger_event *event) {
+    struct memtrace_cell *cell = ledger_cell(column, event->context);
+    uint32_t lifetimes;
+    if (UNLIKELY(cell == NULL)) {
+        ledger_free_slow(ledger, column, event);
+        return;
+    }
+    ledger_keep_peak(cell, ledger->space->header);
+    COUNTER_ADD(&cell->free_bytes, event->size);
+    COUNTER_ADD(&cell->free_count, 1);
+    COUNTER_ADD(&cell->temporary_count, (uint64_t)event->temporary);
+    lifetimes = cell->lifetimes;
+    if (LIKELY((int32_t)lifetimes >
+               0)) { /* a record's id: neither 0 nor MEMTRACE_LIFETIME_SINGLE */
+        uint32_t *bucket =
+            &ledger->lifetimes[lifetimes >> 10][lifetimes & 1023].bucket[event->lifetime_bucket];
+        STORE_RELAXED(bucket, *bucket + (*bucket != UINT32_MAX));
+    } else {
+        ledger_lifetime_slow(ledger, column, cell, event->lifetime_bucket);
+    }
+}
+
+/* Bucket of a lifetime in ticks (format.h: struct memtrace_lifetimes). */
+INLINE uint32_t ledger_lifetime_bucket(uint32_t ticks) {
+    uint32_t bits = ticks == 0 ? 0 : 32u - (uint32_t)__builtin_clz(ticks);
+    uint32_t bucket = (bits + 1) / 2;
+    return bucket < MEMTRACE_LIFETIME_BUCKETS ? bucket : MEMTRACE_LIFETIME_BUCKETS - 1;
+}
+
+#endif

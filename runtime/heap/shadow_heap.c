@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* shadow_heap.c: the rare half of the shadow heap. See shadow_heap.h. */
+#include "runtime/heap/shadow_heap.h"
+
+#include "runtime/base/sys.h"
+
+static size_t leaf_bytes(const struct shadow_heap *heap) {
+    return heap_fine_items(heap) * (sizeof(uint64_t) + sizeof(uint16_t)) +
+           (SPAN_BYTES >> MEMTRACE_COARSE_SHIFT) * sizeof(struct memtrace_big_block);
+}
+
+int heap_init(struct shadow_heap *heap, unsigned granule_shift) {
+    heap->granule_shift = granule_shift;
+    heap->root = sys_map(SPAN_COUNT * sizeof *heap->root);
+    if (heap->root == NULL) {
+        return -1;
+    }
+    sys_no_huge_pages(heap->root, SPAN_COUNT * sizeof *heap->root);
+    return 0;
+}
+
+COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
+    uint8_t *none = NULL;
+    uint8_t *leaf;
+    uint8_t **place;
+    if (address >> 47 != 0 || heap->root == NULL) {
+        return NULL;
+    }
+    place = &heap->root[address >> MEMTRACE_SPAN_SHIFT];
+    leaf = sys_map(leaf_bytes(heap));
+    if (leaf == NULL) {
+        return NULL;
+    }
+    /* A heap with holes would otherwise pay two megabytes for each few blocks. */
+    sys_no_huge_pages(leaf, leaf_bytes(heap));
+    if (!__atomic_compare_exchange_n(place, &none, leaf, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        sys_unmap(leaf, leaf_bytes(heap)); /* another thread was first */
+        return none;
+    }
+    return leaf;
+}
+
+static void visit_leaf(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t span,
+                       void (*visit)(void *, const struct heap_block *), void *argument) {
+    struct heap_block block;
+    uintptr_t step = (uintptr_t)1 << heap->granule_shift;
+    for (uintptr_t at = span; at < span + SPAN_BYTES; at += step) {
+        if (heap_decode_fine(heap, leaf, at, &block)) {
+            block.birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, at) << TICK_LOW_BITS;
+            visit(argument, &block);
+        }
+    }
+    for (uintptr_t at = span; at < span + SPAN_BYTES; at += FINE_SIZE_LIMIT) {
+        if (heap_decode_coarse(heap, leaf, at, &block)) {
+            visit(argument, &block);
+        }
+    }
+}
+
+void heap_visit(const struct shadow_heap *heap,
+                void (*visit)(void *argument, const struct heap_block *block), void *argument) {
+    for (uintptr_t i = 0; heap->root != NULL && i < SPAN_COUNT; i++) {
+        uint8_t *leaf = LOAD_ACQUIRE(&heap->root[i]);
+        if (leaf != NULL) {
+            visit_leaf(heap, leaf, i << MEMTRACE_SPAN_SHIFT, visit, argument);
+        }
+    }
+}
+
+static int contains(const struct heap_block *block, uintptr_t address) {
+    uint64_t size = block->size != 0 ? block->size : 1;
+    return address >= block->start && address - block->start < size;
+}
+
+static int find_fine(const struct shadow_heap *heap, uintptr_t address, struct heap_block *block) {
+    uintptr_t step = (uintptr_t)1 << heap->granule_shift;
+    uintptr_t granule = address & ~(step - 1);
+    for (uintptr_t back = 0; back <= FINE_SIZE_LIMIT && back <= granule; back += step) {
+        uint8_t *leaf = heap_leaf(heap, granule - back);
+        if (leaf != NULL && heap_decode_fine(heap, leaf, granule - back, block) &&
+            contains(block, address)) {
+            block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, granule - back)
+                                 << TICK_LOW_BITS;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int find_coarse(const struct shadow_heap *heap, uintptr_t address,
+                       struct heap_block *block) {
+    uintptr_t at = address & ~(uintptr_t)(FINE_SIZE_LIMIT - 1);
+    for (;;) {
+        uint8_t *leaf = heap_leaf(heap, at);
+        if (leaf == NULL) { /* no block starts in the whole span: on to the one before */
+            at &= ~(uintptr_t)(SPAN_BYTES - 1);
+        } else if (heap_decode_coarse(heap, leaf, at, block) && block->start <= address) {
+            return contains(block, address);
+        }
+        if (at < FINE_SIZE_LIMIT) {
+            return 0;
+        }
+        at -= FINE_SIZE_LIMIT;
+    }
+}
+
+int heap_find(const struct shadow_heap *heap, uintptr_t address, struct heap_block *block) {
+    if (heap->root == NULL || address >> 47 != 0) {
+        return 0;
+    }
+    return find_fine(heap, address, block) || find_coarse(heap, address, block);
+}

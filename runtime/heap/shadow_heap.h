@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shadow_heap.h: who owns this block? A two-level table indexed by address, like a page table.
+ *
+ * Two tables a span of 32 MiB of address space, in one lazily touched mapping (format.h):
+ *   fine   8 bytes a granule of 32 bytes, for blocks under 1 KiB
+ *   coarse 16 bytes a KiB, for all others
+ * so the price is 25 % of a heap of small blocks, 1.6 % of one of large blocks.
+ * Invariant: two live blocks of a table never start in one granule. glibc's start at least 32 bytes
+ * apart; for other allocators tiny requests are rounded up to 32 bytes (entry/malloc.c).
+ *
+ * A live block belongs to one thread at a time by malloc's own contract, so its record is written
+ * without a lock; others may look at it at any time.
+ */
+#ifndef RUNTIME_HEAP_SHADOW_HEAP_H
+#define RUNTIME_HEAP_SHADOW_HEAP_H
+
+#include "memtrace/format.h"
+#include "runtime/base/compiler.h"
+
+enum {
+    SPAN_BYTES = 1 << MEMTRACE_SPAN_SHIFT,
+    SPAN_COUNT = 1 << (47 - MEMTRACE_SPAN_SHIFT),
+    FINE_SIZE_LIMIT = 1 << MEMTRACE_COARSE_SHIFT,
+    TICK_LOW_BITS = 16,
+};
+
+struct shadow_heap {
+    uint8_t **root; /* SPAN_COUNT leaves; NULL: no memory, nothing is kept */
+    unsigned granule_shift;
+};
+
+/* What is known of a block. */
+struct heap_block {
+    uint64_t size;
+    uint32_t context;
+    uint32_t thread;
+    uint32_t birth_tick;
+    uintptr_t start;
+};
+
+int heap_init(struct shadow_heap *heap, unsigned granule_shift);
+/* Calls visit() for every live block. Others may come and go meanwhile. */
+void heap_visit(const struct shadow_heap *heap,
+                void (*visit)(void *argument, const struct heap_block *block), void *argument);
+/* The live block that contains `address`. 1, or 0. */
+int heap_find(const struct shadow_heap *heap, uintptr_t address, struct heap_block *block);
+uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address);
+
+INLINE size_t heap_fine_items(const struct shadow_heap *heap) {
+    return (size_t)SPAN_BYTES >> heap->granule_shift;
+}
+
+INLINE uint64_t *heap_fine(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t address) {
+    return (uint64_t *)leaf + ((address & (SPAN_BYTES - 1)) >> heap->granule_shift);
+}
+
+INLINE uint16_t *heap_birth_high(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t address) {
+    return (uint16_t *)(leaf + heap_fine_items(heap) * sizeof(uint64_t)) +
+           ((address & (SPAN_BYTES - 1)) >> heap->granule_shift);
+}
+
+INLINE struct memtrace_big_block *heap_coarse(const struct shadow_heap *heap, uint8_t *leaf,
+                                              uintptr_t address) {
+    size_t fine = heap_fine_items(heap) * (sizeof(uint64_t) + sizeof(uint16_t));
+    return (struct memtrace_big_block *)(leaf + fine) +
+           ((address & (SPAN_BYTES - 1)) >> MEMTRACE_COARSE_SHIFT);
+}
+
+INLINE uint8_t *heap_leaf(const struct shadow_heap *heap, uintptr_t address) {
+    /* Pairs with the release in heap_add_leaf(). */
+    return UNLIKELY(address >> 47 != 0 || heap->root == NULL)
+               ? NULL
+               : LOAD_ACQUIRE(&heap->root[address >> MEMTRACE_SPAN_SHIFT]);
+}
+
+/* Notes a block. 0, or -1: no room, the block is not kept. */
+INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block) {
+    uintptr_t address = block->start;
+    uint8_t *leaf = heap_leaf(heap, address);
+    if (UNLIKELY(leaf == NULL)) {
+        leaf = heap_add_leaf(heap, address);
+        if (leaf == NULL) {
+            return -1;
+        }
+    }
+    if (LIKELY(block->size < FINE_SIZE_LIMIT)) {
+        uint64_t offset = (address & ((1u << heap->granule_shift) - 1)) >> 3;
+        uint64_t record = (uint64_t)block->context | block->size << MEMTRACE_BLOCK_SIZE_SHIFT |
+                          (uint64_t)block->thread << MEMTRACE_BLOCK_THREAD_SHIFT |
+                          offset << MEMTRACE_BLOCK_OFFSET_SHIFT |
+                          (uint64_t)block->birth_tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
+        if (UNLIKELY(block->birth_tick >> TICK_LOW_BITS != 0)) {
+            *heap_birth_high(heap, leaf, address) = (uint16_t)(block->birth_tick >> TICK_LOW_BITS);
+        }
+        STORE_RELAXED(heap_fine(heap, leaf, address), record);
+    } else {
+        struct memtrace_big_block *big = heap_coarse(heap, leaf, address);
+        STORE_RELAXED(&big->size_offset,
+                      block->size | (uint64_t)(address & ((1u << MEMTRACE_COARSE_SHIFT) - 1))
+                                        << MEMTRACE_BIG_OFFSET_SHIFT);
+        STORE_RELEASE(&big->owner, (uint64_t)block->context |
+                                       (uint64_t)block->thread << MEMTRACE_BIG_THREAD_SHIFT |
+                                       (uint64_t)block->birth_tick << MEMTRACE_BIG_BIRTH_SHIFT);
+    }
+    return 0;
+}
+
+INLINE int heap_decode_fine(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t granule,
+                            struct heap_block *block) {
+    uint64_t record = LOAD_RELAXED(heap_fine(heap, leaf, granule));
+    if (record == 0) {
+        return 0;
+    }
+    block->context = record & ((1u << MEMTRACE_CONTEXT_BITS) - 1);
+    block->size = (record >> MEMTRACE_BLOCK_SIZE_SHIFT) & (FINE_SIZE_LIMIT - 1);
+    block->thread = (record >> MEMTRACE_BLOCK_THREAD_SHIFT) & ((1u << MEMTRACE_THREAD_BITS) - 1);
+    block->birth_tick = (uint32_t)(record >> MEMTRACE_BLOCK_BIRTH_SHIFT);
+    block->start = (granule & ~(uintptr_t)((1u << heap->granule_shift) - 1)) +
+                   ((record >> MEMTRACE_BLOCK_OFFSET_SHIFT) & 3) * 8;
+    return 1;
+}
+
+INLINE int heap_decode_coarse(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t granule,
+                              struct heap_block *block) {
+    const struct memtrace_big_block *big = heap_coarse(heap, leaf, granule);
+    uint64_t owner = LOAD_ACQUIRE(&big->owner);
+    uint64_t size_offset;
+    if (owner == 0) {
+        return 0;
+    }
+    size_offset = LOAD_RELAXED(&big->size_offset);
+    block->context = owner & ((1u << MEMTRACE_CONTEXT_BITS) - 1);
+    block->thread = (owner >> MEMTRACE_BIG_THREAD_SHIFT) & ((1u << MEMTRACE_THREAD_BITS) - 1);
+    block->birth_tick = (uint32_t)(owner >> MEMTRACE_BIG_BIRTH_SHIFT);
+    block->size = size_offset & ((UINT64_C(1) << MEMTRACE_BIG_OFFSET_SHIFT) - 1);
+    block->start = (granule & ~(uintptr_t)(FINE_SIZE_LIMIT - 1)) +
+                   (uintptr_t)(size_offset >> MEMTRACE_BIG_OFFSET_SHIFT);
+    return 1;
+}
+
+/* Takes out the block that starts at `address`, before the allocator may give it to others.
+ * 1, or 0: no such block is kept. `clock_high`: whether ticks have outgrown their 16 low bits. */
+INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int clock_high,
+                       struct heap_block *block) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    if (UNLIKELY(leaf == NULL)) {
+        return 0;
+    }
+    if (LIKELY(heap_decode_fine(heap, leaf, address, block))) {
+        if (UNLIKELY(block->start != (address & ~(uintptr_t)7))) {
+            return 0; /* the middle of another block: not ours to judge */
+        }
+        if (UNLIKELY(clock_high)) {
+            block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
+        }
+        STORE_RELAXED(heap_fine(heap, leaf, address), 0);
+        return 1;
+    }
+    if (heap_decode_coarse(heap, leaf, address, block) && block->start == address) {
+        STORE_RELAXED(&heap_coarse(heap, leaf, address)->owner, 0);
+        return 1;
+    }
+    return 0;
+}
+
+#endif
