@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""The figures that benchmarks/run prints: what is run, how a figure comes out of it, and its target.
+Each function takes a Bench and yields Rows. A figure is the median over rounds of the difference
+to (or ratio with) the bare run of the same round."""
+
+import collections
+import os
+
+from harness import RunFailed, VARIANTS, median
+import profile
+
+OURS = ("hooks", "frame-pointer", "preload")
+REFERENCE_GHZ = 2.5  # the targets in nanoseconds are for such a core
+
+# cells: {variant: text}; checks: [(text, met)]
+Row = collections.namedtuple("Row", "name cells checks")
+
+
+def check(text, met):
+    return (text, bool(met))
+
+
+def differences(runs, variant, value):
+    """value(result) under `variant` less the bare one of the same round; [] if it was not run."""
+    return [value(ours) - value(bare) for ours, bare in zip(runs.get(variant, []), runs["bare"])]
+
+
+def ratios(runs, variant, value):
+    return [value(ours) / value(bare) for ours, bare in zip(runs.get(variant, []), runs["bare"])]
+
+
+def added_cells(runs, value, form="{:+.1f}"):
+    """The bare value itself, and what each variant adds to it."""
+    cells = {"bare": form.replace("+", "").format(median([value(run) for run in runs["bare"]]))}
+    for variant in runs:
+        added = differences(runs, variant, value)
+        if variant != "bare" and added:
+            cells[variant] = form.format(median(added))
+    return cells
+
+
+def ratio_cells(runs, value, form):
+    cells = {"bare": form.format(median([value(run) for run in runs["bare"]]))}
+    for variant in runs:
+        found = ratios(runs, variant, value)
+        if variant != "bare" and found:
+            cells[variant] = "{:.2f}x".format(median(found))
+    return cells
+
+
+def added(runs, variant, value):
+    found = differences(runs, variant, value)
+    return median(found) if found else None
+
+
+def core_speed(bench):
+    """GHz the core ran at, several times for the median."""
+    return median([bench.run("clock", "bare")["ghz"] for _ in range(5)])
+
+
+def pairs(bench, ghz):
+    """One malloc and free at three depths, then with frames that change in between."""
+    scale = ghz / REFERENCE_GHZ
+    count = 3 if bench.quick else 9
+    batches = ["--batches", 15 if bench.quick else 25]
+    pair = lambda run: run["pair_ns"]
+    at = {}
+    for depth in (10, 100, 1000):
+        runs = bench.rounds("pair", ["--depth", depth] + batches, VARIANTS, count)
+        at[depth] = {variant: added(runs, variant, pair) for variant in runs}
+        yield Row(f"malloc+free pair, {depth} frames, same stack: added ns",
+                  added_cells(runs, pair), pair_checks(depth, at, scale))
+    for change, paths in ((3, 1), (5, 1), (3, 2), (5, 2)):
+        runs = bench.rounds("pair", ["--depth", 100, "--change", change, "--paths", paths] + batches,
+                            VARIANTS, count)
+        way = "the same way" if paths == 1 else "another way"
+        yield Row(f"pair, 100 frames, {change} of them left and entered again {way}: added ns, "
+                  "calls counted apart",
+                  added_cells(runs, lambda run: run["pair_ns"] - run["walk_ns"]), [])
+
+
+def pair_checks(depth, at, scale):
+    checks = []
+    now = at[depth]
+    if now.get("hooks") is not None:
+        value = now["hooks"] * scale
+        checks.append(check(f"hooks {value:.1f} of 30 ns at 2.5 GHz", value <= 30))
+        first = at[10].get("hooks")
+        if depth != 10 and first:
+            change = now["hooks"] / first - 1
+            checks.append(check(f"hooks {change:+.0%} of ±20 % against 10 frames",
+                                abs(change) <= 0.2))
+    if now.get("frame-pointer") is not None:
+        value = now["frame-pointer"] * scale
+        if depth == 10:
+            checks.append(check(f"frame pointers {value:.1f} of 65 ns at 2.5 GHz", value <= 65))
+        elif at[10].get("frame-pointer") is not None:
+            further = (now["frame-pointer"] - at[10]["frame-pointer"]) * scale / (depth - 10)
+            checks.append(check(f"frame pointers {further:.2f} of 2.5 ns a further frame",
+                                further <= 2.5))
+    if depth == 10 and now.get("preload") and now.get("heaptrack"):
+        cheaper = now["heaptrack"] / now["preload"]
+        checks.append(check(f"preload {cheaper:.1f} of 3 times cheaper than heaptrack",
+                            cheaper >= 3))
+    return checks
+
+
+def instructions(bench):
+    """Instructions a pair, by callgrind: a number without noise."""
+    if bench.quick or not bench.valgrind:
+        return
+    small = 1000
+    for depth in (10, 100, 1000):
+        counts = {}
+        for variant in ("bare",) + OURS:
+            if not bench.has(variant):
+                continue
+            bench.progress(f"callgrind: pair --depth {depth} ({variant})")
+            try:
+                # A run makes two batches: one to warm up, one timed.
+                once, twice = (bench.instructions(
+                    "pair", variant, ["--depth", depth, "--batches", 1, "--batch", batch])
+                    for batch in (small, 2 * small))
+                counts[variant] = (twice - once) / (2 * small)
+            except RunFailed as failure:
+                bench.failures.append(str(failure))
+        if "bare" in counts:
+            cells = {variant: f"{count - counts['bare']:+.0f}" for variant, count in counts.items()}
+            cells["bare"] = f"{counts['bare']:.0f}"
+            yield Row(f"pair, {depth} frames: added instructions (callgrind)", cells, [])
+
+
+def calls(bench):
+    """What the instrumentation itself costs where nothing is allocated."""
+    runs = bench.rounds("calls", [], ("bare", "hooks", "frame-pointer"), 3 if bench.quick else 9)
+    yield Row("a call of an empty function: added ns", added_cells(runs, lambda r: r["call_ns"]), [])
+
+
+def threads(bench):
+    """Four threads that free each other's blocks, against one thread."""
+    count = 3 if bench.quick else 9
+    lists = ["--batches", 400 if bench.quick else 2000]
+    one = bench.rounds("threads", ["--threads", 1] + lists, VARIANTS, count)
+    four = bench.rounds("threads", ["--threads", 4] + lists, VARIANTS, count)
+    for name, key in (("wall", "pair_wall_ns"), ("processor", "pair_cpu_ns")):
+        value = lambda run: run[key]
+        yield Row(f"pair, 1 thread: {name} time against bare", ratio_cells(one, value, "{:.1f} ns"),
+                  [])
+        checks = []
+        for variant in OURS:
+            alone, company = ratios(one, variant, value), ratios(four, variant, value)
+            if alone and company:
+                checks.append(check(f"{variant}: {median(company):.2f}x of {median(alone):.2f}x",
+                                    median(company) <= median(alone)))
+        yield Row(f"pair freed by another thread, 4 threads: {name} time against bare",
+                  ratio_cells(four, value, "{:.1f} ns"), checks)
+
+
+def memory(bench):
+    """Peak resident memory with many live blocks; shared mappings included."""
+    divide = 5 if bench.quick else 1
+    variants = ("bare",) + OURS if bench.quick else VARIANTS
+    peak = lambda run: run["peak_kib"]
+    for size, blocks, limit in ((32, 2500000, 1.4), (24, 2500000, None), (1024, 250000, 1.3),
+                                (65536, 8192, 1.02)):
+        blocks //= divide
+        contexts = 100000 if size < 65536 and not bench.quick else 10000
+        runs = bench.rounds(
+            "memory", ["--size", size, "--blocks", blocks, "--contexts", contexts], variants, 1)
+        checks = []
+        for variant in OURS:
+            found = ratios(runs, variant, peak)
+            if limit and found:
+                checks.append(check(f"{variant} {median(found):.3f}x of {limit}x",
+                                    median(found) <= limit))
+        yield Row(f"peak resident, {blocks:,} live blocks of {size:,} bytes from "
+                  f"{min(contexts, blocks):,} contexts", ratio_cells(runs, peak, "{:,.0f} KiB"),
+                  checks)
+
+
+def tree(bench, ghz):
+    """A context of its own for each block: what one costs in time and in bytes."""
+    nodes = 500000 if bench.quick else 2500000
+    cost = lambda run: run["node_ns"] - run["walk_ns"]
+    runs, sizes = {}, {}
+    for variant in VARIANTS:
+        found = bench.rounds("tree", ["--nodes", nodes], (variant,), 1 if bench.quick else 3)
+        runs.update(found)
+        if variant in OURS and found.get(variant) and os.path.exists(bench.profile):
+            sizes[variant] = profile.read(bench.profile)
+    checks = []
+    for variant in OURS:
+        value = added(runs, variant, cost)
+        if value is not None:
+            value *= ghz / REFERENCE_GHZ
+            checks.append(check(f"{variant} {value:.0f} of 200 ns at 2.5 GHz", value <= 200))
+    yield Row(f"binary tree of {nodes:,} nodes, each a context: added ns a node, calls counted apart",
+              added_cells(runs, cost), checks)
+    yield Row(f"binary tree of {nodes:,} nodes: time against bare",
+              ratio_cells(runs, lambda run: run["node_ns"], "{:.1f} ns"), [])
+    yield Row(f"binary tree of {nodes:,} nodes: peak resident",
+              ratio_cells(runs, lambda run: run["peak_kib"], "{:,.0f} KiB"), [])
+    checks = [check(f"{variant} {size.context_bytes / max(size.allocating, 1):.0f} of 96",
+                    size.context_bytes <= 96 * size.allocating)
+              for variant, size in sizes.items()]
+    cells = {variant: f"{size.context_bytes / max(size.allocating, 1):.1f} "
+                      f"({size.contexts:,} tree nodes, {size.lost:,} lost)"
+             for variant, size in sizes.items()}
+    yield Row("the same: bytes a distinct allocating context, path nodes and ledger included",
+              cells, checks)
+
+
+def fixed(bench):
+    """What a program pays that does nothing."""
+    variants = ("bare",) + OURS + ("run", "heaptrack")
+    runs = bench.rounds("trivial", [], variants, 3 if bench.quick else 9)
+    value = lambda run: run["peak_kib"]
+    checks = [check(f"{variant} {added(runs, variant, value):,.0f} of 4,096 KiB",
+                    added(runs, variant, value) < 4096) for variant in OURS if runs.get(variant)]
+    yield Row("trivial program: added resident KiB", added_cells(runs, value, "{:+,.0f}"), checks)
+
+    chosen = [variant for variant in variants if runs.get(variant)]
+    times = {variant: [] for variant in chosen}
+    for number in range(20 if bench.quick else 100):
+        bench.progress(f"trivial: start and end: {number}")
+        for variant in chosen:
+            if variant != "heaptrack" or number < 10:
+                times[variant].append(bench.spawn_ms("trivial", variant))
+    cells = {"bare": f"{median(times['bare']):.2f}"}
+    checks = []
+    for variant in chosen[1:]:
+        value = median([a - b for a, b in zip(times[variant], times["bare"])])
+        cells[variant] = f"{value:+.2f}"
+        if variant in OURS + ("run",):
+            checks.append(check(f"{variant} {value:.2f} of 10 ms", value <= 10))
+    if "run" in cells:
+        cells["preload"] = f"{cells.get('preload', '')} (`memtrace run`: {cells.pop('run')})"
+    yield Row("trivial program: added ms from start to end", cells, checks)
+
+
+def bound(bench):
+    """Threads times contexts: must not be a product."""
+    threads_count, contexts = (200, 10000) if bench.quick else (1000, 100000)
+    runs = bench.rounds("bound", ["--threads", threads_count, "--contexts", contexts],
+                        ("bare", "hooks", "frame-pointer"), 1)
+    yield Row(f"{threads_count:,} threads each in {contexts:,} contexts: added resident MiB",
+              added_cells(runs, lambda run: run["peak_kib"] / 1024, "{:+,.0f}"), [])
+    yield Row("the same: added wall ns a pair", added_cells(runs, lambda run: run["pair_wall_ns"]),
+              [])

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""Runs the subjects of the overhead benchmarks: which variants there are, one run, interleaved
+rounds, instruction counts. Used by figures.py; prints progress to stderr only."""
+
+import os
+import platform
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+# Column order of the table. "bare" is what everything is compared with.
+VARIANTS = ("bare", "hooks", "frame-pointer", "preload", "heaptrack")
+RUN_LIMIT_S = 300
+
+
+class RunFailed(Exception):
+    """A subject failed or took too long; its message says which and why."""
+
+
+def median(values):
+    return statistics.median(values)
+
+
+class Bench:
+    """Where things are, how thorough to be, and the runs themselves."""
+
+    def __init__(self, build_dir, quick):
+        self.programs = os.path.join(build_dir, "benchmarks")
+        self.library = os.path.join(build_dir, "lib", "libmemtrace.so")
+        self.command = os.path.join(build_dir, "bin", "memtrace")
+        self.quick = quick
+        self.heaptrack = shutil.which("heaptrack")
+        self.valgrind = shutil.which("valgrind")
+        self.scratch = tempfile.mkdtemp(prefix="memtrace-bench-")
+        self.profile = os.path.join(self.scratch, "profile.mtp")
+        self.failures = []
+
+    def close(self):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def has(self, variant):
+        """Whether this variant can be run here."""
+        if variant == "heaptrack":
+            return self.heaptrack is not None
+        if variant == "preload":
+            return os.path.exists(self.library)
+        if variant == "run":
+            return os.path.exists(self.command) and os.path.exists(self.library)
+        return os.path.exists(self._program("trivial", variant))
+
+    def _program(self, subject, variant):
+        build = variant if variant in ("hooks", "frame-pointer") else "bare"
+        return os.path.join(self.programs, f"{subject}.{build}")
+
+    def _environment(self, variant):
+        environment = {k: v for k, v in os.environ.items()
+                       if not k.startswith("MEMTRACE") and k != "LD_PRELOAD"}
+        environment["MEMTRACE_OUTPUT"] = self.profile
+        environment["MEMTRACE_SUMMARY"] = "0"
+        if variant == "preload":
+            environment["LD_PRELOAD"] = self.library
+        return environment
+
+    def command_line(self, subject, variant, options):
+        command = [self._program(subject, variant)] + [str(option) for option in options]
+        if variant == "heaptrack":
+            command = [self.heaptrack, "-o", os.path.join(self.scratch, "heaptrack")] + command
+        if variant == "run":
+            command = [self.command, "run", "--"] + command
+        return command
+
+    def run(self, subject, variant, *options):
+        """One run. The subject's RESULT lines as a dict of floats."""
+        command = self.command_line(subject, variant, options)
+        process = subprocess.Popen(command, env=self._environment(variant), cwd=self.scratch,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            output, errors = process.communicate(timeout=RUN_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise RunFailed(f"{subject} ({variant}): stopped after {RUN_LIMIT_S} s")
+        results = {name: float(value)
+                   for name, value in re.findall(r"^RESULT (\S+) (\S+)$", output, re.M)}
+        if process.returncode != 0 or not results:
+            last = (errors.strip().splitlines() or ["no message"])[-1]
+            raise RunFailed(f"{subject} ({variant}): status {process.returncode}: {last}")
+        return results
+
+    def rounds(self, subject, options, variants, count):
+        """`count` rounds, each running every variant once, one after the other, so that a slow
+        minute of the machine hits all alike. {variant: [results of each round]}, without the
+        variants that are not here or failed."""
+        chosen = [variant for variant in variants if self.has(variant)]
+        runs = {variant: [] for variant in chosen}
+        for number in range(count):
+            self.progress(f"{subject} {' '.join(map(str, options))}: round {number + 1} of {count}")
+            for variant in list(runs):
+                try:
+                    runs[variant].append(self.run(subject, variant, *options))
+                except RunFailed as failure:
+                    self.failures.append(str(failure))
+                    del runs[variant]
+        return runs
+
+    def instructions(self, subject, variant, options):
+        """Instructions that callgrind counts in one run; deterministic to a few hundred."""
+        command = self.command_line(subject, variant, options)
+        environment = self._environment(variant)
+        preload = environment.pop("LD_PRELOAD", None)
+        if preload:
+            command = ["env", f"LD_PRELOAD={preload}"] + command
+        result = subprocess.run(
+            [self.valgrind, "--tool=callgrind", "--trace-children=yes",
+             f"--callgrind-out-file={self.scratch}/callgrind.out"] + command,
+            env=environment, cwd=self.scratch, stdin=subprocess.DEVNULL, timeout=RUN_LIMIT_S,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        found = re.findall(r"Collected *: (\d+)", result.stderr)
+        if result.returncode != 0 or not found:
+            raise RunFailed(f"{subject} ({variant}): callgrind failed")
+        return int(found[-1])
+
+    def spawn_ms(self, subject, variant):
+        """Milliseconds from starting the program to its end."""
+        command = self.command_line(subject, variant, [])
+        environment = self._environment(variant)
+        with open(os.devnull, "w", encoding="ascii") as nothing:
+            actions = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), 1),
+                       (os.POSIX_SPAWN_DUP2, nothing.fileno(), 2)]
+            start = time.perf_counter()
+            pid = os.posix_spawn(command[0], command, environment, file_actions=actions)
+            status = os.waitpid(pid, 0)[1]
+            elapsed = time.perf_counter() - start
+        if status != 0:
+            raise RunFailed(f"{subject} ({variant}): wait status {status}")
+        return elapsed * 1000
+
+    def progress(self, text):
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    def progress_done(self):
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def machine():
+    """One line about this machine."""
+    model = "unknown processor"
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as cpuinfo:
+            model = re.search(r"model name\s*:\s*(.*)", cpuinfo.read()).group(1)
+    except (OSError, AttributeError):
+        pass
+    system = "Linux"
+    try:
+        system = platform.freedesktop_os_release().get("PRETTY_NAME", system)
+    except (OSError, AttributeError):
+        pass
+    return (f"{model} ({platform.machine()}), {len(os.sched_getaffinity(0))} cores, {system}, "
+            f"Linux {platform.release()}")
+
+
+def first_line(*command):
+    """What a command says first, or None."""
+    try:
+        output = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        return (output.stdout or output.stderr).splitlines()[0]
+    except (OSError, IndexError, subprocess.TimeoutExpired):
+        return None

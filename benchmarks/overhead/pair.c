@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pair.c: what one malloc+free pair costs, at a given depth of the call stack. Run by
+ * benchmarks/run, built bare, with hooks and with frame pointers.
+ *
+ *   --depth N    frames from main() to the one that allocates, both included (default 10)
+ *   --change K   frames left and entered again between two pairs (default 0: the pairs are made in
+ *                one loop of one function, so compiler hooks do not count)
+ *   --paths 2    those frames come alternately from two call sites each (default 1: the same path)
+ *   --batch N --batches N    pairs in one timed batch, and batches; the median batch counts
+ *   --size N     bytes of a block (default 64)
+ *
+ * With --change the same calls are timed without malloc and free too ("walk_ns"), so that what the
+ * compiler's hooks cost can be told from what the allocation costs.
+ */
+#include "bench.h"
+
+struct plan {
+    long change, paths, batch, batches;
+    size_t size;
+};
+
+static volatile int allocating = 1;
+
+static BENCH_FRAME void pairs_here(long count, size_t size) {
+    for (long i = 0; i < count; i++) {
+        void *block = malloc(size);
+        BENCH_KEEP(block);
+        free(block);
+    }
+}
+
+/* Bit 0 of `path` chooses the call site of the outermost of the changing frames. */
+static BENCH_FRAME void changing_frame(long left, unsigned long path, size_t size) {
+    if (left <= 1) {
+        if (allocating) {
+            void *block = malloc(size);
+            BENCH_KEEP(block);
+            free(block);
+        }
+    } else if (path & 1) {
+        changing_frame(left - 1, path >> 1, size);
+        BENCH_CALL_SITE(1);
+    } else {
+        changing_frame(left - 1, path >> 1, size);
+        BENCH_CALL_SITE(2);
+    }
+}
+
+static BENCH_FRAME void changing_pairs(const struct plan *plan) {
+    for (long i = 0; i < plan->batch; i++) {
+        changing_frame(plan->change, plan->paths > 1 ? (unsigned long)i : 0, plan->size);
+        BENCH_CALL_SITE(3);
+    }
+}
+
+static BENCH_FRAME void one_batch(const struct plan *plan) {
+    if (plan->change > 0)
+        changing_pairs(plan);
+    else
+        pairs_here(plan->batch, plan->size);
+    BENCH_CALL_SITE(4);
+}
+
+static BENCH_FRAME double median_pair_ns(const struct plan *plan) {
+    static double pair_ns[BENCH_MAX_BATCHES];
+    one_batch(plan); /* warm: caches, contexts, first pages */
+    for (long i = 0; i < plan->batches; i++) {
+        uint64_t start = bench_now_ns();
+        one_batch(plan);
+        pair_ns[i] = (double)(bench_now_ns() - start) / (double)plan->batch;
+    }
+    return bench_median(pair_ns, (int)plan->batches);
+}
+
+static BENCH_FRAME void measure(const struct plan *plan) {
+    bench_result("pair_ns", median_pair_ns(plan));
+    if (plan->change > 0) {
+        allocating = 0;
+        bench_result("walk_ns", median_pair_ns(plan));
+    }
+}
+
+static BENCH_FRAME void descend(long frames, const struct plan *plan) {
+    if (frames <= 0) {
+        measure(plan);
+        BENCH_CALL_SITE(5);
+        return;
+    }
+    descend(frames - 1, plan);
+    BENCH_CALL_SITE(6);
+}
+
+int main(int argc, char **argv) {
+    struct plan plan = {
+        .change = bench_option(argc, argv, "--change", 0),
+        .paths = bench_option(argc, argv, "--paths", 1),
+        .batch = bench_option(argc, argv, "--batch", 20000),
+        .batches = bench_option(argc, argv, "--batches", 25),
+        .size = (size_t)bench_option(argc, argv, "--size", 64),
+    };
+    if (plan.batches < 1 || plan.batches > BENCH_MAX_BATCHES || plan.batch < 1) {
+        fprintf(stderr, "pair: --batches must be 1 to %d, --batch at least 1\n", BENCH_MAX_BATCHES);
+        return 2;
+    }
+    /* Below the recursion lie main, descend(0), measure, median_pair_ns, one_batch and pairs_here
+     * (or changing_pairs and the changing frames). */
+    long below = plan.change > 0 ? 6 + plan.change : 6;
+    descend(bench_option(argc, argv, "--depth", 10) - below, &plan);
+    return 0;
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""Reads from a profile (docs/format.md) how many contexts it holds and what they take: the few
+fields the memory figures need. Used by figures.py."""
+
+import collections
+import struct
+
+HEADER_SIZE = 16384
+PAGE = 4096
+CONTEXT_COUNT_OFFSET = 72
+LOST_OFFSET = 168
+SEGMENT_MAGIC = 0x474D4553
+TREE, LEDGER, LIFETIMES = 1, 2, 3
+LEAF_ITEMS = 1024
+CELL_SIZE = 64
+
+Sizes = collections.namedtuple("Sizes", "contexts allocating context_bytes file_bytes lost")
+
+
+def read(path):
+    """Sizes of a profile: contexts = tree nodes made; allocating = contexts that something was
+    allocated in; context_bytes = tree, ledger and lifetimes segments; file_bytes = all of it."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if data[:8] != b"MEMTRACE":
+        raise ValueError(f"{path} is no profile")
+    end = min(struct.unpack_from("<Q", data, 24)[0], len(data))
+    context_count = struct.unpack_from("<Q", data, CONTEXT_COUNT_OFFSET)[0]
+    lost = sum(struct.unpack_from("<8Q", data, LOST_OFFSET))
+    bytes_by_kind = collections.Counter()
+    allocating = set()
+    place = HEADER_SIZE
+    while place + 64 <= end:
+        magic, kind, _, _, index, size = struct.unpack_from("<IHHIIQ", data, place)
+        if magic != SEGMENT_MAGIC or size == 0:
+            place += PAGE
+            continue
+        bytes_by_kind[kind] += size
+        if kind == LEDGER:
+            words = memoryview(data)[place:place + LEAF_ITEMS * CELL_SIZE].cast("Q")
+            counts = words[1::CELL_SIZE // 8].tolist()  # alloc_count of each cell
+            counts[0] = 0  # under the segment header
+            allocating.update(index * LEAF_ITEMS + item for item, count in enumerate(counts)
+                              if count)
+        place += size
+    in_contexts = bytes_by_kind[TREE] + bytes_by_kind[LEDGER] + bytes_by_kind[LIFETIMES]
+    return Sizes(context_count, len(allocating), in_contexts, end, lost)
