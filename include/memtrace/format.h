@@ -67,7 +67,7 @@ enum memtrace_loss {
     MEMTRACE_LOST_EVENTS = 0,   /* allocations that were not counted (no room, thread in handler) */
     MEMTRACE_LOST_CONTEXTS = 1, /* allocations charged to an ancestor: context limit or no room */
     MEMTRACE_LOST_FRAMES = 2,   /* backtraces that end early: no unwind information */
-    MEMTRACE_LOST_THREADS = 3,  /* threads whose totals went to thread 0, "others" */
+    MEMTRACE_LOST_THREADS = 3,  /* threads whose totals went to "others" */
     MEMTRACE_LOST_MODULES = 4,  /* modules past the table */
     MEMTRACE_LOST_BLOCKS = 5,   /* live blocks that could not be noted: their frees are not seen */
     MEMTRACE_LOSS_KINDS = 8
@@ -95,7 +95,7 @@ struct memtrace_header {
     uint32_t parent_pid;
     uint32_t uid;
     uint32_t collector_pid; /* live: who prints the periodic report and finishes; 0: nobody */
-    uint32_t thread_count;  /* live: thread records in use, record 0 ("others") included */
+    uint32_t thread_count;  /* live: highest thread id given out, plus one */
     uint32_t module_count;  /* live */
     uint32_t pool_count;    /* live: names of custom pools in use */
     uint64_t context_count; /* live: contexts made (tree nodes), pseudo-frames included */
@@ -228,8 +228,14 @@ enum memtrace_thread_state {
     MEMTRACE_THREAD_ENDED = 2,
 };
 
-/* One thread's totals over heap blocks (mappings and custom pools left out). Record 0 is
- * "others": events of threads past the table and of threads that have already said goodbye. */
+/*
+ * One thread's totals over heap blocks (mappings and custom pools left out). A thread's id is its
+ * place in the table: leaf index * item_count + place; place 0 of each leaf, under the segment
+ * header, is no thread. Thread MEMTRACE_THREAD_OTHERS stands for all threads past the table and for
+ * what threads do after they have said goodbye.
+ */
+enum { MEMTRACE_THREAD_OTHERS = 1 };
+
 struct memtrace_thread_record {
     uint32_t id;  /* its index; the id in a block's record */
     uint32_t tid; /* the kernel's */
@@ -249,8 +255,8 @@ struct memtrace_thread_record {
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_thread_record) == 128, "thread record size");
 
 /* Whose memory a thread freed: item i of leaf n of owner T counts what T freed of thread
- * n * 256 + i. Owners whose place lies under the segment header (0..3 of each leaf: thread 0 is
- * "others"; a leaf's first owners) are kept from place 256 on: a leaf holds 260 places. */
+ * n * 256 + i. The first four places of a leaf lie under the segment header: those owners are kept
+ * at places 256 to 259. */
 struct memtrace_foreign_frees {
     uint64_t count;
     uint64_t bytes;

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* region.c: making the profile region. See region.h. */
+#define _GNU_SOURCE
+#include "runtime/record/region.h"
+
+#include "runtime/base/machine.h"
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+enum { FIRST_CHURN_STEP = 1 << 20 };
+
+/* Field 22 of /proc/self/stat: when the process started. With the pid it names a process for good.
+ * 0 where there is no /proc. */
+static uint64_t process_start_ticks(void) {
+    char buffer[1024];
+    long fd = sys_open("/proc/self/stat", O_RDONLY, 0);
+    long size = fd < 0 ? fd : sys_read((int)fd, buffer, sizeof buffer - 1);
+    char *at = buffer;
+    uint64_t ticks = 0;
+    if (fd >= 0) {
+        sys_close((int)fd);
+    }
+    if (size <= 0) {
+        return 0;
+    }
+    buffer[size] = '\0';
+    for (char *c = buffer; *c != '\0'; c++) { /* the name may hold blanks and brackets */
+        if (*c == ')') {
+            at = c;
+        }
+    }
+    for (int field = 2; field < 22 && *at != '\0'; at++) {
+        field += *at == ' ';
+    }
+    for (; *at >= '0' && *at <= '9'; at++) {
+        ticks = ticks * 10 + (uint64_t)(*at - '0');
+    }
+    return ticks;
+}
+
+/* A folder that is ours alone. */
+static long own_folder(const char *path) {
+    struct stat status;
+    long result = sys_mkdir(path, 0700);
+    if (result < 0 && result != -EEXIST) {
+        return result;
+    }
+    result = sys_lstat(path, &status);
+    if (result < 0) {
+        return result;
+    }
+    return S_ISDIR(status.st_mode) && status.st_uid == sys_getuid() && (status.st_mode & 077) == 0
+               ? 0
+               : -EPERM;
+}
+
+static long open_in(const char *folder, struct text *path) {
+    long result = own_folder(folder);
+    if (result != 0) {
+        return result;
+    }
+    text_init(path, path->start, path->capacity);
+    text_add(path, folder);
+    text_add(path, "/");
+    text_add_number(path, sys_getpid());
+    text_add(path, ".");
+    text_add_number(path, process_start_ticks());
+    text_add(path, ".mtp");
+    sys_unlink(path->start); /* only ours are there: an exec'ed predecessor of the same process */
+    return path->cut ? -ENAMETOOLONG
+                     : sys_open(path->start, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+}
+
+static void folder_of_user(struct text *text, const char *parent) {
+    text_init(text, text->start, text->capacity);
+    text_add(text, parent);
+    text_add(text, "/memtrace-");
+    text_add_number(text, sys_getuid());
+}
+
+static long try_folder(struct space *space, const char *folder) {
+    char buffer[256];
+    struct text path;
+    long result;
+    text_init(&path, buffer, sizeof buffer);
+    result = open_in(folder, &path);
+    if (result >= 0) {
+        result = space_open(space, (int)result, buffer);
+        if (result < 0) {
+            sys_unlink(buffer);
+        }
+    }
+    return result;
+}
+
+static long open_space(struct space *space, const struct settings *settings, uint32_t *flags) {
+    char buffer[256];
+    struct text folder;
+    long result;
+    text_init(&folder, buffer, sizeof buffer);
+    if (settings->folder[0] != '\0') {
+        return try_folder(space, settings->folder);
+    }
+    folder_of_user(&folder, "/dev/shm");
+    result = try_folder(space, buffer);
+    if (result < 0) {
+        folder_of_user(&folder, "/tmp");
+        result = try_folder(space, buffer);
+        *flags |= result >= 0 ? (uint32_t)MEMTRACE_FLAG_DISK : 0;
+    }
+    return result;
+}
+
+static struct memtrace_thread_record *others(struct region *region) {
+    return region_thread(region, MEMTRACE_THREAD_OTHERS);
+}
+
+static int add_tables(struct region *region) {
+    struct space *space = region->space;
+    struct memtrace_timeline *timeline =
+        space_segment(space, MEMTRACE_SEGMENT_TIMELINE, 0, 0, sizeof *timeline, 1);
+    struct memtrace_pool *pools =
+        space_segment(space, MEMTRACE_SEGMENT_POOLS, 0, 0, sizeof *pools, REGION_POOL_LIMIT + 1);
+    void *threads = space_segment(space, MEMTRACE_SEGMENT_THREADS, 0, 0,
+                                  sizeof(struct memtrace_thread_record), REGION_THREADS_PER_LEAF);
+    if (timeline == NULL || pools == NULL || threads == NULL) {
+        return -1;
+    }
+    space_publish(timeline);
+    space_publish(pools);
+    space_publish(threads);
+    region->timeline = timeline;
+    region->pools = pools;
+    region->thread_leaf[0] = threads;
+    others(region)->id = MEMTRACE_THREAD_OTHERS;
+    text_copy(others(region)->name, sizeof others(region)->name, "others");
+    timeline->churn_step_bytes = FIRST_CHURN_STEP;
+    return 0;
+}
+
+static void fill_header(struct memtrace_header *header, const struct settings *settings,
+                        uint32_t flags) {
+    header->version = MEMTRACE_FORMAT_VERSION;
+    header->header_size = MEMTRACE_HEADER_SIZE;
+    header->byte_order = MEMTRACE_BYTE_ORDER;
+    header->machine = MACHINE_ELF;
+    header->state = MEMTRACE_STATE_RUNNING;
+    header->flags = flags;
+    header->stacks = settings->stacks;
+    header->pid = sys_getpid();
+    header->parent_pid = sys_getppid();
+    header->uid = sys_getuid();
+    header->thread_count = MEMTRACE_THREAD_OTHERS + 1;
+    header->process_start_ticks = process_start_ticks();
+    header->start_realtime_ns = sys_clock_ns(CLOCK_REALTIME);
+    header->start_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    header->every_ns = settings->every_ns;
+    header->churn_limit_bytes = settings->churn_bytes;
+    header->top = settings->top;
+    header->summary = settings->summary;
+}
+
+int region_create(struct region *region, struct space *space, const struct settings *settings) {
+    uint32_t flags = 0;
+    long result = open_space(space, settings, &flags);
+    *region = (struct region){.space = space, .settings = settings};
+    if (result < 0) {
+        char number[24];
+        struct text text;
+        text_init(&text, number, sizeof number);
+        text_add_number(&text, (uint64_t)-result);
+        log_line("no place for the profile while the program runs: neither /dev/shm nor /tmp (or "
+                 "MEMTRACE_REGION_DIR) can be used, error ",
+                 number, "; the program goes on without");
+        return -1;
+    }
+    fill_header(space->header, settings, flags);
+    if (add_tables(region) != 0) {
+        sys_unlink(space->path);
+        return -1;
+    }
+    /* The magic is last: who finds it finds the rest. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __builtin_memcpy(space->header->magic, MEMTRACE_MAGIC, sizeof space->header->magic);
+    return 0;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void expand(struct text *out, const char *pattern, const struct memtrace_header *header) {
+    static uint32_t number;
+    for (const char *at = pattern; *at != '\0'; at++) {
+        if (*at != '%' || at[1] == '\0') {
+            text_add_bytes(out, at, 1);
+            continue;
+        }
+        at++;
+        if (*at == 'p') {
+            text_add_number(out, header->pid);
+        } else if (*at == 'e') {
+            text_add(out, text_base_name(header->executable));
+        } else if (*at == 't') {
+            text_add_number(out, header->start_realtime_ns / 1000000000u);
+        } else if (*at == 'n') {
+            text_add_number(out, number);
+        } else {
+            text_add_bytes(out, at - (*at != '%'), *at == '%' ? 1 : 2);
+        }
+    }
+    number++;
+}
+
+static int has_pid(const char *pattern) {
+    for (; *pattern != '\0'; pattern++) {
+        if (pattern[0] == '%' && pattern[1] == 'p') {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void set_path(char *to, size_t capacity, const char *pattern,
+                     const struct memtrace_header *header, int add_pid) {
+    struct text text;
+    text_init(&text, to, capacity);
+    if (pattern[0] != '/') {
+        char folder[2048];
+        if (sys_getcwd(folder, sizeof folder) > 0 && folder[0] == '/') {
+            text_add(&text, folder);
+            text_add(&text, folder[1] != '\0' ? "/" : "");
+        }
+    }
+    expand(&text, pattern, header);
+    if (add_pid) {
+        text_add(&text, ".");
+        text_add_number(&text, header->pid);
+    }
+}
+
+static void read_command(struct memtrace_header *header) {
+    long fd = sys_open("/proc/self/cmdline", O_RDONLY, 0);
+    if (fd >= 0) {
+        sys_read((int)fd, header->command, sizeof header->command - 2);
+        sys_close((int)fd);
+    }
+}
+
+void region_describe(struct region *region, int forked) {
+    struct memtrace_header *header = region->space->header;
+    const struct settings *settings = region->settings;
+    long length = sys_readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
+    header->executable[length > 0 ? length : 0] = '\0';
+    if (length <= 0) {
+        text_copy(header->executable, sizeof header->executable, "unknown");
+    }
+    read_command(header);
+    set_path(header->output, sizeof header->output, settings->output, header,
+             forked && !has_pid(settings->output));
+    if (settings->log[0] != '\0') {
+        set_path(header->log, sizeof header->log, settings->log, header, 0);
+    }
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+struct memtrace_thread_record *region_thread(struct region *region, uint32_t id) {
+    struct memtrace_thread_record *leaf =
+        id < REGION_THREAD_LIMIT ? LOAD_ACQUIRE(&region->thread_leaf[id / REGION_THREADS_PER_LEAF])
+                                 : NULL;
+    return leaf != NULL && id % REGION_THREADS_PER_LEAF != 0 ? &leaf[id % REGION_THREADS_PER_LEAF]
+                                                             : NULL;
+}
+
+static int open_thread_leaf(struct region *region, uint32_t index) {
+    struct memtrace_thread_record *none = NULL;
+    void *segment;
+    if (LOAD_ACQUIRE(&region->thread_leaf[index]) != NULL) {
+        return 0;
+    }
+    segment = space_segment(region->space, MEMTRACE_SEGMENT_THREADS, 0, index,
+                            sizeof(struct memtrace_thread_record), REGION_THREADS_PER_LEAF);
+    if (segment == NULL) {
+        return -1;
+    }
+    space_publish(segment);
+    if (!__atomic_compare_exchange_n(&region->thread_leaf[index], &none,
+                                     (struct memtrace_thread_record *)segment, 0, __ATOMIC_RELEASE,
+                                     __ATOMIC_RELAXED)) {
+        ((struct memtrace_segment *)segment)->kind = 0;
+    }
+    return 0;
+}
+
+struct memtrace_thread_record *region_add_thread(struct region *region, uint32_t column) {
+    struct memtrace_header *header = region->space->header;
+    struct memtrace_thread_record *record;
+    uint32_t id;
+    do {
+        id = LOAD_RELAXED(&header->thread_count) < REGION_THREAD_LIMIT
+                 ? __atomic_fetch_add(&header->thread_count, 1, __ATOMIC_RELAXED)
+                 : REGION_THREAD_LIMIT;
+    } while (id % REGION_THREADS_PER_LEAF == 0); /* the place under a segment's header */
+    if (id >= REGION_THREAD_LIMIT || open_thread_leaf(region, id / REGION_THREADS_PER_LEAF) != 0) {
+        space_lost(region->space, MEMTRACE_LOST_THREADS, 1);
+        return others(region);
+    }
+    record = region_thread(region, id);
+    record->id = id;
+    record->tid = sys_gettid();
+    record->column = column;
+    record->start_ns = sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns;
+    STORE_RELEASE(&record->state, MEMTRACE_THREAD_ALIVE);
+    return record;
+}
+
+void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
+                              uint32_t thread, uint32_t owner, uint64_t size) {
+    uint32_t index = owner / REGION_FREES_PER_LEAF;
+    uint32_t place = owner % REGION_FREES_PER_LEAF;
+    enum { UNDER_HEADER = sizeof(struct memtrace_segment) / sizeof(struct memtrace_foreign_frees) };
+    if (leaves[index] == NULL) {
+        void *segment = space_segment(region->space, MEMTRACE_SEGMENT_FREES, thread, index,
+                                      sizeof(struct memtrace_foreign_frees),
+                                      REGION_FREES_PER_LEAF + UNDER_HEADER);
+        if (segment == NULL) {
+            return;
+        }
+        space_publish(segment);
+        leaves[index] = segment;
+    }
+    place = place < UNDER_HEADER ? REGION_FREES_PER_LEAF + place : place;
+    COUNTER_ADD(&leaves[index][place].bytes, size);
+    COUNTER_ADD(&leaves[index][place].count, 1);
+}
+
+/* --- pools and the timeline ------------------------------------------------------------------- */
+
+static int same_name(const char *kept, const char *name) {
+    size_t i = 0;
+    while (i < sizeof(struct memtrace_pool) - 1 && kept[i] != '\0' && kept[i] == name[i]) {
+        i++;
+    }
+    return kept[i] == name[i] || i == sizeof(struct memtrace_pool) - 1;
+}
+
+static int find_pool(const struct region *region, const char *name) {
+    uint32_t count = LOAD_ACQUIRE(&region->space->header->pool_count);
+    for (uint32_t i = 1; i <= count; i++) {
+        if (same_name(region->pools[i].name, name)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int region_pool(struct region *region, const char *name) {
+    struct memtrace_header *header = region->space->header;
+    int pool = find_pool(region, name);
+    if (pool >= 0 || !trylock_take(&region->lock)) {
+        return pool;
+    }
+    pool = find_pool(region, name);
+    if (pool < 0 && header->pool_count < REGION_POOL_LIMIT) {
+        pool = (int)header->pool_count + 1;
+        text_copy(region->pools[pool].name, sizeof region->pools[pool].name, name);
+        STORE_RELEASE(&header->pool_count, (uint32_t)pool);
+    }
+    trylock_release(&region->lock);
+    return pool;
+}
+
+static void thin(struct memtrace_timeline *timeline) {
+    uint32_t kept = 0;
+    for (uint32_t i = 1; i < timeline->count; i += 2) {
+        timeline->point[kept++] = timeline->point[i];
+    }
+    STORE_RELEASE(&timeline->count, kept);
+    timeline->churn_step_bytes *= 2;
+}
+
+static uint64_t resident_bytes(void) {
+    char buffer[128];
+    long fd = sys_open("/proc/self/statm", O_RDONLY, 0);
+    long size = fd < 0 ? fd : sys_read((int)fd, buffer, sizeof buffer - 1);
+    uint64_t pages = 0;
+    char *at = buffer;
+    if (fd >= 0) {
+        sys_close((int)fd);
+    }
+    buffer[size > 0 ? size : 0] = '\0';
+    while (*at != '\0' && *at != ' ') {
+        at++;
+    }
+    for (at += *at == ' '; *at >= '0' && *at <= '9'; at++) {
+        pages = pages * 10 + (uint64_t)(*at - '0');
+    }
+    return pages * MEMTRACE_PAGE_SIZE;
+}
+
+void region_sample(struct region *region, const struct memtrace_point *sample) {
+    struct memtrace_timeline *timeline = region->timeline;
+    if (!trylock_take(&region->lock)) {
+        return;
+    }
+    if (timeline->count == MEMTRACE_TIMELINE_POINTS) {
+        thin(timeline);
+    }
+    timeline->point[timeline->count] = *sample;
+    timeline->point[timeline->count].resident_bytes = resident_bytes();
+    STORE_RELEASE(&timeline->count, timeline->count + 1);
+    trylock_release(&region->lock);
+}
+
+void region_totals(struct region *region, struct memtrace_point *sum) {
+    uint32_t count = LOAD_RELAXED(&region->space->header->thread_count);
+    uint64_t freed = 0;
+    *sum = (struct memtrace_point){0};
+    for (uint32_t id = 1; id < count && id < REGION_THREAD_LIMIT; id++) {
+        const struct memtrace_thread_record *record = region_thread(region, id);
+        if (record != NULL) {
+            freed += LOAD_RELAXED(&record->free_bytes);
+            sum->alloc_bytes += LOAD_RELAXED(&record->alloc_bytes);
+            sum->alloc_count += LOAD_RELAXED(&record->alloc_count);
+        }
+    }
+    sum->live_bytes = sum->alloc_bytes > freed ? sum->alloc_bytes - freed : 0;
+}

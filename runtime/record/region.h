@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * region.h: the profile region: where it lies, its header, its tables of threads and pools.
+ */
+#ifndef RUNTIME_RECORD_REGION_H
+#define RUNTIME_RECORD_REGION_H
+
+#include "memtrace/format.h"
+#include "runtime/base/compiler.h"
+#include "runtime/base/space.h"
+
+enum {
+    REGION_THREAD_LIMIT = (1 << MEMTRACE_THREAD_BITS) - 1,
+    REGION_THREADS_PER_LEAF = 128,
+    REGION_POOL_LIMIT = 1000,
+    REGION_FREES_PER_LEAF = 256
+};
+
+/* What the environment asked for. Strings are copied: the environment may change. */
+struct settings {
+    uint64_t every_ns;
+    uint64_t churn_bytes;
+    uint64_t context_limit;
+    uint32_t top;
+    uint32_t summary;
+    uint32_t collector_pid; /* `memtrace run`, our parent */
+    enum memtrace_stacks stacks;
+    char output[1024]; /* a pattern */
+    char log[1024];
+    char folder[192];  /* where regions go; empty: the usual places */
+    char command[512]; /* the memtrace command; empty: beside the library */
+};
+
+struct region {
+    struct space *space;
+    struct memtrace_thread_record *thread_leaf[REGION_THREAD_LIMIT / REGION_THREADS_PER_LEAF + 1];
+    struct memtrace_pool *pools; /* place 0 is under the segment header */
+    struct memtrace_timeline *timeline;
+    struct trylock lock; /* of the tables; nobody waits for it */
+    const struct settings *settings;
+};
+
+/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. 0, or -1
+ * after one line on stderr. With space->base set it is mapped there (forked child). */
+int region_create(struct region *region, struct space *space, const struct settings *settings);
+/* Fills in names and times; `output` gets .PID in a forked child whose pattern has no %p. */
+void region_describe(struct region *region, int forked);
+
+/* A record for the calling thread; that of "others" when the table is full. */
+struct memtrace_thread_record *region_add_thread(struct region *region, uint32_t column);
+struct memtrace_thread_record *region_thread(struct region *region, uint32_t id);
+
+/* Notes that `thread` freed a block of thread `owner`. `leaves`: the caller's, one for 256 owners.
+ */
+void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
+                              uint32_t thread, uint32_t owner, uint64_t size);
+
+/* The number of a pool name, made if new; -1: too many. */
+int region_pool(struct region *region, const char *name);
+
+/* Sums the threads' totals: alloc_count, alloc_bytes and live_bytes of a sample. */
+void region_totals(struct region *region, struct memtrace_point *sum);
+/* Notes a sample, with the resident set: by the runtime itself where there is no collector. */
+void region_sample(struct region *region, const struct memtrace_point *sample);
+
+#endif
