@@ -31,7 +31,8 @@ struct profile_segment {
     uint32_t owner;
     uint32_t index;
     uint32_t item_size;
-    uint32_t item_count;
+    uint32_t item_count; /* places that lie inside the file */
+    uint32_t leaf_items; /* places of the whole leaf, more than item_count where the file is cut */
     uint64_t offset;
     uint64_t size;
 };

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* profile.c: opens profiles and checks what they say. See profile.h. */
+#include "analyze/read/profile.h"
+
+#include "analyze/read/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COPY_LIMIT (UINT64_C(1) << 30) /* larger finished files are mapped instead */
+
+/* Bytes of one item of each kind, 0: not known to this reader. */
+static uint32_t item_size_of(uint32_t kind) {
+    switch (kind) {
+    case MEMTRACE_SEGMENT_TREE:
+        return sizeof(struct memtrace_node);
+    case MEMTRACE_SEGMENT_LEDGER:
+        return sizeof(struct memtrace_cell);
+    case MEMTRACE_SEGMENT_LIFETIMES:
+        return sizeof(struct memtrace_lifetimes);
+    case MEMTRACE_SEGMENT_THREADS:
+        return sizeof(struct memtrace_thread_record);
+    case MEMTRACE_SEGMENT_MODULES:
+        return sizeof(struct memtrace_module);
+    case MEMTRACE_SEGMENT_POOLS:
+        return sizeof(struct memtrace_pool);
+    case MEMTRACE_SEGMENT_TIMELINE:
+        return 1; /* one struct, its size is checked where it is read */
+    case MEMTRACE_SEGMENT_FREES:
+        return sizeof(struct memtrace_foreign_frees);
+    default:
+        return 0;
+    }
+}
+
+/* Keeps the first break only: what follows it is mostly its consequence. */
+__attribute__((format(printf, 2, 3))) static void note_damage(struct profile *profile,
+                                                              const char *format, ...) {
+    if (profile->damage[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(profile->damage, sizeof profile->damage, format, arguments);
+        va_end(arguments);
+    }
+}
+
+/* A magic number that is missing although the header was filled in: the writer died before it
+ * published the segment, whose pages hold nothing yet. */
+static bool looks_unpublished(const struct memtrace_segment *segment, uint64_t room) {
+    return segment->magic == 0 && segment->header_size == sizeof *segment &&
+           item_size_of(segment->kind) != 0 && segment->size >= MEMTRACE_PAGE_SIZE &&
+           segment->size % MEMTRACE_PAGE_SIZE == 0 && segment->size <= room;
+}
+
+static int add_segment(struct profile *profile, const struct memtrace_segment *found,
+                       uint64_t offset, uint64_t room) {
+    uint64_t size = found->size < room ? found->size : room;
+    uint32_t least = item_size_of(found->kind);
+    uint64_t places;
+    struct profile_segment *grown;
+    if (least == 0) {
+        return 0;
+    }
+    if (found->header_size != sizeof *found || found->item_size < least ||
+        (least > 1 && found->item_size % 8 != 0)) {
+        note_damage(profile, "a segment at byte %llu has a damaged header",
+                    (unsigned long long)offset);
+        return 0;
+    }
+    places = size / found->item_size;
+    if (places > found->item_count) {
+        places = found->item_count;
+    }
+    if ((profile->segment_count & (profile->segment_count - 1)) == 0) { /* grow by doubling */
+        size_t capacity = profile->segment_count != 0 ? profile->segment_count * 2 : 1;
+        grown = realloc(profile->segments, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        profile->segments = grown;
+    }
+    profile->segments[profile->segment_count++] = (struct profile_segment){
+        .kind = found->kind,
+        .owner = found->owner,
+        .index = found->index,
+        .item_size = found->item_size,
+        .item_count = (uint32_t)places,
+        .leaf_items = found->item_count,
+        .offset = offset,
+        .size = size,
+    };
+    return 0;
+}
+
+static int scan_segments(struct profile *profile, struct error *error) {
+    uint64_t offset = MEMTRACE_HEADER_SIZE;
+    profile->segment_count = 0;
+    while (offset + sizeof(struct memtrace_segment) <= profile->size) {
+        const struct memtrace_segment *there = (const void *)(profile->bytes + offset);
+        uint64_t room = profile->size - offset;
+        struct memtrace_segment found;
+        uint32_t magic = profile_load_u32(&there->magic); /* written last, so read first */
+        memcpy(&found, there, sizeof found);
+        found.magic = magic;
+        if (magic != MEMTRACE_SEGMENT_MAGIC) {
+            if (magic != 0) {
+                note_damage(profile, "no segment where one should start, at byte %llu",
+                            (unsigned long long)offset);
+            }
+            offset += looks_unpublished(&found, room) ? found.size : MEMTRACE_PAGE_SIZE;
+            continue;
+        }
+        if (found.size < MEMTRACE_PAGE_SIZE || found.size % MEMTRACE_PAGE_SIZE != 0) {
+            note_damage(profile, "a segment at byte %llu has a damaged header",
+                        (unsigned long long)offset);
+            offset += MEMTRACE_PAGE_SIZE;
+            continue;
+        }
+        if (add_segment(profile, &found, offset, room) != 0) {
+            return error_set(error, "out of memory while reading %s", profile->path);
+        }
+        if (found.size > room) {
+            note_damage(profile, "the segment at byte %llu is cut off", (unsigned long long)offset);
+            break;
+        }
+        offset += found.size;
+    }
+    return 0;
+}
+
+static void end_string(char *text, size_t size) {
+    text[size - 1] = '\0';
+}
+
+/* Copies the header and makes its strings safe. */
+static void take_header(struct profile *profile) {
+    struct memtrace_header *header = &profile->header;
+    memcpy(header, profile->bytes, sizeof *header);
+    header->end = profile_load_u64(&profile_header(profile)->end);
+    end_string(header->executable, sizeof header->executable);
+    header->command[sizeof header->command - 2] = '\0';
+    end_string(header->command, sizeof header->command);
+    end_string(header->output, sizeof header->output);
+    end_string(header->log, sizeof header->log);
+}
+
+/* One line for everything that is not a profile this program can read. */
+static int check_header(const struct memtrace_header *header, const char *path,
+                        struct error *error) {
+    if (memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) != 0) {
+        return error_set(error, "%s is no MemTrace profile", path);
+    }
+    if (header->byte_order == __builtin_bswap32(MEMTRACE_BYTE_ORDER)) {
+        return error_set(
+            error, "%s was written on a machine of the other byte order; read it there", path);
+    }
+    if (header->version != MEMTRACE_FORMAT_VERSION) {
+        return error_set(
+            error,
+            "%s has profile format %u, this memtrace reads format %u; use the memtrace "
+            "it was made with",
+            path, header->version, MEMTRACE_FORMAT_VERSION);
+    }
+    if (header->byte_order != MEMTRACE_BYTE_ORDER || header->header_size != MEMTRACE_HEADER_SIZE) {
+        return error_set(error, "%s has a damaged header; the profile cannot be read", path);
+    }
+    return 0;
+}
+
+/* file_size: bytes there are; profile->bytes and size are set. */
+static int read_structure(struct profile *profile, uint64_t file_size, struct error *error) {
+    take_header(profile);
+    if (profile->header.end < profile->size) {
+        profile->size =
+            profile->header.end < MEMTRACE_HEADER_SIZE ? MEMTRACE_HEADER_SIZE : profile->header.end;
+    }
+    if (profile->header.end < MEMTRACE_HEADER_SIZE) {
+        note_damage(profile, "the header is damaged");
+    } else if (profile->header.end > file_size && !profile->live) {
+        note_damage(profile, "cut off at byte %llu of %llu", (unsigned long long)file_size,
+                    (unsigned long long)profile->header.end);
+    }
+    return scan_segments(profile, error);
+}
+
+static struct profile *new_profile(const char *path, struct error *error) {
+    struct profile *profile = calloc(1, sizeof *profile);
+    if (profile != NULL) {
+        profile->fd = -1;
+        profile->path = strdup(path);
+    }
+    if (profile == NULL || profile->path == NULL) {
+        free(profile);
+        error_set(error, "out of memory while opening %s", path);
+        return NULL;
+    }
+    return profile;
+}
+
+static int map_file(struct profile *profile, int fd, uint64_t size, struct error *error) {
+    void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    if (bytes == MAP_FAILED) {
+        return error_set(error, "cannot map %s: %s", profile->path, strerror(errno));
+    }
+    profile->bytes = bytes;
+    profile->mapped = size;
+    profile->size = size;
+    return 0;
+}
+
+static int copy_file(struct profile *profile, int fd, uint64_t size, struct error *error) {
+    unsigned char *bytes;
+    uint64_t done = 0;
+    bytes = aligned_alloc(64, (size + 63) & ~(uint64_t)63);
+    if (bytes == NULL) {
+        return error_set(error, "out of memory while reading %s", profile->path);
+    }
+    profile->owned = bytes;
+    profile->bytes = bytes;
+    while (done < size) {
+        ssize_t count = pread(fd, bytes + done, size - done, (off_t)done);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
+        }
+        if (count == 0) { /* it shrank meanwhile */
+            break;
+        }
+        done += (uint64_t)count;
+    }
+    profile->size = done;
+    return 0;
+}
+
+/* The header from the file into profile->header: whether to copy or to map depends on it. */
+static int peek(struct profile *profile, int fd, uint64_t *size, struct error *error) {
+    struct stat status;
+    ssize_t count;
+    if (fstat(fd, &status) != 0) {
+        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(error, "%s is %s, not a profile", profile->path,
+                         S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+    }
+    *size = (uint64_t)status.st_size;
+    count = pread(fd, &profile->header, sizeof profile->header, 0);
+    if (count < 0) {
+        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
+    }
+    if ((size_t)count < sizeof profile->header) {
+        if (count >= 8 && memcmp(profile->header.magic, MEMTRACE_MAGIC, 8) == 0) {
+            return error_set(error,
+                             "%s is cut off inside its header, at byte %zd of %d; nothing of it "
+                             "can be read",
+                             profile->path, count, MEMTRACE_HEADER_SIZE);
+        }
+        return error_set(error, "%s is no MemTrace profile%s", profile->path,
+                         count == 0 ? ", it is empty" : "");
+    }
+    return check_header(&profile->header, profile->path, error);
+}
+
+static int open_file(struct profile *profile, int fd, struct error *error) {
+    uint64_t size = 0;
+    uint64_t wanted;
+    if (peek(profile, fd, &size, error) != 0) {
+        return -1;
+    }
+    wanted = profile->header.end < size ? profile->header.end : size;
+    if (wanted < MEMTRACE_HEADER_SIZE) {
+        wanted = MEMTRACE_HEADER_SIZE;
+    }
+    profile->live = profile->header.state == MEMTRACE_STATE_RUNNING &&
+                    region_alive((pid_t)profile->header.pid, profile->header.process_start_ticks);
+    if (profile->live || wanted > COPY_LIMIT) {
+        if (map_file(profile, fd, size, error) != 0) {
+            return -1;
+        }
+    } else if (copy_file(profile, fd, wanted, error) != 0) {
+        return -1;
+    }
+    if (profile->size < MEMTRACE_HEADER_SIZE) {
+        return error_set(error, "%s became shorter while it was read", profile->path);
+    }
+    if (profile->live) {
+        profile->fd = dup(fd);
+    }
+    return read_structure(profile, size, error);
+}
+
+struct profile *profile_open(const char *path, struct error *error) {
+    struct profile *profile;
+    int result;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        error_set(error, "cannot open %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    profile = new_profile(path, error);
+    if (profile == NULL) {
+        close(fd);
+        return NULL;
+    }
+    result = open_file(profile, fd, error);
+    close(fd);
+    if (result != 0) {
+        profile_close(profile);
+        return NULL;
+    }
+    return profile;
+}
+
+struct profile *profile_wrap(const void *bytes, size_t size, const char *name,
+                             struct error *error) {
+    struct profile *profile = new_profile(name, error);
+    if (profile == NULL) {
+        return NULL;
+    }
+    profile->bytes = bytes;
+    profile->size = size;
+    if (size < MEMTRACE_HEADER_SIZE) {
+        error_set(error, "%s is no MemTrace profile, or cut off inside its header", name);
+    } else if (check_header(bytes, name, error) == 0 && read_structure(profile, size, error) == 0) {
+        return profile;
+    }
+    profile_close(profile);
+    return NULL;
+}
+
+int profile_refresh(struct profile *profile, struct error *error) {
+    struct stat status;
+    uint64_t size;
+    if (!profile->live) {
+        return 0;
+    }
+    if (fstat(profile->fd, &status) != 0) {
+        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
+    }
+    size = (uint64_t)status.st_size;
+    if (size < profile->mapped) {
+        return error_set(error, "%s became shorter while it was read", profile->path);
+    }
+    if (size != profile->mapped) {
+        void *bytes = mremap((void *)profile->bytes, profile->mapped, size, MREMAP_MAYMOVE);
+        if (bytes == MAP_FAILED) {
+            return error_set(error, "cannot map %s: %s", profile->path, strerror(errno));
+        }
+        profile->bytes = bytes;
+        profile->mapped = size;
+    }
+    profile->size = size;
+    profile->damage[0] = '\0';
+    return read_structure(profile, size, error);
+}
+
+void profile_close(struct profile *profile) {
+    if (profile == NULL) {
+        return;
+    }
+    if (profile->mapped != 0) {
+        munmap((void *)profile->bytes, profile->mapped);
+    }
+    if (profile->fd >= 0) {
+        close(profile->fd);
+    }
+    free(profile->owned);
+    free(profile->segments);
+    free(profile->path);
+    free(profile);
+}
+
+const void *profile_item(const struct profile *profile, const struct profile_segment *segment,
+                         uint32_t place) {
+    uint64_t start = (uint64_t)place * segment->item_size;
+    if (place >= segment->item_count || start < sizeof(struct memtrace_segment)) {
+        return NULL;
+    }
+    return profile->bytes + segment->offset + start;
+}
+
+const struct memtrace_header *profile_header(const struct profile *profile) {
+    return (const struct memtrace_header *)profile->bytes;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* region.c: profile regions by pid. See region.h. */
+#include "analyze/read/region.h"
+
+#include "memtrace/format.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* State letter and field 22 of /proc/PID/stat. The name in field 2 may hold anything, so fields
+ * are counted from its last parenthesis. */
+static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
+    char path[64];
+    char text[1024];
+    char *at;
+    ssize_t size;
+    int fd;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    size = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (size <= 0) {
+        return -1;
+    }
+    text[size] = '\0';
+    at = strrchr(text, ')');
+    if (at == NULL || sscanf(at + 1,
+                             " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                             "%*s %*s %" SCNu64,
+                             state, ticks) != 2) {
+        return -1;
+    }
+    return 0;
+}
+
+int region_start_ticks(pid_t pid, uint64_t *ticks) {
+    char state;
+    return read_stat(pid, &state, ticks);
+}
+
+bool region_alive(pid_t pid, uint64_t start_ticks) {
+    char state;
+    uint64_t ticks;
+    return pid > 0 && read_stat(pid, &state, &ticks) == 0 && ticks == start_ticks && state != 'Z' &&
+           state != 'X';
+}
+
+int region_parse(const char *path, struct region *region) {
+    const char *name = strrchr(path, '/');
+    char tail[8] = "";
+    int end = 0;
+    uint64_t pid;
+    *region = (struct region){0};
+    name = name != NULL ? name + 1 : path;
+    if (name[0] < '0' || name[0] > '9' || strlen(path) >= sizeof region->path ||
+        sscanf(name, "%" SCNu64 ".%" SCNu64 ".%4s%n", &pid, &region->start_ticks, tail, &end) !=
+            3 ||
+        strcmp(tail, "mtp") != 0 || name[end] != '\0' || pid == 0 || pid > INT32_MAX) {
+        return -1;
+    }
+    region->pid = (pid_t)pid;
+    strcpy(region->path, path);
+    return 0;
+}
+
+size_t region_folders(uid_t uid, struct region_folders *folders) {
+    const char *own = getenv("MEMTRACE_REGION_DIR");
+    size_t count = 0;
+    if (own != NULL && own[0] != '\0' && strlen(own) < sizeof folders->path[0]) {
+        strcpy(folders->path[count++], own);
+    }
+    snprintf(folders->path[count++], sizeof folders->path[0], "/dev/shm/memtrace-%lu",
+             (unsigned long)uid);
+    snprintf(folders->path[count++], sizeof folders->path[0], "/tmp/memtrace-%lu",
+             (unsigned long)uid);
+    return count;
+}
+
+/* A regular file of ours: others may have made things in a world-writable folder. */
+static int look_at(struct region *region, uid_t uid) {
+    struct stat status;
+    if (lstat(region->path, &status) != 0) {
+        return -errno;
+    }
+    if (!S_ISREG(status.st_mode) || status.st_uid != uid) {
+        return -ENOENT;
+    }
+    region->modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+    region->alive = region_alive(region->pid, region->start_ticks);
+    return 0;
+}
+
+/* By name, in the folders of the program's user. 0, or a negative errno. */
+static int find_by_name(pid_t pid, uint64_t ticks, uid_t uid, struct region *region) {
+    struct region_folders folders;
+    size_t count = region_folders(uid, &folders);
+    int result = -ENOENT;
+    for (size_t i = 0; i < count; i++) {
+        int found;
+        char path[512];
+        snprintf(path, sizeof path, "%s/%ld.%" PRIu64 ".mtp", folders.path[i], (long)pid, ticks);
+        if (region_parse(path, region) != 0) {
+            continue;
+        }
+        found = look_at(region, uid);
+        if (found == 0) {
+            return 0;
+        }
+        if (found == -EACCES) {
+            result = -EACCES;
+        }
+    }
+    return result;
+}
+
+static bool is_profile(const char *path) {
+    char magic[8];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool same = fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic &&
+                memcmp(magic, MEMTRACE_MAGIC, sizeof magic) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return same;
+}
+
+/* What the program has mapped tells of a folder that only its own environment named, and of
+ * another mount namespace. */
+static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
+    char path[64];
+    char *line = NULL;
+    size_t size = 0;
+    int result = -ENOENT;
+    FILE *maps;
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
+    maps = fopen(path, "re");
+    if (maps == NULL) {
+        return -errno;
+    }
+    while (result != 0 && getline(&line, &size, maps) > 0) {
+        char *file = strchr(line, '/');
+        size_t length = file != NULL ? strcspn(file, "\n") : 0;
+        if (length < 5 || length > 400 || memcmp(file + length - 4, ".mtp", 4) != 0) {
+            continue;
+        }
+        file[length] = '\0';
+        snprintf(region->path, sizeof region->path, "%s", file);
+        if (!is_profile(region->path)) {
+            snprintf(region->path, sizeof region->path, "/proc/%ld/root%s", (long)pid, file);
+        }
+        if (is_profile(region->path)) {
+            region->pid = pid;
+            region->start_ticks = ticks;
+            region->alive = true;
+            region->modified_ns = 0;
+            result = 0;
+        }
+    }
+    free(line);
+    fclose(maps);
+    return result;
+}
+
+int region_find(pid_t pid, struct region *region, struct error *error) {
+    struct stat status;
+    char path[64];
+    uint64_t ticks;
+    int by_name;
+    int by_maps;
+    snprintf(path, sizeof path, "/proc/%ld", (long)pid);
+    if (pid <= 0 || stat(path, &status) != 0 || region_start_ticks(pid, &ticks) != 0) {
+        return error_set(error,
+                         "there is no process %ld; `memtrace list` shows what is profiled and "
+                         "what was left by killed programs",
+                         (long)pid);
+    }
+    by_name = find_by_name(pid, ticks, status.st_uid, region);
+    if (by_name == 0) {
+        return 0;
+    }
+    by_maps = find_by_maps(pid, ticks, region);
+    if (by_maps == 0) {
+        return 0;
+    }
+    if (status.st_uid != geteuid() && geteuid() != 0) {
+        return error_set(error,
+                         "process %ld belongs to another user (uid %lu); ask as that user or as "
+                         "root",
+                         (long)pid, (unsigned long)status.st_uid);
+    }
+    return error_set(error,
+                     "process %ld is not profiled: it was not started by `memtrace run` nor built "
+                     "with memtrace_instrument(), or ran with MEMTRACE=off",
+                     (long)pid);
+}
+
+static int newest_first(const void *left, const void *right) {
+    const struct region *a = left;
+    const struct region *b = right;
+    return (a->modified_ns < b->modified_ns) - (a->modified_ns > b->modified_ns);
+}
+
+static int add_region(struct region **list, size_t *count, const struct region *region) {
+    if ((*count & (*count - 1)) == 0) {
+        struct region *grown = realloc(*list, (*count != 0 ? *count * 2 : 1) * sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        *list = grown;
+    }
+    (*list)[(*count)++] = *region;
+    return 0;
+}
+
+static int list_folder(const char *folder, uid_t uid, struct region **list, size_t *count) {
+    struct dirent *entry;
+    int result = 0;
+    DIR *directory = opendir(folder);
+    if (directory == NULL) {
+        return 0;
+    }
+    while (result == 0 && (entry = readdir(directory)) != NULL) {
+        struct region region;
+        char path[512];
+        if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path &&
+            region_parse(path, &region) == 0 && look_at(&region, uid) == 0) {
+            result = add_region(list, count, &region);
+        }
+    }
+    closedir(directory);
+    return result;
+}
+
+int region_list(struct region **list, size_t *count, struct error *error) {
+    struct region_folders folders;
+    size_t folder_count = region_folders(geteuid(), &folders);
+    *list = NULL;
+    *count = 0;
+    for (size_t i = 0; i < folder_count; i++) {
+        if (list_folder(folders.path[i], geteuid(), list, count) != 0) {
+            free(*list);
+            *list = NULL;
+            *count = 0;
+            return error_set(error, "out of memory while listing %s", folders.path[i]);
+        }
+    }
+    if (*count > 1) {
+        qsort(*list, *count, sizeof **list, newest_first);
+    }
+    return 0;
+}
