@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* census.c: the threads, modules, pools and the timeline of a profile, checked. See model.h. */
+#include "analyze/model/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MODULE_LIMIT = MEMTRACE_FRAME_MODULE_MASK + 1,
+    THREAD_LIMIT = 1 << MEMTRACE_THREAD_BITS,
+    OWNERS_PER_LEAF = 256, /* see struct memtrace_foreign_frees */
+};
+
+static void copy_text(char *to, const char *from, size_t size) {
+    memcpy(to, from, size);
+    to[size - 1] = '\0';
+}
+
+/* ---- Modules ---- */
+
+static size_t count_modules(const struct profile *profile) {
+    size_t count = 1;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        uint64_t end = (uint64_t)segment->index * segment->leaf_items + segment->item_count;
+        if (segment->kind == MEMTRACE_SEGMENT_MODULES && end <= MODULE_LIMIT && end > count) {
+            count = end;
+        }
+    }
+    return count;
+}
+
+static void load_module(struct model *model, const struct memtrace_module *record, uint32_t id,
+                        char *path) {
+    struct model_module *module = &model->modules[id];
+    uint32_t size = profile_load_u32(&record->build_id_size);
+    copy_text(path, record->path, sizeof record->path);
+    *module = (struct model_module){
+        .id = id,
+        .build_id_size = size <= sizeof module->build_id ? size : 0,
+        .start = record->start,
+        .end = record->end,
+        .bias = record->bias,
+        .load_ns = record->load_ns,
+        .unload_ns = profile_load_u64(&record->unload_ns),
+        .path = path,
+    };
+    memcpy(module->build_id, record->build_id, sizeof module->build_id);
+}
+
+static int load_modules(struct model *model, const struct profile *profile) {
+    const size_t path_size = sizeof((struct memtrace_module *)0)->path;
+    model->module_count = count_modules(profile);
+    model->modules = calloc(model->module_count, sizeof *model->modules);
+    model->strings = calloc(model->module_count, path_size);
+    if (model->modules == NULL || model->strings == NULL) {
+        return -1;
+    }
+    for (size_t id = 0; id < model->module_count; id++) {
+        model->modules[id].id = (uint32_t)id;
+        model->modules[id].path = "";
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_MODULES && place < segment->item_count; place++) {
+            const struct memtrace_module *record = profile_item(profile, segment, place);
+            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
+            /* The id is written after the rest. */
+            if (record != NULL && id < model->module_count && profile_load_u32(&record->id) == id) {
+                load_module(model, record, (uint32_t)id, model->strings + id * path_size);
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- Threads ---- */
+
+static void load_thread(struct model *model, const struct memtrace_thread_record *record) {
+    struct model_thread *thread = &model->threads[model->thread_count];
+    uint32_t state = profile_load_u32(&record->state);
+    uint64_t frees = profile_load_u64(&record->free_count);
+    *thread = (struct model_thread){
+        .id = record->id,
+        .tid = record->tid,
+        .alive = state == MEMTRACE_THREAD_ALIVE,
+        .start_ns = record->start_ns,
+        .end_ns = record->end_ns,
+        .frees = frees,
+        .freed_bytes = profile_load_u64(&record->free_bytes),
+        .foreign_frees = profile_load_u64(&record->foreign_free_count),
+        .foreign_freed_bytes = profile_load_u64(&record->foreign_free_bytes),
+        .allocations = profile_load_u64(&record->alloc_count),
+        .total_bytes = profile_load_u64(&record->alloc_bytes),
+    };
+    copy_text(thread->name, record->name, sizeof thread->name);
+    if (state != MEMTRACE_THREAD_FREE || (thread->allocations | thread->frees) != 0) {
+        model->thread_count++;
+    }
+}
+
+static int by_thread_id(const void *left, const void *right) {
+    const struct model_thread *a = left;
+    const struct model_thread *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int load_threads(struct model *model, const struct profile *profile) {
+    size_t capacity = 0;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        if (profile->segments[i].kind == MEMTRACE_SEGMENT_THREADS) {
+            capacity += profile->segments[i].item_count;
+        }
+    }
+    model->threads = calloc(capacity + 1, sizeof *model->threads);
+    if (model->threads == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_THREADS && place < segment->item_count; place++) {
+            const struct memtrace_thread_record *record = profile_item(profile, segment, place);
+            if (record != NULL && record->id < THREAD_LIMIT) {
+                load_thread(model, record);
+            }
+        }
+    }
+    qsort(model->threads, model->thread_count, sizeof *model->threads, by_thread_id);
+    return 0;
+}
+
+static struct model_thread *find_thread(struct model *model, uint32_t id) {
+    struct model_thread key = {.id = id};
+    return bsearch(&key, model->threads, model->thread_count, sizeof key, by_thread_id);
+}
+
+static int add_foreign(struct model *model, struct model_foreign foreign) {
+    if ((model->foreign_count & (model->foreign_count - 1)) == 0) {
+        size_t capacity = model->foreign_count != 0 ? model->foreign_count * 2 : 1;
+        struct model_foreign *grown = realloc(model->foreign, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        model->foreign = grown;
+    }
+    model->foreign[model->foreign_count++] = foreign;
+    return 0;
+}
+
+/* Places 0..3 of a leaf lie under the segment's header: those owners stand behind place 255. */
+static uint32_t owner_at(const struct profile_segment *segment, uint32_t place) {
+    uint32_t owner = place < OWNERS_PER_LEAF ? place : place - OWNERS_PER_LEAF;
+    return segment->index < THREAD_LIMIT ? segment->index * OWNERS_PER_LEAF + owner : THREAD_LIMIT;
+}
+
+static int load_foreign(struct model *model, const struct profile *profile) {
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_FREES && place < segment->item_count; place++) {
+            const struct memtrace_foreign_frees *frees = profile_item(profile, segment, place);
+            struct model_foreign foreign = {.freer = segment->owner,
+                                            .owner = owner_at(segment, place)};
+            if (frees == NULL || foreign.owner >= THREAD_LIMIT) {
+                continue;
+            }
+            foreign.blocks = profile_load_u64(&frees->count);
+            foreign.bytes = profile_load_u64(&frees->bytes);
+            if ((foreign.blocks | foreign.bytes) != 0 && add_foreign(model, foreign) != 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* A thread holds what it allocated, less what it freed of its own, less what others freed of it.
+ * Wraps like the file's counters; negative where frees by unknown threads are missing. */
+static void hold(struct model *model) {
+    for (size_t i = 0; i < model->thread_count; i++) {
+        struct model_thread *thread = &model->threads[i];
+        thread->live_bytes =
+            (int64_t)(thread->total_bytes - (thread->freed_bytes - thread->foreign_freed_bytes));
+    }
+    for (size_t i = 0; i < model->foreign_count; i++) {
+        struct model_thread *owner = find_thread(model, model->foreign[i].owner);
+        if (owner != NULL) {
+            owner->live_bytes = (int64_t)((uint64_t)owner->live_bytes - model->foreign[i].bytes);
+        }
+    }
+}
+
+/* ---- Pools ---- */
+
+static int load_pools(struct model *model, const struct profile *profile) {
+    size_t limit = MEMTRACE_FRAME_CLASSES;
+    model->pools = calloc(limit, sizeof *model->pools);
+    if (model->pools == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_POOLS && place < segment->item_count; place++) {
+            const struct memtrace_pool *record = profile_item(profile, segment, place);
+            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
+            if (record != NULL && id < limit) {
+                copy_text(model->pools[id], record->name, sizeof record->name);
+                model->pool_count = id + 1 > model->pool_count ? id + 1 : model->pool_count;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- Timeline ---- */
+
+static int by_time(const void *left, const void *right) {
+    const struct memtrace_point *a = left;
+    const struct memtrace_point *b = right;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static int take_points(struct model *model, const struct memtrace_point *points, uint32_t count) {
+    size_t kept = 0;
+    model->timeline = calloc(count + 1, sizeof *model->timeline);
+    if (model->timeline == NULL) {
+        return -1;
+    }
+    memcpy(model->timeline, points, count * sizeof *points);
+    qsort(model->timeline, count, sizeof *model->timeline, by_time);
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept == 0 || model->timeline[i].time_ns > model->timeline[kept - 1].time_ns) {
+            model->timeline[kept++] = model->timeline[i];
+        }
+    }
+    model->timeline_count = kept;
+    return 0;
+}
+
+static int load_timeline(struct model *model, const struct profile *profile) {
+    const size_t start = offsetof(struct memtrace_timeline, point);
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        const struct memtrace_timeline *timeline;
+        uint64_t room;
+        uint32_t count;
+        if (segment->kind != MEMTRACE_SEGMENT_TIMELINE || segment->size < start) {
+            continue;
+        }
+        timeline = (const void *)(profile->bytes + segment->offset);
+        room = (segment->size - start) / sizeof(struct memtrace_point);
+        count = profile_load_u32(&timeline->count);
+        if (count > MEMTRACE_TIMELINE_POINTS) {
+            count = MEMTRACE_TIMELINE_POINTS;
+        }
+        return take_points(model, (const void *)(profile->bytes + segment->offset + start),
+                           count < room ? count : (uint32_t)room);
+    }
+    return 0;
+}
+
+int census_load(struct model *model, const struct profile *profile) {
+    if (load_modules(model, profile) != 0 || load_threads(model, profile) != 0 ||
+        load_foreign(model, profile) != 0 || load_pools(model, profile) != 0 ||
+        load_timeline(model, profile) != 0) {
+        return -1;
+    }
+    hold(model);
+    return 0;
+}

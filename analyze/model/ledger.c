@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ledger.c: adds up the ledger's columns and the tree: nodes, contexts and their lifetimes.
+ *
+ * Order, for programs that run meanwhile: frees of all columns, then allocations and peaks, then
+ * nodes from the youngest to the oldest. So a free is never seen without its allocation, a cost
+ * never without its node, a node never without its parent.
+ */
+#include "analyze/model/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_LIFETIMES 0u
+enum { PEAK_TRIES = 3 };
+
+/* One context's cells, added. Signed sums wrap as unsigned: a column may free what another
+ * allocated, so only the whole is positive. */
+struct sum {
+    uint64_t alloc_bytes;
+    uint64_t alloc_count;
+    uint64_t free_bytes;
+    uint64_t free_count;
+    uint64_t temporary;
+    uint64_t peak_bytes;
+    uint32_t lifetimes; /* number in struct work, from 1; NO_LIFETIMES */
+};
+
+/* The leaves of the lifetimes segments, by index. */
+struct leaves {
+    const struct profile_segment **at;
+    size_t count;
+};
+
+struct work {
+    const struct profile *profile;
+    struct model *model;
+    struct sum *sums; /* node_count */
+    struct leaves lifetimes;
+    size_t lifetime_capacity; /* contexts with room in model->lifetimes */
+    uint32_t epoch;
+};
+
+/* Ids of a tree or ledger segment: index * 1024 up. */
+static bool id_at(const struct profile_segment *segment, uint32_t place, uint32_t *id) {
+    uint64_t wide = (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + place;
+    *id = (uint32_t)wide;
+    return place < MEMTRACE_LEAF_ITEMS && wide != 0 && wide < 1u << MEMTRACE_CONTEXT_BITS;
+}
+
+static bool has_ids(const struct profile_segment *segment) {
+    return segment->kind == MEMTRACE_SEGMENT_TREE || segment->kind == MEMTRACE_SEGMENT_LEDGER;
+}
+
+static size_t count_nodes(const struct profile *profile) {
+    size_t count = 1;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        uint64_t places =
+            segment->item_count < MEMTRACE_LEAF_ITEMS ? segment->item_count : MEMTRACE_LEAF_ITEMS;
+        uint64_t end = (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + places;
+        if (has_ids(segment) && end <= 1u << MEMTRACE_CONTEXT_BITS && end > count) {
+            count = end;
+        }
+    }
+    return count;
+}
+
+typedef int (*cell_visitor)(struct work *work, struct sum *sum, const struct memtrace_cell *cell);
+
+static int each_cell(struct work *work, cell_visitor visit) {
+    for (size_t i = 0; i < work->profile->segment_count; i++) {
+        const struct profile_segment *segment = &work->profile->segments[i];
+        if (segment->kind != MEMTRACE_SEGMENT_LEDGER) {
+            continue;
+        }
+        for (uint32_t place = 0; place < segment->item_count; place++) {
+            const struct memtrace_cell *cell = profile_item(work->profile, segment, place);
+            uint32_t id;
+            if (cell != NULL && id_at(segment, place, &id) && id < work->model->node_count &&
+                visit(work, &work->sums[id], cell) != 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int add_frees(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    uint64_t count = profile_load_u64(&cell->free_count);
+    (void)work;
+    if (count != 0) {
+        sum->free_bytes += profile_load_u64(&cell->free_bytes);
+        sum->free_count += count;
+    }
+    return 0;
+}
+
+/* What the cell held when the process was last at its maximum: see struct memtrace_header. The
+ * counts are read first: if the cell has no saved value after that, they are from before. */
+static uint64_t peak_of(const struct work *work, const struct memtrace_cell *cell) {
+    uint64_t freed = profile_load_u64(&cell->free_bytes);
+    uint64_t held = profile_load_u64(&cell->alloc_bytes) - freed;
+    if (work->epoch % 2 == 0 && profile_load_u32(&cell->peak_epoch) == work->epoch) {
+        held = (uint64_t)profile_load_i64(&cell->saved_live);
+    }
+    return held;
+}
+
+static int add_allocations(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    uint64_t count = profile_load_u64(&cell->alloc_count);
+    (void)work;
+    if (count != 0) {
+        sum->alloc_bytes += profile_load_u64(&cell->alloc_bytes);
+        sum->alloc_count += count;
+        sum->temporary += profile_load_u64(&cell->temporary_count);
+    }
+    return 0;
+}
+
+static int add_peak(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    sum->peak_bytes += peak_of(work, cell);
+    return 0;
+}
+
+/* Peaks belong to one moment: again, if the process reached or left its maximum meanwhile. */
+static void load_peaks(struct work *work) {
+    const struct memtrace_header *header = profile_header(work->profile);
+    for (int tries = 0; tries < PEAK_TRIES; tries++) {
+        work->epoch = profile_load_u32(&header->peak_epoch);
+        for (size_t i = 0; tries > 0 && i < work->model->node_count; i++) {
+            work->sums[i].peak_bytes = 0;
+        }
+        each_cell(work, add_peak);
+        if (profile_load_u32(&header->peak_epoch) == work->epoch) {
+            break;
+        }
+    }
+}
+
+static uint64_t *buckets_of(struct work *work, struct sum *sum) {
+    struct model *model = work->model;
+    if (sum->lifetimes == NO_LIFETIMES) {
+        if (model->lifetime_count == work->lifetime_capacity) {
+            size_t capacity = work->lifetime_capacity != 0 ? work->lifetime_capacity * 2 : 64;
+            uint64_t *grown =
+                realloc(model->lifetimes, capacity * MEMTRACE_LIFETIME_BUCKETS * sizeof *grown);
+            if (grown == NULL) {
+                return NULL;
+            }
+            model->lifetimes = grown;
+            work->lifetime_capacity = capacity;
+        }
+        memset(&model->lifetimes[model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS], 0,
+               MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
+        sum->lifetimes = (uint32_t)++model->lifetime_count;
+    }
+    return &model->lifetimes[(size_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS];
+}
+
+static const struct memtrace_lifetimes *lifetimes_record(const struct work *work, uint32_t id) {
+    uint32_t leaf = id / MEMTRACE_LEAF_ITEMS;
+    if (leaf >= work->lifetimes.count || work->lifetimes.at[leaf] == NULL) {
+        return NULL;
+    }
+    return profile_item(work->profile, work->lifetimes.at[leaf], id % MEMTRACE_LEAF_ITEMS);
+}
+
+static int add_lifetimes(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    uint32_t lifetimes = profile_load_u32(&cell->lifetimes);
+    const struct memtrace_lifetimes *record;
+    uint64_t *buckets;
+    if (lifetimes == 0) {
+        return 0;
+    }
+    buckets = buckets_of(work, sum);
+    if (buckets == NULL) {
+        return -1;
+    }
+    if (lifetimes & MEMTRACE_LIFETIME_SINGLE) {
+        buckets[lifetimes % MEMTRACE_LIFETIME_BUCKETS]++;
+        return 0;
+    }
+    record = lifetimes_record(work, lifetimes);
+    for (size_t i = 0; record != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        buckets[i] += profile_load_u32(&record->bucket[i]);
+    }
+    return 0;
+}
+
+static int index_lifetimes(struct work *work) {
+    size_t limit = work->profile->segment_count + 1; /* leaves are given out in order */
+    work->lifetimes.at = calloc(limit, sizeof(void *));
+    if (work->lifetimes.at == NULL) {
+        return -1;
+    }
+    work->lifetimes.count = limit;
+    for (size_t i = 0; i < work->profile->segment_count; i++) {
+        const struct profile_segment *segment = &work->profile->segments[i];
+        if (segment->kind == MEMTRACE_SEGMENT_LIFETIMES && segment->index < limit) {
+            work->lifetimes.at[segment->index] = segment;
+        }
+    }
+    return 0;
+}
+
+static void load_leaf(struct work *work, const struct profile_segment *segment) {
+    struct model *model = work->model;
+    for (uint32_t place = segment->item_count; place-- > 0;) {
+        const struct memtrace_node *node = profile_item(work->profile, segment, place);
+        uint32_t id;
+        if (node == NULL || !id_at(segment, place, &id) || id >= model->node_count) {
+            continue;
+        }
+        model->nodes[id].frame = profile_load_u64(&node->frame);
+        model->nodes[id].parent = profile_load_u32(&node->parent);
+        if (model->nodes[id].parent >= id) {
+            model->nodes[id].parent = 0;
+            model_damage(model, "context %u has an impossible parent", id);
+        }
+    }
+}
+
+static int by_falling_index(const void *left, const void *right) {
+    const struct profile_segment *a = *(const struct profile_segment *const *)left;
+    const struct profile_segment *b = *(const struct profile_segment *const *)right;
+    return (a->index < b->index) - (a->index > b->index);
+}
+
+static int load_nodes(struct work *work) {
+    const struct profile *profile = work->profile;
+    const struct profile_segment **trees = calloc(profile->segment_count + 1, sizeof *trees);
+    size_t count = 0;
+    if (trees == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        if (profile->segments[i].kind == MEMTRACE_SEGMENT_TREE) {
+            trees[count++] = &profile->segments[i];
+        }
+    }
+    qsort(trees, count, sizeof *trees, by_falling_index);
+    for (size_t i = 0; i < count; i++) {
+        load_leaf(work, trees[i]);
+    }
+    free(trees);
+    return 0;
+}
+
+static void classify(const struct model *model, struct model_context *context) {
+    uint64_t frame = context->frame;
+    context->class = MODEL_HEAP;
+    context->path = frame != 0 ? context->id : 0;
+    if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES) {
+        return;
+    }
+    /* Classes that a later writer may add are not heap either. */
+    context->class = frame >= MEMTRACE_FRAME_POOL ? MODEL_POOL : MODEL_MAPPING;
+    context->pool = context->class == MODEL_POOL ? (uint32_t)(frame - MEMTRACE_FRAME_POOL) : 0;
+    context->path = model->nodes[context->id].parent;
+}
+
+/* frees <= allocations holds in every whole profile; cells that the writer was killed in the
+ * middle of, and damage, may break it. */
+static struct model_context context_from(const struct model *model, uint32_t id,
+                                         const struct sum *sum) {
+    struct model_context context = {
+        .id = id,
+        .parent = model->nodes[id].parent,
+        .frame = model->nodes[id].frame,
+        .peak_bytes = sum->peak_bytes <= INT64_MAX ? sum->peak_bytes : 0,
+        .total_bytes = sum->alloc_bytes,
+        .allocations = sum->alloc_count,
+        .freed_bytes = sum->free_bytes < sum->alloc_bytes ? sum->free_bytes : sum->alloc_bytes,
+        .frees = sum->free_count < sum->alloc_count ? sum->free_count : sum->alloc_count,
+        .temporary = sum->temporary,
+        .lifetimes = sum->lifetimes != NO_LIFETIMES
+                         ? (uint64_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS
+                         : MODEL_NO_LIFETIMES,
+    };
+    context.live_bytes = context.total_bytes - context.freed_bytes;
+    context.live_blocks = context.allocations - context.frees;
+    classify(model, &context);
+    return context;
+}
+
+static bool is_used(const struct sum *sum) {
+    return (sum->alloc_count | sum->free_count | sum->alloc_bytes) != 0;
+}
+
+static int make_contexts(struct work *work) {
+    struct model *model = work->model;
+    size_t count = 0;
+    for (size_t id = 1; id < model->node_count; id++) {
+        count += is_used(&work->sums[id]);
+    }
+    model->contexts = calloc(count + 1, sizeof *model->contexts);
+    if (model->contexts == NULL) {
+        return -1;
+    }
+    for (size_t id = 1; id < model->node_count; id++) {
+        const struct sum *sum = &work->sums[id];
+        if (!is_used(sum)) {
+            continue;
+        }
+        if (sum->free_count > sum->alloc_count && model->header.state == MEMTRACE_STATE_ENDED) {
+            model_damage(model, "context %zu frees more than it allocated", id);
+        }
+        model->contexts[model->context_count++] = context_from(model, (uint32_t)id, sum);
+    }
+    return 0;
+}
+
+static int load_costs(struct work *work) {
+    if (index_lifetimes(work) != 0 || each_cell(work, add_frees) != 0) {
+        return -1;
+    }
+    each_cell(work, add_allocations);
+    load_peaks(work);
+    if (each_cell(work, add_lifetimes) != 0 || load_nodes(work) != 0) {
+        return -1;
+    }
+    return make_contexts(work);
+}
+
+int ledger_load(struct model *model, const struct profile *profile) {
+    struct work work = {.profile = profile, .model = model};
+    int result = -1;
+    model->node_count = count_nodes(profile);
+    model->nodes = calloc(model->node_count, sizeof *model->nodes);
+    work.sums = calloc(model->node_count, sizeof *work.sums);
+    if (model->nodes != NULL && work.sums != NULL) {
+        result = load_costs(&work);
+    }
+    free(work.sums);
+    free(work.lifetimes.at);
+    return result;
+}

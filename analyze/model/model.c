@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model.c: model_load and look-ups. See model.h. The parts: ledger.c (costs of contexts), census.c
+ * (threads, modules, pools, timeline).
+ */
+#include "analyze/model/model.h"
+
+#include "analyze/model/load.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void model_damage(struct model *model, const char *format, ...) {
+    if (model->damage[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(model->damage, sizeof model->damage, format, arguments);
+        va_end(arguments);
+    }
+}
+
+uint64_t model_add(uint64_t left, uint64_t right) {
+    uint64_t sum;
+    return __builtin_add_overflow(left, right, &sum) ? UINT64_MAX : sum;
+}
+
+static void add_context(struct model_totals *totals, const struct model_context *context) {
+    totals->maximum_bytes = model_add(totals->maximum_bytes, context->peak_bytes);
+    totals->live_bytes = model_add(totals->live_bytes, context->live_bytes);
+    totals->live_blocks = model_add(totals->live_blocks, context->live_blocks);
+    totals->total_bytes = model_add(totals->total_bytes, context->total_bytes);
+    totals->allocations = model_add(totals->allocations, context->allocations);
+    totals->freed_bytes = model_add(totals->freed_bytes, context->freed_bytes);
+    totals->frees = model_add(totals->frees, context->frees);
+    totals->temporary = model_add(totals->temporary, context->temporary);
+    totals->context_count += context->allocations != 0;
+}
+
+/* Without contexts the threads know the totals, and the header the maximum. */
+static void total_threads(struct model *model) {
+    struct model_totals *totals = &model->totals;
+    for (size_t i = 0; i < model->thread_count; i++) {
+        const struct model_thread *thread = &model->threads[i];
+        totals->total_bytes = model_add(totals->total_bytes, thread->total_bytes);
+        totals->allocations = model_add(totals->allocations, thread->allocations);
+        totals->freed_bytes = model_add(totals->freed_bytes, thread->freed_bytes);
+        totals->frees = model_add(totals->frees, thread->frees);
+    }
+    if (totals->freed_bytes > totals->total_bytes) {
+        totals->freed_bytes = totals->total_bytes;
+    }
+    if (totals->frees > totals->allocations) {
+        totals->frees = totals->allocations;
+    }
+    totals->live_bytes = totals->total_bytes - totals->freed_bytes;
+    totals->live_blocks = totals->allocations - totals->frees;
+    if (model->header.maximum_bytes > 0) {
+        totals->maximum_bytes = (uint64_t)model->header.maximum_bytes;
+    }
+    if (totals->maximum_bytes < totals->live_bytes) {
+        totals->maximum_bytes = totals->live_bytes;
+    }
+}
+
+static void total(struct model *model) {
+    bool any = false;
+    for (size_t i = 0; i < model->context_count; i++) {
+        if (model->contexts[i].class == MODEL_HEAP) {
+            add_context(&model->totals, &model->contexts[i]);
+            any = true;
+        }
+    }
+    if (!any) {
+        total_threads(model);
+    }
+    model->totals.maximum_error_bytes = model->header.peak_error_bytes;
+    for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
+        model->totals.lost = model_add(model->totals.lost, model->header.lost[i]);
+    }
+}
+
+/* The latest time that anything in the file speaks of, since the start. */
+static uint64_t latest_time(const struct model *model) {
+    const struct memtrace_header *header = &model->header;
+    uint64_t now = header->clock_ns;
+    if (header->end_monotonic_ns > header->start_monotonic_ns) {
+        now = header->end_monotonic_ns - header->start_monotonic_ns;
+    }
+    if (model->timeline_count != 0 && model->timeline[model->timeline_count - 1].time_ns > now) {
+        now = model->timeline[model->timeline_count - 1].time_ns;
+    }
+    return now;
+}
+
+/* What changes while the program runs and is not read with the cells. */
+static void take_header(struct model *model, const struct profile *profile) {
+    const struct memtrace_header *there = profile_header(profile);
+    model->header = profile->header;
+    model->header.clock_ns = profile_load_u64(&there->clock_ns);
+    model->header.maximum_bytes = profile_load_i64(&there->maximum_bytes);
+    model->header.live_bytes = profile_load_i64(&there->live_bytes);
+    model->header.peak_error_bytes = profile_load_u64(&there->peak_error_bytes);
+    model->header.churn_bytes = profile_load_u64(&there->churn_bytes);
+    model->header.snapshot_request = profile_load_u64(&there->snapshot_request);
+    for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
+        model->header.lost[i] = profile_load_u64(&there->lost[i]);
+    }
+}
+
+struct model *model_load(const struct profile *profile, struct error *error) {
+    struct model *model = calloc(1, sizeof *model);
+    if (model == NULL) {
+        error_set(error, "out of memory while reading %s", profile->path);
+        return NULL;
+    }
+    memcpy(model->damage, profile->damage, sizeof model->damage);
+    model->live = profile->live;
+    take_header(model, profile);
+    /* Costs before nodes and modules: what a cost refers to was there before it. */
+    if (ledger_load(model, profile) != 0 || census_load(model, profile) != 0) {
+        error_set(error, "out of memory while reading %s", profile->path);
+        model_free(model);
+        return NULL;
+    }
+    total(model);
+    model->now_ns = latest_time(model);
+    return model;
+}
+
+void model_free(struct model *model) {
+    if (model == NULL) {
+        return;
+    }
+    free(model->nodes);
+    free(model->contexts);
+    free(model->lifetimes);
+    free(model->threads);
+    free(model->foreign);
+    free(model->modules);
+    free(model->strings);
+    free(model->pools);
+    free(model->timeline);
+    free(model);
+}
+
+const struct model_context *model_find(const struct model *model, uint32_t id) {
+    size_t low = 0;
+    size_t high = model != NULL ? model->context_count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (model->contexts[middle].id == id) {
+            return &model->contexts[middle];
+        }
+        if (model->contexts[middle].id < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+struct model_place model_place(const struct model *model, uint64_t frame) {
+    struct model_place place = {0};
+    uint32_t module = (uint32_t)(frame >> MEMTRACE_FRAME_MODULE_SHIFT) & MEMTRACE_FRAME_MODULE_MASK;
+    place.address = frame & MEMTRACE_FRAME_ADDRESS_MASK;
+    place.exact = (frame & MEMTRACE_FRAME_EXACT) != 0;
+    place.offset = place.address - (place.exact || place.address == 0 ? 0 : 1);
+    if (module < model->module_count && model->modules[module].path[0] != '\0') {
+        place.module = module;
+        place.offset -= model->modules[module].bias;
+    }
+    return place;
+}
+
+const char *model_class_name(const struct model *model, const struct model_context *context) {
+    switch (context->class) {
+    case MODEL_MAPPING:
+        return "mapping";
+    case MODEL_POOL:
+        return context->pool < model->pool_count && model->pools[context->pool][0] != '\0'
+                   ? model->pools[context->pool]
+                   : "unnamed pool";
+    default:
+        return "heap";
+    }
+}

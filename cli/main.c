@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c: the `memtrace` command: picks the subcommand. */
+#include "cli/cli.h"
+#include "memtrace/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help; /* NULL: not for people */
+};
+
+static const struct command commands[] = {
+#if __has_include("cli/run.c")
+    {"run", cmd_run, "run a program and profile it"},
+#endif
+#if __has_include("cli/report.c")
+    {"report", cmd_report, "show a profile, or that of a running program"},
+#endif
+#if __has_include("cli/list.c")
+    {"list", cmd_list, "list profiles of running and of killed programs"},
+#endif
+#if __has_include("cli/trace.c")
+    {"trace", cmd_trace, "tell which code allocated the block at an address"},
+#endif
+#if __has_include("cli/symbolize.c")
+    {"symbolize", cmd_symbolize, "turn module+offset lines into function and line"},
+#endif
+#if __has_include("cli/flags.c")
+    {"flags", cmd_flags, "print compiler and linker flags for other build systems"},
+#endif
+#if __has_include("cli/companion.c")
+    {"companion", cmd_companion, NULL},
+#endif
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *out) {
+    fputs("usage: memtrace COMMAND [OPTION]... [ARGUMENT]...\n"
+          "       memtrace COMMAND --help\n"
+          "       memtrace --version\n"
+          "\n"
+          "Tells which code owns every byte of a native program.\n"
+          "\n"
+          "commands:\n",
+          out);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (commands[i].help != NULL) {
+            fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+        }
+    }
+    fputs("\n"
+          "examples:\n"
+          "  memtrace run -- ./program ARGUMENTS   profile a program\n"
+          "  memtrace report                       show the newest profile of this folder\n"
+          "  memtrace report 1234                  show what process 1234 holds now\n",
+          out);
+}
+
+static const struct command *find_command(const char *name) {
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+/* `memtrace help` and `memtrace help COMMAND`. */
+static int help(int argc, char **argv) {
+    const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+    char option[] = "--help";
+    char *arguments[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+    if (argc <= 1) {
+        print_help(stdout);
+        return cli_finish(CLI_OK);
+    }
+    if (command == NULL) {
+        return cli_usage(NULL, "there is no command '%s'", argv[1]);
+    }
+    return command->run(2, arguments);
+}
+
+int main(int argc, char **argv) {
+    const struct command *command;
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        return help(argc - 1, argv + 1);
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("memtrace " MEMTRACE_VERSION);
+        return cli_finish(CLI_OK);
+    }
+    command = find_command(argv[1]);
+    if (command == NULL) {
+        return cli_usage(NULL, "there is no %s '%s'", argv[1][0] == '-' ? "option" : "command",
+                         argv[1]);
+    }
+    return command->run(argc - 1, argv + 1);
+}
