@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks the rules of the house that a compiler does not: lint.py CHECK [--library FILE] [--build DIR].
+
+CHECK: includes, conditionals, exports, needed, text, names, links, format, tidy.
+"""
+import argparse
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PARTS = ("runtime", "instrument", "analyze", "collect", "cli")
+LONGEST_FILE = 500
+
+# Which folders a folder may include, itself apart.
+MAY_INCLUDE = {
+    "runtime/base": [],
+    "runtime/stack": ["runtime/base"],
+    "runtime/heap": ["runtime/base"],
+    "runtime/record": ["runtime/base", "runtime/stack", "runtime/heap"],
+    "runtime/entry": ["runtime/base", "runtime/stack", "runtime/heap", "runtime/record"],
+    "instrument/hooks": ["runtime/base", "runtime/stack", "runtime/heap", "runtime/record",
+                         "runtime/entry"],
+    "analyze/read": [],
+    "analyze/symbol": ["analyze/read/error.h"],
+    "analyze/model": ["analyze/read", "analyze/symbol"],
+    "analyze/report": ["analyze/model", "analyze/read", "analyze/symbol"],
+    "analyze/export": ["analyze/model", "analyze/read", "analyze/symbol"],
+    "collect": ["analyze"],
+    "cli": ["analyze", "collect"],
+}
+
+# The exported functions that every program may count on (those of libc are checked against libc).
+INTERPOSED = """malloc calloc realloc reallocarray free cfree posix_memalign aligned_alloc memalign
+    valloc pvalloc malloc_usable_size mmap mmap64 munmap mremap
+    _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZnwmSt11align_val_t _ZnamSt11align_val_t
+    _ZnwmSt11align_val_tRKSt9nothrow_t _ZnamSt11align_val_tRKSt9nothrow_t
+    _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t
+    _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t
+    _ZdlPvSt11align_val_tRKSt9nothrow_t _ZdaPvSt11align_val_tRKSt9nothrow_t
+    __cyg_profile_func_enter __cyg_profile_func_exit""".split()
+# In newer C libraries only (C23), and those the hooks of the compiler and debuggers use.
+BEYOND_LIBC = {"free_sized", "free_aligned_sized", "cfree", "__cyg_profile_func_enter",
+               "__cyg_profile_func_exit", "__register_frame", "__deregister_frame"}
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def sources(*patterns, parts=PARTS):
+    files = []
+    for part in parts:
+        for pattern in patterns:
+            files += glob.glob(os.path.join(ROOT, part, "**", pattern), recursive=True)
+    return sorted(os.path.relpath(f, ROOT) for f in files)
+
+
+def lines_of(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read().split("\n")
+
+
+def check_includes():
+    wrong = []
+    for path in sources("*.c", "*.h", "*.S"):
+        folder = os.path.dirname(path)
+        own = [f for f in MAY_INCLUDE if folder == f or folder.startswith(f + "/")]
+        if not own:
+            wrong.append("%s: folder without a rule in lint.py" % path)
+            continue
+        allowed = MAY_INCLUDE[own[0]] + [own[0]]
+        for number, line in enumerate(lines_of(path), 1):
+            found = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+            if not found:
+                continue
+            name = found.group(1)
+            where = "%s:%d: " % (path, number)
+            if name.startswith("memtrace/"):
+                continue
+            if name.split("/")[0] not in PARTS:
+                wrong.append(where + '"%s": write the path from the root' % name)
+            elif not any(name == a or name.startswith(a + "/") for a in allowed):
+                wrong.append(where + "%s must not include %s" % (own[0], name))
+            elif name.endswith("/thread.h") and own[0] not in ("runtime/entry", "instrument/hooks"):
+                wrong.append(where + "only entry and instrument see thread.h")
+    return wrong
+
+
+def check_conditionals():
+    """#if on CPU, OS or compiler: only in runtime/base and assembler."""
+    machine = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(__x86_64__|__i386__|__aarch64__|"
+                         r"__arm__|__riscv|__powerpc\w*|__s390x?__|__linux__|__APPLE__|__FreeBSD__|"
+                         r"__GNUC__|__clang__|__GLIBC__|__GLIBC_PREREQ|__ANDROID__|_MSC_VER)")
+    return ["%s:%d: %s" % (path, number, line.strip())
+            for path in sources("*.c", "*.h") if not path.startswith("runtime/base/")
+            for number, line in enumerate(lines_of(path), 1) if machine.match(line)]
+
+
+def exported(library):
+    names = set()
+    for line in run("nm", "-D", "--defined-only", library).stdout.splitlines():
+        names.add(line.split()[-1].split("@")[0])
+    return names
+
+
+def check_exports(library):
+    loaded = run("ldd", library).stdout
+    libc = re.search(r"(/\S*libc\.so\.6)", loaded)
+    if not libc:
+        return ["no libc.so.6 in ldd's output: " + loaded]
+    known = exported(libc.group(1)) | BEYOND_LIBC
+    names = exported(library)
+    wrong = ["exported, but neither libc's nor an operator nor memtrace_*: " + name
+             for name in sorted(names)
+             if name not in known and not re.match(r"memtrace_|_Zn[wa]m|_Zd[la]Pv", name)]
+    return wrong + ["not exported: " + name for name in INTERPOSED if name not in names]
+
+
+def check_needed(library):
+    dynamic = run("readelf", "-dW", library).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    wrong = ["needs " + name for name in needed
+             if name != "libc.so.6" and not name.startswith("ld-linux")]
+    if "[libmemtrace.so.0]" not in dynamic:
+        wrong.append("SONAME is not libmemtrace.so.0")
+    if "TEXTREL" in dynamic:
+        wrong.append("has text relocations")
+    if re.search(r"\b(RPATH|RUNPATH)\b", dynamic):
+        wrong.append("has a run path")
+    return wrong
+
+
+def check_text():
+    """SPDX lines, file lengths, leftovers, syntax of shell scripts."""
+    files = sources("*.c", "*.h", "*.S", "*.cpp", "*.py", "*.sh", "*.ts", "CMakeLists.txt",
+                    parts=PARTS + ("tests", "benchmarks", "examples", "include"))
+    files += ["CMakeLists.txt"] + sources("*", parts=("scripts", ".ci"))
+    files += sources("*.cmake", parts=("cmake",))
+    leftover = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X|H[A]CK|W[I]P)\b")
+    wrong = []
+    for path in files:
+        if not os.path.isfile(os.path.join(ROOT, path)):
+            continue
+        lines = lines_of(path)
+        if "SPDX-License-Identifier: MIT" not in "\n".join(lines[:3]):
+            wrong.append(path + ": no SPDX line")
+        if len(lines) - 1 > LONGEST_FILE:
+            wrong.append("%s: %d lines, the limit is %d" % (path, len(lines) - 1, LONGEST_FILE))
+        wrong += ["%s:%d: leftover: %s" % (path, number, line.strip())
+                  for number, line in enumerate(lines, 1) if leftover.search(line)]
+        if lines[0].startswith("#!") and re.search(r"\b(ba)?sh$", lines[0]):
+            shell = lines[0][2:].split("/")[-1].split()[-1]
+            done = run(shell, "-n", os.path.join(ROOT, path))
+            if done.returncode != 0:
+                wrong.append(done.stdout)
+    return wrong
+
+
+def check_names():
+    """File = module = prefix: base names are unique within each of the two programs."""
+    wrong = []
+    for program in (("runtime", "instrument"), ("analyze", "collect", "cli")):
+        places = {}
+        for path in sources("*.c", "*.S", parts=program):
+            places.setdefault(os.path.splitext(os.path.basename(path))[0], []).append(path)
+        # A subcommand may be called like the part it shows: cli/symbolize.c.
+        wrong += ["%s: %s" % (stem, ", ".join(found)) for stem, found in sorted(places.items())
+                  if len([p for p in found if not p.startswith("cli/")]) > 1]
+    return wrong
+
+
+def check_links():
+    wrong = []
+    pages = glob.glob(os.path.join(ROOT, "*.md")) + glob.glob(os.path.join(ROOT, "docs", "*.md"))
+    pages += glob.glob(os.path.join(ROOT, "*", "README.md"))
+    for page in sorted(set(pages)):
+        with open(page, encoding="utf-8") as file:
+            text = re.sub(r"```.*?```", "", file.read(), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+            if "://" not in target and not os.path.exists(os.path.join(os.path.dirname(page), target)):
+                wrong.append("%s: %s is not there" % (os.path.relpath(page, ROOT), target))
+    return wrong
+
+
+def check_format():
+    files = sources("*.c", "*.h", "*.cpp", parts=PARTS + ("tests", "benchmarks", "examples",
+                                                          "include"))
+    done = subprocess.run(["clang-format", "--dry-run", "-Werror"] + files, cwd=ROOT,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return [line for line in done.stdout.splitlines() if "error:" in line or "warning:" in line]
+
+
+def check_tidy(build):
+    jobs = subprocess.run(
+        ["xargs", "-P", str(os.cpu_count() or 1), "-n", "8", "clang-tidy", "--quiet", "-p", build],
+        input="\n".join(sources("*.c")), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True)
+    found = [line for line in jobs.stdout.splitlines() if re.search(r"(warning|error):", line)]
+    if jobs.returncode != 0 and not found:
+        found = [jobs.stdout[-2000:]]
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("check")
+    parser.add_argument("--library")
+    parser.add_argument("--build")
+    options = parser.parse_args()
+    check = globals()["check_" + options.check]
+    if options.check in ("exports", "needed"):
+        wrong = check(options.library)
+    elif options.check == "tidy":
+        wrong = check(options.build)
+    else:
+        wrong = check()
+    for line in wrong:
+        print(line)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# sanitize.sh SOURCE BUILD SANITIZERS MAIN_BUILD
+# Builds tools and unit tests with the sanitizers, runs the unit tests, then the command itself on
+# real, cut off and damaged profiles: whatever it says, no sanitizer may speak up.
+set -euo pipefail
+source=$1 build=$2 sanitizers=${3//,/;} main=$4
+export ASAN_OPTIONS=detect_leaks=1:exitcode=77 UBSAN_OPTIONS=print_stacktrace=1:exitcode=77
+export TSAN_OPTIONS=exitcode=77
+
+cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEMTRACE_TESTS=ON \
+    "-DMEMTRACE_SANITIZE=$sanitizers" >"$build.log" || { cat "$build.log"; exit 1; }
+cmake --build "$build" --parallel 2 >"$build.log" || { cat "$build.log"; exit 1; }
+rm -f "$build.log"
+ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout 300
+
+memtrace=$build/bin/memtrace
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# try WHAT...: a failure with a clear line is fine, a sanitizer's report or a crash is not.
+try() {
+    local status=0
+    "$@" >out 2>err || status=$?
+    if [ $status -ge 77 ] || grep -qE 'Sanitizer|runtime error:' err; then
+        echo "status $status: $*"
+        head -n 60 err
+        exit 1
+    fi
+}
+
+export MEMTRACE_LIBRARY=$main/lib/libmemtrace.so
+try "$memtrace" run --every 50ms --top 5 --output whole.mtp -- sh -c 'ls / >/dev/null; sleep 0.3'
+if [ ! -s whole.mtp ]; then
+    cat err
+    echo "no profile"
+    exit 1
+fi
+for option in "" --show-maximum --show-leaked --show-cumulative --show-allocations --show-temporary \
+    --flat --json --csv; do
+    try "$memtrace" report $option whole.mtp
+done
+try "$memtrace" list
+try "$memtrace" trace $$ 0x1000
+try "$memtrace" flags --cflags --libs
+try "$memtrace" report $$
+try "$memtrace" report /etc/passwd
+echo "  $(command -v sh)+0x1234" | try "$memtrace" symbolize
+
+# Cut off anywhere, damaged anywhere (positions from a fixed generator).
+size=$(stat -c %s whole.mtp)
+seed=1
+random() {
+    seed=$(((seed * 1103515245 + 12345) % 2147483648))
+    echo $((seed % $1))
+}
+for i in $(seq 20); do
+    head -c "$(random "$size")" whole.mtp >cut.mtp
+    try "$memtrace" report --json cut.mtp
+    cp whole.mtp damaged.mtp
+    for j in $(seq 20); do
+        # Half of the damage in the header, where every number matters.
+        limit=$((j % 2 ? size : 600))
+        printf "\\x$(printf %02x "$(random 65536 | { read -r n; echo $((n / 256)); })")" |
+            dd of=damaged.mtp bs=1 seek="$(random $limit)" conv=notrunc status=none
+    done
+    try "$memtrace" report --json damaged.mtp
+done
+echo "clean"
