@@ -48,22 +48,24 @@ try "$memtrace" report $$
 try "$memtrace" report /etc/passwd
 echo "  $(command -v sh)+0x1234" | try "$memtrace" symbolize
 
-# Cut off anywhere, damaged anywhere (positions from a fixed generator).
+# Cut off anywhere, damaged anywhere; the same places each time.
 size=$(stat -c %s whole.mtp)
-seed=1
-random() {
-    seed=$(((seed * 1103515245 + 12345) % 2147483648))
-    echo $((seed % $1))
+RANDOM=1
+pick() { # pick BELOW: sets picked
+    picked=$(((RANDOM * 32768 + RANDOM) % $1))
 }
-for i in $(seq 20); do
-    head -c "$(random "$size")" whole.mtp >cut.mtp
+for _ in $(seq 20); do
+    pick "$size"
+    head -c "$picked" whole.mtp >cut.mtp
     try "$memtrace" report --json cut.mtp
     cp whole.mtp damaged.mtp
-    for j in $(seq 20); do
+    for change in $(seq 20); do
         # Half of the damage in the header, where every number matters.
-        limit=$((j % 2 ? size : 600))
-        printf "\\x$(printf %02x "$(random 65536 | { read -r n; echo $((n / 256)); })")" |
-            dd of=damaged.mtp bs=1 seek="$(random $limit)" conv=notrunc status=none
+        pick $((change % 2 ? size : 600))
+        place=$picked
+        pick 256
+        printf "\\x$(printf %02x "$picked")" |
+            dd of=damaged.mtp bs=1 seek="$place" conv=notrunc status=none
     done
     try "$memtrace" report --json damaged.mtp
 done
