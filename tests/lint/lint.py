@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the rules of the house that a compiler does not: lint.py CHECK [--library FILE] [--build DIR].
+"""Checks the rules of the house that a compiler does not: lint.py CHECK [options].
 
-CHECK: includes, conditionals, exports, needed, text, names, links, format, tidy.
+CHECK: includes, conditionals, exports, needed, text, names, links,
+documented, format, tidy.
 """
 import argparse
 import glob
@@ -186,6 +187,34 @@ def check_links():
     return wrong
 
 
+def check_documented(command, library):
+    """What --help and the library know must be in docs/, the man page and the completions."""
+    def text(name):
+        with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+            return file.read().replace("\\-", "-")
+
+    wrong = []
+    completions = ["cli/completion/memtrace." + shell for shell in ("bash", "zsh", "fish")]
+    pages = {name: text(name) for name in completions + ["docs/memtrace.1", "docs/environment.md"]}
+    commands = run(command, "--help").stdout.split("commands:")[1].split("examples:")[0]
+    for name in re.findall(r"^  (\w+) ", commands, re.MULTILINE):
+        page = "docs/%s.md" % name
+        pages[page] = text(page)
+        wrong += ["%s does not know the command %s" % (p, name)
+                  for p in completions + ["docs/memtrace.1"] if name not in pages[p]]
+        for option in set(re.findall(r"--[a-z][a-z-]+", run(command, name, "--help").stdout)):
+            if option == "--help":
+                continue
+            wrong += ["%s does not know %s of %s" % (p, option, name) for p in completions[:2] + [page]
+                      if option not in pages[p]]
+            if not re.search("(-l |[ ;])%s\\b" % option[2:], pages[completions[2]]):
+                wrong.append("%s does not know %s of %s" % (completions[2], option, name))
+    for name in set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", run("strings", library).stdout)):
+        if name not in pages["docs/environment.md"]:
+            wrong.append("docs/environment.md does not know " + name)
+    return sorted(wrong)
+
+
 def check_format():
     files = sources("*.c", "*.h", "*.cpp", parts=PARTS + ("tests", "benchmarks", "examples",
                                                           "include"))
@@ -210,10 +239,13 @@ def main():
     parser.add_argument("check")
     parser.add_argument("--library")
     parser.add_argument("--build")
+    parser.add_argument("--command")
     options = parser.parse_args()
     check = globals()["check_" + options.check]
     if options.check in ("exports", "needed"):
         wrong = check(options.library)
+    elif options.check == "documented":
+        wrong = check(options.command, options.library)
     elif options.check == "tidy":
         wrong = check(options.build)
     else:
