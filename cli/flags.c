@@ -73,7 +73,8 @@ static bool is_system_dir(const char *path) {
 
 /* 0, or CLI_FAILURE with the line printed. */
 static int find_places(struct places *places) {
-    static const char *const library_dirs[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH)};
+    static const char *const library_dirs[] = {MEMTRACE_LIBDIR, "../lib",
+                                               ("../" MEMTRACE_MULTIARCH)};
     static const char *const include_dirs[] = {MEMTRACE_INCLUDEDIR, "../include"};
     char base[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", base, sizeof(base) - 1);

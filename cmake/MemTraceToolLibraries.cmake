@@ -3,12 +3,16 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(MEMTRACE_DW IMPORTED_TARGET GLOBAL libdw libelf)
+pkg_check_modules(MEMTRACE_LZMA IMPORTED_TARGET GLOBAL liblzma)
 pkg_check_modules(MEMTRACE_YAJL IMPORTED_TARGET GLOBAL yajl)
 find_library(MEMTRACE_IBERTY iberty)
 
 set(missing "")
 if(NOT MEMTRACE_DW_FOUND)
     list(APPEND missing libdw-dev)
+endif()
+if(NOT MEMTRACE_LZMA_FOUND)
+    list(APPEND missing liblzma-dev)
 endif()
 if(NOT MEMTRACE_YAJL_FOUND)
     list(APPEND missing libyajl-dev)
@@ -24,5 +28,6 @@ endif()
 
 add_library(memtrace_tool_libraries INTERFACE)
 target_link_libraries(
-    memtrace_tool_libraries INTERFACE PkgConfig::MEMTRACE_DW PkgConfig::MEMTRACE_YAJL
+    memtrace_tool_libraries INTERFACE PkgConfig::MEMTRACE_DW PkgConfig::MEMTRACE_LZMA
+                                      PkgConfig::MEMTRACE_YAJL
                                       ${MEMTRACE_IBERTY} Threads::Threads)
