@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * debugfile.h: which files on this disk hold the symbols and the debug information of a module.
+ *
+ * Used inside analyze/symbol. Any thread. A file counts only if its build-id is the recorded one
+ * (or, with none recorded, that of the module's own file; or its checksum is the .gnu_debuglink's).
+ */
+#ifndef ANALYZE_SYMBOL_DEBUGFILE_H
+#define ANALYZE_SYMBOL_DEBUGFILE_H
+
+#include "analyze/symbol/symbol.h"
+
+#include <libelf.h>
+
+/* An ELF file opened for reading; elf NULL: not open. The descriptor is already closed. */
+struct debugfile_elf {
+    Elf *elf;
+    char *folder; /* where the file lies, for paths relative to it */
+};
+
+/* The files of one module. */
+struct debugfile_paths {
+    char *object;      /* the module's own file; NULL: gone, changed or never one */
+    char *debug;       /* the file with its DWARF: the same or a separate one; NULL: none */
+    char problem[512]; /* one line for the user; empty: none */
+};
+
+/* 0 or -1 (no ELF file, cannot be read). Descriptor: if not NULL it is kept open and handed out. */
+int debugfile_open(const char *path, struct debugfile_elf *file, int *descriptor);
+void debugfile_close(struct debugfile_elf *file);
+
+/* Fills paths; what cannot be found stays NULL. 0 or -1 (out of memory). folders: colon-separated
+ * roots. */
+int debugfile_find(const struct symbol_module *module, const char *folders,
+                   struct debugfile_paths *paths);
+void debugfile_free(struct debugfile_paths *paths);
+
+/* The file a .gnu_debugaltlink (dwz) names, seen from a debug file in `folder`: its path, to be
+ * freed, or NULL. */
+char *debugfile_find_alternate(const char *name, const void *build_id, size_t build_id_size,
+                               const char *folder, const char *folders);
+
+#endif

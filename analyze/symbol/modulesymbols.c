@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * modulesymbols.c: puts DWARF and symbol tables together into frames. See modulesymbols.h.
+ */
+#include "analyze/symbol/modulesymbols.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct symbol_frames no_frames = {0, NULL};
+
+struct modulesymbols *modulesymbols_new(const struct symbol_module *module, const char *folders) {
+    struct modulesymbols *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    pthread_mutex_init(&made->lock, NULL);
+    made->folders = folders;
+    made->path = strdup(module->path);
+    made->build_id_size = module->build_id_size;
+    made->build_id = malloc(module->build_id_size + 1);
+    if (!made->path || !made->build_id) {
+        modulesymbols_free(made);
+        return NULL;
+    }
+    if (module->build_id_size)
+        memcpy(made->build_id, module->build_id, module->build_id_size);
+    return made;
+}
+
+static void free_lookup(struct lookup *lookup) {
+    dwarffile_close(&lookup->dwarf);
+    numbermap_free(&lookup->names);
+    chunks_free(&lookup->memory);
+    free(lookup);
+}
+
+void modulesymbols_free(struct modulesymbols *module) {
+    while (module->lookups) {
+        struct lookup *lookup = module->lookups;
+        module->lookups = lookup->next;
+        free_lookup(lookup);
+    }
+    symtab_free(&module->symtab);
+    rangetable_free(&module->units);
+    numbermap_free(&module->answers);
+    debugfile_free(&module->paths);
+    pthread_mutex_destroy(&module->lock);
+    free(module->path);
+    free(module->build_id);
+    free(module);
+}
+
+/* Under the lock: which files there are. */
+static int search(struct modulesymbols *module) {
+    struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
+    if (module->searched)
+        return 0;
+    if (debugfile_find(&wanted, module->folders, &module->paths) != 0)
+        return -1;
+    module->searched = true;
+    return 0;
+}
+
+/* Under the lock, with a lookup whose files are open: the unit index, once. */
+static int make_index(struct modulesymbols *module, struct lookup *lookup, const char *problem) {
+    if (module->indexed)
+        return 0;
+    if (problem[0] && !module->paths.problem[0])
+        snprintf(module->paths.problem, sizeof module->paths.problem, "%s", problem);
+    if (lookup->dwarf.dwarf && dwarffile_index(&lookup->dwarf, &module->units) != 0)
+        return -1;
+    module->indexed = true;
+    return 0;
+}
+
+static struct lookup *take_idle(struct modulesymbols *module) {
+    struct lookup *lookup = module->idle;
+    if (lookup)
+        module->idle = lookup->next_idle;
+    return lookup;
+}
+
+struct lookup *modulesymbols_take(struct modulesymbols *module) {
+    pthread_mutex_lock(&module->lock);
+    struct lookup *lookup = take_idle(module);
+    int status = lookup ? 0 : search(module);
+    pthread_mutex_unlock(&module->lock);
+    if (lookup || status != 0)
+        return lookup;
+    lookup = calloc(1, sizeof *lookup);
+    if (!lookup)
+        return NULL;
+    lookup->module = module;
+    char problem[512] = "";
+    if (module->paths.debug)
+        dwarffile_open(&lookup->dwarf, module->paths.debug, module->folders, problem,
+                       sizeof problem);
+    pthread_mutex_lock(&module->lock);
+    status = make_index(module, lookup, problem);
+    lookup->next = module->lookups;
+    module->lookups = lookup;
+    pthread_mutex_unlock(&module->lock);
+    return status == 0 ? lookup : NULL;
+}
+
+void modulesymbols_give_back(struct lookup *lookup) {
+    struct modulesymbols *module = lookup->module;
+    pthread_mutex_lock(&module->lock);
+    lookup->next_idle = module->idle;
+    module->idle = lookup;
+    pthread_mutex_unlock(&module->lock);
+}
+
+/* The readable form of a mangled name; NULL: it is not mangled. */
+static const char *readable(struct lookup *lookup, const char *name) {
+    char *known = numbermap_get(&lookup->names, (uintptr_t)name);
+    if (known)
+        return known == name ? NULL : known;
+    char *demangled = symbol_demangle(name);
+    char *kept = demangled ? chunks_string(&lookup->memory, demangled) : NULL;
+    free(demangled);
+    /* Without memory to remember it the name is still right. */
+    numbermap_put(&lookup->names, (uintptr_t)name, kept ? kept : (char *)(uintptr_t)name);
+    return kept;
+}
+
+static const char *symtab_function(struct lookup *lookup, uint64_t offset) {
+    struct modulesymbols *module = lookup->module;
+    pthread_mutex_lock(&module->lock);
+    if (!module->symtab_loaded) {
+        /* Half a table (no memory) is a table. */
+        symtab_load(&module->symtab, &module->paths);
+        module->symtab_loaded = true;
+    }
+    pthread_mutex_unlock(&module->lock);
+    const char *name = symtab_name(&module->symtab, offset);
+    const char *demangled = name ? readable(lookup, name) : NULL;
+    return demangled ? demangled : name;
+}
+
+static const char *dwarf_function(struct lookup *lookup, Dwarf_Die *die) {
+    Dwarf_Attribute attribute;
+    const char *linkage =
+        dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+    if (!linkage)
+        linkage = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+    const char *demangled = linkage ? readable(lookup, linkage) : NULL;
+    if (demangled)
+        return demangled;
+    const char *name = dwarf_diename(die);
+    return name ? name : linkage;
+}
+
+static const struct symbol_frames *make_frames(struct lookup *lookup, size_t count,
+                                               struct symbol_frame **array) {
+    struct symbol_frames *frames = chunks_alloc(&lookup->memory, sizeof *frames);
+    *array = chunks_alloc(&lookup->memory, count * sizeof **array);
+    if (!frames || !*array)
+        return NULL;
+    *frames = (struct symbol_frames){count, *array};
+    return frames;
+}
+
+/* The frames of an address whose functions (innermost first) are known. */
+static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dwarfunit *unit,
+                                                uint64_t offset, Dwarf_Die *functions,
+                                                size_t count) {
+    struct symbol_frame *frame;
+    const struct symbol_frames *frames = make_frames(lookup, count, &frame);
+    if (!frames)
+        return NULL;
+    struct dwarfunit_place place = dwarfunit_line(unit, offset);
+    for (size_t i = 0; i < count; i++) {
+        frame[i] = (struct symbol_frame){
+            .function = dwarf_function(lookup, &functions[i]),
+            .file = place.file,
+            .line = place.line,
+            .column = place.column,
+            .inlined = i + 1 < count,
+        };
+        if (frame[i].inlined)
+            place = dwarfunit_call(unit, &functions[i]);
+    }
+    if (!frame[count - 1].function)
+        frame[count - 1].function = symtab_function(lookup, offset);
+    return frames;
+}
+
+/* The frame of an address outside every DWARF function. */
+static const struct symbol_frames *plain_frame(struct lookup *lookup, uint64_t offset,
+                                               struct dwarfunit_place place) {
+    const char *name = symtab_function(lookup, offset);
+    if (!name && !place.line)
+        return &no_frames;
+    struct symbol_frame *frame;
+    const struct symbol_frames *frames = make_frames(lookup, 1, &frame);
+    if (frames)
+        *frame = (struct symbol_frame){name, place.file, place.line, place.column, false};
+    return frames;
+}
+
+const struct symbol_frames *modulesymbols_frames(struct lookup *lookup, uint64_t offset) {
+    struct dwarfunit_place place = {0};
+    const struct range *range = NULL;
+    while (lookup->dwarf.dwarf &&
+           (range = rangetable_find(&lookup->module->units, offset, range))) {
+        struct dwarfunit *unit = dwarffile_unit(&lookup->dwarf, range->value);
+        Dwarf_Die functions[DWARFUNIT_DEPTH];
+        int count = unit ? dwarfunit_functions(unit, offset, functions) : 0;
+        if (count < 0)
+            return NULL;
+        if (count > 0)
+            return chain_frames(lookup, unit, offset, functions, (size_t)count);
+        if (unit && !place.line)
+            place = dwarfunit_line(unit, offset);
+    }
+    return plain_frame(lookup, offset, place);
+}

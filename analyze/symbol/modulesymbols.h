@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * modulesymbols.h: everything known about one module: its files, tables and answers so far.
+ *
+ * Used by symbol.c and batch.c. The shared part (files, symbol table, unit index) is made once,
+ * under the lock, and then only read. Whatever libdw changes while it reads is in a `lookup`, which
+ * belongs to one thread at a time: modulesymbols_take lends one, several may be out at once.
+ * `answers` is touched only by the symbolizer's own thread.
+ */
+#ifndef ANALYZE_SYMBOL_MODULESYMBOLS_H
+#define ANALYZE_SYMBOL_MODULESYMBOLS_H
+
+#include "analyze/symbol/chunks.h"
+#include "analyze/symbol/dwarffile.h"
+#include "analyze/symbol/numbermap.h"
+#include "analyze/symbol/symtab.h"
+
+#include <pthread.h>
+
+/* One thread's access to a module. Frames and names it makes live as long as the module. */
+struct lookup {
+    struct modulesymbols *module;
+    struct dwarffile dwarf; /* dwarf.dwarf NULL: none */
+    struct numbermap names; /* address of a mangled name -> the readable name */
+    struct chunks memory;
+    struct lookup *next_idle;
+    struct lookup *next;
+};
+
+struct modulesymbols {
+    char *path;
+    uint8_t *build_id;
+    size_t build_id_size;
+    const char *folders;
+
+    pthread_mutex_t lock; /* guards everything below, up to `answers` */
+    bool searched;        /* paths are filled */
+    bool indexed;         /* units is filled */
+    bool symtab_loaded;
+    struct debugfile_paths paths;
+    struct symtab symtab;
+    struct rangetable units;
+    struct lookup *idle;
+    struct lookup *lookups;
+
+    struct numbermap answers; /* offset -> struct symbol_frames */
+};
+
+/* NULL: out of memory. */
+struct modulesymbols *modulesymbols_new(const struct symbol_module *module, const char *folders);
+void modulesymbols_free(struct modulesymbols *module);
+
+/* Lends a lookup; NULL: out of memory. Any thread. */
+struct lookup *modulesymbols_take(struct modulesymbols *module);
+void modulesymbols_give_back(struct lookup *lookup);
+
+/* The frames at the offset (perhaps none); NULL: out of memory. */
+const struct symbol_frames *modulesymbols_frames(struct lookup *lookup, uint64_t offset);
+
+#endif

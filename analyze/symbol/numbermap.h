@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * numbermap.h: a hash table from a 64-bit number to a pointer.
+ *
+ * Used inside analyze/symbol: offsets to frames, unit offsets to units, names to demangled names.
+ * Not thread-safe.
+ */
+#ifndef ANALYZE_SYMBOL_NUMBERMAP_H
+#define ANALYZE_SYMBOL_NUMBERMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All zero is empty and ready. A place is free where value is NULL; used * 4 <= places * 3. */
+struct numbermap {
+    struct numbermap_entry {
+        uint64_t key;
+        void *value;
+    } * entries;
+    size_t places; /* 0 or a power of two */
+    size_t used;
+};
+
+/* NULL: not there. */
+void *numbermap_get(const struct numbermap *map, uint64_t key);
+/* Adds or replaces; value must not be NULL. 0, or -1: out of memory. */
+int numbermap_put(struct numbermap *map, uint64_t key, void *value);
+/* Frees the table, not what its values point to. */
+void numbermap_free(struct numbermap *map);
+
+#endif
