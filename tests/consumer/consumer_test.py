@@ -3,7 +3,7 @@
 """An outside project uses MemTrace: builds it, runs the result, checks the profiles.
 
 Each run is one ctest test (see CMakeLists.txt): consumer_test.py WAY [options].
-WAY: package, subdirectory, fetch, one-language, make, pkgconfig, deb, tgz.
+WAY: package, subdirectory, fetch, one-language, make, pkgconfig, moved, deb, tgz.
 """
 import argparse
 import glob
@@ -200,6 +200,32 @@ def way_make(options):
         check_program(memtrace, os.path.join(build, "mixed_make"), [C_PATH, CXX_PATH], build)
 
 
+def way_moved(options):
+    """The installation moved to a folder with an awkward name: flags find it and are quoted."""
+    shutil.rmtree(options.build, ignore_errors=True)
+    for folder in ("it's here, moved", "plain"):
+        prefix = os.path.join(options.build, folder)
+        shutil.copytree(options.prefix, prefix, symlinks=True)
+        memtrace = os.path.join(prefix, "bin", "memtrace")
+        command = 'eval "%s -O2 -g main.c store.c -o \'$0/moved\' $(\"$1\" flags --cflags --libs)"'
+        run(["sh", "-c", command % options.cc, os.path.join(options.build, "plain")
+             if folder == "plain" else options.build, memtrace],
+            cwd=os.path.join(HERE, "project"), env=environment())
+        program = os.path.join(options.build, "plain/moved" if folder == "plain" else "moved")
+        check_program(memtrace, program, [C_PATH], options.build)
+    for arguments, status in ((["--explain"], 0), (["--help"], 0), ([], 2), (["--mode", "x"], 2),
+                              (["--cflags", "more"], 2), (["--nothing"], 2)):
+        done = subprocess.run([memtrace, "flags"] + arguments, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode != status or (status and len(done.stderr.splitlines()) != 1):
+            sys.exit("flags %s: status %d, %r" % (arguments, done.returncode, done.stderr))
+    os.remove(os.path.join(options.build, "plain", "lib", "libmemtrace.so"))
+    done = subprocess.run([memtrace, "flags", "--libs"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    if done.returncode != 1 or "libmemtrace.so" not in done.stderr or done.stdout:
+        sys.exit("flags without a library: %r" % done)
+
+
 def way_archive(options):
     """Makes the package, unpacks it elsewhere and uses it from there."""
     shutil.rmtree(options.build, ignore_errors=True)
@@ -250,6 +276,7 @@ def main():
     options = parser.parse_args()
     ways = {"package": way_cmake, "subdirectory": way_cmake, "fetch": way_cmake,
             "one-language": way_one_language, "make": way_make, "pkgconfig": way_make,
+            "moved": way_moved,
             "deb": way_archive, "tgz": way_archive}
     ways[options.way](options)
     shutil.rmtree(options.build, ignore_errors=True)
