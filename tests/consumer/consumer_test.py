@@ -3,7 +3,8 @@
 """An outside project uses MemTrace: builds it, runs the result, checks the profiles.
 
 Each run is one ctest test (see CMakeLists.txt): consumer_test.py WAY [options].
-WAY: package, subdirectory, fetch, one-language, make, pkgconfig, moved, deb, tgz.
+WAY: package, subdirectory, fetch, one-language, make, pkgconfig, moved, wrong-calls, deb,
+tgz.
 """
 import argparse
 import glob
@@ -226,6 +227,26 @@ def way_moved(options):
         sys.exit("flags without a library: %r" % done)
 
 
+def way_wrong_calls(options):
+    for call, words in (("memtrace_instrument(nobody)", "no such target"),
+                        ("memtrace_instrument(headers_only)", "only executables"),
+                        ("memtrace_instrument(aliased::app)", "only executables"),
+                        ("memtrace_instrument(MemTrace::runtime)", "only executables"),
+                        ("memtrace_instrument(app MODE fast)", "MODE is auto, hooks or frame-pointer"),
+                        ("memtrace_instrument(app MODE)", "MODE needs a value"),
+                        ("memtrace_instrument(app REPORT_EVERY soon)", "REPORT_EVERY is a number"),
+                        ("memtrace_instrument(app TOP many)", "TOP is a number"),
+                        ("memtrace_instrument(app NOISY)", "NOISY"),
+                        ("memtrace_instrument(app)\nmemtrace_instrument(app)", "called twice")):
+        shutil.rmtree(options.build, ignore_errors=True)
+        done = subprocess.run(["cmake", "-S", os.path.join(HERE, "wrong_calls"), "-B", options.build,
+                               "-G", options.generator, "-DCMAKE_PREFIX_PATH=" + options.prefix,
+                               "-DCALL=" + call], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, env=environment())
+        if done.returncode == 0 or words not in " ".join(done.stdout.split()):
+            sys.exit("%s: expected an error with \"%s\":\n%s" % (call, words, done.stdout))
+
+
 def way_archive(options):
     """Makes the package, unpacks it elsewhere and uses it from there."""
     shutil.rmtree(options.build, ignore_errors=True)
@@ -276,7 +297,7 @@ def main():
     options = parser.parse_args()
     ways = {"package": way_cmake, "subdirectory": way_cmake, "fetch": way_cmake,
             "one-language": way_one_language, "make": way_make, "pkgconfig": way_make,
-            "moved": way_moved,
+            "moved": way_moved, "wrong-calls": way_wrong_calls,
             "deb": way_archive, "tgz": way_archive}
     ways[options.way](options)
     shutil.rmtree(options.build, ignore_errors=True)
