@@ -6,7 +6,7 @@
 #include "analyze/model/model.h"
 
 /* Each returns 0, or -1: out of memory. What they have filled model_free() frees. */
-int ledger_load(struct model *model, const struct profile *profile);
+int columns_load(struct model *model, const struct profile *profile);
 int census_load(struct model *model, const struct profile *profile);
 
 /* Notes the first thing that does not add up. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model.c: model_load and look-ups. See model.h. The parts: ledger.c (costs of contexts), census.c
+ * model.c: model_load and look-ups. See model.h. The parts: columns.c (costs of contexts), census.c
  * (threads, modules, pools, timeline).
  */
 #include "analyze/model/model.h"
@@ -119,7 +119,7 @@ struct model *model_load(const struct profile *profile, struct error *error) {
     model->live = profile->live;
     take_header(model, profile);
     /* Costs before nodes and modules: what a cost refers to was there before it. */
-    if (ledger_load(model, profile) != 0 || census_load(model, profile) != 0) {
+    if (columns_load(model, profile) != 0 || census_load(model, profile) != 0) {
         error_set(error, "out of memory while reading %s", profile->path);
         model_free(model);
         return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ledger.c: adds up the ledger's columns and the tree: nodes, contexts and their lifetimes.
+ * columns.c: adds up the ledger's columns and the tree: nodes, contexts and their lifetimes.
  *
  * Order, for programs that run meanwhile: frees of all columns, then allocations and peaks, then
  * nodes from the youngest to the oldest. So a free is never seen without its allocation, a cost
@@ -323,7 +323,7 @@ static int load_costs(struct work *work) {
     return make_contexts(work);
 }
 
-int ledger_load(struct model *model, const struct profile *profile) {
+int columns_load(struct model *model, const struct profile *profile) {
     struct work work = {.profile = profile, .model = model};
     int result = -1;
     model->node_count = count_nodes(profile);
