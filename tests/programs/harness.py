@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of whole programs share: building a subject, running it bare and under MemTrace,
+reading its profile, and asking valgrind and gdb what is true.
+
+Every test script under tests/programs, tests/faults and tests/real uses it. The environment says
+where MemTrace was built: TEST_BUILD (with bin/memtrace and lib/libmemtrace.so).
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+SUBJECTS = os.path.join(HERE, "subjects")
+BUILD = os.path.abspath(os.environ.get("TEST_BUILD", os.path.join(SOURCE, "build")))
+MEMTRACE = os.path.join(BUILD, "bin", "memtrace")
+LIBRARY = os.path.join(BUILD, "lib", "libmemtrace.so")
+CACHE = os.environ.get("TEST_CACHE", os.path.join(BUILD, "tests", "subjects"))
+TIMEOUT = 120
+SKIP = 77  # ctest's SKIP_RETURN_CODE
+
+COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
+# How a program is built and started for a mode: (compiler flags, linked with the library?)
+MODES = {
+    "bare": ([], False),
+    "preload": ([], False),
+    "run": ([], False),
+    "hooks": (["-finstrument-functions", "-fno-omit-frame-pointer"], True),
+    "frame-pointer": (["-fno-omit-frame-pointer"], True),
+}
+
+failures = []
+
+
+def fail(*words):
+    """Notes a failure; finish() turns it into the exit status."""
+    failures.append(" ".join(str(word) for word in words))
+    print("FAIL:", failures[-1], flush=True)
+
+
+def equal(got, expected, *what):
+    if got != expected:
+        fail(*what, ": got", repr(got)[:2000], "expected", repr(expected)[:2000])
+    return got == expected
+
+
+def finish():
+    print("%d failures" % len(failures) if failures else "ok")
+    sys.exit(1 if failures else 0)
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(SKIP)
+
+
+def have(*commands):
+    for command in commands:
+        if shutil.which(command) is None:
+            skip("no " + command)
+
+
+def scratch(prefix="memtrace-test-", where=None):
+    """A folder for one test, removed at its end."""
+    import atexit
+
+    folder = tempfile.mkdtemp(prefix=prefix, dir=where)
+    owner = os.getpid()
+    atexit.register(lambda: owner == os.getpid() and shutil.rmtree(folder, ignore_errors=True))
+    return folder
+
+
+def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), libraries=(), shared=False):
+    """Compiles a subject once for each set of flags; returns the program's path."""
+    sources = [os.path.join(SUBJECTS, source) for source in
+               ([sources] if isinstance(sources, str) else sources)]
+    cplusplus = any(source.endswith(".cpp") for source in sources)
+    extra, linked = MODES[mode]
+    command = [COMPILERS[compiler][1 if cplusplus else 0], "-g", optimize, "-fno-builtin", "-w",
+               "-pthread", "-I" + os.path.join(SOURCE, "include")]
+    command += ["-std=c++20", "-fsized-deallocation"] if cplusplus else ["-std=gnu17", "-D_GNU_SOURCE"]
+    command += extra + list(flags) + (["-shared", "-fPIC"] if shared else []) + sources
+    command += ["-L" + os.path.dirname(LIBRARY), "-Wl,--no-as-needed", "-lmemtrace",
+                "-Wl,-rpath," + os.path.dirname(LIBRARY)] if linked else []
+    command += list(libraries) + ["-ldl"]
+    key = hashlib.sha256("\0".join(command).encode())
+    for source in sources + [os.path.join(SUBJECTS, "subject.h")]:
+        with open(source, "rb") as file:
+            key.update(file.read())
+    name = os.path.splitext(os.path.basename(sources[0]))[0]
+    folder = os.path.join(CACHE, key.hexdigest()[:16])
+    program = os.path.join(folder, name + (".so" if shared else ""))
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(program):
+            result = subprocess.run(command + ["-o", program + ".new"], capture_output=True, text=True)
+            if result.returncode != 0:
+                print(" ".join(command), result.stderr, sep="\n")
+                sys.exit(1)
+            os.rename(program + ".new", program)
+    return program
+
+
+def clean_environment(**settings):
+    """Our environment without anything of MemTrace's, plus the settings."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("MEMTRACE") and name != "LD_PRELOAD"}
+    environment.update({name: value for name, value in settings.items() if value is not None})
+    return environment
+
+
+def execute(command, environment=None, cwd=None, timeout=TIMEOUT, **more):
+    return subprocess.run(command, env=environment or clean_environment(), cwd=cwd, timeout=timeout,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          **more)
+
+
+def bare(command, **more):
+    """The program by itself; an instrumented one with MEMTRACE=off."""
+    return execute(command, clean_environment(MEMTRACE="off"), **more)
+
+
+def traced(command, mode, folder, settings=None, **more):
+    """The program under MemTrace; its profiles lie in `folder` afterwards, named NAME.PID.mtp."""
+    settings = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": os.path.join(folder, "%e.%p.mtp"),
+                **(settings or {})}
+    if mode == "preload":
+        settings["LD_PRELOAD"] = LIBRARY
+    if mode == "run":
+        command = [MEMTRACE, "run", "--"] + command
+    return execute(command, clean_environment(**settings), **more)
+
+
+def profiles(folder):
+    return sorted((os.path.join(folder, name) for name in os.listdir(folder)
+                   if name.endswith(".mtp")), key=os.path.getmtime)
+
+
+def report(profile, settings=None, *options):
+    """The profile as `memtrace report --json` tells it; exits the test if it cannot."""
+    result = execute([MEMTRACE, "report", "--json", *options, profile],
+                     clean_environment(**(settings or {})))
+    if result.returncode != 0:
+        fail("memtrace report --json", profile, "status", result.returncode,
+             result.stderr.decode(errors="replace"))
+        finish()
+    try:
+        return json.loads(result.stdout)
+    except ValueError as error:
+        shutil.copy(profile, "/tmp/memtrace-test-bad.mtp")
+        fail("the report is no JSON:", error, "profile kept as /tmp/memtrace-test-bad.mtp")
+        finish()
+
+
+def only_profile(folder, what):
+    found = profiles(folder)
+    if len(found) != 1:
+        fail(what, ": expected one profile, found", [os.path.basename(path) for path in found])
+        finish()
+    return report(found[0])
+
+
+def heap(data):
+    """Contexts of the heap: mappings and custom pools have a class frame innermost."""
+    return [context for context in data["contexts"]
+            if not (context["frames"] and context["frames"][0]["function"].startswith("["))
+            and context.get("class", "heap") == "heap"]
+
+
+def totals(data):
+    return {"allocations": data["total_allocations"], "bytes": data["total_bytes"],
+            "frees": data["total_frees"], "live": data["leaked_bytes"],
+            "blocks": data["leaked_blocks"]}
+
+
+def consistent(data, what, slack=0):
+    """The sums that every profile owes us. slack: events that may be half-written (a kill)."""
+    contexts = heap(data)
+    for context in contexts:
+        if context["frees"] > context["allocations"]:
+            fail(what, "more frees than allocations:", context)
+        if context["live_blocks"] != context["allocations"] - context["frees"]:
+            fail(what, "live blocks of a context do not add up:", context)
+        if context["live_bytes"] < 0 or context["live_bytes"] > context["total_bytes"]:
+            fail(what, "live bytes of a context are impossible:", context)
+    for total, part in (("total_bytes", "total_bytes"), ("total_allocations", "allocations"),
+                        ("total_frees", "frees"), ("leaked_bytes", "live_bytes"),
+                        ("leaked_blocks", "live_blocks"), ("maximum_bytes", "peak_bytes")):
+        equal(sum(context[part] for context in contexts), data[total], what, "the sum of", part)
+    for field, total in (("allocations", "total_allocations"), ("frees", "total_frees")):
+        threads = sum(thread[field] for thread in data["threads"])
+        if abs(threads - data[total]) > slack:
+            fail(what, "threads count", threads, field, "but contexts", data[total])
+
+
+def valgrind(command):
+    """valgrind's "total heap usage" and what is in use at exit, as totals() gives them."""
+    have("valgrind")
+    result = execute(["valgrind", "--run-libc-freeres=no", "--run-cxx-freeres=no", "--leak-check=full",
+                      "--show-leak-kinds=none", *command])
+    text = result.stderr.decode(errors="replace")
+    number = lambda pattern: [int(group.replace(",", "")) for group in re.search(pattern, text).groups()]
+    live, blocks = number(r"in use at exit: ([\d,]+) bytes in ([\d,]+) blocks")
+    allocations, frees, size = number(r"total heap usage: ([\d,]+) allocs, ([\d,]+) frees, ([\d,]+) bytes")
+    lost = re.findall(r"(?:definitely lost|indirectly lost|possibly lost|still reachable): ([\d,]+) bytes", text)
+    if lost:
+        equal(sum(int(item.replace(",", "")) for item in lost), live, "valgrind's own leak kinds")
+    return {"allocations": allocations, "bytes": size, "frees": frees, "live": live, "blocks": blocks}
+
+
+def same_behaviour(alone, under, what):
+    """Output and exit status as without us."""
+    equal(under.returncode, alone.returncode, what, "exit status")
+    equal(under.stdout, alone.stdout, what, "stdout")
+    equal(under.stderr, alone.stderr, what, "stderr")
+    if b"WRONG" in alone.stdout:
+        fail(what, "the subject itself is wrong:", alone.stdout)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""modules.py CASE: code that comes and goes (dlopen), and code without unwind rules."""
+
+import os
+import sys
+
+from harness import (bare, build, equal, fail, finish, heap, only_profile, same_behaviour, scratch,
+                     traced)
+
+
+def plugin(mode, number):
+    name = "plugin_%s_inner" % "abc"[number]
+    return build("plugin.c", "gcc", "-O2", "bare" if mode == "preload" else mode, shared=True,
+                 flags=["-DPLUGIN_INNER=" + name, "-DSIZE=%d" % (70301 + number)])
+
+
+def dlopen():
+    """Three libraries at one address, one after the other: each block names the right one."""
+    for mode in ("preload", "hooks", "frame-pointer"):
+        what = "plugins.c %s:" % mode
+        program, folder = build("plugins.c", "gcc", "-O2", mode), scratch()
+        libraries = [plugin(mode, number) for number in range(3)]
+        alone = bare([program, *libraries])
+        equal(alone.returncode, 3, what, "bare exit status", alone.stdout)
+        same_behaviour(alone, traced([program, *libraries], mode, folder), what)
+        data = only_profile(folder, what)
+        for number, library in enumerate(libraries):
+            check_plugin(data, number, library, what)
+        if not any(context["total_bytes"] == 70399 for context in heap(data)):
+            fail(what, "the program's own block is missing")
+
+
+def check_plugin(data, number, library, what):
+    found = [context for context in heap(data) if context["total_bytes"] == 70301 + number]
+    equal(len(found) >= 1, True, what, "contexts of plug-in", number)
+    for context in found:
+        frames = context["frames"]
+        equal([frame["function"] for frame in frames[:2]],
+              ["plugin_%s_inner" % "abc"[number], "plugin_run"], what, "plug-in", number)
+        equal(os.path.realpath(frames[0]["module"]), os.path.realpath(library), what, "its module")
+        names = [frame["function"] for frame in frames]
+        equal("load" in names or "main" in names, True, what, "the host below it", names)
+
+
+def no_unwind_rules():
+    """No .eh_frame in the program: paths may end early, but nothing breaks and all is counted."""
+    for compiler in ("gcc", "clang"):
+        for optimize in ("-O0", "-O2"):
+            for mode in ("preload", "hooks", "frame-pointer"):
+                for name in ("plain", "recursion", "qsort", "siglongjmp", "threads", "fibers"):
+                    what = "stacks.c %s without rules %s %s %s:" % (name, compiler, optimize, mode)
+                    program = build("stacks.c", compiler, optimize, mode, flags=[
+                        "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"])
+                    folder = scratch()
+                    same_behaviour(bare([program, name]), traced([program, name], mode, folder), what)
+                    data = only_profile(folder, what)
+                    if name == "plain":
+                        check_plain(data, what)
+
+
+def check_plain(data, what):
+    """The blocks are there, and at least the innermost function is known."""
+    for size, count in ((70001, 2), (70003, 2), (70005, 1), (70011, 1)):
+        found = [context for context in heap(data)
+                 if context["allocations"] and context["total_bytes"] // context["allocations"] == size]
+        equal(sum(context["allocations"] for context in found), count, what, "blocks of", size)
+        for context in found:
+            inner = context["frames"][0]["function"] if context["frames"] else None
+            equal(inner in ("take", "plain_inner", "case_plain"), True, what, "innermost of", size, inner)
+
+
+{"dlopen": dlopen, "no_unwind_rules": no_unwind_rules}[sys.argv[1]]()
+finish()

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mappings.c: mmap and its relations. They are a class of their own: the heap's totals must not
+ * move, and each mapping is found under a path that ends in its case.
+ */
+#define _GNU_SOURCE
+#include "subject.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static void *map(size_t size) {
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+NOINLINE static void case_mmap(void) {
+    char *kept = map(opaque(37 * 4096));
+    char *gone = map(opaque(41 * 4096));
+    check(kept != MAP_FAILED && gone != MAP_FAILED, "mappings");
+    kept[0] = gone[0] = 1;
+    check(munmap(gone, 41 * 4096) == 0, "munmap");
+    errno = 0;
+    check(mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED &&
+              errno == EINVAL,
+          "an empty mapping is refused");
+    errno = 0;
+    check(munmap((void *)1, 4096) == -1 && errno == EINVAL, "a crooked munmap is refused");
+}
+
+NOINLINE static void case_mmap_holes(void) {
+    char *block = map(opaque(16 * 4096));
+    memset(block, 1, 16 * 4096);
+    check(munmap(block + 4 * 4096, 4096) == 0, "a hole");
+    check(munmap(block, 4096) == 0, "the first page");
+    check(munmap(block + 8 * 4096, 8 * 4096) == 0, "the end");
+    char *fixed = mmap(block + 4 * 4096, 4096, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    check(fixed == block + 4 * 4096 && block[5 * 4096] == 1 && fixed[0] == 0, "a fixed page");
+}
+
+NOINLINE static void case_mmap64(void) {
+    void *block = mmap64(NULL, opaque(43 * 4096), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(block != MAP_FAILED, "mmap64");
+    keep(block);
+}
+
+NOINLINE static void case_mremap(void) {
+    char *block = map(opaque(47 * 4096));
+    block[5] = 9;
+    char *moved = mremap(block, 47 * 4096, opaque(470 * 4096), MREMAP_MAYMOVE);
+    check(moved != MAP_FAILED && moved[5] == 9, "mremap");
+    void *target = map(100 * 4096);
+    moved = mremap(moved, 470 * 4096, 53 * 4096, MREMAP_MAYMOVE | MREMAP_FIXED, target);
+    check(moved == target && moved[5] == 9, "mremap to a fixed place");
+}
+
+NOINLINE static void case_brk(void) {
+    char *start = sbrk(0);
+    check(sbrk((intptr_t)opaque(59 * 4096)) == start, "sbrk");
+    start[0] = 1;
+    check((char *)sbrk(0) == start + 59 * 4096, "the new end");
+    check(brk(start) == 0, "brk");
+    check((char *)sbrk(0) == start, "the old end");
+    free(malloc(10)); /* the heap lives with it */
+    allocated(10);
+    freed(10);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"mmap", case_mmap},     {"mmap_holes", case_mmap_holes}, {"mmap64", case_mmap64},
+    {"mremap", case_mremap}, {"brk", case_brk},
+};
+
+int main(int argc, char **argv) {
+    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            cases[i].run();
+            say_wanted();
+            return 3;
+        }
+    }
+    return 98;
+}

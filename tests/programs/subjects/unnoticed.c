@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* unnoticed.c: what a program can see of itself; all of it must be as without MemTrace. */
+#include "subject.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static void use(void) {
+    for (size_t i = 0; i < 20000; i++) {
+        void *block = malloc(i % 3000);
+        keep(block);
+        if (i % 8 != 0) {
+            free(block);
+        }
+    }
+}
+
+static void say_number(const char *what, long number) {
+    char line[100];
+    snprintf(line, sizeof line, "%s %ld\n", what, number);
+    say(line);
+}
+
+/* Numbers that open() gives, before and after much allocating, and what children inherit. */
+static void case_descriptors(void) {
+    say_number("first", open("/dev/null", O_RDONLY));
+    use();
+    say_number("second", open("/dev/null", O_RDONLY));
+    int ends[2];
+    check(pipe(ends) == 0, "pipe");
+    say_number("pipe", ends[0]);
+    for (int i = 0; i < 256; i++) {
+        if (fcntl(i, F_GETFD) != -1) {
+            say_number("open", i);
+        }
+    }
+    if (system("ls /proc/self/fd") != 0) {
+        say("no ls\n");
+    }
+}
+
+static void case_environment(void) {
+    for (char **entry = environ; *entry != NULL; entry++) {
+        say(*entry);
+        say("\n");
+    }
+    use();
+    if (system("env") != 0) {
+        say("no env\n");
+    }
+}
+
+static int children_ended;
+static void child_ended(int number) {
+    (void)number;
+    children_ended++;
+}
+
+static void case_children(void) {
+    signal(SIGCHLD, child_ended);
+    use();
+    usleep(300000); /* a helper of ours would have come and gone */
+    errno = 0;
+    check(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "no children");
+    check(waitpid(-1, NULL, WNOHANG | __WALL) == -1 && errno == ECHILD, "none of any kind");
+    check(children_ended == 0, "no SIGCHLD");
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    for (struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    say_number("threads", count);
+}
+
+static void case_output(void) {
+    use();
+    say("the only line\n");
+}
+
+/* Signal dispositions and mask, floating point, locale, errno, alarm, working folder, umask. */
+static void case_state(void) {
+    errno = 42;
+    use();
+    check(errno == 42, "errno");
+    for (int i = 1; i < 65; i++) {
+        struct sigaction action;
+        if (sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL) {
+            say_number(action.sa_handler == SIG_IGN ? "ignored" : "handled", i);
+        }
+    }
+    sigset_t mask;
+    sigprocmask(SIG_SETMASK, NULL, &mask);
+    for (int i = 1; i < 65; i++) {
+        if (sigismember(&mask, i)) {
+            say_number("blocked", i);
+        }
+    }
+    say_number("rounding", fegetround());
+    say_number("exceptions", fetestexcept(FE_ALL_EXCEPT));
+    say(setlocale(LC_ALL, NULL));
+    say_number("\numask", (long)umask(0));
+    say_number("usable", (long)malloc_usable_size(malloc(100)));
+    say_number("group is parent's", getpgrp() == getpgid(getppid()));
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {{"descriptors", case_descriptors},
+                 {"environment", case_environment},
+                 {"children", case_children},
+                 {"output", case_output},
+                 {"state", case_state}};
+    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            cases[i].run();
+            return 3;
+        }
+    }
+    return 98;
+}
