@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* frames.c: frames as text. See frames.h. */
+#include "cli/frames.h"
+
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+void frames_write(const struct symbol_frame *frame, const char *place) {
+    fputs(frame->function ? frame->function : place, stdout);
+    if (frame->file && frame->line)
+        printf(" at %s:%u", frame->file, frame->line);
+    if (frame->inlined)
+        fputs(" (inlined)", stdout);
+}
+
+void frames_warn(const struct symbolizer *symbolizer) {
+    const char *const *lines;
+    size_t count = symbolizer_warnings(symbolizer, &lines);
+    for (size_t i = 0; i < count; i++)
+        cli_error("%s", lines[i]);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolize.c: `memtrace symbolize`: a filter that turns module+0xOFFSET into function at
+ * file:line.
+ *
+ * Whatever it cannot name it leaves as it is.
+ */
+#include "analyze/read/error.h"
+#include "cli/cli.h"
+#include "cli/frames.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A place in a line: [start, end) is "module+0xOFFSET". */
+struct token {
+    size_t start;
+    size_t end;
+    uint64_t offset;
+    char module[PATH_MAX];
+};
+
+struct filter {
+    struct symbolizer *symbolizer;
+    const char *root; /* folder below which modules are looked for first; NULL: none */
+};
+
+static void print_help(void) {
+    puts(
+        "usage: memtrace symbolize [--root FOLDER] [--debug FOLDERS] [FILE]\n"
+        "\n"
+        "Copies FILE (or standard input) to standard output and replaces each module+0xOFFSET by\n"
+        "\"function at file:line\". Functions inlined there follow one per line, innermost first,\n"
+        "marked (inlined). What is unknown stays as it is.\n"
+        "\n"
+        "  --root FOLDER     look for modules below FOLDER first (a copy of another machine)\n"
+        "  --debug FOLDERS   where debug files lie, colon-separated (/usr/lib/debug)\n"
+        "  --help            this text");
+}
+
+/* Characters that end a module's name in running text. Paths with blanks are met in find_start. */
+static bool ends_name(char c) {
+    return isspace((unsigned char)c) || c == '(' || c == '\'' || c == '"' || c == '<' || c == '=' ||
+           c == ',' || c == '\0';
+}
+
+/* Where the module's name starts that ends before `plus`: after the last blank, or, where the path
+ * itself has blanks, at the first '/' from which on the file exists. */
+static size_t find_start(const char *line, size_t from, size_t plus) {
+    size_t start = plus;
+    while (start > from && !ends_name(line[start - 1]))
+        start--;
+    for (size_t i = from; i < start; i++) {
+        char path[PATH_MAX];
+        if (line[i] != '/' || (i > from && !ends_name(line[i - 1])) || plus - i >= sizeof path)
+            continue;
+        memcpy(path, line + i, plus - i);
+        path[plus - i] = '\0';
+        if (access(path, F_OK) == 0)
+            return i;
+    }
+    return start;
+}
+
+/* Fills the token if one ends with the hexadecimal digits after the "+0x" at `plus`. */
+static bool read_token(const char *line, size_t length, size_t from, size_t plus,
+                       struct token *token) {
+    size_t end = plus + 3;
+    uint64_t offset = 0;
+    while (end < length && isxdigit((unsigned char)line[end]) && end - plus - 3 < 16) {
+        int digit = tolower((unsigned char)line[end++]);
+        offset = offset << 4 | (uint64_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    /* A kernel's function+0x12/0x40 and a name like x+0x1y are none of ours. */
+    bool whole = end > plus + 3 && (end == length || (!isalnum((unsigned char)line[end]) &&
+                                                      line[end] != '/' && line[end] != '_'));
+    size_t start = find_start(line, from, plus);
+    if (!whole || start == plus || plus - start >= sizeof token->module)
+        return false;
+    token->start = start;
+    token->end = end;
+    token->offset = offset;
+    memcpy(token->module, line + start, plus - start);
+    token->module[plus - start] = '\0';
+    return true;
+}
+
+static bool next_token(const char *line, size_t length, size_t from, struct token *token) {
+    for (size_t at = from; at + 3 < length; at++)
+        if (memcmp(line + at, "+0x", 3) == 0 && read_token(line, length, from, at, token))
+            return true;
+    return false;
+}
+
+/* The module's file: below the root if it is there, else as written. */
+static const char *locate(const struct filter *filter, const char *module, char path[PATH_MAX]) {
+    if (filter->root && snprintf(path, PATH_MAX, "%s/%s", filter->root, module) < PATH_MAX &&
+        access(path, F_OK) == 0)
+        return path;
+    return module;
+}
+
+/* The rest of a frame's text is repeated in front of every further frame: blanks stay blanks (and
+ * tabs tabs), all else becomes one blank. */
+static void indent(const char *line, size_t start) {
+    for (size_t i = 0; i < start; i++)
+        if (((unsigned char)line[i] & 0xc0) != 0x80)
+            putchar(line[i] == '\t' ? '\t' : ' ');
+}
+
+/* 0 or -1 (out of memory). */
+static int write_token(const struct filter *filter, const char *line, const struct token *token) {
+    char path[PATH_MAX];
+    const char *file = locate(filter, token->module, path);
+    struct symbol_frames frames = {0};
+    /* A word that is no file is no module: nothing to warn of. */
+    if (strchr(token->module, '/') || access(file, F_OK) == 0) {
+        struct symbol_module module = {.path = file};
+        if (symbolizer_resolve(filter->symbolizer, &module, token->offset, &frames) != 0)
+            return -1;
+    }
+    char place[PATH_MAX + 32];
+    snprintf(place, sizeof place, "%s+0x%llx", token->module, (unsigned long long)token->offset);
+    if (frames.count == 0)
+        fwrite(line + token->start, 1, token->end - token->start, stdout);
+    for (size_t i = 0; i < frames.count; i++) {
+        if (i > 0) {
+            putchar('\n');
+            indent(line, token->start);
+        }
+        frames_write(&frames.frames[i], place);
+    }
+    return 0;
+}
+
+static int write_line(const struct filter *filter, const char *line, size_t length) {
+    struct token token;
+    size_t written = 0;
+    while (next_token(line, length, written, &token)) {
+        fwrite(line + written, 1, token.start - written, stdout);
+        if (write_token(filter, line, &token) != 0)
+            return -1;
+        written = token.end;
+    }
+    fwrite(line + written, 1, length - written, stdout);
+    return 0;
+}
+
+/* Copies the input. Returns the status. */
+static int filter_lines(const struct filter *filter, FILE *input, const char *name) {
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    int status = CLI_OK;
+    /* Someone may be reading along: a pipe from a running program. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while (status == CLI_OK && (length = getline(&line, &room, input)) >= 0 && !ferror(stdout))
+        if (write_line(filter, line, (size_t)length) != 0)
+            status = cli_error("no memory for the names");
+    if (status == CLI_OK && ferror(input))
+        status = cli_error("%s: %s", name, strerror(errno));
+    free(line);
+    return status;
+}
+
+static int run(struct filter *filter, const char *debug_folders, const char *name) {
+    struct error error;
+    bool standard = !name || strcmp(name, "-") == 0;
+    FILE *input = standard ? stdin : fopen(name, "re");
+    if (!input)
+        return cli_error("%s: %s", name, strerror(errno));
+    struct symbolizer_options options = {.debug_folders = debug_folders, .threads = 1};
+    filter->symbolizer = symbolizer_open(&options, &error);
+    int status = filter->symbolizer
+                     ? filter_lines(filter, input, standard ? "standard input" : name)
+                     : cli_error("%s", error.message);
+    if (filter->symbolizer)
+        frames_warn(filter->symbolizer);
+    symbolizer_close(filter->symbolizer);
+    if (!standard)
+        fclose(input);
+    return cli_finish(status);
+}
+
+int cmd_symbolize(int argc, char **argv) {
+    static const struct cli_option options[] = {
+        {"root", 0, true, 'r'}, {"debug", 0, true, 'd'}, {"help", 'h', false, 'h'}, {0}};
+    struct cli_scan scan = cli_scan_start("symbolize", argc, argv, options);
+    struct filter filter = {0};
+    const char *debug_folders = NULL;
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        if (key == 'h') {
+            print_help();
+            return cli_finish(CLI_OK);
+        }
+        if (key == 'r')
+            filter.root = scan.value;
+        else
+            debug_folders = scan.value;
+    }
+    if (key < 0)
+        return CLI_USAGE;
+    if (argc - scan.index > 1)
+        return cli_usage("symbolize", "one file at a time");
+    return run(&filter, debug_folders, scan.index < argc ? argv[scan.index] : NULL);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace.c: `memtrace trace PID ADDRESS`: who allocated the block that contains this address?
+ */
+#include "analyze/model/model.h"
+#include "analyze/read/liveheap.h"
+#include "analyze/read/region.h"
+#include "cli/cli.h"
+#include "cli/frames.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void print_help(void) {
+    puts("usage: memtrace trace PID ADDRESS\n"
+         "\n"
+         "Says which code allocated the live block of process PID that contains ADDRESS\n"
+         "(hexadecimal, as gdb prints it), how large and how old it is and which thread took it.\n"
+         "The process must be profiled; it is not stopped. Status 1: not a live block.\n"
+         "\n"
+         "  --help   this text");
+}
+
+static uint64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Hexadecimal, with or without 0x. */
+static int parse_address(const char *text, uint64_t *address) {
+    char *end;
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+        text += 2;
+    if (!text[0] || strspn(text, "0123456789abcdefABCDEF") != strlen(text))
+        return -1;
+    errno = 0;
+    *address = strtoull(text, &end, 16);
+    return errno == 0 && *end == '\0' ? 0 : -1;
+}
+
+static void write_age(uint64_t ns) {
+    double seconds = (double)ns / 1e9;
+    if (ns == 0)
+        fputs("just now", stdout);
+    else if (seconds < 1)
+        printf("%.0f ms ago", seconds * 1e3);
+    else if (seconds < 120)
+        printf("%.1f s ago", seconds);
+    else if (seconds < 7200)
+        printf("%.1f min ago", seconds / 60);
+    else
+        printf("%.1f h ago", seconds / 3600);
+}
+
+static const struct model_thread *find_thread(const struct model *model, uint32_t id) {
+    for (size_t i = 0; i < model->thread_count; i++)
+        if (model->threads[i].id == id)
+            return &model->threads[i];
+    return NULL;
+}
+
+static void write_thread(const struct model *model, uint32_t id) {
+    const struct model_thread *thread = find_thread(model, id);
+    if (id == 0 || !thread) {
+        fputs(" by a thread that is not kept apart", stdout);
+        return;
+    }
+    printf(" by thread %" PRIu32, thread->tid);
+    if (thread->name[0])
+        printf(" (%s)", thread->name);
+    if (!thread->alive)
+        fputs(", which has ended", stdout);
+}
+
+/* Pools and mappings end their path with a frame that is no code. */
+static const char *class_of(const struct model *model, uint64_t frame) {
+    if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES)
+        return NULL;
+    if (frame == MEMTRACE_FRAME_MAPPING)
+        return "a mapping";
+    uint64_t pool = frame - MEMTRACE_FRAME_POOL;
+    return frame >= MEMTRACE_FRAME_POOL && pool < model->pool_count ? model->pools[pool] : "a pool";
+}
+
+static void write_block(const struct model *model, const struct liveheap_block *block,
+                        uint64_t address) {
+    uint64_t frame = block->context < model->node_count ? model->nodes[block->context].frame : 0;
+    const char *class = class_of(model, frame);
+    printf("0x%" PRIx64 " is ", address);
+    if (address != block->start)
+        printf("%" PRIu64 " bytes into ", address - block->start);
+    printf("a block of %" PRIu64 " byte%s at 0x%" PRIx64, block->size, block->size == 1 ? "" : "s",
+           block->start);
+    if (class)
+        printf(" (%s%s)", strncmp(class, "a ", 2) != 0 ? "pool " : "", class);
+    fputs(", allocated ", stdout);
+    write_age(block->age_ns);
+    write_thread(model, block->thread);
+    putchar('\n');
+}
+
+/* One recorded frame and what was inlined into it. 0 or -1 (out of memory). */
+static int write_frame(const struct model *model, struct symbolizer *symbolizer, uint64_t frame) {
+    struct model_place place = model_place(model, frame);
+    char text[1200];
+    struct symbol_frames frames = {0};
+    if (place.module) {
+        const struct model_module *module = &model->modules[place.module];
+        struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
+        snprintf(text, sizeof text, "%s+0x%" PRIx64, module->path[0] ? module->path : "?",
+                 place.offset);
+        if (symbolizer_resolve(symbolizer, &wanted, place.offset, &frames) != 0)
+            return -1;
+    } else {
+        snprintf(text, sizeof text, "0x%" PRIx64, place.address);
+    }
+    if (frames.count == 0)
+        printf("  %s\n", text);
+    for (size_t i = 0; i < frames.count; i++) {
+        fputs("  ", stdout);
+        frames_write(&frames.frames[i], text);
+        putchar('\n');
+    }
+    return 0;
+}
+
+static int write_path(const struct model *model, uint32_t context) {
+    struct error error;
+    struct symbolizer *symbolizer = symbolizer_open(NULL, &error);
+    if (!symbolizer)
+        return cli_error("%s", error.message);
+    int status = 0;
+    size_t written = 0;
+    for (uint32_t id = context; id && id < model->node_count && status == 0;
+         id = model->nodes[id].parent) {
+        if (model->nodes[id].frame < MEMTRACE_FRAME_CLASSES)
+            continue;
+        status = write_frame(model, symbolizer, model->nodes[id].frame);
+        written++;
+    }
+    if (written == 0)
+        puts("  (no backtrace was kept for it)");
+    frames_warn(symbolizer);
+    symbolizer_close(symbolizer);
+    return status == 0 ? CLI_OK : cli_error("no memory for the names");
+}
+
+/* The block is found first and the profile read then, so that its context is in there. */
+static int show(const struct region *region, uint64_t address, struct profile *profile) {
+    struct error error;
+    struct liveheap_block block;
+    int found =
+        liveheap_find(region->pid, &profile->header, address, monotonic_ns(), &block, &error);
+    if (found < 0)
+        return cli_error("%s", error.message);
+    if (found == 0)
+        return cli_error("0x%" PRIx64 " is not a live block of process %ld", address,
+                         (long)region->pid);
+    if (profile_refresh(profile, &error) != 0)
+        return cli_error("%s", error.message);
+    struct model *model = model_load(profile, &error);
+    if (!model)
+        return cli_error("%s", error.message);
+    write_block(model, &block, address);
+    int status = write_path(model, block.context);
+    model_free(model);
+    return status;
+}
+
+static int trace(pid_t pid, uint64_t address) {
+    struct error error;
+    struct region region;
+    if (region_find(pid, &region, &error) != 0)
+        return cli_error("%s", error.message);
+    if (!region.alive)
+        return cli_error("process %ld is gone", (long)pid);
+    struct profile *profile = profile_open(region.path, &error);
+    if (!profile)
+        return cli_error("%s", error.message);
+    int status = show(&region, address, profile);
+    profile_close(profile);
+    return cli_finish(status);
+}
+
+int cmd_trace(int argc, char **argv) {
+    static const struct cli_option options[] = {{"help", 'h', false, 'h'}, {0}};
+    struct cli_scan scan = cli_scan_start("trace", argc, argv, options);
+    uint64_t pid, address;
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        print_help();
+        return cli_finish(CLI_OK);
+    }
+    if (key < 0)
+        return CLI_USAGE;
+    if (argc - scan.index != 2)
+        return cli_usage("trace", "a process id and an address are needed");
+    if (cli_parse_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX)
+        return cli_usage("trace", "'%s' is no process id", argv[scan.index]);
+    if (parse_address(argv[scan.index + 1], &address) != 0)
+        return cli_usage("trace", "'%s' is no address", argv[scan.index + 1]);
+    return trace((pid_t)pid, address);
+}
