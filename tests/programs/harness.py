@@ -89,7 +89,7 @@ def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), librar
     command += extra + list(flags) + (["-shared", "-fPIC"] if shared else []) + sources
     command += ["-L" + os.path.dirname(LIBRARY), "-Wl,--no-as-needed", "-lmemtrace",
                 "-Wl,-rpath," + os.path.dirname(LIBRARY)] if linked else []
-    command += list(libraries) + ["-ldl"]
+    command += list(libraries) + ["-ldl", "-lm"]
     key = hashlib.sha256("\0".join(command).encode())
     for source in sources + [os.path.join(SUBJECTS, "subject.h")]:
         with open(source, "rb") as file:

@@ -20,9 +20,10 @@ def dlopen():
         what = "plugins.c %s:" % mode
         program, folder = build("plugins.c", "gcc", "-O2", mode), scratch()
         libraries = [plugin(mode, number) for number in range(3)]
-        alone = bare([program, *libraries])
+        arguments = libraries + ["deepbind:" + libraries[0]]
+        alone = bare([program, *arguments])
         equal(alone.returncode, 3, what, "bare exit status", alone.stdout)
-        same_behaviour(alone, traced([program, *libraries], mode, folder), what)
+        same_behaviour(alone, traced([program, *arguments], mode, folder), what)
         data = only_profile(folder, what)
         for number, library in enumerate(libraries):
             check_plugin(data, number, library, what)

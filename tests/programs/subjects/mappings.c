@@ -3,7 +3,6 @@
  * mappings.c: mmap and its relations. They are a class of their own: the heap's totals must not
  * move, and each mapping is found under a path that ends in its case.
  */
-#define _GNU_SOURCE
 #include "subject.h"
 
 #include <errno.h>

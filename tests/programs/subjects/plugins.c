@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * plugins.c: loads one library after the other, each gone before the next comes (mostly to the same
- * address). Arguments: libraries.
+ * address). Arguments: libraries; "deepbind:" before one looks up its symbols in itself first.
  */
 #include "subject.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
-NOINLINE static int load(const char *path, int flags) {
+static const char deepbind[] = "deepbind:";
+
+NOINLINE static int load(const char *path) {
+    int flags = 0;
+    if (strncmp(path, deepbind, sizeof deepbind - 1) == 0) {
+        path += sizeof deepbind - 1;
+        flags = RTLD_DEEPBIND;
+    }
     void *handle = dlopen(path, RTLD_NOW | flags);
     if (handle == NULL) {
         say(dlerror());
@@ -22,7 +29,7 @@ NOINLINE static int load(const char *path, int flags) {
 int main(int argc, char **argv) {
     int status = 3;
     for (int i = 1; i < argc; i++) {
-        if (load(argv[i], i == argc - 1 ? RTLD_DEEPBIND : 0) != 0) {
+        if (load(argv[i]) != 0) {
             status = 1;
         }
     }

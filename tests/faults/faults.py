@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: MIT
+"""faults.py CASE: what is refused, missing, full or damaged. The program under MemTrace goes on with
+its own output and exit status, and one clear line says what is missing; the tools end with a
+non-zero status and one line, never by a signal, never by hanging."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
+
+from harness import (LIBRARY, MEMTRACE, bare, build, clean_environment, equal, execute, fail, finish,
+                     profiles, report, scratch, skip, traced)
+
+SUBJECT = os.path.join(HERE, "subject.c")
+MODES = ("preload", "run", "hooks")
+
+
+def needs_root():
+    if os.geteuid() != 0:
+        skip("needs root")
+
+
+def goes_on(what, mode, settings, lines=1, words=(), wrap=None, folder=None):
+    """Runs the subject with something wrong; at least one line of ours must tell, each whole."""
+    program, folder = build(SUBJECT, "gcc", "-O1", mode), folder or scratch()
+    command = [program]
+    environment = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": os.path.join(folder, "%p.mtp"),
+                   **settings}
+    if mode == "run":
+        command = [MEMTRACE, "run", "--"] + command
+    if mode == "preload":  # set by env so that what wraps the program is left alone
+        command = ["env", "LD_PRELOAD=" + LIBRARY] + command
+    under = execute((wrap or []) + command, clean_environment(**environment))
+    what = "%s %s:" % (what, mode)
+    equal((under.returncode, under.stdout), (3, b"all done\n"), what, "status and output",
+          under.stderr.decode(errors="replace"))
+    said = under.stderr.decode(errors="replace").splitlines()
+    if any(not line.startswith("memtrace: ") for line in said):
+        fail(what, "lines that are not ours:", said)
+    if lines is not None and not (1 if lines else 0) <= len(said) <= lines:
+        fail(what, "expected", lines, "line(s), got", said)
+    for word in words:
+        if not any(word in line for line in said):
+            fail(what, "nothing says", repr(word), ":", said)
+    return folder
+
+
+def tool_refuses(what, *arguments, words=(), environment=None, user=None):
+    """A tool that cannot: non-zero status, one line, no signal."""
+    command = [MEMTRACE, *arguments]
+    if user:
+        command = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"] + command
+    result = execute(command, environment, timeout=30)
+    error = result.stderr.decode(errors="replace")
+    if result.returncode <= 0 or result.returncode >= 126:
+        fail(what, "status", result.returncode, error)
+    equal(len(error.splitlines()), 1, what, "lines of error", error)
+    for word in words:
+        equal(word.lower() in error.lower(), True, what, "the line says", word, error)
+
+
+def small_tmpfs(size):
+    needs_root()
+    folder = scratch()
+    where = os.path.join(folder, "small")
+    os.mkdir(where)
+    if execute(["mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", where]).returncode != 0:
+        skip("no right to mount")
+    import atexit
+    atexit.register(lambda: execute(["umount", "-l", where]))
+    return where
+
+
+def sample_profile():
+    folder = scratch()
+    traced([build(SUBJECT, "gcc", "-O1")], "preload", folder)
+    found = profiles(folder)
+    equal(len(found), 1, "a sample profile")
+    if not found:
+        finish()
+    return found[0]
+
+
+def case_no_folder():
+    for mode in MODES:
+        goes_on("no such folder", mode, {"MEMTRACE_OUTPUT": "/no/such/folder/%p.mtp"}, 2, ["/no/such/folder"])
+
+
+def case_readonly_folder():
+    where = small_tmpfs("1m")
+    execute(["mount", "-o", "remount,ro", where])
+    for mode in MODES:
+        goes_on("read-only folder", mode, {"MEMTRACE_OUTPUT": where + "/%p.mtp"}, 2, [where])
+        equal(os.listdir(where), [], "left behind")
+
+
+def case_full_output():
+    where = small_tmpfs("128k")
+    for mode in MODES:
+        goes_on("full disk", mode, {"MEMTRACE_OUTPUT": where + "/%p.mtp"}, 2, [where])
+        equal(os.listdir(where), [], "half a profile is left behind")
+
+
+def case_full_regions():
+    """The tmpfs of the region is full at the start, or in the middle."""
+    for size in ("4k", "64k", "256k", "1m"):
+        where = small_tmpfs(size)
+        for mode in MODES:
+            folder = goes_on("region folder of " + size, mode, {"MEMTRACE_REGION_DIR": where}, 3)
+            for path in profiles(folder):
+                data = report(path)
+                if data["total_allocations"] + data["lost"] < 40000 and not data["lost"]:
+                    fail(size, mode, "events are missing and nothing is said to be lost:",
+                         data["total_allocations"], data["lost"])
+            equal(os.listdir(where), [], "regions left behind")
+
+
+def case_file_size_limit():
+    for blocks in ("0", "8", "200"):
+        for mode in MODES:
+            goes_on("ulimit -f " + blocks, mode, {}, 3,
+                    wrap=["bash", "-c", "ulimit -f %s; exec \"$@\"" % blocks, "bash"])
+
+
+def case_no_shm():
+    for mode in MODES:
+        folder = goes_on("no region folder", mode, {"MEMTRACE_REGION_DIR": "/no/such/folder"}, None)
+        equal(len(profiles(folder)) <= 1, True, "profiles")
+    needs_root()
+    for mode in MODES:
+        folder = goes_on("no /dev/shm", mode, {}, None,
+                         wrap=["unshare", "-m", "sh", "-c", "umount /dev/shm && exec \"$@\"", "sh"])
+        found = profiles(folder)
+        equal(len(found), 1, "profiles without /dev/shm")
+        if found:
+            equal(report(found[0])["total_allocations"] >= 40000, True, "and it is whole")
+
+
+def case_address_space():
+    """ulimit -v: from plenty to hardly enough for the program."""
+    for kibibytes in (4000000, 400000, 200000, 120000):
+        wrap = ["bash", "-c", "ulimit -v %d; exec \"$@\"" % kibibytes, "bash"]
+        program = build(SUBJECT, "gcc", "-O1")
+        if execute(wrap + [program]).returncode == 3:
+            for mode in MODES:
+                goes_on("ulimit -v %d" % kibibytes, mode, {}, 3, wrap=wrap) if kibibytes < 4000000 else \
+                    goes_on("ulimit -v %d" % kibibytes, mode, {}, None, wrap=wrap)
+
+
+def case_no_proc():
+    needs_root()
+    for mode in MODES:
+        goes_on("no /proc", mode, {}, None,
+                wrap=["unshare", "-m", "sh", "-c", "umount -l /proc && exec \"$@\"", "sh"])
+
+
+def case_off():
+    """Silent, and writes nothing anywhere."""
+    for mode in ("preload", "hooks", "frame-pointer"):
+        folder, regions = scratch(), scratch(where="/dev/shm")
+        under = traced([build(SUBJECT, "gcc", "-O1", mode)], mode, folder,
+                       {"MEMTRACE": "off", "MEMTRACE_SUMMARY": "1", "MEMTRACE_OUTPUT": None,
+                        "MEMTRACE_REGION_DIR": regions, "MEMTRACE_EVERY": "10ms"}, cwd=folder)
+        equal((under.returncode, under.stdout, under.stderr), (3, b"all done\n", b""), "off", mode)
+        equal((os.listdir(folder), os.listdir(regions)), ([], []), "off", mode, "files")
+
+
+def case_environment():
+    for mode in MODES:
+        goes_on("an unknown variable", mode, {"MEMTRACE_TPO": "5"}, 1, ["MEMTRACE_TPO", "MEMTRACE_TOP"])
+        for name, value in (("EVERY", "soon"), ("TOP", "-4"), ("CHURN", "12Q"), ("STACKS", "some"),
+                            ("SUMMARY", "perhaps"), ("CONTEXTS", "many"), ("CONTEXTS", "0")):
+            if mode != "run":
+                goes_on("MEMTRACE_%s=%s" % (name, value), mode, {"MEMTRACE_" + name: value}, 1,
+                        ["MEMTRACE_" + name])
+
+
+def case_context_limit():
+    """Past the limit paths are charged to ancestors; totals stay exact."""
+    for mode in MODES:
+        folder = goes_on("100 contexts", mode, {"MEMTRACE_CONTEXTS": "100"}, None)
+        data = report(profiles(folder)[0])
+        if data["total_allocations"] < 40000 or data["total_bytes"] < 40000000:
+            fail("totals past the limit", mode, data["total_allocations"], data["total_bytes"])
+        equal(data["lost"] > 0, True, "the limit is told", mode)
+        equal(sum(context["allocations"] for context in data["contexts"]), data["total_allocations"], mode)
+
+
+def case_stacks():
+    counts = {}
+    for stacks in ("none", "short", "full"):
+        for mode in MODES:
+            folder = goes_on("stacks " + stacks, mode, {"MEMTRACE_STACKS": stacks}, 0)
+            data = report(profiles(folder)[0])
+            counts.setdefault(mode, []).append(data["total_allocations"])
+            equal(data["lost"], 0, stacks, mode, "lost")
+            modules = {os.path.basename(frame["module"]) for context in data["contexts"]
+                       for frame in context["frames"]}
+            if stacks == "none":
+                equal(modules, set(), mode, "frames without stacks")
+            if stacks == "short":
+                equal([name for name in modules if name.startswith("libc.")], [], mode, "system frames")
+    for mode, numbers in counts.items():
+        equal(len(set(numbers)), 1, mode, "allocations whatever the stacks", numbers)
+
+
+def tolerant_report(path, what):
+    """A damaged profile: shown up to the break, or refused with one line; never a crash."""
+    for options in (["--json"], ["--flat"]):
+        try:
+            result = execute([MEMTRACE, "report", *options, path], timeout=30)
+        except subprocess.TimeoutExpired:
+            return fail(what, "hangs")
+        error = result.stderr.decode(errors="replace")
+        if result.returncode < 0 or result.returncode >= 126:
+            kept = "/tmp/memtrace-damaged.mtp"
+            shutil.copy(path, kept)
+            return fail(what, "status", result.returncode, "kept as", kept, error[-300:])
+        if result.returncode > 0 and not error:
+            fail(what, "refused without a word")
+        if result.returncode == 0 and options == ["--json"]:
+            import json
+            try:
+                json.loads(result.stdout)
+            except ValueError as problem:
+                fail(what, "no JSON:", problem)
+
+
+def case_cut_off():
+    sample = sample_profile()
+    with open(sample, "rb") as file:
+        whole = file.read()
+    generator = random.Random(5)
+    lengths = {0, 1, 7, 8, 63, 64, 2047, 2048, 4096, 16383, 16384, 16385, 16448, len(whole) - 1}
+    lengths |= {generator.randrange(len(whole)) for _ in range(40)}
+    lengths |= {page for page in range(0, len(whole), max(4096, len(whole) // 40 // 4096 * 4096))}
+    cut = sample + ".cut"
+    for length in sorted(lengths):
+        with open(cut, "wb") as file:
+            file.write(whole[:length])
+        tolerant_report(cut, "cut off at %d of %d:" % (length, len(whole)))
+        if length < 16384:
+            tool_refuses("cut off at %d:" % length, "report", cut)
+
+
+def case_damaged():
+    """Random bytes changed, in the header and elsewhere."""
+    sample = sample_profile()
+    with open(sample, "rb") as file:
+        whole = file.read()
+    seed = random.SystemRandom().randrange(1 << 32)
+    print("seed", seed)
+    generator = random.Random(seed)
+    for index in range(120):
+        data = bytearray(whole)
+        for _ in range(generator.choice((1, 3, 50, 2000))):
+            place = generator.randrange(512) if generator.random() < 0.2 else generator.randrange(len(data))
+            data[place] = generator.choice((0, 255, generator.randrange(256)))
+        if index % 4 == 0:  # the segment headers, where sizes and counts lie
+            for place in range(16384, len(data), 4096):
+                if data[place:place + 4] == b"SEMG" and generator.random() < 0.3:
+                    data[place + generator.randrange(4, 32)] = generator.choice((0, 1, 127, 255))
+        with open(sample + ".bad", "wb") as file:
+            file.write(data)
+        tolerant_report(sample + ".bad", "seed %d damage %d:" % (seed, index))
+
+
+def case_other_version():
+    sample = sample_profile()
+    with open(sample, "rb") as file:
+        data = bytearray(file.read())
+    data[8:12] = (99).to_bytes(4, "little")
+    with open(sample, "wb") as file:
+        file.write(data)
+    tool_refuses("version 99", "report", sample, words=["version"])
+    data[8:12], data[16:20] = (1).to_bytes(4, "little"), b"\x01\x02\x03\x04"
+    with open(sample, "wb") as file:
+        file.write(data)
+    tool_refuses("the other byte order", "report", sample, words=["byte order"])
+
+
+def case_no_profile():
+    folder = scratch()
+    text, empty = os.path.join(folder, "text.mtp"), os.path.join(folder, "empty.mtp")
+    open(text, "w").write("This is no profile.\n" * 2000)
+    open(empty, "w").close()
+    for path in (text, empty, folder, os.path.join(folder, "missing.mtp"), "/dev/null", "/bin/true"):
+        tool_refuses("report " + path, "report", path, words=[os.path.basename(path)])
+    result = execute([MEMTRACE, "report"], cwd=folder, environment=clean_environment())
+    os.unlink(text)
+    os.unlink(empty)
+    result = execute([MEMTRACE, "report"], cwd=folder)
+    equal(result.returncode > 0 and len(result.stderr.splitlines()) == 1, True, "report in an empty folder",
+          result.stderr)
+
+
+def case_gone_pid():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    tool_refuses("report of a gone pid", "report", str(process.pid), words=[str(process.pid)])
+    tool_refuses("trace of a gone pid", "trace", str(process.pid), "0x1000", words=[str(process.pid)])
+    tool_refuses("report of an untraced process", "report", str(os.getpid()), words=[str(os.getpid())])
+    tool_refuses("trace of an untraced process", "trace", str(os.getpid()), "0x1000")
+    tool_refuses("trace of no address", "trace", str(os.getpid()), "pear", words=["pear"])
+
+
+def case_other_user():
+    needs_root()
+    folder = scratch()
+    program = build(os.path.join(os.path.dirname(HERE), "programs", "subjects", "killed.c"))
+    process = subprocess.Popen([program], stdout=subprocess.PIPE, env=clean_environment(
+        LD_PRELOAD=LIBRARY, MEMTRACE_OUTPUT=os.path.join(folder, "%p.mtp")))
+    try:
+        process.stdout.readline()
+        tool_refuses("report of root's pid as nobody", "report", str(process.pid), user="65534")
+        tool_refuses("trace of root's pid as nobody", "trace", str(process.pid), "0x1000", user="65534")
+        result = execute([MEMTRACE, "report", "--json", str(process.pid)])
+        equal(result.returncode, 0, "report of a running program by its owner", result.stderr)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    execute([MEMTRACE, "list"])
+    equal(len(profiles(folder)), 1, "the killed program's profile after memtrace list")
+
+
+def case_options():
+    tool_refuses("no such command", "sing", words=["sing"])
+    tool_refuses("no such option", "report", "--loud", words=["--loud"])
+    tool_refuses("no such option of run", "run", "--loud", "--", "true", words=["--loud"])
+    for arguments in (["run", "--every", "soon", "--", "true"], ["run", "--top", "x", "--", "true"],
+                      ["run", "--churn", "12Q", "--", "true"], ["run"]):
+        tool_refuses(" ".join(arguments), *arguments)
+    result = execute([MEMTRACE, "run", "--", "/no/such/program"])
+    equal((result.returncode, len(result.stderr.splitlines())), (127, 1), "run of nothing", result.stderr)
+    result = execute([MEMTRACE, "run", "--", "/etc/passwd"])
+    equal((result.returncode, len(result.stderr.splitlines())), (126, 1), "run of no program", result.stderr)
+
+
+def case_module_changed():
+    """The program was built anew since: told, not guessed."""
+    folder = scratch()
+    program = os.path.join(folder, "program")
+    shutil.copy(build(SUBJECT, "gcc", "-O1"), program)
+    traced([program], "preload", folder)
+    shutil.copy(build(SUBJECT, "gcc", "-O2"), program)
+    found = profiles(folder)
+    result = execute([MEMTRACE, "report", "--json", found[0]])
+    equal(result.returncode, 0, "report", result.stderr)
+    error = result.stderr.decode()
+    equal("program" in error and len(error.splitlines()) == 1, True, "one line names the module", error)
+    for text in (b'"path"', b'"work"'):
+        equal(text in result.stdout, False, "names guessed from another build", text)
+    os.unlink(program)
+    result = execute([MEMTRACE, "report", "--json", found[0]])
+    equal(result.returncode, 0, "report without the module", result.stderr)
+
+
+CASES = {name[5:]: function for name, function in list(globals().items()) if name.startswith("case_")}
+if __name__ == "__main__":
+    CASES[sys.argv[1]]()
+    finish()

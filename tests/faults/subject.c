@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* subject.c: allocates through some thousand paths and in two threads, says so, ends with 3. */
+#include "../programs/subjects/subject.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+NOINLINE static void *path(unsigned bits, int depth) {
+    void *block = depth == 0     ? malloc(1000)
+                  : (bits & 1)   ? path(bits >> 1, depth - 1)
+                                 : path(bits >> 1, depth - 1);
+    keep(block);
+    return block;
+}
+
+static void *work(void *argument) {
+    for (unsigned i = 0; i < 20000; i++) {
+        unsigned bits = i * 2654435761u >> 16;
+        void *block = (i & 1) ? path(bits, 12) : path(bits ^ 1, 12);
+        if (block == NULL) {
+            say("no memory\n");
+            _exit(4);
+        }
+        if (i % 16 != 0) {
+            free(block);
+        }
+    }
+    return argument;
+}
+
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, NULL);
+    work(NULL);
+    pthread_join(thread, NULL);
+    say("all done\n");
+    return 3;
+}

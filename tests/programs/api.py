@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""api.py CASE: the functions of memtrace.h, from C and from C++, in programs that carry the runtime,
+under preload, and in one that runs without it."""
+
+import sys
+
+from harness import (bare, build, equal, execute, clean_environment, fail, finish, heap, only_profile,
+                     scratch, traced)
+
+
+def run_case(name, mode, source):
+    program, folder = build(source, "gcc" if source.endswith("c") else "clang", "-O1", mode), scratch()
+    what = "%s %s %s:" % (source, name, mode)
+    under = traced([program, name], mode, folder)
+    equal(under.stdout, b"done\n", what, "stdout")
+    equal(under.returncode, 3, what, "exit status")
+    return only_profile(folder, what), under.stderr.decode(), what
+
+
+def sizes(data):
+    return {context["total_bytes"]: context for context in heap(data)}
+
+
+def check_start_stop(data, stderr, what):
+    found = sizes(data)
+    equal(found[90001]["frees"], 1, what, "a block from before the stop is freed")
+    equal(90003 in found, False, what, "a block of the pause is counted")
+    equal(found[90005]["live_bytes"], 90005, what, "counting goes on")
+
+
+def check_threads(data, stderr, what):
+    names = [thread["name"] for thread in data["threads"]]
+    equal(sum(name.startswith("the worker with a name") for name in names), 1, what, "names", names)
+
+
+def check_pools(data, stderr, what):
+    """Each pool has contexts of its own, outside the heap."""
+    for pool in ("first pool", "second pool"):
+        found = [context for context in data["contexts"] if context not in heap(data)
+                 and pool in str(context)]
+        count = sum(context["allocations"] for context in found)
+        equal((count, sum(context["frees"] for context in found)), (12, 2), what, pool, "events")
+        equal(sum(context["total_bytes"] for context in found), 80 + 90031 + 90033, what, pool, "bytes")
+    for size in (90031, 90033):
+        if any(context["total_bytes"] == size for context in heap(data)):
+            fail(what, "a custom allocation is counted as heap")
+
+
+def check_lookup(data, stderr, what):
+    equal("90041" in stderr or "90,041" in stderr, True, what, "print_trace says the size", stderr)
+    equal("+0x" in stderr or "take" in stderr, True, what, "print_trace shows a path", stderr)
+    equal(stderr.count("not a live block"), 1, what, "print_trace of the stack", stderr)
+
+
+def main():
+    name = sys.argv[1]
+    if name in ("c", "cxx"):
+        source = "api." + {"c": "c", "cxx": "cpp"}[name]
+        for case in ("start_stop", "filter", "threads", "pools", "lookup"):
+            run_case(case, "hooks", source)
+        return
+    if name == "without":
+        for source in ("api.c", "api.cpp"):
+            for compiler in ("gcc", "clang"):
+                alone = bare([build(source, compiler, "-O0"), name])
+                equal((alone.stdout, alone.returncode), (b"done\n", 3), source, "without the library")
+        return
+    for mode in ("preload", "frame-pointer"):
+        result = run_case(name, mode, "api.c")
+        {"start_stop": check_start_stop, "threads": check_threads, "pools": check_pools,
+         "lookup": check_lookup, "filter": lambda *_: None}[name](*result)
+
+
+main()
+finish()

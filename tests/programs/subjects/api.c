@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api.c: every function of memtrace.h, compiled as C and as C++ (api.cpp). `api NAME` runs one case
+ * and prints what is wrong; without a runtime (case "without") all must be harmless.
+ */
+#include "memtrace/memtrace.h"
+#include "subject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+NOINLINE static void *take(size_t size) {
+    void *block = malloc(size);
+    keep(block);
+    return block;
+}
+
+static void case_without(void) {
+    check(!memtrace_available(), "no runtime");
+    int object = 0;
+    MEMTRACE_ALLOC("pool", &object, 4);
+    MEMTRACE_REALLOC("pool", &object, &object, 8);
+    MEMTRACE_FREE("pool", &object);
+    keep(take(100));
+}
+
+static void case_start_stop(void) {
+    check(memtrace_available(), "a runtime");
+    check(memtrace_is_active() == 1, "active from the start");
+    void *before = take(90001);
+    memtrace_stop();
+    check(memtrace_is_active() == 0, "stopped");
+    void *between = take(90003);
+    free(before); /* known: counted */
+    check(memtrace_start() == 0, "started again");
+    check(memtrace_is_active() == 1, "active again");
+    free(between); /* unknown: stays out */
+    take(90005);
+    errno = 33;
+    memtrace_stop();
+    memtrace_start();
+    memtrace_snapshot();
+    check(errno == 33, "errno is kept");
+}
+
+static int only_large(const struct memtrace_context_view *context, void *argument) {
+    unsigned *calls = (unsigned *)argument;
+    ++*calls;
+    check(context->live_bytes <= context->total_bytes, "live is part of total");
+    check(context->live_blocks <= context->allocations, "blocks are part of allocations");
+    check(context->frame_count > 0 && context->frames[0] != NULL, "frames");
+    return context->live_bytes == 3 * 90011;
+}
+
+static void case_filter(void) {
+    char text[16384];
+    for (int i = 0; i < 3; i++) {
+        take(90011);
+    }
+    take(90013);
+    int fd = memfd_create("report", 0);
+    unsigned calls = 0;
+    check(memtrace_report(fd, only_large, &calls) == 1, "one context passes the filter");
+    check(calls >= 2, "the filter sees all");
+    ssize_t got = pread(fd, text, sizeof text - 1, 0);
+    text[got > 0 ? got : 0] = 0;
+    check(strstr(text, "+0x") != NULL, "module+offset lines");
+    check(strstr(text, "270033") != NULL || strstr(text, "270,033") != NULL ||
+              strstr(text, "263.7 KiB") != NULL,
+          "the bytes");
+    check(memtrace_report(fd, NULL, NULL) >= 2, "all contexts");
+    check(memtrace_report(-1, NULL, NULL) == -1, "a bad descriptor");
+    int full = open("/dev/full", O_WRONLY);
+    check(memtrace_report(full, NULL, NULL) == -1, "a full disk");
+}
+
+static void *given[2];
+static uint32_t worker_id;
+
+static void *worker(void *argument) {
+    memtrace_name_thread("the worker with a name that is far too long");
+    free(given[0]);
+    free(given[1]);
+    take(90021);
+    return argument;
+}
+
+static unsigned named;
+
+static void see_thread(const struct memtrace_thread_view *thread, void *argument) {
+    ++*(unsigned *)argument;
+    if (thread->name != NULL && strncmp(thread->name, "the worker with a name", 22) == 0) {
+        named++;
+        worker_id = thread->id;
+        check(strlen(thread->name) <= 31, "31 bytes of the name");
+        check(thread->freed_for_others_blocks == 2, "two blocks of another's");
+        check(thread->freed_for_others_bytes == 2 * 90023, "their bytes");
+        check(thread->frees >= 2 && thread->allocations >= 1, "its own events");
+        check(thread->total_bytes >= 90021, "its own bytes");
+        check(!thread->alive, "it is gone");
+    }
+}
+
+static void see_owner(uint32_t owner, uint64_t blocks, uint64_t bytes, void *argument) {
+    ++*(unsigned *)argument;
+    check(owner != worker_id, "another thread");
+    check(blocks == 2 && bytes == 2 * 90023, "what it freed");
+}
+
+static void case_threads(void) {
+    pthread_t thread;
+    unsigned threads = 0, owners = 0;
+    given[0] = take(90023);
+    given[1] = take(90023);
+    pthread_create(&thread, NULL, worker, NULL);
+    pthread_join(thread, NULL);
+    check(memtrace_thread_report(see_thread, &threads) == (long)threads, "a call a thread");
+    check(threads >= 2 && named == 1, "both threads are seen");
+    check(memtrace_thread_frees(worker_id, see_owner, &owners) == 1 && owners == 1, "one owner");
+    check(memtrace_thread_frees(4000000, see_owner, &owners) == -1, "no such thread");
+}
+
+NOINLINE static void use_pool(const char *name, char *memory) {
+    for (int i = 0; i < 10; i++) {
+        memtrace_alloc(name, memory + i * 8, 8);
+    }
+    memtrace_free(name, memory);
+    memtrace_realloc(name, memory + 8, memory + 4096, 90031);
+    memtrace_realloc(name, NULL, memory + 2048, 90033);
+    memtrace_free(name, memory + 1000 * 8); /* unknown: ignored */
+}
+
+static void case_pools(void) {
+    static char memory[2][16384] __attribute__((aligned(64)));
+    use_pool("first pool", memory[0]);
+    use_pool("second pool", memory[1]);
+    for (int i = 0; i < 1200; i++) { /* more names than there is room for */
+        char name[100];
+        snprintf(name, sizeof name, "pool number %d %080d", i, i);
+        memtrace_alloc(name, memory[0] + 8192 + (i % 1000) * 8, 1);
+        memtrace_free(name, memory[0] + 8192 + (i % 1000) * 8);
+    }
+}
+
+static void case_lookup(void) {
+    struct memtrace_block block;
+    char *small = (char *)take(77), *large = (char *)take(90041);
+    size_t huge_size = (size_t)64 << 20;
+    char *huge = (char *)take(huge_size);
+    int local = 0;
+    check(memtrace_lookup(small, &block) == 1, "a small block");
+    check(block.start == small && block.size == 77, "its start and size");
+    check(block.frame_count >= 2 && block.frames[0] != NULL, "its path");
+    check(memtrace_lookup(small + 76, &block) == 1 && block.start == small, "its last byte");
+    check(memtrace_lookup(large + 40000, &block) == 1 && block.start == large, "an inner pointer");
+    check(block.size == 90041, "the large one's size");
+    check(memtrace_lookup(huge + huge_size - 1, &block) == 1 && block.start == huge &&
+              block.size == huge_size,
+          "the last byte of a huge one");
+    check(memtrace_lookup(large - 8, &block) == 0, "before a block");
+    check(memtrace_lookup(large + 90041 + 64, &block) == 0 || block.start != large, "behind it");
+    check(memtrace_lookup(&local, &block) == 0, "the stack");
+    check(memtrace_lookup(NULL, &block) == 0, "nothing");
+    check(memtrace_lookup((void *)UINTPTR_MAX, &block) == 0, "the end of the world");
+    check(memtrace_lookup((void *)case_without, &block) == 0, "code");
+    free(small);
+    check(memtrace_lookup(small, &block) == 0, "a freed block");
+    usleep(20000);
+    check(memtrace_lookup(large, &block) == 1 && block.age_ns < 60000000000u, "an age");
+    memtrace_print_trace(large + 5);
+    memtrace_print_trace(&local);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {{"without", case_without}, {"start_stop", case_start_stop},
+                 {"filter", case_filter},   {"threads", case_threads},
+                 {"pools", case_pools},     {"lookup", case_lookup}};
+    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            cases[i].run();
+            say("done\n");
+            return 3;
+        }
+    }
+    return 98;
+}

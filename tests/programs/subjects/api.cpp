@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// api.cpp: the same calls from C++.
+#include "api.c"
