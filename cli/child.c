@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* child.c: starting, signalling and imitating the program under us. See child.h. */
+#include "cli/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int handled[] = {SIGCHLD,   SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1,  SIGUSR2,
+                              SIGALRM,   SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGURG,
+                              SIGVTALRM, SIGPROF, SIGIO,   SIGPWR,  SIGXCPU, SIGSTKFLT};
+
+static void handled_set(sigset_t *set) {
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++) {
+        sigaddset(set, handled[i]);
+    }
+    for (int signal_number = SIGRTMIN; signal_number <= SIGRTMAX; signal_number++) {
+        sigaddset(set, signal_number);
+    }
+}
+
+/* SIGCHLD ignored would reap the child behind our back; a full or closed output must not end us. */
+static void set_dispositions(struct child *child) {
+    struct sigaction normal = {.sa_handler = SIG_DFL};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGCHLD, &normal, &child->old_child);
+    sigaction(SIGPIPE, &ignore, &child->old_pipe);
+    sigaction(SIGXFSZ, &ignore, &child->old_size);
+}
+
+/* In the child: everything as it was before us. */
+static void restore(const struct child *child) {
+    sigaction(SIGCHLD, &child->old_child, NULL);
+    sigaction(SIGPIPE, &child->old_pipe, NULL);
+    sigaction(SIGXFSZ, &child->old_size, NULL);
+    sigprocmask(SIG_SETMASK, &child->mask, NULL);
+}
+
+static void run_child(const struct child *child, const char *path, char **argv,
+                      const struct child_variable *variables, size_t count, int report) {
+    int reason = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (setenv(variables[i].name, variables[i].value, 1) != 0) {
+            reason = ENOMEM;
+        }
+    }
+    restore(child);
+    if (reason == 0) {
+        execv(path, argv);
+        reason = errno;
+        if (reason == ENOEXEC) { /* a script without "#!", as every shell and execvp runs it */
+            size_t words = 0;
+            while (argv[words] != NULL) {
+                words++;
+            }
+            char **shell = calloc(words + 2, sizeof *shell);
+            if (shell != NULL) {
+                char name[] = "sh";
+                shell[0] = name;
+                shell[1] = (char *)(uintptr_t)path;
+                memcpy(shell + 2, argv + 1, words * sizeof *shell);
+                execv("/bin/sh", shell);
+            }
+        }
+    }
+    if (write(report, &reason, sizeof reason) < 0) {
+        _exit(127);
+    }
+    _exit(127);
+}
+
+/* Waits until the child has become the program. 0 or the reason why it has not. */
+static int read_report(int report) {
+    int reason = 0;
+    ssize_t size;
+    do {
+        size = read(report, &reason, sizeof reason);
+    } while (size < 0 && errno == EINTR);
+    return size == sizeof reason ? reason : 0;
+}
+
+static int fork_child(struct child *child, const char *path, char **argv,
+                      const struct child_variable *variables, size_t count) {
+    int pipes[2];
+    int reason;
+    if (pipe2(pipes, O_CLOEXEC) != 0) {
+        return errno;
+    }
+    child->pid = fork();
+    if (child->pid == 0) {
+        run_child(child, path, argv, variables, count, pipes[1]);
+    }
+    reason = child->pid < 0 ? errno : 0;
+    close(pipes[1]);
+    if (child->pid > 0) {
+        reason = read_report(pipes[0]);
+        if (reason != 0) {
+            waitpid(child->pid, NULL, 0);
+        }
+    }
+    close(pipes[0]);
+    return reason;
+}
+
+int child_start(struct child *child, const char *path, char **argv,
+                const struct child_variable *variables, size_t count) {
+    sigset_t set;
+    int reason;
+    *child = (struct child){.pid = -1, .signals = -1};
+    handled_set(&set);
+    sigprocmask(SIG_BLOCK, &set, &child->mask);
+    set_dispositions(child);
+    child->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    reason = child->signals < 0 ? errno : fork_child(child, path, argv, variables, count);
+    if (reason == 0) {
+        return 0;
+    }
+    restore(child);
+    errno = reason;
+    if (child->pid < 0) {
+        return 1;
+    }
+    return reason == ENOENT || reason == ENOTDIR ? 127 : 126;
+}
+
+/* As a shell sees a stopped job: we stop, too, and go on together. */
+static void stop_with_child(struct child *child) {
+    child->stop_wanted = false;
+    raise(SIGSTOP);
+    kill(child->pid, SIGCONT);
+}
+
+static void look_at_child(struct child *child) {
+    siginfo_t info = {0};
+    while (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+           info.si_pid != 0) {
+        if (info.si_code == CLD_STOPPED && child->stop_wanted) {
+            stop_with_child(child);
+        }
+        info.si_pid = 0;
+    }
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+        info.si_pid != 0) {
+        child->ended = true;
+    }
+}
+
+static void pass_on(struct child *child, const struct signalfd_siginfo *info) {
+    int number = (int)info->ssi_signo;
+    bool from_terminal = info->ssi_code == SI_KERNEL || (pid_t)info->ssi_pid == child->pid;
+    bool stops = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+    if (number == SIGCHLD) {
+        return; /* look_at_child comes anyway */
+    }
+    if (from_terminal) { /* the child has had it */
+        child->stop_wanted |= stops;
+    } else if (!child->ended && info->ssi_code == SI_QUEUE) {
+        sigqueue(child->pid, number, (union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
+    } else if (!child->ended) {
+        kill(child->pid, number);
+    }
+}
+
+void child_handle_signals(struct child *child) {
+    struct signalfd_siginfo info;
+    while (read(child->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        pass_on(child, &info);
+    }
+    look_at_child(child);
+}
+
+void child_reap(struct child *child) {
+    while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR) {
+    }
+}
+
+int child_imitate(const struct child *child) {
+    if (WIFSIGNALED(child->status)) {
+        int number = WTERMSIG(child->status);
+        struct sigaction normal = {.sa_handler = SIG_DFL};
+        sigset_t set;
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        prctl(PR_SET_DUMPABLE, 0);
+        sigaction(number, &normal, NULL);
+        sigemptyset(&set);
+        sigaddset(&set, number);
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        kill(getpid(), number);
+        return 128 + number;
+    }
+    return WEXITSTATUS(child->status);
+}

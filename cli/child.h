@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * child.h: a program started as our child, and the signals between it, us and the terminal.
+ *
+ * Called by cli/run; there is one child a process. From child_start() on, the signals that end,
+ * stop or notify a process are blocked here and come through child.signals: those that the terminal
+ * sent reached the child as well (it is in our process group); any other is passed on to it.
+ */
+#ifndef CLI_CHILD_H
+#define CLI_CHILD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* One variable to set for the child. */
+struct child_variable {
+    const char *name;
+    const char *value;
+};
+
+struct child {
+    pid_t pid;
+    int signals;      /* readable when child_handle_signals() has something to do */
+    bool stop_wanted; /* the terminal asked for a stop: we stop when the child does */
+    bool ended;
+    int status;    /* ended: as of waitpid */
+    sigset_t mask; /* ours before child_start */
+    struct sigaction old_child;
+    struct sigaction old_pipe;
+    struct sigaction old_size;
+};
+
+/* Starts path with argv. 0; else the exit status for it (126, 127, or 1 where no process could be
+ * made), with errno set. The child is not waited for before child_reap(). */
+int child_start(struct child *child, const char *path, char **argv,
+                const struct child_variable *variables, size_t count);
+
+/* Passes signals on, stops and goes on with the child, and notices its end (child.ended; the child
+ * stays a zombie, so that its pid is not given to another). */
+void child_handle_signals(struct child *child);
+
+/* Takes the ended child's status. */
+void child_reap(struct child *child);
+
+/* Ends like the child: returns its exit status, or dies by the signal that killed it, without a
+ * second core file. */
+int child_imitate(const struct child *child);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * list.c: `memtrace list`: the profiles of running programs, and where those of killed ones went.
+ */
+#include "analyze/read/profile.h"
+#include "analyze/read/region.h"
+#include "analyze/report/number.h"
+#include "cli/cli.h"
+#include "collect/adopt.h"
+#include "collect/timeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <yajl/yajl_gen.h>
+
+static const char usage[] =
+    "Usage: memtrace list [--json]\n"
+    "\n"
+    "Lists your programs that are profiled now, and moves the profiles of killed ones to where\n"
+    "they should have gone.\n"
+    "\n"
+    "  --json   for other programs\n"
+    "  --help   this text\n";
+
+struct running {
+    pid_t pid;
+    char program[2048];
+    char region[512];
+    uint64_t live_bytes;
+    uint64_t maximum_bytes;
+    uint64_t allocations;
+    uint64_t running_ns;
+};
+
+struct killed {
+    pid_t pid;
+    char program[2048];
+    struct finished finished;
+};
+
+struct list {
+    struct running *running;
+    size_t running_count;
+    struct killed *killed;
+    size_t killed_count;
+};
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void add_killed(void *context, const struct adopted *adopted) {
+    struct list *list = context;
+    struct killed *grown = realloc(list->killed, (list->killed_count + 1) * sizeof *grown);
+    if (grown == NULL) {
+        return;
+    }
+    list->killed = grown;
+    grown += list->killed_count++;
+    grown->pid = adopted->pid;
+    grown->finished = adopted->finished;
+    snprintf(grown->program, sizeof grown->program, "%s", adopted->program);
+}
+
+static uint64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void fill_running(struct running *running, const struct region *region,
+                         const struct profile *profile) {
+    const struct memtrace_header *header = &profile->header;
+    int64_t maximum = profile_load_i64(&profile_header(profile)->maximum_bytes);
+    struct memtrace_point sum = {0};
+    uint64_t now = monotonic_ns();
+    timeline_sum(profile, &sum);
+    *running = (struct running){
+        .pid = region->pid,
+        .live_bytes = sum.live_bytes,
+        .maximum_bytes =
+            maximum > 0 && (uint64_t)maximum > sum.live_bytes ? (uint64_t)maximum : sum.live_bytes,
+        .allocations = sum.alloc_count,
+        .running_ns = now > header->start_monotonic_ns ? now - header->start_monotonic_ns : 0,
+    };
+    snprintf(running->program, sizeof running->program, "%s", header->executable);
+    snprintf(running->region, sizeof running->region, "%s", region->path);
+}
+
+/* 0, or -1 (out of memory). A region that cannot be read just now (it begins or ends) is no row. */
+static int add_running(struct list *list, struct error *error) {
+    struct region *regions;
+    size_t count;
+    if (region_list(&regions, &count, error) != 0) {
+        return -1;
+    }
+    list->running = calloc(count + 1, sizeof *list->running);
+    for (size_t i = 0; list->running != NULL && i < count; i++) {
+        bool exists = held_process_exists(regions[i].pid, regions[i].start_ticks);
+        struct profile *profile = exists ? profile_open(regions[i].path, NULL) : NULL;
+        if (profile != NULL) {
+            fill_running(&list->running[list->running_count++], &regions[i], profile);
+        }
+        profile_close(profile);
+    }
+    free(regions);
+    return list->running != NULL ? 0 : error_set(error, "out of memory");
+}
+
+static void print_text(const struct list *list) {
+    if (list->running_count == 0 && list->killed_count == 0) {
+        puts("No program of yours is profiled now.");
+    }
+    if (list->running_count != 0) {
+        printf("%8s  %-24s %12s %12s %15s  %s\n", "PID", "PROGRAM", "LIVE", "MAXIMUM",
+               "ALLOCATIONS", "RUNNING");
+    }
+    for (size_t i = 0; i < list->running_count; i++) {
+        const struct running *one = &list->running[i];
+        struct number n[4];
+        printf("%8ld  %-24s %12s %12s %15s  %s\n", (long)one->pid, base_name(one->program),
+               number_bytes(&n[0], one->live_bytes), number_bytes(&n[1], one->maximum_bytes),
+               number_count(&n[2], one->allocations), number_duration(&n[3], one->running_ns));
+    }
+    for (size_t i = 0; i < list->killed_count; i++) {
+        const struct killed *one = &list->killed[i];
+        struct adopted adopted = {one->pid, one->program, one->finished};
+        char line[6000];
+        adopt_line(&adopted, line, sizeof line);
+        printf("%s%s\n", i == 0 && list->running_count != 0 ? "\n" : "", line);
+    }
+}
+
+static void gen_text(yajl_gen json, const char *text) {
+    yajl_gen_string(json, (const unsigned char *)text, strlen(text));
+}
+
+static void gen_number(yajl_gen json, const char *name, uint64_t value) {
+    gen_text(json, name);
+    yajl_gen_integer(json, (long long)value);
+}
+
+static void gen_pair(yajl_gen json, const char *name, const char *value) {
+    gen_text(json, name);
+    gen_text(json, value);
+}
+
+static void gen_running(yajl_gen json, const struct running *one) {
+    yajl_gen_map_open(json);
+    gen_number(json, "pid", (uint64_t)one->pid);
+    gen_pair(json, "program", one->program);
+    gen_number(json, "live_bytes", one->live_bytes);
+    gen_number(json, "maximum_bytes", one->maximum_bytes);
+    gen_number(json, "allocations", one->allocations);
+    gen_number(json, "running_ns", one->running_ns);
+    gen_pair(json, "region", one->region);
+    yajl_gen_map_close(json);
+}
+
+static void gen_killed(yajl_gen json, const struct killed *one) {
+    yajl_gen_map_open(json);
+    gen_number(json, "pid", (uint64_t)one->pid);
+    gen_pair(json, "program", one->program);
+    gen_pair(json, "profile", one->finished.path);
+    if (one->finished.place != FINISH_MOVED) {
+        gen_pair(json, "trouble", one->finished.trouble.message);
+    }
+    yajl_gen_map_close(json);
+}
+
+/* 0, or -1 (out of memory). */
+static int print_json(const struct list *list) {
+    const unsigned char *text;
+    size_t length;
+    yajl_gen json = yajl_gen_alloc(NULL);
+    if (json == NULL) {
+        return -1;
+    }
+    yajl_gen_config(json, yajl_gen_beautify, 1);
+    yajl_gen_map_open(json);
+    gen_text(json, "running");
+    yajl_gen_array_open(json);
+    for (size_t i = 0; i < list->running_count; i++) {
+        gen_running(json, &list->running[i]);
+    }
+    yajl_gen_array_close(json);
+    gen_text(json, "killed");
+    yajl_gen_array_open(json);
+    for (size_t i = 0; i < list->killed_count; i++) {
+        gen_killed(json, &list->killed[i]);
+    }
+    yajl_gen_array_close(json);
+    yajl_gen_map_close(json);
+    yajl_gen_get_buf(json, &text, &length);
+    fwrite(text, 1, length, stdout);
+    yajl_gen_free(json);
+    return 0;
+}
+
+/* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
+static int parse(int argc, char **argv, bool *json) {
+    static const struct cli_option options[] = {
+        {"json", 'j', false, 'j'}, {"help", 'h', false, 'h'}, {0}};
+    struct cli_scan scan = cli_scan_start("list", argc, argv, options);
+    int key;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        if (key == 'h') {
+            return -1;
+        }
+        *json = true;
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    return scan.index < argc ? cli_usage("list", "what is \"%s\"?", argv[scan.index]) : 0;
+}
+
+static int show(bool json) {
+    struct list list = {0};
+    struct error error;
+    int status = CLI_OK;
+    if (adopt_killed(add_killed, &list, &error) != 0 || add_running(&list, &error) != 0) {
+        status = cli_error("%s", error.message);
+    } else if (!json) {
+        print_text(&list);
+    } else if (print_json(&list) != 0) {
+        status = cli_error("out of memory");
+    }
+    free(list.running);
+    free(list.killed);
+    return status;
+}
+
+int cmd_list(int argc, char **argv) {
+    bool json = false;
+    int status = parse(argc, argv, &json);
+    if (status > 0) {
+        return status;
+    }
+    if (status < 0) {
+        fputs(usage, stdout);
+        return cli_finish(CLI_OK);
+    }
+    return cli_finish(show(json));
+}

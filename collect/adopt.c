@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* adopt.c: profiles of killed programs. See adopt.h. */
+#include "collect/adopt.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether the process is a `memtrace` that will finish the region itself: it may not have claimed
+ * it yet when the program was a short one. */
+static bool is_collector(pid_t pid) {
+    char path[64];
+    char name[32] = "";
+    ssize_t size;
+    int fd;
+    if (pid <= 0 || pid == getpid()) {
+        return false;
+    }
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    size = read(fd, name, sizeof name - 1);
+    close(fd);
+    return size > 0 && strcmp(name, "memtrace\n") == 0;
+}
+
+static void adopt_held(const struct held *held, adopt_note note, void *context) {
+    char program[sizeof held->header->executable];
+    struct adopted adopted = {.pid = held->region.pid, .program = program};
+    snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, held->header->executable);
+    finish_region(held, COPY_KEEP, &adopted.finished);
+    if (note != NULL) {
+        note(context, &adopted);
+    }
+}
+
+int adopt_region(const char *path, adopt_note note, void *context) {
+    struct held held;
+    int adopted = 0;
+    if (held_open(path, &held, NULL) != HELD_OK) {
+        return 0;
+    }
+    if (!held_in_use(&held) && !is_collector((pid_t)held_load_u32(&held.header->collector_pid))) {
+        adopt_held(&held, note, context);
+        adopted = 1;
+    }
+    held_release(&held);
+    return adopted;
+}
+
+/* Whether a running program's header says that it replaced itself by exec: without a lock, which a
+ * collector would take for another collector's. */
+static bool says_execed(const char *path) {
+    struct memtrace_header header;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    size_t wanted = offsetof(struct memtrace_header, reserved);
+    bool execed = fd >= 0 && pread(fd, &header, wanted, 0) == (ssize_t)wanted &&
+                  header.state == MEMTRACE_STATE_EXECED;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return execed;
+}
+
+int adopt_killed(adopt_note note, void *context, struct error *error) {
+    struct region *list;
+    size_t count;
+    if (region_list(&list, &count, error) != 0) {
+        return -1;
+    }
+    /* The oldest first, so that of several with one output path it keeps the plain name. */
+    for (size_t i = count; i-- > 0;) {
+        if (!list[i].alive || says_execed(list[i].path)) {
+            adopt_region(list[i].path, note, context);
+        }
+    }
+    free(list);
+    return 0;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+void adopt_line(const struct adopted *adopted, char *line, size_t capacity) {
+    const char *program = adopted->program[0] != '\0' ? base_name(adopted->program) : "a program";
+    const struct finished *finished = &adopted->finished;
+    if (finished->place == FINISH_MOVED) {
+        snprintf(line, capacity, "the profile of %s (pid %ld), which was killed, is now at %s",
+                 program, (long)adopted->pid, finished->path);
+        return;
+    }
+    snprintf(line, capacity, "%s, which is that of %s (pid %ld), killed; it is at %s",
+             finished->trouble.message, program, (long)adopted->pid, finished->path);
+}

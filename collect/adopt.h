@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * adopt.h: moves what killed programs left behind to where their profiles should have gone.
+ *
+ * Called by cli (list, run, report). Several commands may do so at once: each region is taken by
+ * one of them. A region whose process exists, or whose collector does, is left alone.
+ */
+#ifndef COLLECT_ADOPT_H
+#define COLLECT_ADOPT_H
+
+#include "collect/finish.h"
+
+struct adopted {
+    pid_t pid;
+    const char *program; /* absolute path, "" if unknown */
+    struct finished finished;
+};
+
+typedef void (*adopt_note)(void *context, const struct adopted *adopted);
+
+/* Adopts all regions of this user, calling note (may be NULL) for each. 0 or -1 (out of memory). */
+int adopt_killed(adopt_note note, void *context, struct error *error);
+
+/* One region. 1: adopted, 0: left alone. */
+int adopt_region(const char *path, adopt_note note, void *context);
+
+/* One line, without newline, that says what became of it. */
+void adopt_line(const struct adopted *adopted, char *line, size_t capacity);
+
+#endif

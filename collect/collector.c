@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* collector.c: the work beside one running program. See collector.h. */
+#include "collect/collector.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TICK_MS = 100,     /* how soon a request for a snapshot is seen */
+    BUSY_TICK_MS = 20, /* while memory is churned and a report by churn is wanted */
+    SAMPLE_MS = 100,   /* the timeline's first interval */
+    NS_PER_MS = 1000000
+};
+
+static uint64_t since_start(const struct collector *collector) {
+    struct timespec now;
+    uint64_t ns;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return ns > collector->held.header->start_monotonic_ns
+               ? ns - collector->held.header->start_monotonic_ns
+               : 0;
+}
+
+/* By the descriptor: the name may belong to another region by now. */
+static struct profile *open_held(const struct held *held, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", held->fd);
+    return profile_open(path, error);
+}
+
+static void open_timeline(struct collector *collector) {
+    collector->timeline =
+        timeline_map(collector->profile, collector->held.fd, &collector->timeline_size);
+    if (collector->timeline != NULL && collector->timeline->interval_ns == 0) {
+        collector->timeline->interval_ns = (uint64_t)SAMPLE_MS * NS_PER_MS;
+    }
+}
+
+enum held_status collector_attach(struct collector *collector, const char *path,
+                                  struct error *error) {
+    enum held_status status = held_open(path, &collector->held, error);
+    if (status != HELD_OK) {
+        return status;
+    }
+    collector->profile = open_held(&collector->held, error);
+    if (collector->profile == NULL) {
+        held_release(&collector->held);
+        return HELD_FAILED;
+    }
+    __atomic_store_n(&collector->held.header->collector_pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
+    collector->log = -1;
+    collector->next_sample_ns = 0;
+    collector->last_churn = 0;
+    collector->seen_end = 0;
+    open_timeline(collector);
+    periodic_start(&collector->periodic, &collector->profile->header);
+    return HELD_OK;
+}
+
+void collector_detach(struct collector *collector) {
+    if (collector->timeline != NULL) {
+        munmap(collector->timeline, collector->timeline_size);
+    }
+    if (collector->log > STDERR_FILENO) {
+        close(collector->log);
+    }
+    profile_close(collector->profile);
+    periodic_end(&collector->periodic);
+    held_release(&collector->held);
+    *collector = COLLECTOR_NONE;
+}
+
+void collector_write(int fd, const char *text) {
+    size_t size = strlen(text);
+    while (size > 0) {
+        ssize_t count = write(fd, text, size);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return; /* nobody reads it: the program goes on */
+        }
+        text += count;
+        size -= (size_t)count;
+    }
+}
+
+/* Where reports go; opened when the first one is there. */
+static int log_descriptor(struct collector *collector) {
+    const char *path = collector->profile->header.log;
+    if (collector->log >= 0) {
+        return collector->log;
+    }
+    collector->log = STDERR_FILENO;
+    if (path[0] != '\0') {
+        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+        if (fd >= 0) {
+            collector->log = fd;
+        } else {
+            char line[5000];
+            snprintf(line, sizeof line,
+                     "memtrace: cannot write the log %s: %s; reports go to stderr\n", path,
+                     strerror(errno));
+            collector_write(STDERR_FILENO, line);
+        }
+    }
+    return collector->log;
+}
+
+/* The segments are looked at again only where some were added. */
+static int refresh(struct collector *collector) {
+    uint64_t end = held_load_u64(&collector->held.header->end);
+    if (end == collector->seen_end) {
+        return 0;
+    }
+    collector->seen_end = end;
+    return profile_refresh(collector->profile, NULL);
+}
+
+static void sample(struct collector *collector, uint64_t time_ns) {
+    struct memtrace_point point = {.time_ns = time_ns};
+    if (collector->timeline == NULL || time_ns < collector->next_sample_ns ||
+        refresh(collector) != 0) {
+        return;
+    }
+    timeline_sum(collector->profile, &point);
+    point.resident_bytes = timeline_resident(collector->held.region.pid);
+    if (point.resident_bytes != 0) { /* else the process is going */
+        timeline_add(collector->timeline, &point);
+    }
+    collector->next_sample_ns = time_ns + collector->timeline->interval_ns;
+}
+
+static struct periodic_moment moment_now(const struct collector *collector, uint64_t time_ns) {
+    const struct memtrace_header *header = collector->held.header;
+    return (struct periodic_moment){
+        .time_ns = time_ns,
+        .churn_bytes = held_load_u64(&header->churn_bytes),
+        .requests = held_load_u64(&header->snapshot_request),
+    };
+}
+
+static void report(struct collector *collector, struct periodic_moment *moment) {
+    struct model *model;
+    char *text;
+    collector->seen_end = 0;
+    if (refresh(collector) != 0) {
+        return;
+    }
+    moment->resident_bytes = timeline_resident(collector->held.region.pid);
+    model = model_load(collector->profile, NULL);
+    text = model != NULL ? periodic_report(&collector->periodic, moment, model) : NULL;
+    if (text != NULL) {
+        collector_write(log_descriptor(collector), text);
+    }
+    free(text);
+}
+
+/* Milliseconds until `due_ns`, rounded up, at most `longest`. */
+static int until(uint64_t due_ns, uint64_t time_ns, int longest) {
+    uint64_t ms = due_ns > time_ns ? (due_ns - time_ns + NS_PER_MS - 1) / NS_PER_MS : 1;
+    return ms < (uint64_t)longest ? (int)ms : longest;
+}
+
+int collector_tick(struct collector *collector) {
+    uint64_t time_ns = since_start(collector);
+    struct periodic_moment moment = moment_now(collector, time_ns);
+    int wait = TICK_MS;
+    if (!collector->profile->live) {
+        return wait;
+    }
+    sample(collector, time_ns);
+    if (periodic_due(&collector->periodic, &moment)) {
+        report(collector, &moment);
+        time_ns = since_start(collector);
+    }
+    if (collector->periodic.churn_limit_bytes != 0 && moment.churn_bytes != collector->last_churn) {
+        wait = BUSY_TICK_MS;
+    }
+    collector->last_churn = moment.churn_bytes;
+    if (collector->periodic.every_ns != 0) {
+        wait = until(collector->periodic.next_ns, time_ns, wait);
+    }
+    return wait;
+}
+
+bool collector_execed(const struct collector *collector) {
+    return held_load_u32(&collector->held.header->state) == MEMTRACE_STATE_EXECED &&
+           !held_in_use(&collector->held);
+}
+
+/* What the program asked for in its last moments. A report by time is owed at its time only. */
+static void report_owed(struct collector *collector) {
+    struct periodic_moment moment = moment_now(collector, since_start(collector));
+    uint64_t next_ns = collector->periodic.next_ns;
+    collector->periodic.next_ns = UINT64_MAX;
+    if (periodic_due(&collector->periodic, &moment)) {
+        report(collector, &moment);
+    }
+    collector->periodic.next_ns = next_ns;
+}
+
+static char *lines(const struct collector *collector, const struct model *model,
+                   const struct finished *finished) {
+    char *summary = NULL;
+    char *text = NULL;
+    int length;
+    if (model != NULL && collector->profile->header.summary != 0) {
+        summary = finish_summary(model, finished->path);
+    }
+    if (finished->place == FINISH_MOVED) {
+        return summary != NULL ? summary : strdup("");
+    }
+    length = asprintf(
+        &text, "memtrace: %s; it is at %s%s\n%s", finished->trouble.message, finished->path,
+        finished->place == FINISH_KEPT ? " and the next memtrace command tries again" : "",
+        summary != NULL ? summary : "");
+    free(summary);
+    return length < 0 ? NULL : text;
+}
+
+char *collector_finish(struct collector *collector, struct finished *finished) {
+    struct profile *whole = open_held(&collector->held, NULL);
+    struct model *model = NULL;
+    char *text;
+    if (whole != NULL) { /* no longer live: a copy, read as a file */
+        profile_close(collector->profile);
+        collector->profile = whole;
+        report_owed(collector);
+        model = model_load(whole, NULL);
+    }
+    finish_region(&collector->held, COPY_REPLACE, finished);
+    text = lines(collector, model, finished);
+    model_free(model);
+    collector_detach(collector);
+    return text;
+}

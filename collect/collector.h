@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collector.h: what is done beside one running program: its timeline, its periodic reports, and
+ * its profile once it is gone.
+ *
+ * Called by cli/run (the program's parent) and cli/companion. Belongs to one thread. The caller
+ * waits and calls collector_tick() when the time it returned has passed.
+ */
+#ifndef COLLECT_COLLECTOR_H
+#define COLLECT_COLLECTOR_H
+
+#include "analyze/read/profile.h"
+#include "collect/finish.h"
+#include "collect/held.h"
+#include "collect/periodic.h"
+#include "collect/timeline.h"
+
+struct collector {
+    struct held held;        /* held.fd -1: not attached */
+    struct profile *profile; /* the region, mapped read-only */
+    struct memtrace_timeline *timeline;
+    uint64_t timeline_size;
+    uint64_t next_sample_ns;
+    uint64_t last_churn; /* at the last tick */
+    uint64_t seen_end;   /* header.end at the last refresh */
+    struct periodic periodic;
+    int log; /* -1: not opened yet; STDERR_FILENO where none is wanted */
+};
+
+/* Not attached: what collector_attach and collector_detach start from. */
+#define COLLECTOR_NONE ((struct collector){.held.fd = -1, .log = -1})
+
+/* Claims the region and becomes its collector (header.collector_pid). Only after HELD_OK the
+ * collector is attached; the others may pass, so try again. */
+enum held_status collector_attach(struct collector *collector, const char *path,
+                                  struct error *error);
+static inline bool collector_attached(const struct collector *collector) {
+    return collector->held.fd >= 0;
+}
+
+/* Samples and reports whatever is due. Returns the milliseconds until it should be called again. */
+int collector_tick(struct collector *collector);
+
+/* Whether the program has replaced itself by exec, so that this region is to be finished. */
+bool collector_execed(const struct collector *collector);
+
+/* The program is gone: prints a report that was still owed, writes the profile, unlinks the region
+ * and detaches. Returns the lines for the user (maybe ""), which the caller prints and frees; NULL:
+ * out of memory. */
+char *collector_finish(struct collector *collector, struct finished *finished);
+
+/* Lets go of the region as it is. */
+void collector_detach(struct collector *collector);
+
+/* Writes all of the text, in one call where the descriptor allows. */
+void collector_write(int fd, const char *text);
+
+#endif

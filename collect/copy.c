@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* copy.c: all-or-nothing copies with holes. See copy.h. */
+#include "collect/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK = 256 * 1024, LAST_NUMBER = 999 };
+
+static int write_at(int fd, const char *bytes, size_t size, off_t offset) {
+    while (size > 0) {
+        ssize_t count = pwrite(fd, bytes, size, offset);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            errno = count == 0 ? ENOSPC : errno;
+            return -1;
+        }
+        bytes += count;
+        offset += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+/* Copies [start, end). A source that is shorter reads as zeros. */
+static int copy_range(int from, int to, off_t start, off_t end, char *buffer) {
+    while (start < end) {
+        size_t wanted = end - start < CHUNK ? (size_t)(end - start) : CHUNK;
+        ssize_t count = pread(from, buffer, wanted, start);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return -1;
+        }
+        if (count == 0) {
+            return 0;
+        }
+        if (write_at(to, buffer, (size_t)count, start) != 0) {
+            return -1;
+        }
+        start += count;
+    }
+    return 0;
+}
+
+/* 0, or -1 with errno. */
+static int copy_data(int from, int to, off_t size) {
+    char *buffer = malloc(CHUNK);
+    off_t at = 0;
+    int result = buffer != NULL ? ftruncate(to, size) : -1;
+    while (result == 0 && at < size) {
+        off_t start = lseek(from, at, SEEK_DATA);
+        off_t end = start < 0 ? start : lseek(from, start, SEEK_HOLE);
+        if (start < 0 && errno == ENXIO) {
+            break; /* nothing but a hole is left */
+        }
+        if (start < 0 || end <= start) { /* a file system without holes */
+            start = at;
+            end = size;
+        }
+        end = end < size ? end : size;
+        result = start < end ? copy_range(from, to, start, end, buffer) : 0;
+        at = end > at ? end : size;
+    }
+    free(buffer);
+    return result;
+}
+
+/* Only where nobody has the name yet. 0, or -1 with errno. */
+static int rename_new(const char *from, const char *to) {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
+        return 0;
+    }
+    if (errno != EINVAL && errno != ENOSYS) {
+        return -1;
+    }
+    if (link(from, to) != 0) { /* a file system without renameat2's flags */
+        return -1;
+    }
+    unlink(from);
+    return 0;
+}
+
+static int rename_free(const char *from, const char *target, unsigned suffix, char *path,
+                       size_t capacity) {
+    for (unsigned number = 0; number <= LAST_NUMBER; number++) {
+        int length = number == 0   ? snprintf(path, capacity, "%s", target)
+                     : number == 1 ? snprintf(path, capacity, "%s.%u", target, suffix)
+                                   : snprintf(path, capacity, "%s.%u.%u", target, suffix, number);
+        if ((size_t)length >= capacity) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        if (rename_new(from, path) == 0) {
+            return 0;
+        }
+        if (errno != EEXIST) {
+            return -1;
+        }
+    }
+    return -1;
+}
+
+static mode_t file_mode(void) {
+    mode_t mask = umask(077);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+/* A device or a folder is not to be replaced by a file. */
+static int check_target(const char *target, bool *discard) {
+    struct stat status;
+    struct stat null_status;
+    *discard = false;
+    if (stat(target, &status) != 0 || S_ISREG(status.st_mode)) {
+        return 0;
+    }
+    if (S_ISCHR(status.st_mode) && stat("/dev/null", &null_status) == 0 &&
+        status.st_rdev == null_status.st_rdev) {
+        *discard = true;
+        return 0;
+    }
+    errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    return -1;
+}
+
+static int temporary_name(const char *target, char *name, size_t capacity) {
+    const char *slash = strrchr(target, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - target) : 0;
+    if ((size_t)snprintf(name, capacity, "%.*s.memtrace-XXXXXX", folder, target) >= capacity) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return 0;
+}
+
+/* 0, or -1 with errno. */
+static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode mode,
+                      unsigned suffix, char *path, size_t capacity) {
+    char name[PATH_MAX];
+    int reason;
+    int result;
+    int to = temporary_name(target, name, sizeof name) == 0 ? mkostemp(name, O_CLOEXEC) : -1;
+    if (to < 0) {
+        return -1;
+    }
+    result = copy_data(fd, to, (off_t)size);
+    if (result == 0) {
+        result = fchmod(to, file_mode());
+    }
+    if (close(to) != 0) {
+        result = -1;
+    }
+    if (result == 0 && mode == COPY_KEEP) {
+        result = rename_free(name, target, suffix, path, capacity);
+    } else if (result == 0) {
+        snprintf(path, capacity, "%s", target);
+        result = rename(name, target);
+    }
+    if (result != 0) {
+        reason = errno;
+        unlink(name);
+        errno = reason;
+    }
+    return result;
+}
+
+int copy_region(int fd, uint64_t size, const char *target, enum copy_mode mode, unsigned suffix,
+                char *path, size_t capacity, struct error *error) {
+    bool discard;
+    if (target[0] == '\0') {
+        errno = ENOENT;
+    } else if (check_target(target, &discard) == 0) {
+        if (discard) {
+            snprintf(path, capacity, "%s", target);
+            return 0;
+        }
+        if (copy_under(fd, size, target, mode, suffix, path, capacity) == 0) {
+            return 0;
+        }
+    }
+    return error_set(error, "cannot write the profile %s: %s", target, strerror(errno));
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * copy.h: writes a region's bytes to a file of another name, all or nothing.
+ *
+ * Called by collect/finish. Any thread.
+ */
+#ifndef COLLECT_COPY_H
+#define COLLECT_COPY_H
+
+#include "analyze/read/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum copy_mode {
+    COPY_REPLACE, /* an existing file is replaced */
+    COPY_KEEP,    /* an existing file stays: target.SUFFIX, target.SUFFIX.2, … are tried */
+};
+
+/*
+ * Copies bytes [0, size) of `fd` to a temporary file beside `target`, leaving holes as holes, then
+ * renames it. Nobody ever sees a part of it. `suffix` is used by COPY_KEEP only. The name that it
+ * got goes to `path` (of `capacity` bytes). /dev/null takes anything. 0 or -1; after -1 nothing is
+ * left behind.
+ */
+int copy_region(int fd, uint64_t size, const char *target, enum copy_mode mode, unsigned suffix,
+                char *path, size_t capacity, struct error *error);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* finish.c: from region to profile. See finish.h. */
+#include "collect/finish.h"
+
+#include "analyze/report/number.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The bytes in use; what was damaged or never grown is cut at the end of the file. */
+static uint64_t used_bytes(const struct held *held) {
+    uint64_t end = held_load_u64(&held->header->end);
+    struct stat status;
+    if (fstat(held->fd, &status) == 0 && end > (uint64_t)status.st_size) {
+        end = (uint64_t)status.st_size;
+    }
+    return end < MEMTRACE_HEADER_SIZE ? MEMTRACE_HEADER_SIZE : end;
+}
+
+/* Where a profile goes that its own folder does not take. */
+static int copy_elsewhere(const struct held *held, const char *output, struct finished *finished) {
+    const char *folder = getenv("TMPDIR");
+    const char *slash = strrchr(output, '/');
+    const char *name = slash != NULL ? slash + 1 : output;
+    char target[sizeof finished->path];
+    struct error ignored;
+    if (folder == NULL || folder[0] != '/') {
+        folder = "/tmp";
+    }
+    if ((size_t)snprintf(target, sizeof target, "%s/%s", folder,
+                         name[0] != '\0' ? name : "memtrace.mtp") >= sizeof target) {
+        return -1;
+    }
+    return copy_region(held->fd, used_bytes(held), target, COPY_KEEP, held->header->pid,
+                       finished->path, sizeof finished->path, &ignored);
+}
+
+void finish_region(const struct held *held, enum copy_mode mode, struct finished *finished) {
+    char output[sizeof held->header->output];
+    snprintf(output, sizeof output, "%.*s", (int)sizeof output - 1, held->header->output);
+    *finished = (struct finished){.place = FINISH_MOVED};
+    if (copy_region(held->fd, used_bytes(held), output, mode, held->header->pid, finished->path,
+                    sizeof finished->path, &finished->trouble) == 0) {
+        held_unlink(held);
+    } else if (copy_elsewhere(held, output, finished) == 0) {
+        finished->place = FINISH_ELSEWHERE;
+        held_unlink(held);
+    } else {
+        finished->place = FINISH_KEPT;
+        snprintf(finished->path, sizeof finished->path, "%s", held->region.path);
+    }
+}
+
+char *finish_quoted(const char *path) {
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "_-+=./,:@%";
+    char *text = malloc(strlen(path) * 4 + 3);
+    char *at = text;
+    if (text == NULL || path[strspn(path, safe)] == '\0') {
+        return text != NULL ? strcpy(text, path) : NULL;
+    }
+    *at++ = '\'';
+    for (; *path != '\0'; path++) {
+        if (*path == '\'') {
+            at = stpcpy(at, "'\\''");
+        } else {
+            *at++ = *path;
+        }
+    }
+    strcpy(at, "'");
+    return text;
+}
+
+char *finish_summary(const struct model *model, const char *path) {
+    const struct model_totals *totals = &model->totals;
+    char *quoted = finish_quoted(path);
+    struct number n[8];
+    char *text;
+    int length = asprintf(
+        &text,
+        "memtrace: maximum allocated  %s (%s bytes)\n"
+        "memtrace: total leaked       %s (%s bytes in %s %s)\n"
+        "memtrace: allocations        %s (%s in total), frees %s\n"
+        "memtrace: contexts           %llu, lost %llu\n"
+        "memtrace: profile            %s\n"
+        "memtrace: read it with       memtrace report %s\n",
+        number_bytes(&n[0], totals->maximum_bytes), number_count(&n[1], totals->maximum_bytes),
+        number_bytes(&n[2], totals->live_bytes), number_count(&n[3], totals->live_bytes),
+        number_count(&n[4], totals->live_blocks), totals->live_blocks == 1 ? "block" : "blocks",
+        number_count(&n[5], totals->allocations), number_bytes(&n[6], totals->total_bytes),
+        number_count(&n[7], totals->frees), (unsigned long long)totals->context_count,
+        (unsigned long long)totals->lost, path, quoted != NULL ? quoted : path);
+    free(quoted);
+    return length < 0 ? NULL : text;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * finish.h: makes a profile out of the region of a program that is gone, and its summary.
+ *
+ * Called by collect/collector, collect/adopt and cli/run.
+ */
+#ifndef COLLECT_FINISH_H
+#define COLLECT_FINISH_H
+
+#include "analyze/model/model.h"
+#include "collect/copy.h"
+#include "collect/held.h"
+
+enum finish_place {
+    FINISH_MOVED = 0,     /* the profile is at `path`, as the program wanted */
+    FINISH_ELSEWHERE = 1, /* it is at `path`, in $TMPDIR or /tmp; `trouble` says why */
+    FINISH_KEPT = 2,      /* nothing could be written: the region stays at `path` */
+};
+
+struct finished {
+    enum finish_place place;
+    char path[4200];
+    struct error trouble; /* one line, without where the profile is now */
+};
+
+/* Writes the profile and unlinks the region. COPY_KEEP for a program that ended some time ago: what
+ * is at its output path by now may be newer. `held` stays claimed. */
+void finish_region(const struct held *held, enum copy_mode mode, struct finished *finished);
+
+/* The summary's lines, each with "memtrace: " before it and a newline behind. The caller frees the
+ * result; NULL: out of memory. */
+char *finish_summary(const struct model *model, const char *path);
+
+/* `path` as a word of a shell: quoted where it has to be. The caller frees the result, or NULL. */
+char *finish_quoted(const char *path);
+
+#endif

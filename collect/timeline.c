@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* timeline.c: samples and their thinning. See timeline.h. */
+#include "collect/timeline.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Keeps points 1, 3, 5, …: the newest stays. */
+static void thin(struct memtrace_timeline *timeline) {
+    uint32_t kept = 0;
+    for (uint32_t i = 1; i < MEMTRACE_TIMELINE_POINTS; i += 2) {
+        timeline->point[kept++] = timeline->point[i];
+    }
+    __atomic_store_n(&timeline->count, kept, __ATOMIC_RELEASE);
+    timeline->interval_ns *= 2;
+}
+
+void timeline_add(struct memtrace_timeline *timeline, const struct memtrace_point *point) {
+    uint32_t count = timeline->count;
+    if (count > 0 && count <= MEMTRACE_TIMELINE_POINTS &&
+        timeline->point[count - 1].time_ns >= point->time_ns) {
+        return;
+    }
+    if (count >= MEMTRACE_TIMELINE_POINTS) {
+        thin(timeline);
+        count = timeline->count;
+    }
+    timeline->point[count] = *point;
+    __atomic_store_n(&timeline->count, count + 1,
+                     __ATOMIC_RELEASE); /* a reader sees whole points */
+}
+
+struct sums {
+    uint64_t alloc_count;
+    uint64_t alloc_bytes;
+    uint64_t free_bytes;
+};
+
+static void add_leaf(const struct profile *profile, const struct profile_segment *segment,
+                     int frees, struct sums *sums) {
+    for (uint32_t place = 0; place < segment->item_count; place++) {
+        const struct memtrace_thread_record *thread = profile_item(profile, segment, place);
+        if (thread == NULL) {
+            continue;
+        }
+        if (frees) {
+            sums->free_bytes += profile_load_u64(&thread->free_bytes);
+        } else {
+            sums->alloc_bytes += profile_load_u64(&thread->alloc_bytes);
+            sums->alloc_count += profile_load_u64(&thread->alloc_count);
+        }
+    }
+}
+
+void timeline_sum(const struct profile *profile, struct memtrace_point *point) {
+    struct sums sums = {0};
+    for (int frees = 1; frees >= 0; frees--) {
+        for (size_t i = 0; i < profile->segment_count; i++) {
+            if (profile->segments[i].kind == MEMTRACE_SEGMENT_THREADS) {
+                add_leaf(profile, &profile->segments[i], frees, &sums);
+            }
+        }
+    }
+    point->alloc_count = sums.alloc_count;
+    point->alloc_bytes = sums.alloc_bytes;
+    point->live_bytes = sums.alloc_bytes > sums.free_bytes ? sums.alloc_bytes - sums.free_bytes : 0;
+}
+
+uint64_t timeline_resident(pid_t pid) {
+    char path[64];
+    char text[128];
+    unsigned long long pages = 0;
+    ssize_t size;
+    int fd;
+    snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    size = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    return sscanf(text, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+struct memtrace_timeline *timeline_map(const struct profile *profile, int fd, uint64_t *size) {
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        void *bytes;
+        if (segment->kind != MEMTRACE_SEGMENT_TIMELINE ||
+            segment->size < sizeof(struct memtrace_timeline)) {
+            continue;
+        }
+        bytes = mmap(NULL, segment->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                     (off_t)segment->offset);
+        *size = segment->size;
+        return bytes == MAP_FAILED ? NULL : bytes;
+    }
+    return NULL;
+}
