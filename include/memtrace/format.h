@@ -175,7 +175,7 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_segment) == 64, "segment size");
  * the call: subtract one before looking up its line.
  * Frames below MEMTRACE_FRAME_CLASSES are no code but the class of what was allocated, always
  * innermost: MEMTRACE_FRAME_MAPPING for mmap and friends, MEMTRACE_FRAME_POOL + n for custom pool
- * n. A context without such a frame is heap.
+ * n. A context without such a frame is heap; so is MEMTRACE_FRAME_UNKNOWN.
  */
 struct memtrace_node {
     uint64_t frame;
@@ -189,6 +189,7 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_node) == 16, "node size");
 #define MEMTRACE_FRAME_MODULE_SHIFT 48
 #define MEMTRACE_FRAME_MODULE_MASK  0x7fffu /* module 0: in no known module */
 #define MEMTRACE_FRAME_MAPPING      UINT64_C(1)
+#define MEMTRACE_FRAME_UNKNOWN      UINT64_C(2) /* a heap block whose backtrace was not taken */
 #define MEMTRACE_FRAME_POOL         UINT64_C(16)
 #define MEMTRACE_FRAME_CLASSES      UINT64_C(4096)
 

@@ -140,17 +140,45 @@ void space_publish(void *segment) {
     STORE_RELEASE(&((struct memtrace_segment *)segment)->magic, MEMTRACE_SEGMENT_MAGIC);
 }
 
-long space_extend(struct space *space, uint64_t size) {
-    long fd = space_descriptor(space);
-    uint64_t end = space->header->end;
-    long result;
-    if (fd < 0) {
-        return fd;
+/* Copies the segment, or only its header, made void, from the parent's mapping to our file. */
+static long copy_segment(int fd, uint64_t offset, const struct memtrace_segment *segment,
+                         int whole) {
+    struct memtrace_segment header = *segment;
+    long result = 0;
+    if (whole) {
+        result = sys_allocate(fd, offset, segment->size);
+        return result == 0 ? sys_pwrite_all(fd, segment, segment->size, offset) : result;
     }
-    result = size > end ? open_range(space, (int)fd, end, size - end) : 0;
-    if (result == 0 && size > end) {
-        STORE_RELAXED(&space->header->end, size);
+    header.kind = 0;
+    return sys_pwrite_all(fd, &header, sizeof header, offset);
+}
+
+long space_fork(struct space *space, int fd, const char *path,
+                int (*keep)(void *argument, const struct memtrace_segment *segment),
+                void *argument) {
+    uint64_t end = LOAD_ACQUIRE(&space->header->end);
+    struct space parent = *space;
+    long result = 0;
+    for (uint64_t at = MEMTRACE_HEADER_SIZE; at < end && result == 0;) {
+        const struct memtrace_segment *segment =
+            (const struct memtrace_segment *)(space->base + at);
+        if (!sys_readable(segment) || LOAD_ACQUIRE(&segment->magic) != MEMTRACE_SEGMENT_MAGIC) {
+            at += MEMTRACE_PAGE_SIZE;
+            continue;
+        }
+        result = copy_segment(fd, at, segment, keep(argument, segment));
+        at += segment->size;
     }
+    if (result == 0) {
+        space->refused = 0;
+        result = space_open(space, fd, path);
+    }
+    if (result == 0) {
+        result = sys_map_file_at(space->base + MEMTRACE_HEADER_SIZE, end - MEMTRACE_HEADER_SIZE,
+                                 space->fd, MEMTRACE_HEADER_SIZE);
+        STORE_RELAXED(&space->header->end, end);
+    }
+    space_close(&parent); /* our copy of the parent's descriptor */
     return result;
 }
 

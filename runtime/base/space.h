@@ -23,9 +23,8 @@ struct space {
     char path[256];
 };
 
-/* Takes over an open, empty file of ours: reserves address space, maps the header (zeroed). If
- * space->base is set (forked child) the file is mapped there, over what was there. 0 or a negative
- * errno. The descriptor stays with the space. */
+/* Takes over an open, empty file of ours: reserves address space, maps the header (zeroed).  0 or a
+ * negative errno. The descriptor stays with the space. */
 long space_open(struct space *space, int fd, const char *path);
 
 /* A new segment with its header filled but the magic not yet written; NULL if there is no room.
@@ -34,8 +33,12 @@ void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32
                     uint32_t index, uint32_t item_size, uint32_t item_count);
 void space_publish(void *segment);
 
-/* Makes sure that [0, size) can be touched (forked child copying its parent's). */
-long space_extend(struct space *space, uint64_t size);
+/* In a forked child: moves the space to a new file of its own, mapped over the parent's at the same
+ * addresses. Segments that keep() accepts come along, the others are void. 0 or a negative errno.
+ */
+long space_fork(struct space *space, int fd, const char *path,
+                int (*keep)(void *argument, const struct memtrace_segment *segment),
+                void *argument);
 
 /* A descriptor of the file that is surely ours, or a negative errno. */
 long space_descriptor(struct space *space);

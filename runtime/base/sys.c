@@ -79,6 +79,22 @@ long sys_pread(int fd, void *buffer, size_t size, uint64_t offset) {
     return CALL4(SYS_pread64, fd, buffer, size, offset);
 }
 
+long sys_pwrite_all(int fd, const void *buffer, size_t size, uint64_t offset) {
+    const char *at = buffer;
+    while (size != 0) {
+        long written = CALL4(SYS_pwrite64, fd, at, size, offset);
+        if (written <= 0 && written != -EINTR) {
+            return written < 0 ? written : -EIO;
+        }
+        if (written > 0) {
+            at += written;
+            offset += (uint64_t)written;
+            size -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
 long sys_fstat(int fd, struct stat *out) {
     return CALL2(SYS_fstat, fd, out);
 }

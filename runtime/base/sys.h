@@ -18,6 +18,7 @@ long sys_close(int fd);
 long sys_read(int fd, void *buffer, size_t size);
 long sys_write(int fd, const void *buffer, size_t size);
 long sys_pread(int fd, void *buffer, size_t size, uint64_t offset);
+long sys_pwrite_all(int fd, const void *buffer, size_t size, uint64_t offset);
 long sys_fstat(int fd, struct stat *out);
 long sys_lstat(const char *path, struct stat *out);
 long sys_mkdir(const char *path, int mode);

@@ -72,13 +72,16 @@ void peak_become_shared(struct peak_share *share, struct memtrace_header *header
     hand_in(share, header, 0);
 }
 
-void peak_leave(struct peak_share *share, struct memtrace_header *header) {
+void peak_flush(struct peak_share *share, struct memtrace_header *header) {
     if (share->step != 0) {
         hand_in(share, header, share->step - share->room);
-        share->room = share->step;
     } else {
-        header->live_bytes = header->maximum_bytes - share->room;
+        STORE_RELAXED(&header->live_bytes, header->maximum_bytes - share->room);
     }
+}
+
+void peak_leave(struct peak_share *share, struct memtrace_header *header) {
+    peak_flush(share, header);
     __atomic_fetch_sub(&header->peak_threads, 1, __ATOMIC_RELAXED);
 }
 

@@ -26,6 +26,8 @@ struct peak_share { /* one a thread */
 void peak_join(struct peak_share *share, struct memtrace_header *header, int alone);
 /* The first thread learns that it is no longer alone. */
 void peak_become_shared(struct peak_share *share, struct memtrace_header *header);
+/* Hands in what the thread holds back. */
+void peak_flush(struct peak_share *share, struct memtrace_header *header);
 void peak_leave(struct peak_share *share, struct memtrace_header *header);
 
 void peak_grow_slow(struct peak_share *share, struct memtrace_header *header);

@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-enum { FIRST_CHURN_STEP = 1 << 20 };
+enum {
+    FIRST_CHURN_STEP = 1 << 20,
+    UNDER_HEADER = sizeof(struct memtrace_segment) / sizeof(struct memtrace_foreign_frees),
+};
 
 /* Field 22 of /proc/self/stat: when the process started. With the pid it names a process for good.
  * 0 where there is no /proc. */
@@ -81,14 +84,16 @@ static void folder_of_user(struct text *text, const char *parent) {
     text_add_number(text, sys_getuid());
 }
 
-static long try_folder(struct space *space, const char *folder) {
+static long try_folder(struct space *space, const char *folder, const struct region_heirs *heirs) {
     char buffer[256];
     struct text path;
     long result;
     text_init(&path, buffer, sizeof buffer);
     result = open_in(folder, &path);
     if (result >= 0) {
-        result = space_open(space, (int)result, buffer);
+        result = heirs != NULL
+                     ? space_fork(space, (int)result, buffer, heirs->keep, heirs->argument)
+                     : space_open(space, (int)result, buffer);
         if (result < 0) {
             sys_unlink(buffer);
         }
@@ -96,19 +101,20 @@ static long try_folder(struct space *space, const char *folder) {
     return result;
 }
 
-static long open_space(struct space *space, const struct settings *settings, uint32_t *flags) {
+static long open_space(struct space *space, const struct settings *settings,
+                       const struct region_heirs *heirs, uint32_t *flags) {
     char buffer[256];
     struct text folder;
     long result;
     text_init(&folder, buffer, sizeof buffer);
     if (settings->folder[0] != '\0') {
-        return try_folder(space, settings->folder);
+        return try_folder(space, settings->folder, heirs);
     }
     folder_of_user(&folder, "/dev/shm");
-    result = try_folder(space, buffer);
+    result = try_folder(space, buffer, heirs);
     if (result < 0) {
         folder_of_user(&folder, "/tmp");
-        result = try_folder(space, buffer);
+        result = try_folder(space, buffer, heirs);
         *flags |= result >= 0 ? (uint32_t)MEMTRACE_FLAG_DISK : 0;
     }
     return result;
@@ -163,9 +169,10 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->summary = settings->summary;
 }
 
-int region_create(struct region *region, struct space *space, const struct settings *settings) {
-    uint32_t flags = 0;
-    long result = open_space(space, settings, &flags);
+int region_create(struct region *region, struct space *space, const struct settings *settings,
+                  const struct region_heirs *heirs) {
+    uint32_t flags = heirs != NULL ? MEMTRACE_FLAG_FORKED : 0;
+    long result = open_space(space, settings, heirs, &flags);
     *region = (struct region){.space = space, .settings = settings};
     if (result < 0) {
         char number[24];
@@ -320,7 +327,6 @@ void region_note_foreign_free(struct region *region, struct memtrace_foreign_fre
                               uint32_t thread, uint32_t owner, uint64_t size) {
     uint32_t index = owner / REGION_FREES_PER_LEAF;
     uint32_t place = owner % REGION_FREES_PER_LEAF;
-    enum { UNDER_HEADER = sizeof(struct memtrace_segment) / sizeof(struct memtrace_foreign_frees) };
     if (leaves[index] == NULL) {
         void *segment = space_segment(region->space, MEMTRACE_SEGMENT_FREES, thread, index,
                                       sizeof(struct memtrace_foreign_frees),
@@ -334,6 +340,36 @@ void region_note_foreign_free(struct region *region, struct memtrace_foreign_fre
     place = place < UNDER_HEADER ? REGION_FREES_PER_LEAF + place : place;
     COUNTER_ADD(&leaves[index][place].bytes, size);
     COUNTER_ADD(&leaves[index][place].count, 1);
+}
+
+/* The leaves are found in the region itself: another thread's are not ours to look at. */
+long region_visit_foreign_frees(struct region *region, uint32_t thread,
+                                void (*visit)(uint32_t owner, uint64_t blocks, uint64_t bytes,
+                                              void *argument),
+                                void *argument) {
+    uint64_t end = LOAD_ACQUIRE(&region->space->header->end);
+    long count = 0;
+    for (uint64_t at = MEMTRACE_HEADER_SIZE; at < end;) {
+        const struct memtrace_segment *segment =
+            (const struct memtrace_segment *)(region->space->base + at);
+        const struct memtrace_foreign_frees *items = (const void *)segment;
+        if (!sys_readable(segment) || LOAD_ACQUIRE(&segment->magic) != MEMTRACE_SEGMENT_MAGIC) {
+            at += MEMTRACE_PAGE_SIZE;
+            continue;
+        }
+        at += segment->size;
+        if (segment->kind != MEMTRACE_SEGMENT_FREES || segment->owner != thread) {
+            continue;
+        }
+        for (uint32_t i = UNDER_HEADER; i < REGION_FREES_PER_LEAF + UNDER_HEADER; i++) {
+            if (LOAD_RELAXED(&items[i].count) != 0) {
+                visit(segment->index * REGION_FREES_PER_LEAF + i % REGION_FREES_PER_LEAF,
+                      items[i].count, items[i].bytes, argument);
+                count++;
+            }
+        }
+    }
+    return count;
 }
 
 /* --- pools and the timeline ------------------------------------------------------------------- */

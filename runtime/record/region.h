@@ -40,9 +40,16 @@ struct region {
     const struct settings *settings;
 };
 
-/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. 0, or -1
- * after one line on stderr. With space->base set it is mapped there (forked child). */
-int region_create(struct region *region, struct space *space, const struct settings *settings);
+/* What a forked child keeps of its parent's segments. */
+struct region_heirs {
+    int (*keep)(void *argument, const struct memtrace_segment *segment);
+    void *argument;
+};
+
+/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. `heirs`:
+ * NULL, or in a forked child what comes along. 0, or -1 after one line on stderr. */
+int region_create(struct region *region, struct space *space, const struct settings *settings,
+                  const struct region_heirs *heirs);
 /* Fills in names and times; `output` gets .PID in a forked child whose pattern has no %p. */
 void region_describe(struct region *region, int forked);
 
@@ -54,6 +61,12 @@ struct memtrace_thread_record *region_thread(struct region *region, uint32_t id)
  */
 void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
                               uint32_t thread, uint32_t owner, uint64_t size);
+
+/* Calls back for each owner whose blocks `thread` freed. Returns how many there were. */
+long region_visit_foreign_frees(struct region *region, uint32_t thread,
+                                void (*visit)(uint32_t owner, uint64_t blocks, uint64_t bytes,
+                                              void *argument),
+                                void *argument);
 
 /* The number of a pool name, made if new; -1: too many. */
 int region_pool(struct region *region, const char *name);

@@ -114,6 +114,11 @@ static COLD int install_leaf(struct context_tree *tree, uint32_t index) {
     return 0;
 }
 
+/* The places under segment headers are skipped. */
+static uint32_t id_of_number(uint32_t number) {
+    return number / PER_LEAF * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT + number % PER_LEAF;
+}
+
 /* A fresh id whose leaf is mapped, or 0. */
 static uint32_t take_id(struct context_tree *tree) {
     uint32_t number;
@@ -126,7 +131,7 @@ static uint32_t take_id(struct context_tree *tree) {
         STORE_RELAXED(&tree->taken, tree->limit);
         return 0;
     }
-    id = number / PER_LEAF * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT + number % PER_LEAF;
+    id = id_of_number(number);
     if (LOAD_ACQUIRE(&tree->leaf[id >> 10]) == NULL && install_leaf(tree, id >> 10) != 0) {
         return 0;
     }
@@ -141,12 +146,31 @@ static void deepen(struct context_tree *tree) {
     }
 }
 
+/* Links a whole node in. 0, or the id of the node that has this key already. */
+static uint32_t link_node(struct context_tree *tree, uint32_t id) {
+    struct memtrace_node *node = context_node(tree, (struct context_id){id});
+    uint32_t key = hash(node->parent, node->frame);
+    for (;;) {
+        struct position at = search(tree, key, node->parent, node->frame);
+        if (at.found != 0) {
+            return at.found;
+        }
+        node->next = at.after;
+        /* Publishes the node's fields to whoever follows the link. */
+        if (__atomic_compare_exchange_n(link_of(tree, at.before), &at.after, id, 0,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+            return 0;
+        }
+    }
+}
+
 struct context_id context_child(struct context_tree *tree, struct context_id parent,
                                 uint64_t frame) {
     uint32_t key = hash(parent.value, frame);
     struct position at = search(tree, key, parent.value, frame);
     struct memtrace_node *node;
     uint32_t id;
+    uint32_t rival;
     if (at.found != 0) {
         return (struct context_id){at.found};
     }
@@ -158,19 +182,43 @@ struct context_id context_child(struct context_tree *tree, struct context_id par
     node = context_node(tree, (struct context_id){id});
     node->parent = parent.value;
     STORE_RELAXED(&node->frame, frame);
-    for (;;) {
-        node->next = at.after;
-        /* Publishes the node's fields to whoever follows the link. */
-        if (__atomic_compare_exchange_n(link_of(tree, at.before), &at.after, id, 0,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-            break;
-        }
-        at = search(tree, key, parent.value, frame);
-        if (at.found != 0) { /* another thread made it meanwhile: ours stays unused */
-            STORE_RELAXED(&node->frame, 0);
-            return (struct context_id){at.found};
-        }
+    rival = link_node(tree, id);
+    if (rival != 0) { /* another thread made it meanwhile: ours stays unused */
+        STORE_RELAXED(&node->frame, 0);
+        return (struct context_id){rival};
     }
     deepen(tree);
     return (struct context_id){id};
+}
+
+int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment) {
+    return segment->kind == MEMTRACE_SEGMENT_TREE && segment->index < CONTEXT_LEAVES &&
+           (const void *)tree->leaf[segment->index] == (const void *)segment;
+}
+
+void context_fork(struct context_tree *tree, int relink) {
+    uint32_t end = id_of_number(tree->taken);
+    tree->space->header->context_count = tree->taken;
+    tree->space->header->context_limit = tree->limit;
+    for (uint32_t id = end;
+         id % MEMTRACE_LEAF_ITEMS >= MEMTRACE_FIRST_CONTEXT && tree->leaf[id >> 10] != NULL; id++) {
+        *context_node(tree, (struct context_id){id}) = (struct memtrace_node){0};
+    }
+    if (!relink) {
+        return;
+    }
+    tree->first = 0;
+    tree->level = FIRST_LEVEL;
+    if (tree->shortcut != NULL) {
+        sys_unmap(tree->shortcut, (sizeof *tree->shortcut * 2) << tree->last_level);
+        tree->shortcut = sys_map((sizeof *tree->shortcut * 2) << tree->last_level);
+    }
+    for (uint32_t number = 0; number < tree->taken; number++) {
+        uint32_t id = id_of_number(number);
+        if (tree->leaf[id >> 10] != NULL &&
+            context_node(tree, (struct context_id){id})->frame != 0) {
+            link_node(tree, id);
+            deepen(tree);
+        }
+    }
 }

@@ -44,6 +44,12 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
 struct context_id context_child(struct context_tree *tree, struct context_id parent,
                                 uint64_t frame);
 
+/* In a forked child, whose copy of the nodes was taken while others went on: forgets what was made
+ * since the fork, and links all nodes anew if `relink`. */
+void context_fork(struct context_tree *tree, int relink);
+/* Whether this segment is a leaf of the tree as we know it. */
+int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment);
+
 INLINE struct memtrace_node *context_node(struct context_tree *tree, struct context_id id) {
     /* Pairs with the release in install_leaf(). */
     return LOAD_ACQUIRE(&tree->leaf[id.value >> 10]) + (id.value & (MEMTRACE_LEAF_ITEMS - 1));

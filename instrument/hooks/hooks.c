@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hooks.c: the functions that -finstrument-functions calls. MODE hooks also keeps frame pointers,
+ * so the function's return slot is known: one word above the frame pointer it saved for us.
+ */
+#include "runtime/base/compiler.h"
+#include "runtime/entry/thread.h"
+
+PUBLIC void __cyg_profile_func_enter(void *function, void *call_site);
+PUBLIC void __cyg_profile_func_exit(void *function, void *call_site);
+
+/* The return slot of our caller: its frame pointer, which our own frame saved, points one below. */
+#define CALLER_RETURN_SLOT() (*(uintptr_t *)__builtin_frame_address(0) + sizeof(uintptr_t))
+
+PUBLIC void __cyg_profile_func_enter(void *function, void *call_site) {
+    struct shadow_stack *shadow = thread_shadow;
+    (void)function;
+    (void)call_site;
+    if (UNLIKELY(shadow == NULL)) {
+        shadow = thread_shadow_slow();
+        if (shadow == NULL) {
+            return;
+        }
+    }
+    shadow_push(shadow, CALLER_RETURN_SLOT());
+}
+
+PUBLIC void __cyg_profile_func_exit(void *function, void *call_site) {
+    struct shadow_stack *shadow = thread_shadow;
+    (void)function;
+    (void)call_site;
+    if (LIKELY(shadow != NULL)) {
+        shadow_pop(shadow, CALLER_RETURN_SLOT());
+    }
+}

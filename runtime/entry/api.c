@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* api.c: the public functions of memtrace.h. */
+#define _GNU_SOURCE
+#include "memtrace/memtrace.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+#include "runtime/entry/event.h"
+#include "runtime/record/survey.h"
+
+#include <errno.h>
+
+#define API __attribute__((visibility("default")))
+
+static int is_ready(void) {
+    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0;
+}
+
+API int memtrace_start(void) {
+    int saved = errno;
+    int ready;
+    thread_pass_through(1);
+    ready = runtime_ensure();
+    thread_pass_through(0);
+    if (ready) {
+        STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_OPEN);
+        thread_start_self();
+    }
+    errno = saved;
+    return ready ? 0 : -1;
+}
+
+API void memtrace_stop(void) {
+    if (is_ready()) {
+        STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_STOPPED);
+        thread_stop_self();
+    }
+}
+
+API int memtrace_is_active(void) {
+    return is_ready() && LOAD_RELAXED(&runtime.gate) == GATE_OPEN;
+}
+
+API void memtrace_snapshot(void) {
+    if (!is_ready()) {
+        return;
+    }
+    __atomic_fetch_add(&runtime.space.header->snapshot_request, 1, __ATOMIC_RELAXED);
+    if (!sys_pid_alive(runtime.space.header->collector_pid)) {
+        int saved = errno;
+        thread_pass_through(1);
+        runtime_periodic(sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns);
+        thread_pass_through(0);
+        errno = saved;
+    }
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+enum { VIEW_FRAMES = 256 };
+
+struct user_filter {
+    memtrace_filter function;
+    void *argument;
+};
+
+static uint32_t fill_frames(uint32_t context, const void **out, uint32_t capacity) {
+    uint64_t frames[VIEW_FRAMES];
+    uint32_t count = survey_frames(&runtime.tree, context, frames, VIEW_FRAMES);
+    for (uint32_t i = 0; i < count && i < capacity && i < VIEW_FRAMES; i++) {
+        out[i] = (const void *)(uintptr_t)(frames[i] & MEMTRACE_FRAME_ADDRESS_MASK);
+    }
+    return count;
+}
+
+static int ask_user(void *argument, uint32_t context, const struct survey_item *item) {
+    const struct user_filter *filter = argument;
+    const void *frames[VIEW_FRAMES];
+    uint32_t count = fill_frames(context, frames, VIEW_FRAMES);
+    struct memtrace_context_view view = {
+        .live_bytes = item->alloc_bytes - item->free_bytes,
+        .live_blocks = item->alloc_count - item->free_count,
+        .total_bytes = item->alloc_bytes,
+        .allocations = item->alloc_count,
+        .frames = frames,
+        .frame_count = count < VIEW_FRAMES ? count : VIEW_FRAMES,
+    };
+    return filter->function(&view, filter->argument);
+}
+
+API long memtrace_report(int fd, memtrace_filter filter, void *argument) {
+    struct user_filter user = {filter, argument};
+    struct survey survey;
+    long written = -1;
+    int saved = errno;
+    if (is_ready() && survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
+        written = survey_write_top(fd, &survey, &runtime.tree, &runtime.modules, 0,
+                                   filter != NULL ? ask_user : NULL, &user);
+        survey_free(&survey);
+    }
+    errno = saved;
+    return written;
+}
+
+API long memtrace_thread_report(void (*callback)(const struct memtrace_thread_view *thread,
+                                                 void *argument),
+                                void *argument) {
+    uint32_t end;
+    long count = 0;
+    if (!is_ready()) {
+        return -1;
+    }
+    end = LOAD_ACQUIRE(&runtime.space.header->thread_count);
+    for (uint32_t id = 1; id < end; id++) {
+        const struct memtrace_thread_record *record = region_thread(&runtime.region, id);
+        struct memtrace_thread_view view;
+        if (record == NULL || (record->state == MEMTRACE_THREAD_FREE && record->alloc_count == 0 &&
+                               record->free_count == 0)) {
+            continue;
+        }
+        view = (struct memtrace_thread_view){
+            .id = record->id,
+            .tid = record->tid,
+            .alive = LOAD_RELAXED(&record->state) == MEMTRACE_THREAD_ALIVE,
+            .name = record->name,
+            .allocations = LOAD_RELAXED(&record->alloc_count),
+            .total_bytes = LOAD_RELAXED(&record->alloc_bytes),
+            .frees = LOAD_RELAXED(&record->free_count),
+            .freed_bytes = LOAD_RELAXED(&record->free_bytes),
+            .freed_for_others_blocks = LOAD_RELAXED(&record->foreign_free_count),
+            .freed_for_others_bytes = LOAD_RELAXED(&record->foreign_free_bytes),
+        };
+        callback(&view, argument);
+        count++;
+    }
+    return count;
+}
+
+API long memtrace_thread_frees(uint32_t id,
+                               void (*callback)(uint32_t owner, uint64_t blocks, uint64_t bytes,
+                                                void *argument),
+                               void *argument) {
+    if (!is_ready() || region_thread(&runtime.region, id) == NULL) {
+        return -1;
+    }
+    return region_visit_foreign_frees(&runtime.region, id, callback, argument);
+}
+
+API void memtrace_name_thread(const char *name) {
+    struct thread *thread = thread_get((uintptr_t)__builtin_frame_address(0));
+    if (thread == NULL) {
+        return;
+    }
+    if (!thread->is_late && thread->id != MEMTRACE_THREAD_OTHERS) {
+        text_copy(thread->record->name, sizeof thread->record->name, name);
+    }
+    thread_done(thread);
+}
+
+/* --- one block -------------------------------------------------------------------------------- */
+
+static uint64_t age_of(const struct heap_block *block) {
+    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
+    uint64_t born = (uint64_t)block->birth_tick << MEMTRACE_TICK_SHIFT;
+    return now > born ? now - born : 0;
+}
+
+API int memtrace_lookup(const void *address, struct memtrace_block *out) {
+    struct heap_block block;
+    if (!is_ready() || (!heap_find(&runtime.pools, (uintptr_t)address, &block) &&
+                        !heap_find(&runtime.heap, (uintptr_t)address, &block))) {
+        return 0;
+    }
+    *out = (struct memtrace_block){.start = (const void *)block.start,
+                                   .size = block.size,
+                                   .age_ns = age_of(&block),
+                                   .thread = block.thread,
+                                   .context = block.context};
+    out->frame_count =
+        fill_frames(block.context, out->frames, sizeof out->frames / sizeof out->frames[0]);
+    return 1;
+}
+
+API void memtrace_print_trace(const void *address) {
+    struct heap_block block;
+    char buffer[256];
+    struct text text;
+    text_init(&text, buffer, sizeof buffer);
+    text_add(&text, "memtrace: ");
+    text_add_hex(&text, (uintptr_t)address);
+    if (!is_ready() || (!heap_find(&runtime.pools, (uintptr_t)address, &block) &&
+                        !heap_find(&runtime.heap, (uintptr_t)address, &block))) {
+        text_add(&text, is_ready() ? " is not a live block\n" : ": nothing is profiled here\n");
+        write_all(2, text.start, text.length);
+        return;
+    }
+    text_add(&text, " lies in a block of ");
+    text_add_grouped(&text, block.size);
+    text_add(&text, " bytes at ");
+    text_add_hex(&text, block.start);
+    text_add(&text, ", allocated ");
+    text_add_number(&text, age_of(&block) / 1000000);
+    text_add(&text, " ms ago by thread ");
+    text_add_number(&text, block.thread);
+    text_add(&text, ", at\n");
+    write_all(2, text.start, text.length);
+    survey_write_frames(2, &runtime.tree, &runtime.modules, block.context);
+}
+
+/* --- custom pools: the same path, another shadow heap, no part in the heap's totals -------------
+ */
+
+static void pool_added(struct thread *thread, const char *pool, const void *pointer, size_t size,
+                       struct frame caller) {
+    struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)pointer};
+    struct ledger_event event = {.size = size};
+    struct context_id context;
+    int number = region_pool(&runtime.region, pool);
+    event_enter(thread, caller.slot);
+    event_tick(thread);
+    context.value = event_context(thread, caller);
+    context = context_cached_child(&runtime.tree, &thread->walker->cache, context,
+                                   MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0));
+    block.context = event.context = context.value;
+    block.birth_tick = thread->tick;
+    if (number < 0 || heap_insert(&runtime.pools, &block) != 0) {
+        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+    } else {
+        ledger_alloc(&runtime.ledger, thread->column, &event);
+    }
+    event_leave(thread);
+}
+
+static void pool_removed(struct thread *thread, const void *pointer, uintptr_t stack) {
+    struct heap_block block;
+    event_enter(thread, stack);
+    event_tick(thread);
+    if (heap_remove(&runtime.pools, (uintptr_t)pointer, thread->tick >> TICK_LOW_BITS != 0,
+                    &block)) {
+        struct ledger_event event = {.context = block.context, .size = block.size};
+        event.lifetime_bucket = ledger_lifetime_bucket(thread->tick - block.birth_tick);
+        ledger_free(&runtime.ledger, thread->column, &event);
+    }
+    event_leave(thread);
+}
+
+API void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
+    struct frame caller = EVENT_CALLER();
+    struct thread *thread = pointer != NULL ? thread_get(caller.slot) : NULL;
+    if (thread != NULL) {
+        pool_added(thread, pool, pointer, size, caller);
+        thread_done(thread);
+    }
+}
+
+API void memtrace_realloc(const char *pool, const void *old_pointer, const void *pointer,
+                          size_t size) {
+    struct frame caller = EVENT_CALLER();
+    struct thread *thread = thread_get(caller.slot);
+    if (thread == NULL) {
+        return;
+    }
+    if (old_pointer != NULL) {
+        pool_removed(thread, old_pointer, caller.slot);
+    }
+    if (pointer != NULL) {
+        pool_added(thread, pool, pointer, size, caller);
+    }
+    thread_done(thread);
+}
+
+API void memtrace_free(const char *pool, const void *pointer) {
+    struct thread *thread = thread_get_for_free(EVENT_ADDRESS());
+    (void)pool;
+    if (thread != NULL) {
+        if (pointer != NULL) {
+            pool_removed(thread, pointer, EVENT_ADDRESS());
+        }
+        thread_done(thread);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* event.c: the parts of an event that most events do not need. See event.h. */
+#include "runtime/entry/event.h"
+
+COLD void event_foreign_free(struct thread *thread, const struct heap_block *block) {
+    COUNTER_ADD(&thread->record->foreign_free_bytes, block->size);
+    COUNTER_ADD(&thread->record->foreign_free_count, 1);
+    if (!thread->is_late) {
+        region_note_foreign_free(&runtime.region, thread->foreign, thread->id, block->thread,
+                                 block->size);
+    }
+}
+
+int event_take(struct thread *thread, const void *address, struct heap_block *block) {
+    return heap_remove(&runtime.heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0,
+                       block);
+}
+
+void event_count_free(struct thread *thread, const struct heap_block *block, uintptr_t stack) {
+    event_enter(thread, stack);
+    event_tick(thread);
+    event_count_freed(thread, block);
+    event_leave(thread);
+}
+
+void event_put_back(const struct heap_block *block) {
+    heap_insert(&runtime.heap, block);
+}

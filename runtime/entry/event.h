@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * event.h: the hot path: one allocation, one free. Called by every interposed function once it has
+ * its thread. Order: an allocation is counted after the real allocator gave the block, a free
+ * before it takes it back, so that the address cannot be in use twice.
+ */
+#ifndef RUNTIME_ENTRY_EVENT_H
+#define RUNTIME_ENTRY_EVENT_H
+
+#include "runtime/entry/runtime.h"
+#include "runtime/entry/thread.h"
+
+/* The caller of the function this stands in, whose frame pointer must be kept. */
+#define EVENT_CALLER()                                                                             \
+    ({                                                                                             \
+        uintptr_t *frame_ = __builtin_frame_address(0);                                            \
+        (struct frame){.pc = frame_[1], .slot = (uintptr_t)&frame_[1], .fp = frame_[0]};           \
+    })
+#define EVENT_ADDRESS() ((uintptr_t)__builtin_frame_address(0))
+
+INLINE void event_enter(struct thread *thread, uintptr_t address) {
+    STORE_RELAXED(&thread->gate, address);
+    SIGNAL_FENCE();
+}
+
+INLINE void event_leave(struct thread *thread) {
+    SIGNAL_FENCE();
+    STORE_RELAXED(&thread->gate, LOAD_RELAXED(&runtime.gate));
+}
+
+INLINE void event_tick(struct thread *thread) {
+    if (UNLIKELY(--thread->countdown == 0)) {
+        thread_tick_slow(thread);
+    }
+}
+
+INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
+    struct context_id context = {0};
+    if (LIKELY(runtime.settings.stacks != MEMTRACE_STACKS_NONE)) {
+        context = walk_context(&runtime.world, thread->walker, caller);
+    }
+    return LIKELY(context.value != 0) ? context.value : runtime.unknown_context;
+}
+
+/* The block at `address` was allocated. The thread's gate is open. */
+INLINE void event_alloc(struct thread *thread, const void *address, uint64_t size,
+                        struct frame caller) {
+    struct memtrace_thread_record *record = thread->record;
+    struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)address};
+    struct ledger_event event = {.size = size};
+    event_enter(thread, caller.slot);
+    event_tick(thread);
+    block.context = event_context(thread, caller);
+    block.birth_tick = thread->tick;
+    event.context = block.context;
+    if (UNLIKELY(heap_insert(&runtime.heap, &block) != 0)) {
+        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+    }
+    ledger_alloc(&runtime.ledger, thread->column, &event);
+    peak_grow(&thread->peak, runtime.space.header, size);
+    COUNTER_ADD(&record->alloc_count, 1);
+    COUNTER_ADD(&record->alloc_bytes, size);
+    thread->last_block = (uintptr_t)address;
+    event_leave(thread);
+}
+
+void event_foreign_free(struct thread *thread, const struct heap_block *block);
+
+INLINE void event_count_freed(struct thread *thread, const struct heap_block *block) {
+    struct memtrace_thread_record *record = thread->record;
+    struct ledger_event event = {.context = block->context, .size = block->size};
+    event.lifetime_bucket = ledger_lifetime_bucket(thread->tick - block->birth_tick);
+    event.temporary = thread->last_block == block->start && block->thread == thread->id;
+    peak_shrink(&thread->peak, runtime.space.header, block->size);
+    ledger_free(&runtime.ledger, thread->column, &event);
+    COUNTER_ADD(&record->free_count, 1);
+    COUNTER_ADD(&record->free_bytes, block->size);
+    if (UNLIKELY(block->thread != thread->id)) {
+        event_foreign_free(thread, block);
+    }
+}
+
+/* The block at `address` is about to be freed. `stack`: the caller's place on the stack. */
+INLINE void event_free(struct thread *thread, const void *address, uintptr_t stack) {
+    struct heap_block block;
+    event_enter(thread, stack);
+    event_tick(thread);
+    if (LIKELY(heap_remove(&runtime.heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0,
+                           &block))) {
+        event_count_freed(thread, &block);
+    }
+    event_leave(thread);
+}
+
+/* For realloc, which frees and allocates or fails: takes the block out, then counts its end or puts
+ * it back. event_take: 1: it was ours, *block tells what it was. */
+int event_take(struct thread *thread, const void *address, struct heap_block *block);
+void event_count_free(struct thread *thread, const struct heap_block *block, uintptr_t stack);
+void event_put_back(const struct heap_block *block);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * malloc.c: the malloc family. Each function calls the real one and counts what it did; a request
+ * that fails counts nothing. Sizes are those asked for.
+ */
+#define _GNU_SOURCE
+#include "runtime/entry/malloc.h"
+#include "runtime/base/compiler.h"
+#include "runtime/entry/event.h"
+#include "runtime/entry/real.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* glibc's blocks start at least 32 bytes apart, as the shadow heap wants it; those of allocators
+ * with finer size classes do not, so their tiny requests are made larger. */
+enum { FOREIGN_SMALLEST = 32 };
+
+static inline int is_ready(void) {
+    if (UNLIKELY(real.free == NULL)) {
+        real_find();
+    }
+    return LIKELY(real.free != NULL);
+}
+
+static inline size_t padded(size_t size) {
+    return UNLIKELY(!real.is_glibc) && size < FOREIGN_SMALLEST ? FOREIGN_SMALLEST : size;
+}
+
+static inline void count(void *pointer, size_t size, struct frame caller) {
+    if (LIKELY(pointer != NULL)) {
+        struct thread *thread = thread_get(caller.slot);
+        if (LIKELY(thread != NULL)) {
+            event_alloc(thread, pointer, size, caller);
+            thread_done(thread);
+        }
+    }
+}
+
+PUBLIC void *malloc(size_t size) {
+    void *pointer;
+    if (UNLIKELY(!is_ready())) {
+        return real_early_alloc(size, 1);
+    }
+    pointer = real.malloc(padded(size));
+    count(pointer, size, EVENT_CALLER());
+    return pointer;
+}
+
+static inline void release(void *pointer, uintptr_t stack) {
+    struct thread *thread;
+    if (pointer == NULL) {
+        return;
+    }
+    if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
+        return; /* of the early arena: never taken back */
+    }
+    thread = thread_get_for_free(stack);
+    if (LIKELY(thread != NULL)) {
+        event_free(thread, pointer, stack);
+        thread_done(thread);
+    }
+    real.free(pointer);
+}
+
+PUBLIC void free(void *pointer) {
+    release(pointer, EVENT_ADDRESS());
+}
+
+PUBLIC void cfree(void *pointer) {
+    release(pointer, EVENT_ADDRESS());
+}
+
+/* C23. The sizes are promises of the caller that nobody needs. */
+PUBLIC void free_sized(void *pointer, size_t size) {
+    (void)size;
+    release(pointer, EVENT_ADDRESS());
+}
+
+PUBLIC void free_aligned_sized(void *pointer, size_t alignment, size_t size) {
+    (void)alignment;
+    (void)size;
+    release(pointer, EVENT_ADDRESS());
+}
+
+PUBLIC void *calloc(size_t number, size_t size) {
+    void *pointer;
+    size_t total;
+    if (UNLIKELY(__builtin_mul_overflow(number, size, &total))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (UNLIKELY(!is_ready())) {
+        return real_early_alloc(total, 1); /* static memory: zero */
+    }
+    pointer =
+        LIKELY(padded(total) == total) ? real.calloc(number, size) : real.calloc(1, padded(total));
+    count(pointer, total, EVENT_CALLER());
+    return pointer;
+}
+
+/* A block of the early arena moves to the real heap. */
+static COLD void *realloc_early(void *old, size_t size) {
+    size_t old_size = real_early_size(old);
+    void *pointer = is_ready() ? real.malloc(padded(size)) : real_early_alloc(size, 1);
+    if (pointer != NULL) {
+        memcpy(pointer, old, old_size < size ? old_size : size);
+    }
+    return pointer;
+}
+
+/* The old block is taken out before: the moment the real function frees it, another thread may get
+ * its address. If it fails, the block is put back as it was, and nothing was counted. */
+static inline void *resize(void *old, size_t size, struct frame caller) {
+    struct thread *thread;
+    struct heap_block block;
+    int tracked = 0;
+    void *pointer;
+    if (UNLIKELY(!is_ready() || real_is_early(old))) {
+        return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
+    }
+    thread = thread_get_for_free(caller.slot);
+    if (UNLIKELY(thread == NULL)) {
+        return real.realloc(old, size == 0 && old != NULL ? 0 : padded(size));
+    }
+    tracked = event_take(thread, old, &block);
+    pointer = real.realloc(old, size == 0 && old != NULL ? 0 : padded(size));
+    if (pointer == NULL && !(size == 0 && old != NULL)) {
+        if (tracked) {
+            event_put_back(&block);
+        }
+    } else {
+        if (tracked) {
+            event_count_free(thread, &block, caller.slot);
+        }
+        if (pointer != NULL && LIKELY(thread->gate == GATE_OPEN)) {
+            event_alloc(thread, pointer, size, caller);
+        }
+    }
+    thread_done(thread);
+    return pointer;
+}
+
+PUBLIC void *realloc(void *old, size_t size) {
+    void *pointer;
+    if (old == NULL) {
+        if (UNLIKELY(!is_ready())) {
+            return real_early_alloc(size, 1);
+        }
+        pointer = real.realloc(NULL, padded(size));
+        count(pointer, size, EVENT_CALLER());
+        return pointer;
+    }
+    return resize(old, size, EVENT_CALLER());
+}
+
+PUBLIC int posix_memalign(void **out, size_t alignment, size_t size) {
+    int result;
+    if (UNLIKELY(!is_ready())) {
+        void *pointer = real_early_alloc(size, alignment);
+        *out = pointer != NULL ? pointer : *out;
+        return pointer != NULL ? 0 : ENOMEM;
+    }
+    result = real.posix_memalign(out, alignment, padded(size));
+    if (LIKELY(result == 0)) {
+        count(*out, size, EVENT_CALLER());
+    }
+    return result;
+}
+
+PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
+    void *pointer;
+    if (UNLIKELY(!is_ready())) {
+        return real_early_alloc(size, alignment);
+    }
+    pointer = real.aligned_alloc(alignment, padded(size));
+    count(pointer, size, EVENT_CALLER());
+    return pointer;
+}
+
+PUBLIC void *memalign(size_t alignment, size_t size) {
+    void *pointer;
+    if (UNLIKELY(!is_ready())) {
+        return real_early_alloc(size, alignment);
+    }
+    pointer = real.memalign(alignment, padded(size));
+    count(pointer, size, EVENT_CALLER());
+    return pointer;
+}
+
+PUBLIC void *valloc(size_t size) {
+    void *pointer;
+    if (UNLIKELY(!is_ready())) {
+        return real_early_alloc(size, MEMTRACE_PAGE_SIZE);
+    }
+    pointer = real.valloc(padded(size));
+    count(pointer, size, EVENT_CALLER());
+    return pointer;
+}
+
+/* Rounds up to whole pages; what was asked for is counted. */
+PUBLIC void *pvalloc(size_t size) {
+    void *pointer;
+    if (UNLIKELY(!is_ready())) {
+        return real_early_alloc(size, MEMTRACE_PAGE_SIZE);
+    }
+    pointer = real.pvalloc(padded(size));
+    count(pointer, size, EVENT_CALLER());
+    return pointer;
+}
+
+PUBLIC size_t malloc_usable_size(void *pointer) {
+    if (UNLIKELY(pointer != NULL && (real.free == NULL || real_is_early(pointer)))) {
+        return real_early_size(pointer);
+    }
+    return is_ready() ? real.malloc_usable_size(pointer) : 0;
+}
+
+/* --- for operator new and delete, which differ only in names ---------------------------------- */
+
+void *malloc_for_new(size_t size, struct frame caller) {
+    void *pointer;
+    if (UNLIKELY(!is_ready())) {
+        return real_early_alloc(size, 1);
+    }
+    pointer = real.malloc(padded(size != 0 ? size : 1));
+    count(pointer, size, caller);
+    return pointer;
+}
+
+void *malloc_for_aligned_new(size_t size, size_t alignment, struct frame caller) {
+    void *pointer = NULL;
+    if (UNLIKELY(!is_ready())) {
+        return real_early_alloc(size, alignment);
+    }
+    if (alignment < sizeof(void *)) {
+        alignment = sizeof(void *);
+    }
+    if (real.posix_memalign(&pointer, alignment, padded(size != 0 ? size : 1)) != 0) {
+        return NULL;
+    }
+    count(pointer, size, caller);
+    return pointer;
+}
+
+void malloc_for_delete(void *pointer, uintptr_t stack) {
+    release(pointer, stack);
+}

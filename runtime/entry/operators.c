@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * operators.c: every operator new and delete of C++, by mangled name (Itanium ABI 5.1.5, "Special
+ * names"; size_t is unsigned long). A block of new is a block of malloc, as in libstdc++, libc++
+ * and the usual allocators. Where memory is out, the real operator runs the new-handler and throws;
+ * its exception passes through here by this file's unwind tables.
+ */
+#include "runtime/base/compiler.h"
+#include "runtime/entry/event.h"
+#include "runtime/entry/malloc.h"
+#include "runtime/entry/real.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+typedef void *new_function(size_t size);
+typedef void *nothrow_function(size_t size, const void *tag);
+typedef void *aligned_function(size_t size, size_t alignment);
+typedef void *aligned_nothrow_function(size_t size, size_t alignment, const void *tag);
+
+/* A program without libstdc++ that calls operator new brought its own: ours is then never called.
+ * NULL all the same where it cannot be found. */
+#define OUT_OF_MEMORY(type, name, ...)                                                             \
+    ({                                                                                             \
+        type *real_ = (type *)real_symbol(#name);                                                  \
+        real_ != NULL ? real_(__VA_ARGS__) : NULL;                                                 \
+    })
+
+#define DEFINE_NEW(name)                                                                           \
+    PUBLIC void *name(size_t size);                                                                \
+    PUBLIC void *name(size_t size) {                                                               \
+        void *pointer = malloc_for_new(size, EVENT_CALLER());                                      \
+        return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, name, size);        \
+    }
+
+#define DEFINE_NEW_NOTHROW(name)                                                                   \
+    PUBLIC void *name(size_t size, const void *tag);                                               \
+    PUBLIC void *name(size_t size, const void *tag) {                                              \
+        void *pointer = malloc_for_new(size, EVENT_CALLER());                                      \
+        return LIKELY(pointer != NULL) ? pointer                                                   \
+                                       : OUT_OF_MEMORY(nothrow_function, name, size, tag);         \
+    }
+
+#define DEFINE_NEW_ALIGNED(name)                                                                   \
+    PUBLIC void *name(size_t size, size_t alignment);                                              \
+    PUBLIC void *name(size_t size, size_t alignment) {                                             \
+        void *pointer = malloc_for_aligned_new(size, alignment, EVENT_CALLER());                   \
+        return LIKELY(pointer != NULL) ? pointer                                                   \
+                                       : OUT_OF_MEMORY(aligned_function, name, size, alignment);   \
+    }
+
+#define DEFINE_NEW_ALIGNED_NOTHROW(name)                                                           \
+    PUBLIC void *name(size_t size, size_t alignment, const void *tag);                             \
+    PUBLIC void *name(size_t size, size_t alignment, const void *tag) {                            \
+        void *pointer = malloc_for_aligned_new(size, alignment, EVENT_CALLER());                   \
+        return LIKELY(pointer != NULL)                                                             \
+                   ? pointer                                                                       \
+                   : OUT_OF_MEMORY(aligned_nothrow_function, name, size, alignment, tag);          \
+    }
+
+#define DEFINE_DELETE(name, ...)                                                                   \
+    PUBLIC void name(void *pointer, ##__VA_ARGS__);                                                \
+    PUBLIC void name(void *pointer, ##__VA_ARGS__) {                                               \
+        malloc_for_delete(pointer, EVENT_ADDRESS());                                               \
+    }
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+DEFINE_NEW(_Znwm)
+DEFINE_NEW(_Znam)
+DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t)
+DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t)
+DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t)
+DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t)
+DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
+DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
+
+DEFINE_DELETE(_ZdlPv)
+DEFINE_DELETE(_ZdaPv)
+DEFINE_DELETE(_ZdlPvm, size_t size)
+DEFINE_DELETE(_ZdaPvm, size_t size)
+DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, const void *tag)
+DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, const void *tag)
+DEFINE_DELETE(_ZdlPvSt11align_val_t, size_t alignment)
+DEFINE_DELETE(_ZdaPvSt11align_val_t, size_t alignment)
+DEFINE_DELETE(_ZdlPvmSt11align_val_t, size_t size, size_t alignment)
+DEFINE_DELETE(_ZdaPvmSt11align_val_t, size_t size, size_t alignment)
+DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, size_t alignment, const void *tag)
+DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, size_t alignment, const void *tag)

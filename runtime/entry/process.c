@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.c: the ways a process ends without exit handlers, or becomes another program. fork needs
+ * nothing here: a child finds its gates wiped (thread.h).
+ */
+#define _GNU_SOURCE
+#include "runtime/base/compiler.h"
+#include "runtime/entry/real.h"
+#include "runtime/entry/runtime.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#define REAL(type, name)                                                                           \
+    ({                                                                                             \
+        static type *real_;                                                                        \
+        if (real_ == NULL) {                                                                       \
+            real_ = (type *)real_symbol(#name);                                                    \
+        }                                                                                          \
+        real_;                                                                                     \
+    })
+
+typedef void exit_function(int status);
+typedef int execve_function(const char *path, char *const argv[], char *const envp[]);
+typedef int fexecve_function(int fd, char *const argv[], char *const envp[]);
+typedef int execveat_function(int folder, const char *path, char *const argv[], char *const envp[],
+                              int flags);
+
+PUBLIC __attribute__((noreturn)) void _exit(int status) {
+    runtime_finish(MEMTRACE_STATE_ENDED);
+    REAL(exit_function, _exit)(status);
+    __builtin_unreachable();
+}
+
+PUBLIC __attribute__((noreturn)) void _Exit(int status) {
+    runtime_finish(MEMTRACE_STATE_ENDED);
+    REAL(exit_function, _Exit)(status);
+    __builtin_unreachable();
+}
+
+PUBLIC int execve(const char *path, char *const argv[], char *const envp[]) {
+    runtime_before_exec();
+    return REAL(execve_function, execve)(path, argv, envp);
+}
+
+PUBLIC int execv(const char *path, char *const argv[]) {
+    runtime_before_exec();
+    return REAL(execve_function, execve)(path, argv, environ);
+}
+
+PUBLIC int execvpe(const char *file, char *const argv[], char *const envp[]) {
+    runtime_before_exec();
+    return REAL(execve_function, execvpe)(file, argv, envp);
+}
+
+PUBLIC int execvp(const char *file, char *const argv[]) {
+    runtime_before_exec();
+    return REAL(execve_function, execvpe)(file, argv, environ);
+}
+
+PUBLIC int fexecve(int fd, char *const argv[], char *const envp[]) {
+    runtime_before_exec();
+    return REAL(fexecve_function, fexecve)(fd, argv, envp);
+}
+
+PUBLIC int execveat(int folder, const char *path, char *const argv[], char *const envp[],
+                    int flags) {
+    runtime_before_exec();
+    return REAL(execveat_function, execveat)(folder, path, argv, envp, flags);
+}
+
+/* The list of arguments, NULL at its end, becomes an array on the caller's stack, as in libc. */
+static size_t count_arguments(va_list list) {
+    size_t count = 1;
+    while (va_arg(list, char *) != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static void take_arguments(const char *first, va_list list, char **argv, size_t count) {
+    argv[0] = (char *)first;
+    for (size_t i = 1; i <= count; i++) {
+        argv[i] = va_arg(list, char *);
+    }
+}
+
+#define COLLECT_ARGUMENTS(first, list)                                                             \
+    va_list list;                                                                                  \
+    va_start(list, first);                                                                         \
+    size_t count = count_arguments(list);                                      \
+    va_end(list);                                                                                  \
+    char *argv[count + 1];                                                                         \
+    argv[count] = NULL;                                                                            \
+    va_start(list, first);                                                                         \
+    take_arguments(first, list, argv, count);
+
+PUBLIC int execl(const char *path, const char *argument, ...) {
+    COLLECT_ARGUMENTS(argument, list)
+    va_end(list);
+    return execv(path, argv);
+}
+
+PUBLIC int execlp(const char *file, const char *argument, ...) {
+    COLLECT_ARGUMENTS(argument, list)
+    va_end(list);
+    return execvp(file, argv);
+}
+
+PUBLIC int execle(const char *path, const char *argument, ...) {
+    COLLECT_ARGUMENTS(argument, list)
+    char *const *envp = va_arg(list, char *const *);
+    va_end(list);
+    return execve(path, argv, envp);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* real.c: finding the functions behind ours. See real.h. */
+#define _GNU_SOURCE
+#include "runtime/entry/real.h"
+
+#include <dlfcn.h>
+#include <gnu/lib-names.h>
+
+struct real real;
+
+enum { EARLY_BYTES = 64 * 1024, EARLY_HEADER = 16 };
+
+static _Alignas(64) unsigned char early[EARLY_BYTES];
+static size_t early_used;
+static int finding;
+
+void *real_early_alloc(size_t size, size_t alignment) {
+    size_t used = __atomic_load_n(&early_used, __ATOMIC_RELAXED);
+    size_t start;
+    if (alignment < EARLY_HEADER) {
+        alignment = EARLY_HEADER;
+    }
+    do {
+        start = (used + EARLY_HEADER + alignment - 1) & ~(alignment - 1);
+        if (alignment > 4096 || size > EARLY_BYTES || start + size > EARLY_BYTES) {
+            return NULL;
+        }
+    } while (!__atomic_compare_exchange_n(&early_used, &used, start + size, 0, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    *(size_t *)(void *)(early + start - EARLY_HEADER) = size;
+    return early + start;
+}
+
+int real_is_early(const void *pointer) {
+    return (const unsigned char *)pointer >= early &&
+           (const unsigned char *)pointer < early + EARLY_BYTES;
+}
+
+size_t real_early_size(const void *pointer) {
+    return *(const size_t *)(const void *)((const unsigned char *)pointer - EARLY_HEADER);
+}
+
+void *real_symbol(const char *name) {
+    return dlsym(RTLD_NEXT, name);
+}
+
+/* Whether this function lies in the C library. */
+static int in_libc(const void *function) {
+    Dl_info info;
+    const char *base;
+    if (dladdr(function, &info) == 0 || info.dli_fname == NULL) {
+        return 0;
+    }
+    base = __builtin_strrchr(info.dli_fname, '/');
+    base = base != NULL ? base + 1 : info.dli_fname;
+    return __builtin_strcmp(base, LIBC_SO) == 0;
+}
+
+#define FIND(name) real.name = real_symbol(#name)
+
+void real_find(void) {
+    if (finding) {
+        return;
+    }
+    finding = 1;
+    FIND(calloc);
+    FIND(malloc);
+    FIND(realloc);
+    FIND(posix_memalign);
+    FIND(aligned_alloc);
+    FIND(memalign);
+    FIND(valloc);
+    FIND(pvalloc);
+    FIND(malloc_usable_size);
+    real.is_glibc = in_libc((void *)real.malloc);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    FIND(free); /* last: its presence says that all are there */
+    finding = 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * real.h: the functions behind ours, found once with dlsym(RTLD_NEXT). While they are looked up
+ * dlsym itself may allocate: such requests are served from a small static arena and never freed.
+ */
+#ifndef RUNTIME_ENTRY_REAL_H
+#define RUNTIME_ENTRY_REAL_H
+
+#include "runtime/base/compiler.h"
+
+#include <stddef.h>
+
+struct real {
+    void *(*malloc)(size_t);
+    void (*free)(void *);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*malloc_usable_size)(void *);
+    int is_glibc; /* malloc is the C library's own */
+};
+
+extern struct real real;
+
+/* Fills `real`; a nested call (from dlsym) returns at once with what there is. */
+void real_find(void);
+void *real_symbol(const char *name); /* NULL: not there */
+
+void *real_early_alloc(size_t size, size_t alignment);
+int real_is_early(const void *pointer);
+size_t real_early_size(const void *pointer);
+
+#endif

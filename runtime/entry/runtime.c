@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime.c: coming up, going down, and living on in a forked child.
+ *
+ * Up: at the first event or in the constructor, whichever is first. Down: by an exit handler that
+ * was registered before the loader's own, so that it runs after every destructor of the program
+ * (exit handlers run last in, first out; constructors run before __libc_start_main registers
+ * _dl_fini).
+ */
+#define _GNU_SOURCE
+#include "runtime/entry/runtime.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+#include "runtime/entry/event.h"
+#include "runtime/entry/real.h"
+#include "runtime/entry/settings.h"
+#include "runtime/record/finish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct runtime runtime;
+
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *object);
+
+static void no_more(void) {
+    STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
+    STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_OFF);
+}
+
+/* --- up --------------------------------------------------------------------------------------- */
+
+static int make_alive_page(void) {
+    if (runtime.alive == NULL) {
+        runtime.alive = sys_map(MEMTRACE_PAGE_SIZE);
+        if (runtime.alive == NULL || sys_wipe_on_fork(runtime.alive, MEMTRACE_PAGE_SIZE) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int make_structures(void) {
+    struct memtrace_header *header = runtime.space.header;
+    module_init(&runtime.modules, &runtime.space, header->executable);
+    rule_init(&runtime.rules, &runtime.modules);
+    context_init(&runtime.tree, &runtime.space, (uint32_t)runtime.settings.context_limit);
+    runtime.unknown_context =
+        context_child(&runtime.tree, (struct context_id){0}, MEMTRACE_FRAME_UNKNOWN).value;
+    runtime.world = (struct walk_world){
+        .tree = &runtime.tree,
+        .rules = &runtime.rules,
+        .space = &runtime.space,
+        .own_frames_only = runtime.settings.stacks == MEMTRACE_STACKS_SHORT,
+    };
+    if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
+        heap_init(&runtime.pools, MEMTRACE_POOL_SHIFT) != 0 ||
+        ledger_init(&runtime.ledger, &runtime.space) != 0 || runtime.unknown_context == 0) {
+        log_line("not enough address space to profile (ulimit -v?); the program goes on without",
+                 NULL, NULL);
+        return -1;
+    }
+    header->shadow_heap = (uintptr_t)runtime.heap.root;
+    header->pool_heap = (uintptr_t)runtime.pools.root;
+    header->flags |= real.is_glibc ? 0 : (uint32_t)MEMTRACE_FLAG_FOREIGN_MALLOC;
+    return 0;
+}
+
+static void at_exit(void *unused) {
+    (void)unused;
+    runtime_finish(MEMTRACE_STATE_ENDED);
+}
+
+static void at_quick_exit_handler(void) {
+    runtime_finish(MEMTRACE_STATE_ENDED);
+}
+
+/* Whoever watches us: `memtrace run`, our parent; else a companion, if something is periodic. */
+static void find_collector(void) {
+    struct memtrace_header *header = runtime.space.header;
+    if (runtime.settings.collector_pid != 0 &&
+        runtime.settings.collector_pid == header->parent_pid) {
+        header->collector_pid = header->parent_pid;
+    } else if (header->every_ns != 0 || header->churn_limit_bytes != 0) {
+        companion_start(&runtime.region, environ);
+    }
+}
+
+static void discard_region(void) {
+    if (runtime.space.header != NULL) {
+        sys_unlink(runtime.space.path);
+        space_close(&runtime.space);
+    }
+}
+
+static int start(void) {
+    if (make_alive_page() != 0 ||
+        region_create(&runtime.region, &runtime.space, &runtime.settings, NULL) != 0) {
+        return -1;
+    }
+    region_describe(&runtime.region, 0);
+    if (make_structures() != 0) {
+        discard_region();
+        return -1;
+    }
+    thread_init_process();
+    __cxa_atexit(at_exit, NULL, NULL);
+    at_quick_exit(at_quick_exit_handler);
+    runtime.gate = GATE_OPEN;
+    *runtime.alive = 1;
+    STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
+    find_collector();
+    return 0;
+}
+
+/* --- a forked child --------------------------------------------------------------------------- */
+
+static void inherit_block(void *argument, const struct heap_block *block) {
+    struct thread *thread = argument;
+    struct memtrace_header *header = runtime.space.header;
+    struct ledger_event event = {.context = block->context, .size = block->size};
+    ledger_alloc(&runtime.ledger, thread->column, &event);
+    header->inherited_blocks++;
+    header->inherited_bytes += block->size;
+}
+
+/* The tree and the modules come along, so that ids in inherited records stay valid. */
+static int is_inherited(void *argument, const struct memtrace_segment *segment) {
+    struct runtime *parent = argument;
+    if (segment->kind == MEMTRACE_SEGMENT_MODULES) {
+        return segment->index < MODULE_LIMIT / MODULE_LEAF_ITEMS &&
+               (const void *)parent->modules.leaf[segment->index] == (const void *)segment;
+    }
+    return context_is_leaf(&parent->tree, segment);
+}
+
+static int start_in_child(void) {
+    struct region_heirs heirs = {.keep = is_inherited, .argument = &runtime};
+    uint32_t modules = LOAD_RELAXED(&runtime.space.header->module_count);
+    struct ledger fresh = {.space = &runtime.space};
+    struct thread *thread;
+    runtime.settings.collector_pid = 0;
+    if (region_create(&runtime.region, &runtime.space, &runtime.settings, &heirs) != 0) {
+        return -1;
+    }
+    runtime.space.header->module_count = modules;
+    region_describe(&runtime.region, 1);
+    runtime.rules.lock.held = 0;
+    runtime.modules.lock.held = 0;
+    context_fork(&runtime.tree, 1);
+    runtime.ledger = fresh;
+    if (ledger_init(&runtime.ledger, &runtime.space) != 0) {
+        discard_region();
+        return -1;
+    }
+    runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
+    runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
+    thread_init_child();
+    *runtime.alive = 1;
+    STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
+    thread = thread_join();
+    if (thread != NULL) {
+        heap_visit(&runtime.heap, inherit_block, thread);
+        peak_grow(&thread->peak, runtime.space.header, runtime.space.header->inherited_bytes);
+    }
+    find_collector();
+    return 0;
+}
+
+int runtime_ensure(void) {
+    uint32_t state = LOAD_ACQUIRE(&runtime.state);
+    uint32_t asleep = RUNTIME_ASLEEP;
+    int started;
+    if (LIKELY(state == RUNTIME_READY && *runtime.alive != 0)) {
+        return 1;
+    }
+    if (state == RUNTIME_READY) { /* a forked child: this thread is its only one */
+        uint64_t mask = sys_block_signals();
+        runtime.state = RUNTIME_STARTING;
+        started = start_in_child() == 0;
+        if (!started) {
+            no_more();
+        }
+        sys_restore_signals(mask);
+        return started;
+    }
+    if (state != RUNTIME_ASLEEP || environ == NULL || real.free == NULL ||
+        !__atomic_compare_exchange_n(&runtime.state, &asleep, (uint32_t)RUNTIME_STARTING, 0,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        return 0;
+    }
+    started = settings_read(&runtime.settings, environ) && start() == 0;
+    if (!started) {
+        no_more();
+    }
+    return started;
+}
+
+/* Runs last of all constructors: those of libraries may have woken us already. */
+__attribute__((constructor)) static void wake_up(void) {
+    int saved = errno;
+    thread_pass_through(1);
+    if (real.free == NULL) {
+        real_find();
+    }
+    runtime_ensure();
+    thread_pass_through(0);
+    if (environ != NULL) {
+        settings_clean_environment(environ);
+    }
+    errno = saved;
+}
+
+/* --- down ------------------------------------------------------------------------------------- */
+
+static int is_ours(void) {
+    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && runtime.alive != NULL &&
+           *runtime.alive != 0 && runtime.space.header->pid == sys_getpid(); /* no vfork child */
+}
+
+static int has_collector(const struct memtrace_header *header) {
+    return header->collector_pid != 0 && header->collector_pid == runtime.settings.collector_pid &&
+           header->collector_pid == sys_getppid();
+}
+
+/* Without a collector the top-N at the end is ours to print. */
+static int prints_top(const struct memtrace_header *header) {
+    return (header->every_ns != 0 || header->churn_limit_bytes != 0) &&
+           !sys_pid_alive(header->collector_pid);
+}
+
+static void write_all_out(struct memtrace_header *header) {
+    struct survey survey;
+    int written;
+    if (prints_top(header)) {
+        runtime_print_top();
+    }
+    written = finish_write_profile(&runtime.space) == 0;
+    if (header->summary && survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
+        finish_print_summary(header, &survey, written);
+        survey_free(&survey);
+    }
+    sys_unlink(runtime.space.path);
+}
+
+/* The calling thread hands in what it holds back, and counts nothing from here on. */
+static void close_gate(enum memtrace_state state) {
+    struct memtrace_header *header = runtime.space.header;
+    STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
+    header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    STORE_RELEASE(&header->state, (uint32_t)state);
+}
+
+void runtime_finish(enum memtrace_state state) {
+    int saved = errno;
+    uint32_t ready = RUNTIME_READY;
+    if (!is_ours() || !__atomic_compare_exchange_n(&runtime.state, &ready, (uint32_t)RUNTIME_OFF, 0,
+                                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        return;
+    }
+    thread_pass_through(1);
+    thread_leave_peak();
+    close_gate(state);
+    if (!has_collector(runtime.space.header)) {
+        write_all_out(runtime.space.header);
+    }
+    thread_pass_through(0);
+    errno = saved;
+}
+
+/* The file is written now, since a successful exec never comes back; if it fails the region lives
+ * on without a name, and is written again at the end. */
+void runtime_before_exec(void) {
+    int saved = errno;
+    if (!is_ours()) {
+        return;
+    }
+    thread_pass_through(1);
+    thread_leave_peak();
+    runtime.space.header->state = MEMTRACE_STATE_EXECED;
+    write_all_out(runtime.space.header);
+    runtime.space.header->state = MEMTRACE_STATE_RUNNING;
+    thread_pass_through(0);
+    errno = saved;
+}
+
+/* --- what is periodic, where no collector is ---------------------------------------------------
+ */
+
+void runtime_print_top(void) {
+    struct memtrace_header *header = runtime.space.header;
+    struct survey survey;
+    char buffer[256];
+    struct text text;
+    long fd = 2;
+    if (header->log[0] != '\0') {
+        fd = sys_open(header->log, 02101, 0644); /* O_WRONLY | O_CREAT | O_APPEND */
+    }
+    if (fd < 0 || survey_make(&survey, &runtime.space, &runtime.tree) != 0) {
+        return;
+    }
+    text_init(&text, buffer, sizeof buffer);
+    text_add(&text, "memtrace: snapshot ");
+    text_add_number(&text, ++runtime.snapshots_done);
+    text_add(&text, ", churn ");
+    text_add_size(&text, header->churn_bytes);
+    text_add(&text, ", live ");
+    text_add_size(&text, survey.total.alloc_bytes - survey.total.free_bytes);
+    text_add(&text, "\n");
+    write_all((int)fd, text.start, text.length);
+    survey_write_top((int)fd, &survey, &runtime.tree, &runtime.modules, header->top, NULL, NULL);
+    survey_free(&survey);
+    if (fd != 2) {
+        sys_close((int)fd);
+    }
+}
+
+static struct trylock periodic_lock;
+
+static void print_when_due(struct memtrace_header *header) {
+    uint64_t churn = LOAD_RELAXED(&header->churn_bytes);
+    uint64_t asked = LOAD_RELAXED(&header->snapshot_request);
+    int by_churn = header->churn_limit_bytes != 0 &&
+                   churn - runtime.churn_printed >= header->churn_limit_bytes;
+    if ((by_churn || asked > runtime.snapshots_answered) && !sys_pid_alive(header->collector_pid)) {
+        runtime.churn_printed = churn;
+        runtime.snapshots_answered = asked;
+        runtime_print_top();
+    }
+}
+
+void runtime_periodic(uint64_t now_ns) {
+    struct memtrace_header *header = runtime.space.header;
+    struct memtrace_timeline *timeline = runtime.region.timeline;
+    uint64_t churn = LOAD_RELAXED(&header->churn_bytes);
+    if (churn - LOAD_RELAXED(&runtime.churn_sampled) < timeline->churn_step_bytes &&
+        (header->churn_limit_bytes == 0 ||
+         churn - LOAD_RELAXED(&runtime.churn_printed) < header->churn_limit_bytes) &&
+        LOAD_RELAXED(&header->snapshot_request) == runtime.snapshots_answered) {
+        return;
+    }
+    if (!trylock_take(&periodic_lock)) {
+        return;
+    }
+    if (churn - runtime.churn_sampled >= timeline->churn_step_bytes &&
+        LOAD_RELAXED(&header->collector_pid) == 0) {
+        struct memtrace_point point;
+        region_totals(&runtime.region, &point);
+        point.time_ns = now_ns;
+        region_sample(&runtime.region, &point);
+    }
+    if (churn - runtime.churn_sampled >= timeline->churn_step_bytes) {
+        runtime.churn_sampled = churn;
+    }
+    print_when_due(header);
+    trylock_release(&periodic_lock);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* runtime.h: the one runtime of this process: its parts, and how it comes up and goes down. */
+#ifndef RUNTIME_ENTRY_RUNTIME_H
+#define RUNTIME_ENTRY_RUNTIME_H
+
+#include "runtime/heap/ledger.h"
+#include "runtime/heap/shadow_heap.h"
+#include "runtime/record/region.h"
+#include "runtime/stack/walk.h"
+
+enum runtime_state {
+    RUNTIME_ASLEEP = 0,   /* nothing has happened yet */
+    RUNTIME_STARTING = 1, /* some thread is setting it up */
+    RUNTIME_READY = 2,
+    RUNTIME_OFF = 3, /* switched off, or could not be set up; for good */
+};
+
+struct runtime {
+    uint32_t state;
+    uintptr_t gate;  /* what a thread's gate becomes when it leaves the runtime */
+    uint32_t *alive; /* in a page wiped on fork: 0 in a child that has no region yet */
+    struct settings settings;
+    struct space space;
+    struct region region;
+    struct modules modules;
+    struct rules rules;
+    struct context_tree tree;
+    struct walk_world world;
+    struct shadow_heap heap;
+    struct shadow_heap pools;
+    struct ledger ledger;
+    uint32_t unknown_context; /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
+    int foreign_malloc;       /* the allocator is not glibc's */
+    /* What the runtime itself does where no collector is: */
+    uint32_t snapshots_done;
+    uint64_t snapshots_answered;
+    uint64_t churn_printed;
+    uint64_t churn_sampled;
+};
+
+extern struct runtime runtime;
+
+/* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */
+int runtime_ensure(void);
+/* The last act: writes the profile and the summary, or leaves them to the collector. Only the
+ * process that owns the region does anything. */
+void runtime_finish(enum memtrace_state state);
+/* Before exec: like the end, but the process can go on if exec fails. */
+void runtime_before_exec(void);
+/* One top-N to stderr or the log, as module+offset lines. */
+void runtime_print_top(void);
+/* Now and then, from a thread's clock: samples and prints what is due, where no collector does. */
+void runtime_periodic(uint64_t now_ns);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.h: the MEMTRACE_* environment. docs/environment.md lists the variables. */
+#ifndef RUNTIME_ENTRY_SETTINGS_H
+#define RUNTIME_ENTRY_SETTINGS_H
+
+#include "runtime/record/region.h"
+
+/* Reads defaults linked into the program, then the environment. 1: on, 0: switched off. */
+int settings_read(struct settings *settings, char **environment);
+/* Takes out of the environment what `memtrace run` put there for us alone. */
+void settings_clean_environment(char **environment);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* thread.c: threads coming, going, waking. See thread.h. */
+#define _GNU_SOURCE
+#include "runtime/entry/thread.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+#include "runtime/entry/event.h"
+#include "runtime/entry/real.h"
+#include "runtime/entry/runtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+extern void *__libc_stack_end; /* glibc: where the main thread's stack began */
+
+static const struct thread thread_none; /* the gate is 0 */
+
+THREAD_LOCAL struct thread *thread_self = (struct thread *)&thread_none;
+THREAD_LOCAL struct shadow_stack *thread_shadow;
+static THREAD_LOCAL struct walker *own_walker;
+static THREAD_LOCAL uintptr_t stack_low, stack_high;
+static THREAD_LOCAL int passing_through;
+static THREAD_LOCAL int said_goodbye;
+static THREAD_LOCAL int goodbye_rounds;
+
+enum { POOL_BYTES = 1 << 20, FIRST_INTERVAL = 1, LAST_INTERVAL = 256, GOODBYE_ROUNDS = 3 };
+
+/* All struct threads, in memory that forked children find wiped. */
+static struct {
+    struct thread *start;
+    uint32_t taken;
+    uint32_t capacity;
+    struct thread *free;
+    struct trylock lock;
+    pthread_key_t key;
+    int has_key;
+    uint32_t joined;     /* threads that ever came */
+    struct thread *late; /* for events of threads that said goodbye */
+    struct trylock late_lock;
+    struct walker late_walker;
+} pool;
+
+void thread_pass_through(int on) {
+    passing_through += on ? 1 : -1;
+}
+
+static int new_pool(void) {
+    pool.capacity = POOL_BYTES / sizeof(struct thread);
+    pool.taken = 0;
+    pool.free = NULL;
+    pool.start = sys_map(POOL_BYTES);
+    return pool.start != NULL && sys_wipe_on_fork(pool.start, POOL_BYTES) == 0 ? 0 : -1;
+}
+
+/* A wiped struct, or NULL: no memory. */
+static struct thread *take_struct(void) {
+    struct thread *thread = NULL;
+    while (!trylock_take(&pool.lock)) { /* held for a few instructions, signals blocked */
+        SIGNAL_FENCE();
+    }
+    if (pool.free != NULL) {
+        thread = pool.free;
+        pool.free = thread->next_free;
+    } else if (pool.start != NULL && (pool.taken < pool.capacity || new_pool() == 0)) {
+        thread = &pool.start[pool.taken++];
+    }
+    trylock_release(&pool.lock);
+    if (thread != NULL) {
+        *thread = (struct thread){0};
+    }
+    return thread;
+}
+
+static void return_struct(struct thread *thread) {
+    while (!trylock_take(&pool.lock)) {
+        SIGNAL_FENCE();
+    }
+    thread->next_free = pool.free;
+    pool.free = thread;
+    trylock_release(&pool.lock);
+}
+
+/* --- the stack of the thread ------------------------------------------------------------------ */
+
+static void note_main_stack(void) {
+    uint64_t limit;
+    uint64_t most = UINT64_C(1) << 30;
+    sys_stack_limit(&limit);
+    stack_high = ((uintptr_t)__libc_stack_end | (MEMTRACE_PAGE_SIZE - 1)) + 1;
+    stack_low = stack_high - (limit < most ? limit : most);
+}
+
+/* Runs on the new thread, where calling the C library is safe. */
+void thread_note_stack(void) {
+    pthread_attr_t attributes;
+    void *low;
+    size_t size;
+    thread_pass_through(1);
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+            stack_low = (uintptr_t)low;
+            stack_high = (uintptr_t)low + size;
+        }
+        pthread_attr_destroy(&attributes);
+    }
+    thread_pass_through(0);
+}
+
+/* --- coming ----------------------------------------------------------------------------------- */
+
+static int make_walker(void) {
+    if (own_walker == NULL) {
+        struct walker *walker = sys_map(sizeof *walker);
+        if (walker == NULL) {
+            return -1;
+        }
+        if (walk_init(walker, stack_low, stack_high) != 0) {
+            sys_unmap(walker, sizeof *walker);
+            return -1;
+        }
+        own_walker = walker;
+    }
+    return 0;
+}
+
+static void fill(struct thread *thread, struct walker *walker) {
+    struct memtrace_header *header = runtime.space.header;
+    int alone = __atomic_fetch_add(&pool.joined, 1, __ATOMIC_RELAXED) == 0;
+    thread->column = ledger_adopt(&runtime.ledger);
+    thread->record = region_add_thread(&runtime.region, thread->column->number);
+    thread->id = thread->record->id;
+    thread->walker = walker;
+    thread->countdown = 1;
+    thread->interval = FIRST_INTERVAL;
+    peak_join(&thread->peak, header, alone);
+}
+
+/* Makes the calling thread known. NULL: cannot be had. */
+struct thread *thread_join(void) {
+    uint64_t mask = sys_block_signals();
+    struct thread *thread = NULL;
+    if (sys_getpid() == sys_gettid() && stack_high == 0) {
+        note_main_stack();
+    }
+    if (make_walker() == 0) {
+        thread = take_struct();
+    }
+    if (thread != NULL) {
+        fill(thread, own_walker);
+        if (pool.has_key) {
+            pthread_setspecific(pool.key, thread);
+        }
+        thread_self = thread;
+        thread->gate = LOAD_RELAXED(&runtime.gate);
+    }
+    sys_restore_signals(mask);
+    return thread;
+}
+
+/* --- going ------------------------------------------------------------------------------------ */
+
+static void retire(struct thread *thread) {
+    struct memtrace_header *header = runtime.space.header;
+    uint64_t mask = sys_block_signals();
+    thread_self = (struct thread *)&thread_none;
+    thread_shadow = NULL;
+    said_goodbye = 1;
+    peak_leave(&thread->peak, header);
+    if (thread->id != MEMTRACE_THREAD_OTHERS) {
+        STORE_RELAXED(&thread->record->end_ns,
+                      sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns);
+        STORE_RELEASE(&thread->record->state, MEMTRACE_THREAD_ENDED);
+    }
+    ledger_release(&runtime.ledger, thread->column);
+    if (own_walker != NULL) {
+        walk_free(own_walker);
+        sys_unmap(own_walker, sizeof *own_walker);
+        own_walker = NULL;
+    }
+    return_struct(thread);
+    sys_restore_signals(mask);
+}
+
+/* The destructors of other keys may still allocate: ours asks to be called again, and goes last. */
+static void say_goodbye(void *argument) {
+    if (goodbye_rounds++ < GOODBYE_ROUNDS && pthread_setspecific(pool.key, argument) == 0) {
+        return;
+    }
+    if (thread_self == argument) {
+        retire(argument);
+    }
+}
+
+/* A few frees of the C library come after the last destructor. They share one thread. */
+static struct thread *join_late(void) {
+    for (int tries = 0; tries < 10000; tries++) {
+        if (trylock_take(&pool.late_lock)) {
+            return pool.late;
+        }
+        SIGNAL_FENCE();
+    }
+    return NULL;
+}
+
+/* --- waking ----------------------------------------------------------------------------------- */
+
+/* The gate holds the address of where the thread entered the runtime. */
+static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
+    if (address > thread->gate && address >= stack_low && address < stack_high &&
+        thread->gate >= stack_low) {
+        thread->gate = LOAD_RELAXED(&runtime.gate); /* a longjmp left it */
+        return thread;
+    }
+    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+    return NULL;
+}
+
+/* Starting in a forked child may have made us known already. */
+static struct thread *thread_join_once(void) {
+    return thread_self->gate != GATE_NONE ? thread_self : thread_join();
+}
+
+static struct thread *wake(uintptr_t address) {
+    struct thread *thread = thread_self;
+    if (passing_through != 0) {
+        return NULL;
+    }
+    if (thread->gate >= GATE_ADDRESSES) {
+        return wake_busy(thread, address);
+    }
+    if (thread->gate == GATE_STOPPED) {
+        thread->gate = LOAD_RELAXED(&runtime.gate);
+        return thread;
+    }
+    if (thread->gate == GATE_OPEN) {
+        return thread;
+    }
+    passing_through++;
+    thread = runtime_ensure() ? (said_goodbye ? join_late() : thread_join_once()) : NULL;
+    passing_through--;
+    return thread;
+}
+
+void thread_leave_peak(void) {
+    if (thread_self->gate == GATE_OPEN) {
+        peak_flush(&thread_self->peak, runtime.space.header);
+    }
+}
+
+COLD struct thread *thread_wake_for_free(uintptr_t address) {
+    int saved = errno;
+    struct thread *thread = wake(address);
+    errno = saved;
+    return thread;
+}
+
+COLD struct thread *thread_wake(uintptr_t address) {
+    struct thread *thread = thread_wake_for_free(address);
+    if (thread != NULL && thread->gate == GATE_STOPPED) {
+        return NULL;
+    }
+    return thread;
+}
+
+COLD void thread_done_late(void) {
+    trylock_release(&pool.late_lock);
+}
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+static void make_late(void) {
+    pool.late = take_struct();
+    if (pool.late != NULL && walk_init(&pool.late_walker, 0, 0) == 0) {
+        pool.late->walker = &pool.late_walker;
+        pool.late->column = runtime.ledger.proxy;
+        pool.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
+        pool.late->id = MEMTRACE_THREAD_OTHERS;
+        pool.late->countdown = 1;
+        pool.late->interval = FIRST_INTERVAL;
+        pool.late->peak.step = 1 << 16;
+        pool.late->peak.room = 1 << 16;
+        pool.late->peak.ceiling = 1 << 17;
+        pool.late->gate = GATE_OPEN;
+        pool.late->is_late = 1;
+    }
+}
+
+void thread_init_process(void) {
+    if (new_pool() != 0) {
+        pool.start = NULL;
+    }
+    pool.has_key = pthread_key_create(&pool.key, say_goodbye) == 0;
+    make_late();
+}
+
+void thread_init_child(void) {
+    pool.lock.held = 0;
+    pool.late_lock.held = 0;
+    pool.taken = 0;
+    pool.free = NULL;
+    pool.joined = 0;
+    thread_self = (struct thread *)&thread_none;
+    walk_free(&pool.late_walker);
+    make_late();
+}
+
+void thread_stop_self(void) {
+    if (thread_self->gate == GATE_OPEN) {
+        thread_self->gate = GATE_STOPPED;
+    }
+}
+
+void thread_start_self(void) {
+    if (thread_self->gate == GATE_STOPPED) {
+        thread_self->gate = GATE_OPEN;
+    }
+}
+
+void thread_expect_company(void) {
+    struct thread *thread = thread_get((uintptr_t)__builtin_frame_address(0));
+    if (thread != NULL) {
+        peak_become_shared(&thread->peak, runtime.space.header);
+        thread_done(thread);
+    }
+}
+
+COLD struct shadow_stack *thread_shadow_slow(void) {
+    int saved = errno;
+    uint64_t mask;
+    if (passing_through != 0 || said_goodbye || runtime.state != RUNTIME_READY) {
+        return NULL;
+    }
+    mask = sys_block_signals();
+    if (sys_getpid() == sys_gettid() && stack_high == 0) {
+        note_main_stack();
+    }
+    if (stack_high != 0 && make_walker() == 0 &&
+        (own_walker->shadow.capacity != 0 ||
+         shadow_init(&own_walker->shadow, stack_low, stack_high) == 0)) {
+        thread_shadow = &own_walker->shadow;
+    }
+    sys_restore_signals(mask);
+    errno = saved;
+    return thread_shadow;
+}
+
+/* --- the clock -------------------------------------------------------------------------------- */
+
+static void tell_churn(struct thread *thread) {
+    uint64_t churn = thread->record->alloc_bytes + thread->record->free_bytes;
+    uint64_t fresh = churn - thread->churn_told;
+    if (fresh >= MEMTRACE_PAGE_SIZE) {
+        __atomic_fetch_add(&runtime.space.header->churn_bytes, fresh, __ATOMIC_RELAXED);
+        thread->churn_told = churn;
+    }
+}
+
+/* Looks at the clock rarely where events are dense, at each event where they are rare. */
+COLD void thread_tick_slow(struct thread *thread) {
+    struct memtrace_header *header = runtime.space.header;
+    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns;
+    uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
+    if (tick - thread->tick > 1) {
+        thread->interval = FIRST_INTERVAL;
+    } else if (tick == thread->tick && thread->interval < LAST_INTERVAL) {
+        thread->interval *= 2;
+    }
+    thread->tick = tick;
+    thread->countdown = thread->interval;
+    STORE_RELAXED(&header->clock_ns, now);
+    tell_churn(thread);
+    runtime_periodic(now);
+}

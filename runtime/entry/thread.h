@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.h: what the runtime keeps of the calling thread. Seen by entry/ and instrument/ only; all
+ * else takes its own part of it.
+ *
+ * The gate is the one word that the fast path tests. A thread that is not set up points to a
+ * read-only thread whose gate is 0; threads lie in memory that a forked child finds wiped, so there
+ * the gate is 0 as well. While a thread is inside the runtime the gate holds its stack address: a
+ * signal handler that allocates meanwhile sees a gate that is not open, and an address that is
+ * below the present stack pointer was left by a longjmp out of such a handler.
+ */
+#ifndef RUNTIME_ENTRY_THREAD_H
+#define RUNTIME_ENTRY_THREAD_H
+
+#include "runtime/base/compiler.h"
+#include "runtime/heap/ledger.h"
+#include "runtime/heap/peak.h"
+#include "runtime/stack/walk.h"
+
+enum { GATE_NONE = 0, GATE_OPEN = 1, GATE_STOPPED = 2, GATE_ADDRESSES = 4096 };
+enum { THREAD_OWNER_LEAVES = 1 << (MEMTRACE_THREAD_BITS - 8) };
+
+struct thread {
+    uintptr_t gate;
+    struct ledger_column *column;
+    struct memtrace_thread_record *record;
+    struct walker *walker;
+    uintptr_t last_block; /* its newest allocation: freed next, it was temporary */
+    struct peak_share peak;
+    uint32_t id;
+    uint32_t tick;      /* the clock when last looked at: ticks since the start */
+    uint32_t countdown; /* events until it is looked at again */
+    uint32_t interval;
+    uint64_t churn_told; /* bytes of this thread already in header.churn_bytes */
+    struct memtrace_foreign_frees *foreign[THREAD_OWNER_LEAVES];
+    struct thread *next_free;
+    uint32_t is_late; /* shared by all threads that said goodbye: to be given back */
+};
+
+extern THREAD_LOCAL struct thread *thread_self;
+extern THREAD_LOCAL struct shadow_stack *thread_shadow; /* for the hooks; NULL: not yet */
+
+/* The slow half of every event: sets up the process or the thread, or says why not. `address`: the
+ * caller's place on the stack. NULL: the event is not counted. */
+struct thread *thread_wake(uintptr_t address);
+/* The same for a free, which is counted while stopped. */
+struct thread *thread_wake_for_free(uintptr_t address);
+
+/* The shadow stack of this thread, made if need be; NULL: none. For the hooks. */
+struct shadow_stack *thread_shadow_slow(void);
+
+INLINE struct thread *thread_get(uintptr_t address) {
+    struct thread *thread = thread_self;
+    return LIKELY(thread->gate == GATE_OPEN) ? thread : thread_wake(address);
+}
+
+INLINE struct thread *thread_get_for_free(uintptr_t address) {
+    struct thread *thread = thread_self;
+    return LIKELY(thread->gate == GATE_OPEN) ? thread : thread_wake_for_free(address);
+}
+
+void thread_done_late(void);
+
+/* The calling thread is known from here on, NULL: it cannot be. For forked children. */
+struct thread *thread_join(void);
+/* At the end: what the calling thread holds back of the peak is handed in. */
+void thread_leave_peak(void);
+
+/* After the event. */
+INLINE void thread_done(struct thread *thread) {
+    if (UNLIKELY(thread->is_late)) {
+        thread_done_late();
+    }
+}
+
+/* On a new thread, before it runs: where its stack lies. */
+void thread_note_stack(void);
+
+void thread_init_process(void); /* once, before the first thread */
+void thread_init_child(void);   /* a forked child: all others are gone */
+void thread_stop_self(void);
+void thread_start_self(void);
+/* The calling thread is about to make another. */
+void thread_expect_company(void);
+/* Set around code of ours that may allocate through the program's allocator: not counted. */
+void thread_pass_through(int on);
+/* The clock is due: looks at it, hands in the churn, does what is periodic without a collector. */
+void thread_tick_slow(struct thread *thread);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* companion.c: starts the collector of a program that runs without `memtrace run`. See finish.h. */
+#define _GNU_SOURCE
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+#include "runtime/record/finish.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+static int exists(const char *path) {
+    return sys_access(path, X_OK) == 0;
+}
+
+/* The command lies where the library was installed from: ../bin or, below a multiarch folder,
+ * ../../bin. */
+static int find_command(char *path, size_t capacity) {
+    static const char *const places[] = {"/../bin/memtrace", "/../../bin/memtrace"};
+    Dl_info info;
+    struct text text;
+    const char *base;
+    if (dladdr((void *)companion_start, &info) == 0 || info.dli_fname == NULL) {
+        return -1;
+    }
+    base = text_base_name(info.dli_fname);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        text_init(&text, path, capacity);
+        text_add_bytes(&text, info.dli_fname, (size_t)(base - info.dli_fname));
+        text_add(&text, base == info.dli_fname ? "." : ""); /* found by a bare name */
+        text_add(&text, places[i] + (base != info.dli_fname));
+        if (!text.cut && exists(path)) {
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* The environment without what would profile the companion itself. */
+static void copy_environment(char *const environment[], char **to, size_t capacity) {
+    size_t count = 0;
+    for (; *environment != NULL && count + 2 < capacity; environment++) {
+        if (!text_starts(*environment, "LD_PRELOAD=") && !text_starts(*environment, "MEMTRACE")) {
+            to[count++] = *environment;
+        }
+    }
+    to[count++] = (char *)"MEMTRACE=off";
+    to[count] = NULL;
+}
+
+int companion_start(struct region *region, char *const environment[]) {
+    static char path[1024];
+    static char *clean[512];
+    char *argv[] = {(char *)"memtrace", (char *)"companion", region->space->path, NULL};
+    const char *command = region->settings->command;
+    if (command[0] != '\0') {
+        text_copy(path, sizeof path, command);
+    }
+    if (command[0] != '\0' ? !exists(path) : find_command(path, sizeof path) != 0) {
+        log_line(
+            "no memtrace command beside the library: the program itself prints the top-N, when "
+            "enough memory was churned and at the end, as module+offset lines for `memtrace "
+            "symbolize`",
+            NULL, NULL);
+        return -1;
+    }
+    copy_environment(environment, clean, sizeof clean / sizeof clean[0]);
+    return sys_spawn_detached(path, argv, clean) == 0 ? 0 : -1;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* finish.c: writing the profile and the summary at the end. See finish.h. */
+#define _GNU_SOURCE
+#include "runtime/record/finish.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+enum { BLOCK = 64 * 1024 };
+
+static char block[BLOCK]; /* at the end there is one writer */
+
+static const char *reason(long error) {
+    switch (-error) {
+    case ENOSPC:
+        return ": no space left";
+    case EACCES:
+    case EPERM:
+        return ": permission denied";
+    case EROFS:
+        return ": read-only file system";
+    case ENOENT:
+        return ": no such folder";
+    case EFBIG:
+        return ": over the limit for file sizes (ulimit -f)";
+    case ENAMETOOLONG:
+        return ": name too long";
+    default:
+        return ": it cannot be written";
+    }
+}
+
+/* Past RLIMIT_FSIZE a write raises SIGXFSZ: refuse before. */
+static long check_limit(uint64_t size) {
+    uint64_t limit;
+    sys_file_size_limit(&limit);
+    return size > limit ? -EFBIG : 0;
+}
+
+static long copy(struct space *space, int to) {
+    long from = space_descriptor(space);
+    uint64_t end = space->header->end;
+    long result = from < 0 ? from : check_limit(end);
+    for (uint64_t at = 0; at < end && result == 0;) {
+        size_t size = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
+        long got = sys_pread((int)from, block, size, at);
+        if (got == -EINTR) {
+            continue;
+        }
+        if (got <= 0) { /* the file ends before header.end where a segment was refused */
+            return got;
+        }
+        result = write_all(to, block, (size_t)got);
+        at += (uint64_t)got;
+    }
+    return result;
+}
+
+static long write_file(struct space *space, const char *temporary) {
+    long fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+    long result;
+    if (fd == -EEXIST) { /* left by a killed process that had our pid */
+        sys_unlink(temporary);
+        fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+    }
+    if (fd < 0) {
+        return fd;
+    }
+    result = copy(space, (int)fd);
+    sys_close((int)fd);
+    if (result == 0) {
+        result = sys_rename(temporary, space->header->output);
+    }
+    if (result != 0) {
+        sys_unlink(temporary);
+    }
+    return result;
+}
+
+int finish_write_profile(struct space *space) {
+    char temporary[sizeof space->header->output + 32];
+    struct text text;
+    long result;
+    text_init(&text, temporary, sizeof temporary);
+    text_add(&text, space->header->output);
+    text_add(&text, ".");
+    text_add_number(&text, sys_getpid());
+    text_add(&text, ".tmp");
+    result = write_file(space, temporary);
+    if (result != 0) {
+        log_line("cannot write the profile ", space->header->output, reason(result));
+    }
+    return result == 0 ? 0 : -1;
+}
+
+static void start_line(struct text *text, const char *label) {
+    text_add(text, "memtrace: ");
+    text_add(text, label);
+}
+
+static void add_exact(struct text *text, uint64_t bytes) {
+    text_add_size(text, bytes);
+    text_add(text, " (");
+    text_add_grouped(text, bytes);
+    text_add(text, " bytes");
+}
+
+void finish_print_summary(const struct memtrace_header *header, const struct survey *survey,
+                          int written) {
+    const struct survey_item *total = &survey->total;
+    static char buffer[3 * sizeof header->output];
+    struct text text;
+    uint64_t lost = 0;
+    for (int i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
+        lost += header->lost[i];
+    }
+    text_init(&text, buffer, sizeof buffer);
+    start_line(&text, "maximum allocated  ");
+    add_exact(&text, (uint64_t)total->peak_bytes);
+    text_add(&text, ")\n");
+    start_line(&text, "total leaked       ");
+    add_exact(&text, total->alloc_bytes - total->free_bytes);
+    text_add(&text, " in ");
+    text_add_grouped(&text, total->alloc_count - total->free_count);
+    text_add(&text, " blocks)\n");
+    start_line(&text, "allocations        ");
+    text_add_grouped(&text, total->alloc_count);
+    text_add(&text, " (");
+    text_add_size(&text, total->alloc_bytes);
+    text_add(&text, " in total), frees ");
+    text_add_grouped(&text, total->free_count);
+    text_add(&text, "\n");
+    start_line(&text, "contexts           ");
+    text_add_grouped(&text, header->context_count);
+    text_add(&text, ", lost ");
+    text_add_grouped(&text, lost);
+    text_add(&text, "\n");
+    if (written) {
+        start_line(&text, "profile            ");
+        text_add(&text, header->output);
+        text_add(&text, "\n");
+        start_line(&text, "read it with       memtrace report ");
+        text_add(&text, header->output);
+        text_add(&text, "\n");
+    }
+    write_all(2, text.start, text.length);
+}
