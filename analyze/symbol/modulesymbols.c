@@ -126,6 +126,35 @@ static const char *readable(struct lookup *lookup, const char *name) {
     return kept;
 }
 
+/* The path without "." and "x/..", as people write it: compilers name their own headers by long
+ * detours. NULL stays NULL. */
+static const char *short_path(struct lookup *lookup, const char *path) {
+    if (!path || !strstr(path, "/."))
+        return path;
+    char *known = numbermap_get(&lookup->names, (uintptr_t)path);
+    if (known)
+        return known;
+    char *made = chunks_string(&lookup->memory, path);
+    if (!made)
+        return path;
+    char *to = made;
+    for (const char *from = path; *from;) {
+        size_t length = 1 + strcspn(from + 1, "/"); /* one "/name" */
+        bool up = length == 3 && memcmp(from, "/..", 3) == 0;
+        char *slash = up ? memrchr(made, '/', (size_t)(to - made)) : NULL;
+        if (slash && strncmp(slash, "/..", 3) != 0) {
+            to = slash;
+        } else if (length != 2 || memcmp(from, "/.", 2) != 0) {
+            memmove(to, from, length);
+            to += length;
+        }
+        *to = '\0';
+        from += length;
+    }
+    numbermap_put(&lookup->names, (uintptr_t)path, made);
+    return made;
+}
+
 static const char *symtab_function(struct lookup *lookup, uint64_t offset) {
     struct modulesymbols *module = lookup->module;
     pthread_mutex_lock(&module->lock);
@@ -175,7 +204,7 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
     for (size_t i = 0; i < count; i++) {
         frame[i] = (struct symbol_frame){
             .function = dwarf_function(lookup, &functions[i]),
-            .file = place.file,
+            .file = short_path(lookup, place.file),
             .line = place.line,
             .column = place.column,
             .inlined = i + 1 < count,
@@ -197,7 +226,8 @@ static const struct symbol_frames *plain_frame(struct lookup *lookup, uint64_t o
     struct symbol_frame *frame;
     const struct symbol_frames *frames = make_frames(lookup, 1, &frame);
     if (frames)
-        *frame = (struct symbol_frame){name, place.file, place.line, place.column, false};
+        *frame = (struct symbol_frame){name, short_path(lookup, place.file), place.line,
+                                       place.column, false};
     return frames;
 }
 

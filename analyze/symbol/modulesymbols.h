@@ -21,7 +21,7 @@
 struct lookup {
     struct modulesymbols *module;
     struct dwarffile dwarf; /* dwarf.dwarf NULL: none */
-    struct numbermap names; /* address of a mangled name -> the readable name */
+    struct numbermap names; /* address of a mangled name or long path -> the readable one */
     struct chunks memory;
     struct lookup *next_idle;
     struct lookup *next;
