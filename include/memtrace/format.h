@@ -180,7 +180,7 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_segment) == 64, "segment size");
 struct memtrace_node {
     uint64_t frame;
     uint32_t parent;
-    uint32_t next; /* of the writer's hash chain: not for readers */
+    uint32_t reserved;
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_node) == 16, "node size");
 
@@ -208,9 +208,8 @@ struct memtrace_cell {
     int64_t saved_live;       /* alloc_bytes - free_bytes at the peak: see memtrace_header */
     uint32_t peak_epoch;
     uint32_t lifetimes; /* 0 none; bit 31: one free, in bucket (bits 0..3); else its record's id */
-    uint64_t reserved;
 };
-MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 64, "cell size");
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 56, "cell size");
 
 #define MEMTRACE_LIFETIME_SINGLE 0x80000000u
 

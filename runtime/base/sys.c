@@ -189,8 +189,8 @@ void *sys_reserve(size_t size) {
 }
 
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset) {
-    long result =
-        CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
+    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, offset);
     return is_error(result) ? result : 0;
 }
 
@@ -201,6 +201,14 @@ void *sys_map_file(size_t size, int fd, uint64_t offset) {
 
 void sys_unmap(void *address, size_t size) {
     CALL2(SYS_munmap, address, size);
+}
+
+void sys_discard(void *address, size_t size) {
+    uintptr_t start = ((uintptr_t)address + 4095) & ~(uintptr_t)4095;
+    uintptr_t end = ((uintptr_t)address + size) & ~(uintptr_t)4095;
+    if (end > start) {
+        CALL3(SYS_madvise, start, end - start, MADV_DONTNEED);
+    }
 }
 
 void *sys_grow_map(void *address, size_t old_size, size_t new_size) {

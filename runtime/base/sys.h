@@ -46,6 +46,8 @@ void *sys_reserve(size_t size);
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset);
 void *sys_map_file(size_t size, int fd, uint64_t offset);
 void sys_unmap(void *address, size_t size);
+/* The whole pages inside are given back; they read as zeros. */
+void sys_discard(void *address, size_t size);
 void *sys_grow_map(void *address, size_t old_size, size_t new_size); /* NULL on failure */
 /* A forked child finds zeros there (a vfork child shares it). 0 or a negative errno. */
 long sys_wipe_on_fork(void *address, size_t size);

@@ -220,7 +220,8 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
     event_tick(thread);
     context.value = event_context(thread, caller);
     context = context_cached_child(&runtime.tree, &thread->walker->cache, context,
-                                   MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0));
+                                   MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0),
+                                   CONTEXT_CHARGED);
     block.context = event.context = context.value;
     block.birth_tick = thread->tick;
     if (number < 0 || heap_insert(&runtime.pools, &block) != 0) {

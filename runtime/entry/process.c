@@ -89,7 +89,7 @@ static void take_arguments(const char *first, va_list list, char **argv, size_t 
 #define COLLECT_ARGUMENTS(first, list)                                                             \
     va_list list;                                                                                  \
     va_start(list, first);                                                                         \
-    size_t count = count_arguments(list);                                      \
+    size_t count = count_arguments(list);                                                          \
     va_end(list);                                                                                  \
     char *argv[count + 1];                                                                         \
     argv[count] = NULL;                                                                            \

@@ -47,8 +47,9 @@ static int make_structures(void) {
     module_init(&runtime.modules, &runtime.space, header->executable);
     rule_init(&runtime.rules, &runtime.modules);
     context_init(&runtime.tree, &runtime.space, (uint32_t)runtime.settings.context_limit);
-    runtime.unknown_context =
-        context_child(&runtime.tree, (struct context_id){0}, MEMTRACE_FRAME_UNKNOWN).value;
+    runtime.unknown_context = context_child(&runtime.tree, (struct context_id){0},
+                                            MEMTRACE_FRAME_UNKNOWN, CONTEXT_CHARGED)
+                                  .value;
     runtime.world = (struct walk_world){
         .tree = &runtime.tree,
         .rules = &runtime.rules,
@@ -149,7 +150,7 @@ static int start_in_child(void) {
     region_describe(&runtime.region, 1);
     runtime.rules.lock.held = 0;
     runtime.modules.lock.held = 0;
-    context_fork(&runtime.tree, 1);
+    context_fork(&runtime.tree);
     runtime.ledger = fresh;
     if (ledger_init(&runtime.ledger, &runtime.space) != 0) {
         discard_region();

@@ -8,7 +8,7 @@
  *   peak: see format.h, struct memtrace_header; at most one save a cell and peak
  * A dead thread's column goes to the next new thread as it is: nothing is ever folded or moved.
  * Private leaves have a budget; past it, threads write the shared column 0 with atomics. So the
- * ledger never takes more than LEDGER_PRIVATE_BYTES + 64 bytes a context, whatever the number of
+ * ledger never takes more than LEDGER_PRIVATE_BYTES + 56 bytes a context, whatever the number of
  * threads.
  */
 #ifndef RUNTIME_HEAP_LEDGER_H

@@ -20,7 +20,8 @@ static void add_leaf(struct survey *survey, const struct memtrace_segment *segme
                      uint32_t epoch) {
     const struct memtrace_cell *cells = (const struct memtrace_cell *)segment;
     uint32_t base = segment->index * MEMTRACE_LEAF_ITEMS;
-    for (uint32_t i = 1; i < MEMTRACE_LEAF_ITEMS && base + i < survey->count; i++) {
+    for (uint32_t i = MEMTRACE_FIRST_CONTEXT; i < MEMTRACE_LEAF_ITEMS && base + i < survey->count;
+         i++) {
         const struct memtrace_cell *cell = &cells[i];
         struct survey_item *item = &survey->item[base + i];
         if (cell->alloc_count == 0 && cell->free_count == 0) {
@@ -45,8 +46,7 @@ static void add_total(struct survey_item *total, const struct survey_item *item)
 int survey_make(struct survey *survey, struct space *space, struct context_tree *tree) {
     const struct memtrace_header *header = space->header;
     uint64_t end = LOAD_ACQUIRE(&header->end);
-    uint32_t leaves = LOAD_RELAXED(&tree->taken) / (MEMTRACE_LEAF_ITEMS - MEMTRACE_FIRST_CONTEXT);
-    *survey = (struct survey){.count = (leaves + 1) * MEMTRACE_LEAF_ITEMS};
+    *survey = (struct survey){.count = LOAD_RELAXED(&tree->leaves) * MEMTRACE_LEAF_ITEMS};
     survey->item = sys_map(survey->count * sizeof *survey->item);
     if (survey->item == NULL) {
         return -1;

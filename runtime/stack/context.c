@@ -6,97 +6,43 @@
 
 enum {
     PER_LEAF = MEMTRACE_LEAF_ITEMS - MEMTRACE_FIRST_CONTEXT, /* ids a leaf gives out */
-    FIRST_LEVEL = 6,
-    LAST_LEVEL = MEMTRACE_CONTEXT_BITS - 1,
-    NODES_PER_SHORTCUT = 2,
-    STEPS_BEFORE_SHORTCUT = 4,
+    FIRST_PLACES = 1 << 12,
+    LAST_PLACES = 1 << 26,
 };
+
+/* Bits 24..30 of a place: hash bits that the index does not use, so that few nodes are looked at
+ * in vain. */
+static const uint32_t frozen = UINT32_C(1) << 31;
+static const uint32_t id_mask = (UINT32_C(1) << MEMTRACE_CONTEXT_BITS) - 1;
+
+static size_t table_bytes(size_t places) {
+    return sizeof(struct context_table) + places * sizeof(uint32_t);
+}
+
+static struct context_table *new_table(size_t places) {
+    struct context_table *table = sys_map(table_bytes(places));
+    if (table != NULL) {
+        table->mask = (uint32_t)(places - 1);
+    }
+    return table;
+}
 
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit) {
     tree->space = space;
     tree->limit = limit < CONTEXT_LEAVES * PER_LEAF ? limit : CONTEXT_LEAVES * PER_LEAF;
-    tree->level = FIRST_LEVEL;
-    for (tree->last_level = LAST_LEVEL; tree->shortcut == NULL && tree->last_level > FIRST_LEVEL;) {
-        tree->shortcut = sys_map((sizeof *tree->shortcut * 2) << tree->last_level);
-        tree->last_level -= tree->shortcut == NULL; /* ulimit -v: live with fewer */
-    }
+    tree->table = new_table(FIRST_PLACES);
     space->header->context_limit = tree->limit;
 }
 
-static uint32_t hash(uint32_t parent, uint64_t frame) {
+static uint64_t hash(uint32_t parent, uint64_t frame) {
     uint64_t mixed = (frame ^ ((uint64_t)parent << 40 | parent)) * UINT64_C(0x9e3779b97f4a7c15);
     mixed ^= mixed >> 29;
     mixed *= UINT64_C(0xbf58476d1ce4e5b9); /* splitmix64's finalizer */
-    return (uint32_t)(mixed >> 32);
+    return mixed ^ mixed >> 31;
 }
 
-static uint32_t *link_of(struct context_tree *tree, uint32_t id) {
-    return id == 0 ? &tree->first : &context_node(tree, (struct context_id){id})->next;
-}
-
-/* Where the search for a key stands: the last node below it, and the first at or above it. */
-struct position {
-    uint32_t before; /* 0: the head of the list */
-    uint32_t after;  /* 0: the end */
-    uint32_t found;  /* the node with this key, or 0 */
-};
-
-/* A node known to lie before every node with this hash; 0: the head. */
-static uint32_t nearest_shortcut(struct context_tree *tree, uint32_t key, uint32_t *index) {
-    uint32_t level = LOAD_RELAXED(&tree->level);
-    uint32_t i;
-    if (tree->shortcut == NULL) {
-        *index = 0;
-        return 0;
-    }
-    i = (1u << level) + (key >> (32 - level));
-    *index = i;
-    for (; i > 0; i >>= 1) {
-        /* Pairs with the release below: the node behind a shortcut is whole. */
-        uint32_t node = LOAD_ACQUIRE(&tree->shortcut[i]);
-        if (node != 0) {
-            return node;
-        }
-    }
-    return 0;
-}
-
-static struct position search(struct context_tree *tree, uint32_t key, uint32_t parent,
-                              uint64_t frame) {
-    uint32_t index;
-    struct position at = {.before = nearest_shortcut(tree, key, &index)};
-    uint32_t level = index != 0 ? 31u - (uint32_t)__builtin_clz(index) : 0;
-    uint32_t border = index != 0 ? (index - (1u << level)) << (32 - level) : 0;
-    uint32_t below = 0; /* the last node passed whose hash is under the shortcut's range */
-    unsigned steps = 0;
-    for (;;) {
-        /* Pairs with the release of insertions. */
-        uint32_t next = LOAD_ACQUIRE(link_of(tree, at.before));
-        const struct memtrace_node *node;
-        uint32_t next_hash;
-        at.after = next;
-        if (next == 0) {
-            break;
-        }
-        node = context_node(tree, (struct context_id){next});
-        next_hash = hash(node->parent, node->frame);
-        if (next_hash == key && node->parent == parent && node->frame == frame) {
-            at.found = next;
-            break;
-        }
-        if (next_hash > key) {
-            break;
-        }
-        if (next_hash < border) {
-            below = next;
-        }
-        at.before = next;
-        steps++;
-    }
-    if (steps > STEPS_BEFORE_SHORTCUT && below != 0) {
-        STORE_RELEASE(&tree->shortcut[index], below);
-    }
-    return at;
+static uint32_t tag_of(uint64_t key) {
+    return (uint32_t)(key >> 57) << MEMTRACE_CONTEXT_BITS;
 }
 
 static COLD int install_leaf(struct context_tree *tree, uint32_t index) {
@@ -114,81 +60,140 @@ static COLD int install_leaf(struct context_tree *tree, uint32_t index) {
     return 0;
 }
 
-/* The places under segment headers are skipped. */
-static uint32_t id_of_number(uint32_t number) {
-    return number / PER_LEAF * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT + number % PER_LEAF;
+/* Starts a leaf of its own for this kind of ids and gives out its first. 0: no room. */
+static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kind, uint32_t seen) {
+    uint32_t index = __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
+    uint32_t id = index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
+    if (index >= CONTEXT_LEAVES || install_leaf(tree, index) != 0) {
+        STORE_RELAXED(&tree->taken, tree->limit); /* full: do not try again each time */
+        return 0;
+    }
+    /* If another thread was faster its leaf is used, ours for this one id. */
+    __atomic_compare_exchange_n(&tree->next_id[kind], &seen, id + 1, 0, __ATOMIC_RELEASE,
+                                __ATOMIC_RELAXED);
+    return id;
 }
 
-/* A fresh id whose leaf is mapped, or 0. */
-static uint32_t take_id(struct context_tree *tree) {
-    uint32_t number;
+/* A fresh id above `parent` whose leaf is mapped, or 0. */
+static uint32_t take_id(struct context_tree *tree, enum context_kind kind, uint32_t parent) {
     uint32_t id;
     if (LOAD_RELAXED(&tree->taken) >= tree->limit) {
         return 0;
     }
-    number = __atomic_fetch_add(&tree->taken, 1, __ATOMIC_RELAXED);
-    if (number >= tree->limit) {
-        STORE_RELAXED(&tree->taken, tree->limit);
-        return 0;
+    /* Pairs with the release in start_leaf(): the leaf is there. */
+    id = LOAD_ACQUIRE(&tree->next_id[kind]);
+    do {
+        if (id <= parent || id % MEMTRACE_LEAF_ITEMS == 0) {
+            id = start_leaf(tree, kind, id);
+            break;
+        }
+    } while (!__atomic_compare_exchange_n(&tree->next_id[kind], &id, id + 1, 1, __ATOMIC_ACQUIRE,
+                                          __ATOMIC_ACQUIRE));
+    if (id != 0) {
+        __atomic_fetch_add(&tree->taken, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&tree->space->header->context_count, 1, __ATOMIC_RELAXED);
     }
-    id = id_of_number(number);
-    if (LOAD_ACQUIRE(&tree->leaf[id >> 10]) == NULL && install_leaf(tree, id >> 10) != 0) {
-        return 0;
-    }
-    __atomic_fetch_add(&tree->space->header->context_count, 1, __ATOMIC_RELAXED);
     return id;
 }
 
-static void deepen(struct context_tree *tree) {
-    uint32_t level = LOAD_RELAXED(&tree->level);
-    if (level < tree->last_level && tree->taken > (uint32_t)NODES_PER_SHORTCUT << level) {
-        STORE_RELAXED(&tree->level, level + 1);
-    }
-}
-
-/* Links a whole node in. 0, or the id of the node that has this key already. */
-static uint32_t link_node(struct context_tree *tree, uint32_t id) {
-    struct memtrace_node *node = context_node(tree, (struct context_id){id});
-    uint32_t key = hash(node->parent, node->frame);
-    for (;;) {
-        struct position at = search(tree, key, node->parent, node->frame);
-        if (at.found != 0) {
-            return at.found;
-        }
-        node->next = at.after;
-        /* Publishes the node's fields to whoever follows the link. */
-        if (__atomic_compare_exchange_n(link_of(tree, at.before), &at.after, id, 0,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-            return 0;
-        }
-    }
-}
-
-struct context_id context_child(struct context_tree *tree, struct context_id parent,
-                                uint64_t frame) {
-    uint32_t key = hash(parent.value, frame);
-    struct position at = search(tree, key, parent.value, frame);
+static uint32_t make_node(struct context_tree *tree, enum context_kind kind, uint32_t parent,
+                          uint64_t frame) {
+    uint32_t id = take_id(tree, kind, parent);
     struct memtrace_node *node;
-    uint32_t id;
-    uint32_t rival;
-    if (at.found != 0) {
-        return (struct context_id){at.found};
-    }
-    id = take_id(tree);
-    if (id == 0 || id <= parent.value) {
-        space_lost(tree->space, MEMTRACE_LOST_CONTEXTS, 1);
-        return parent;
+    if (id == 0) {
+        return 0;
     }
     node = context_node(tree, (struct context_id){id});
-    node->parent = parent.value;
+    node->parent = parent;
     STORE_RELAXED(&node->frame, frame);
-    rival = link_node(tree, id);
-    if (rival != 0) { /* another thread made it meanwhile: ours stays unused */
-        STORE_RELAXED(&node->frame, 0);
-        return (struct context_id){rival};
+    return id;
+}
+
+static void drop_node(struct context_tree *tree, uint32_t id) {
+    STORE_RELAXED(&context_node(tree, (struct context_id){id})->frame, 0);
+}
+
+/* Where a chain of one table ended. */
+struct chain_end {
+    uint32_t *place; /* empty: the key would go here; NULL: it is found, or goes to the twin */
+    uint32_t found;  /* id, or 0 */
+};
+
+static struct chain_end search(struct context_tree *tree, struct context_table *table, uint64_t key,
+                               uint32_t parent, uint64_t frame) {
+    uint32_t tag = tag_of(key);
+    for (uint32_t step = 0; step <= table->mask; step++) {
+        uint32_t *place = &table->place[(key + step) & table->mask];
+        uint32_t entry = LOAD_ACQUIRE(place); /* pairs with the insertion: the node is whole */
+        if (entry == 0) {
+            return (struct chain_end){.place = LOAD_ACQUIRE(&table->retired) ? NULL : place};
+        }
+        if (entry == frozen) {
+            break;
+        }
+        if ((entry & ~id_mask) == tag) {
+            const struct memtrace_node *node =
+                context_node(tree, (struct context_id){entry & id_mask});
+            if (node->parent == parent && node->frame == frame) {
+                return (struct chain_end){.found = entry & id_mask};
+            }
+        }
     }
-    deepen(tree);
-    return (struct context_id){id};
+    return (struct chain_end){.place = NULL}; /* frozen here, or full: both for good */
+}
+
+/* Copies one entry into the twin, where it may be already (growing again after a fork). Its key is
+ * not there under another id: who looks for it finds it in the old table. */
+static void copy(struct context_tree *tree, struct context_table *to, uint32_t id) {
+    const struct memtrace_node *node = context_node(tree, (struct context_id){id});
+    uint64_t key = hash(node->parent, node->frame);
+    uint32_t entry = tag_of(key) | id;
+    for (size_t step = 0; step <= to->mask; step++) {
+        uint32_t found = 0;
+        uint32_t *place = &to->place[(key + step) & to->mask];
+        if (__atomic_compare_exchange_n(place, &found, entry, 0, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED) ||
+            found == entry) {
+            return;
+        }
+    }
+}
+
+/* Freezes the empty places of `old` and copies the others. */
+static void move(struct context_tree *tree, struct context_table *old, struct context_table *twin) {
+    enum { AHEAD = 16 };
+    for (size_t i = 0; i <= old->mask; i++) {
+        uint32_t entry = 0;
+        uint32_t later = LOAD_ACQUIRE(&old->place[(i + AHEAD) & old->mask]);
+        if (later != 0 && later != frozen) {
+            __builtin_prefetch(context_node(tree, (struct context_id){later & id_mask}));
+        }
+        /* An insertion comes before this (and is copied) or fails (and goes to the twin). */
+        if (!__atomic_compare_exchange_n(&old->place[i], &entry, frozen, 0, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_ACQUIRE) &&
+            entry != frozen) {
+            copy(tree, twin, entry & id_mask);
+        }
+    }
+}
+
+static COLD void grow(struct context_tree *tree, struct context_table *old) {
+    struct context_table *twin = old->twin;
+    if (!trylock_take(&tree->growing)) {
+        return;
+    }
+    if (LOAD_ACQUIRE(&tree->table) == old && old->mask < LAST_PLACES - 1) {
+        twin = old->twin != NULL ? old->twin : new_table(2 * ((size_t)old->mask + 1));
+        if (twin != NULL) {
+            STORE_RELEASE(&old->twin, twin);
+            move(tree, old, twin);
+            STORE_RELEASE(&tree->table, twin);
+            /* A late reader finds zeros: `retired`, set before, tells it that they mean nothing. */
+            __atomic_store_n(&old->retired, 1, __ATOMIC_SEQ_CST);
+            sys_discard(old->place, ((size_t)old->mask + 1) * sizeof old->place[0]);
+        }
+    }
+    trylock_release(&tree->growing);
 }
 
 int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment) {
@@ -196,29 +201,68 @@ int context_is_leaf(const struct context_tree *tree, const struct memtrace_segme
            (const void *)tree->leaf[segment->index] == (const void *)segment;
 }
 
-void context_fork(struct context_tree *tree, int relink) {
-    uint32_t end = id_of_number(tree->taken);
-    tree->space->header->context_count = tree->taken;
-    tree->space->header->context_limit = tree->limit;
-    for (uint32_t id = end;
-         id % MEMTRACE_LEAF_ITEMS >= MEMTRACE_FIRST_CONTEXT && tree->leaf[id >> 10] != NULL; id++) {
+/* The places that this kind has not given out yet. */
+static void clear_rest(struct context_tree *tree, enum context_kind kind) {
+    for (uint32_t id = tree->next_id[kind]; id % MEMTRACE_LEAF_ITEMS != 0; id++) {
         *context_node(tree, (struct context_id){id}) = (struct memtrace_node){0};
     }
-    if (!relink) {
-        return;
-    }
-    tree->first = 0;
-    tree->level = FIRST_LEVEL;
-    if (tree->shortcut != NULL) {
-        sys_unmap(tree->shortcut, (sizeof *tree->shortcut * 2) << tree->last_level);
-        tree->shortcut = sys_map((sizeof *tree->shortcut * 2) << tree->last_level);
-    }
-    for (uint32_t number = 0; number < tree->taken; number++) {
-        uint32_t id = id_of_number(number);
-        if (tree->leaf[id >> 10] != NULL &&
-            context_node(tree, (struct context_id){id})->frame != 0) {
-            link_node(tree, id);
-            deepen(tree);
+}
+
+void context_fork(struct context_tree *tree) {
+    tree->space->header->context_count = tree->taken;
+    tree->space->header->context_limit = tree->limit;
+    clear_rest(tree, CONTEXT_INNER);
+    clear_rest(tree, CONTEXT_CHARGED);
+    /* The table is private, so it is as it was at the fork; but its grower may be gone. */
+    if (tree->growing.held) {
+        trylock_release(&tree->growing);
+        if (tree->table != NULL && tree->table->twin != NULL) {
+            grow(tree, tree->table);
         }
     }
+}
+
+struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
+                                enum context_kind kind) {
+    uint64_t key = hash(parent.value, frame);
+    struct context_table *table = LOAD_ACQUIRE(&tree->table);
+    uint32_t made = 0;
+    while (table != NULL) {
+        struct chain_end end = search(tree, table, key, parent.value, frame);
+        uint32_t none = 0;
+        if (end.found != 0) {
+            if (made != 0 && made != end.found) {
+                drop_node(tree, made); /* another thread was first: ours stays unused */
+            }
+            return (struct context_id){end.found};
+        }
+        if (end.place == NULL) {
+            table = LOAD_ACQUIRE(&table->twin);
+            continue;
+        }
+        if (made == 0) {
+            made = make_node(tree, kind, parent.value, frame);
+            if (made == 0) {
+                break;
+            }
+        }
+        /* Publishes the node; ordered before the look at `retired`. */
+        if (!__atomic_compare_exchange_n(end.place, &none, tag_of(key) | made, 0, __ATOMIC_SEQ_CST,
+                                         __ATOMIC_RELAXED)) {
+            continue;
+        }
+        if (UNLIKELY(__atomic_load_n(&table->retired, __ATOMIC_SEQ_CST))) {
+            table = LOAD_ACQUIRE(&table->twin); /* too late: the place means nothing any more */
+            continue;
+        }
+        if (UNLIKELY(LOAD_RELAXED(&tree->taken) / 3 > table->mask / 4)) {
+            grow(tree, table);
+        }
+        return (struct context_id){made};
+    }
+    if (made != 0) {
+        drop_node(tree, made);
+    }
+    space_lost(tree->space, MEMTRACE_LOST_CONTEXTS, 1);
+    return parent;
 }

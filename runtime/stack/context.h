@@ -2,14 +2,13 @@
 /*
  * context.h: the context tree. Every distinct call path is one node; its id is its place.
  *
- * All nodes form one list sorted by hash(parent, frame), with shortcuts into it (a split-ordered
- * list: Shalev and Shavit, "Split-Ordered Lists: Lock-Free Extensible Hash Tables", 2006). Nodes
- * are only ever added, so a lookup needs no lock and no reclamation, and an insertion is one
- * compare-and-swap. Shortcuts are levels of a flattened binary trie over the hash: shortcut[2^k +
- * i] is some node whose hash is below i * 2^(32-k), or 0 (ask the level above).
+ * Children are found by hash(parent, frame) in one open-addressed table of ids. Nothing is ever
+ * taken out, so a lookup needs no lock and an insertion is one compare-and-swap. The table grows by
+ * a twin of twice the size: whoever holds the lock freezes the empty places of the old one and
+ * copies the others; who meets a frozen place goes on in the twin. Nobody waits.
  *
- * Invariants: node.parent < id; hash(node) <= hash(node.next); a node is reached only after all its
- * fields are written.
+ * Invariants: node.parent < id; an id stands in the table only after its node is written; a key
+ * that is in neither an unfrozen chain of a table nor behind it in its twin is in no table.
  */
 #ifndef RUNTIME_STACK_CONTEXT_H
 #define RUNTIME_STACK_CONTEXT_H
@@ -26,13 +25,28 @@ enum {
     CONTEXT_LEAVES = 1 << (MEMTRACE_CONTEXT_BITS - 10),
 };
 
+/* Each kind takes its ids from leaves of its own, so that the ledger, which mirrors the leaves, has
+ * no cells for nodes that nothing is ever charged to. Only memory depends on it being right. */
+enum context_kind {
+    CONTEXT_INNER = 0,  /* a frame that has callees */
+    CONTEXT_CHARGED = 1 /* the innermost frame, or the class below it */
+};
+
+struct context_table {
+    struct context_table *twin; /* the next, twice as large; NULL: none yet */
+    uint32_t retired;           /* all is copied: places read as 0 now and mean nothing */
+    uint32_t mask;              /* places - 1 */
+    uint32_t unused[12];
+    uint32_t place[]; /* 0: empty; CONTEXT_FROZEN: look in the twin; else tag | id */
+};
+
 struct context_tree {
     struct space *space;
     struct memtrace_node *leaf[CONTEXT_LEAVES];
-    uint32_t *shortcut;  /* touched as the tree grows; NULL: no memory, the list alone */
-    uint32_t last_level; /* as far as there is address space for shortcuts */
-    uint32_t level;      /* shortcuts [2^level, 2^(level+1)) are in use */
-    uint32_t first;      /* first node of the list */
+    struct context_table *table; /* NULL: no memory, every path is charged to the root */
+    struct trylock growing;
+    uint32_t next_id[2]; /* by kind; the first of a leaf (or 0): start another */
+    uint32_t leaves;     /* given out */
     uint32_t taken;      /* nodes made */
     uint32_t limit;      /* past it paths are charged to their ancestor */
 };
@@ -41,12 +55,12 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
 
 /* The child of `parent` over `frame` (format.h: struct memtrace_node), made if it is new. When the
  * limit is reached or there is no room: `parent` itself, counted. Any thread, any time. */
-struct context_id context_child(struct context_tree *tree, struct context_id parent,
-                                uint64_t frame);
+struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
+                                enum context_kind kind);
 
 /* In a forked child, whose copy of the nodes was taken while others went on: forgets what was made
- * since the fork, and links all nodes anew if `relink`. */
-void context_fork(struct context_tree *tree, int relink);
+ * since the fork. */
+void context_fork(struct context_tree *tree);
 /* Whether this segment is a leaf of the tree as we know it. */
 int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment);
 
@@ -68,13 +82,13 @@ struct context_cache {
 
 INLINE struct context_id context_cached_child(struct context_tree *tree,
                                               struct context_cache *cache, struct context_id parent,
-                                              uint64_t frame) {
+                                              uint64_t frame, enum context_kind kind) {
     size_t i = ((frame + parent.value * UINT64_C(0x9e3779b1)) * UINT64_C(0x9e3779b97f4a7c15)) >> 56;
     struct context_id child;
     if (LIKELY(cache->place[i].frame == frame && cache->place[i].parent == parent.value)) {
         return (struct context_id){cache->place[i].child};
     }
-    child = context_child(tree, parent, frame);
+    child = context_child(tree, parent, frame, kind);
     cache->place[i].frame = frame;
     cache->place[i].parent = parent.value;
     cache->place[i].child = child.value;

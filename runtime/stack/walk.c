@@ -59,6 +59,21 @@ static COLD int grow(struct walker *walker) {
     return 0;
 }
 
+/* Word by word: what was just stored in words is not read back in one piece without a stall. */
+static inline void copy_frame(struct frame *to, const struct frame *from) {
+    to->pc = from->pc;
+    to->slot = from->slot;
+    to->fp = from->fp;
+}
+
+static inline void remember_frame(struct walk_frame *to, const struct walk_frame *from) {
+    copy_frame(&to->frame, &from->frame);
+    to->context = from->context;
+    to->fp_at = from->fp_at;
+    to->flags = from->flags;
+    to->module = from->module;
+}
+
 /* --- stepping -------------------------------------------------------------------------------- */
 
 static uintptr_t load(uintptr_t address) {
@@ -224,11 +239,36 @@ static inline int same_frame(const struct frame *a, const struct frame *b) {
     return a->slot == b->slot && a->pc == b->pc && a->fp == b->fp;
 }
 
+/* Whether the oldest remembered frame still stands on what it stood on. */
+static inline int base_holds(const struct walker *walker) {
+    const struct shadow_stack *shadow = &walker->shadow;
+    const struct shadow_entry *now = &shadow->entry[walker->base_index];
+    return walker->base_index == 0 ||
+           (walker->base_index <= shadow->top &&
+            shadow->slot[walker->base_index] == walker->base_slot && now->pc == walker->base_pc &&
+            now->context == walker->base_context);
+}
+
+/* The frames remembered from here on are newer than this slot, which alone vouches for all older.
+ */
+static inline void remember_above(struct walker *walker, uint32_t index, uintptr_t slot,
+                                  uintptr_t pc, uint32_t context) {
+    walker->remembered_count = 0;
+    walker->base_index = index;
+    walker->base_slot = slot | SHADOW_KNOWN;
+    walker->base_pc = pc;
+    walker->base_context = context;
+}
+
 /* Is this frame the remembered one, with everything older unchanged? If so its index + 1. Forgets
  * what proved wrong: afterwards every remembered frame is older than this one, or is this one. */
 static inline uint32_t recognise(struct walker *walker, const struct frame *frame) {
     uint32_t i = walker->remembered_count;
     uint32_t intact;
+    if (!base_holds(walker)) {
+        walker->remembered_count = 0;
+        return 0;
+    }
     while (i > 0 && walker->remembered[i - 1].frame.slot < frame->slot) {
         i--;
     }
@@ -261,13 +301,14 @@ static inline uint32_t shadow_skip(struct shadow_stack *shadow, uint32_t index, 
 /* --- remembering ------------------------------------------------------------------------------ */
 
 static inline struct context_id child_of(struct walk_world *world, struct walker *walker,
-                                         struct context_id parent, const struct walk_frame *fresh) {
+                                         struct context_id parent, const struct walk_frame *fresh,
+                                         enum context_kind kind) {
     uint64_t frame = (fresh->frame.pc & (MEMTRACE_FRAME_EXACT | MEMTRACE_FRAME_ADDRESS_MASK)) |
                      (uint64_t)fresh->module << MEMTRACE_FRAME_MODULE_SHIFT;
     if (UNLIKELY(fresh->flags & WALK_SKIPPED)) {
         return parent;
     }
-    return context_cached_child(world->tree, &walker->cache, parent, frame);
+    return context_cached_child(world->tree, &walker->cache, parent, frame, kind);
 }
 
 /* Fills the shadow slot of a frame whose parent's context is now known. */
@@ -287,6 +328,7 @@ static inline struct context_id come_back(struct walk_world *world, struct walke
     for (uint32_t i = count; i-- > 0;) {
         struct walk_frame *fresh = &walker->fresh[i];
         struct context_id parent = context;
+        enum context_kind kind = i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER;
         uint32_t at = shadow_index;
         if (shadow->capacity != 0) {
             while (at < shadow->top &&
@@ -301,15 +343,17 @@ static inline struct context_id come_back(struct walk_world *world, struct walke
             context =
                 memo->pc == fresh->frame.pc && memo->parent == parent.value && memo->context != 0
                     ? (struct context_id){memo->context}
-                    : child_of(world, walker, parent, fresh);
+                    : child_of(world, walker, parent, fresh, kind);
             shadow_fill(shadow, at, fresh->frame.pc, parent, context);
+            remember_above(walker, at, fresh->frame.slot, fresh->frame.pc, context.value);
+            remember = 1;
         } else {
-            context = child_of(world, walker, parent, fresh);
+            context = child_of(world, walker, parent, fresh, kind);
         }
         fresh->context = context.value;
         remember = remember && fresh->frame.slot >= walker->low && fresh->frame.slot < walker->high;
-        if (remember) {
-            walker->remembered[walker->remembered_count++] = *fresh;
+        if (remember && at == 0) {
+            remember_frame(&walker->remembered[walker->remembered_count++], fresh);
         }
     }
     return context;
@@ -331,7 +375,9 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     struct rule rule = rule_find(world->rules, at->frame.pc);
     struct walk_frame *fresh = &walker->fresh[at->count++];
     struct frame next;
-    *fresh = (struct walk_frame){.frame = at->frame, .fp_at = at->fp_at, .module = rule.module};
+    copy_frame(&fresh->frame, &at->frame);
+    fresh->fp_at = at->fp_at;
+    fresh->module = rule.module;
     fresh->flags = (at->how == STEP_UNSURE ? WALK_UNSURE : 0) |
                    (UNLIKELY(world->own_frames_only) && !rule.own ? WALK_SKIPPED : 0);
     at->how = step(world, walker, rule, &at->frame, &next);
@@ -344,7 +390,7 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     at->fp_at = rule.kind <= RULE_FP && rule.fp_offset != 0
                     ? (int32_t)(rule.fp_offset + 1) * (int32_t)sizeof(uintptr_t)
                     : 0;
-    at->frame = next;
+    copy_frame(&at->frame, &next);
     return 0;
 }
 
@@ -360,7 +406,8 @@ struct context_id walk_context(struct walk_world *world, struct walker *walker,
             if (shadow->slot[i] == (at.frame.slot | SHADOW_KNOWN) &&
                 shadow->entry[i].pc == at.frame.pc) {
                 struct context_id base = {shadow->entry[i].context};
-                return come_back(world, walker, base, at.count, i, 0);
+                remember_above(walker, i, at.frame.slot, at.frame.pc, base.value);
+                return come_back(world, walker, base, at.count, i, 1);
             }
         }
         index = at.how == STEP_SURE ? recognise(walker, &at.frame) : 0;
@@ -377,6 +424,6 @@ struct context_id walk_context(struct walk_world *world, struct walker *walker,
             break;
         }
     }
-    walker->remembered_count = 0; /* nothing older is known: the path starts here */
+    remember_above(walker, 0, 0, 0, 0); /* nothing older is known: the path starts here */
     return come_back(world, walker, (struct context_id){0}, at.count, at.shadow_index, 1);
 }

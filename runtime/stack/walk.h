@@ -41,6 +41,12 @@ enum {
 struct walker {
     struct walk_frame *remembered; /* oldest first */
     uint32_t remembered_count;
+    /* Where the oldest remembered frame was called from: this slot of the shadow stack, as it was
+     * then; index 0: remembered[0] is the outermost frame. */
+    uint32_t base_index;
+    uintptr_t base_slot;
+    uintptr_t base_pc;
+    uint32_t base_context;
     uint32_t capacity;        /* of both arrays */
     struct walk_frame *fresh; /* newest first; scratch */
     uintptr_t low, high;      /* the thread's own stack; high 0: not known */
