@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* names.c: symbolizes a model once, all at once. See names.h. */
+#include "analyze/model/names.h"
+
+#include "analyze/symbol/numbermap.h"
+#include "analyze/symbol/symbol.h"
+
+#define XXH_INLINE_ALL
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* The functions at one recorded frame. */
+struct entry {
+    uint64_t frame;
+    size_t count;
+    struct names_frame frames[];
+};
+
+struct names {
+    const struct model *model;
+    struct symbolizer *symbolizer;
+    struct numbermap entries; /* by recorded frame */
+    struct symbol_module *modules;
+};
+
+static const struct names_frame unknown = {.module = ""};
+
+static uint64_t hash_text(const char *text, uint64_t seed) {
+    return XXH3_64bits_withSeed(text, strlen(text), seed);
+}
+
+/* Unknown functions are told apart by their address. */
+static void set_keys(struct names_frame *frame) {
+    uint64_t seed = hash_text(frame->module, 0);
+    uint64_t place[2] = {frame->line, frame->column};
+    frame->function_key = frame->function != NULL
+                              ? hash_text(frame->function, seed)
+                              : XXH3_64bits_withSeed(&frame->offset, sizeof frame->offset, seed);
+    frame->place_key = hash_text(frame->file != NULL ? frame->file : "", frame->function_key);
+    frame->place_key = XXH3_64bits_withSeed(place, sizeof place[0], frame->place_key);
+}
+
+static struct entry *make_entry(const struct names *names, uint64_t frame) {
+    struct model_place place = model_place(names->model, frame);
+    struct symbol_frames found = {0};
+    struct entry *entry;
+    size_t count;
+    if (place.module != 0) {
+        symbolizer_resolve(names->symbolizer, &names->modules[place.module], place.offset, &found);
+    }
+    count = found.count != 0 ? found.count : 1;
+    entry = calloc(1, sizeof *entry + count * sizeof entry->frames[0]);
+    if (entry == NULL) {
+        return NULL;
+    }
+    entry->frame = frame;
+    entry->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct names_frame *to = &entry->frames[i];
+        if (found.count != 0) {
+            const struct symbol_frame *from = &found.frames[i];
+            *to = (struct names_frame){.function = from->function,
+                                       .file = from->file,
+                                       .line = from->line,
+                                       .column = from->column,
+                                       .inlined = from->inlined};
+        }
+        to->module = names->model->modules[place.module].path;
+        to->offset = place.offset;
+        set_keys(to);
+    }
+    return entry;
+}
+
+static bool is_code(uint64_t frame) {
+    return frame >= MEMTRACE_FRAME_CLASSES;
+}
+
+/* All places of the model at once, so that the symbolizer can share the work out. Repeats are
+ * welcome there. */
+static int prepare(struct names *names, const struct names_options *options) {
+    const struct model *model = names->model;
+    struct symbol_address *addresses = calloc(model->node_count, sizeof *addresses);
+    size_t count = 0;
+    int result;
+    if (addresses == NULL) {
+        return -1;
+    }
+    for (size_t i = 1; i < model->node_count; i++) {
+        struct model_place place = model_place(model, model->nodes[i].frame);
+        if (is_code(model->nodes[i].frame) && place.module != 0) {
+            addresses[count++] = (struct symbol_address){place.module, place.offset};
+        }
+    }
+    result = symbolizer_prepare(names->symbolizer, names->modules, model->module_count, addresses,
+                                count, options != NULL ? options->progress : NULL,
+                                options != NULL ? options->context : NULL);
+    free(addresses);
+    return result;
+}
+
+static int fill(struct names *names) {
+    const struct model *model = names->model;
+    for (size_t i = 1; i < model->node_count; i++) {
+        uint64_t frame = model->nodes[i].frame;
+        struct entry *entry;
+        if (!is_code(frame) || numbermap_get(&names->entries, frame) != NULL) {
+            continue;
+        }
+        entry = make_entry(names, frame);
+        if (entry == NULL || numbermap_put(&names->entries, frame, entry) != 0) {
+            free(entry);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+struct names *names_open(const struct model *model, const struct names_options *options,
+                         struct error *error) {
+    struct symbolizer_options symbol_options = {
+        .debug_folders = options != NULL ? options->debug_folders : NULL};
+    struct names *names = calloc(1, sizeof *names);
+    if (names == NULL) {
+        error_set(error, "out of memory while reading symbols");
+        return NULL;
+    }
+    names->model = model;
+    names->symbolizer = symbolizer_open(&symbol_options, error);
+    if (names->symbolizer == NULL) {
+        names_close(names);
+        return NULL;
+    }
+    names->modules = calloc(model->module_count + 1, sizeof *names->modules);
+    for (size_t i = 0; names->modules != NULL && i < model->module_count; i++) {
+        names->modules[i] =
+            (struct symbol_module){.path = model->modules[i].path,
+                                   .build_id = model->modules[i].build_id,
+                                   .build_id_size = model->modules[i].build_id_size};
+    }
+    if (names->modules == NULL || prepare(names, options) != 0 || fill(names) != 0) {
+        error_set(error, "out of memory while reading symbols");
+        names_close(names);
+        return NULL;
+    }
+    return names;
+}
+
+void names_close(struct names *names) {
+    if (names == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < names->entries.places; i++) {
+        free(names->entries.entries[i].value);
+    }
+    numbermap_free(&names->entries);
+    symbolizer_close(names->symbolizer);
+    free(names->modules);
+    free(names);
+}
+
+const struct names_frame *names_frames(const struct names *names, uint64_t frame, size_t *count) {
+    const struct entry *entry = is_code(frame) ? numbermap_get(&names->entries, frame) : NULL;
+    *count = entry != NULL ? entry->count : 1;
+    return entry != NULL ? entry->frames : &unknown;
+}
+
+size_t names_warnings(const struct names *names, const char *const **lines) {
+    return symbolizer_warnings(names->symbolizer, lines);
+}
+
+const char *names_spell(const struct names_frame *frame, char *buffer, size_t size) {
+    const char *name = strrchr(frame->module, '/');
+    name = name != NULL ? name + 1 : frame->module;
+    if (frame->function != NULL) {
+        snprintf(buffer, size, "%s", frame->function);
+    } else if (name[0] != '\0') {
+        snprintf(buffer, size, "%s+0x%" PRIx64, name, frame->offset);
+    } else if (frame->offset != 0) {
+        snprintf(buffer, size, "0x%" PRIx64, frame->offset);
+    } else {
+        snprintf(buffer, size, "(unknown)");
+    }
+    return buffer;
+}

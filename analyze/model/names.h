@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * names.h: the frames of a model, symbolized: each recorded frame becomes one or more functions,
+ * inlined ones first.
+ *
+ * Called by analyze/report, collect and cli. Everything handed out belongs to the names and lives
+ * until names_close(); the model must live as long. One thread at a time.
+ */
+#ifndef ANALYZE_MODEL_NAMES_H
+#define ANALYZE_MODEL_NAMES_H
+
+#include "analyze/model/model.h"
+
+struct names;
+
+struct names_frame {
+    const char *function;  /* demangled; NULL: unknown, show module+offset */
+    const char *file;      /* NULL: unknown */
+    unsigned line;         /* 0: unknown */
+    unsigned column;       /* 0: unknown */
+    bool inlined;          /* into the next frame of the same array */
+    const char *module;    /* path; "" where the address is in no known module */
+    uint64_t offset;       /* in the file's own terms; in no module: the address */
+    uint64_t function_key; /* the same for the same function of the same module */
+    uint64_t place_key;    /* the same for the same line of it */
+};
+
+struct names_options {
+    const char *debug_folders;                                  /* see struct symbolizer_options */
+    void (*progress)(void *context, size_t done, size_t total); /* NULL: none */
+    void *context;
+};
+
+/* Resolves every frame of the model. options may be NULL. NULL: out of memory, or no symbolizer. */
+struct names *names_open(const struct model *model, const struct names_options *options,
+                         struct error *error);
+
+/* NULL is allowed. */
+void names_close(struct names *names);
+
+/* The functions at one recorded frame (model_node.frame), innermost first; *count is at least 1.
+ * Frames that are not of this model come out as unknown. */
+const struct names_frame *names_frames(const struct names *names, uint64_t frame, size_t *count);
+
+/* See symbolizer_warnings. */
+size_t names_warnings(const struct names *names, const char *const **lines);
+
+/* Writes what to show of a frame into the buffer and returns it: the function, or module+0xoffset.
+ */
+const char *names_spell(const struct names_frame *frame, char *buffer, size_t size);
+
+#endif

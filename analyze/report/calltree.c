@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* calltree.c: merging contexts into trees. See calltree.h. */
+#include "analyze/report/calltree.h"
+
+#include "analyze/symbol/numbermap.h"
+
+#define XXH_INLINE_ALL
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { DEPTH_LIMIT = 4096 }; /* of bottom-up trees: each level looks at every context */
+
+struct build {
+    struct calltree *tree;
+    const struct report *report;
+    size_t capacity;
+    struct numbermap children; /* hash of parent and frame, to index */
+};
+
+static const struct names_frame unknown_frame = {.module = ""};
+
+bool calltree_is_startup(const struct names_frame *frame) {
+    static const char *const names[] = {
+        "_start",
+        "__libc_start_main",
+        "__libc_start_main_impl",
+        "__libc_start_call_main",
+        "clone",
+        "clone3",
+        "__clone3",
+        "__clone",
+        "__clone3_internal",
+        "start_thread",
+        "__GI___clone3",
+        "thread_start",
+    };
+    const char *function = frame->function;
+    if (function == NULL ||
+        (function[0] != '_' && function[0] != 'c' && function[0] != 's' && function[0] != 't')) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(function, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_main(const struct names_frame *frame) {
+    return frame->function != NULL && strcmp(frame->function, "main") == 0;
+}
+
+static int init(struct build *build, struct calltree *tree, const struct report *report) {
+    *build = (struct build){.tree = tree, .report = report, .capacity = 256};
+    *tree = (struct calltree){.calls = calloc(build->capacity, sizeof *tree->calls), .count = 1};
+    return tree->calls != NULL ? 0 : -1;
+}
+
+static int grow(struct build *build) {
+    struct call *grown;
+    if (build->tree->count < build->capacity) {
+        return 0;
+    }
+    if (build->capacity >= UINT32_MAX / 2) {
+        return -1;
+    }
+    grown = realloc(build->tree->calls, build->capacity * 2 * sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    build->tree->calls = grown;
+    build->capacity *= 2;
+    return 0;
+}
+
+/* The child of a call for this frame, made if need be; 0: out of memory. */
+static uint32_t child_of(struct build *build, uint32_t parent, const struct names_frame *frame) {
+    uint64_t key = build->report->options.by_line ? frame->place_key : frame->function_key;
+    uint64_t hash = XXH3_64bits_withSeed(&key, sizeof key, parent);
+    void *found = numbermap_get(&build->children, hash);
+    uint32_t index = (uint32_t)build->tree->count;
+    struct call *calls;
+    if (found != NULL) {
+        return (uint32_t)(uintptr_t)found;
+    }
+    if (grow(build) != 0 || numbermap_put(&build->children, hash, (void *)(uintptr_t)index) != 0) {
+        return 0;
+    }
+    calls = build->tree->calls;
+    calls[index] =
+        (struct call){.frame = frame, .parent = parent, .next = calls[parent].first_child};
+    calls[parent].first_child = index;
+    build->tree->count++;
+    return index;
+}
+
+/* ---- Dearest first: siblings by merge sort, which lists sort without more memory ---- */
+
+static bool before(const struct calltree *tree, uint32_t left, uint32_t right) {
+    const struct cost *a = &tree->calls[left].cost;
+    const struct cost *b = &tree->calls[right].cost;
+    return a->main > b->main || (a->main == b->main && a->side >= b->side);
+}
+
+static uint32_t merge(struct calltree *tree, uint32_t left, uint32_t right) {
+    uint32_t first = 0;
+    uint32_t *to = &first;
+    while (left != 0 && right != 0) {
+        uint32_t *from = before(tree, left, right) ? &left : &right;
+        *to = *from;
+        to = &tree->calls[*from].next;
+        *from = *to;
+    }
+    *to = left != 0 ? left : right;
+    return first;
+}
+
+static uint32_t sort_list(struct calltree *tree, uint32_t list) {
+    uint32_t bins[32] = {0}; /* bins[i]: 2^i sorted siblings, or none */
+    uint32_t sorted = 0;
+    while (list != 0) {
+        uint32_t one = list;
+        size_t i = 0;
+        list = tree->calls[one].next;
+        tree->calls[one].next = 0;
+        for (; i < 31 && bins[i] != 0; i++) {
+            one = merge(tree, bins[i], one);
+            bins[i] = 0;
+        }
+        bins[i] = one;
+    }
+    for (size_t i = 0; i < 32; i++) {
+        sorted = merge(tree, bins[i], sorted);
+    }
+    return sorted;
+}
+
+static void sort_all(struct calltree *tree) {
+    for (size_t i = 0; i < tree->count; i++) {
+        tree->calls[i].first_child = sort_list(tree, tree->calls[i].first_child);
+    }
+}
+
+/* ---- Top-down ---- */
+
+/* Which nodes end a path that has costs: these are shown even if they are start-up code. */
+static unsigned char *ends_of_paths(const struct model *model) {
+    unsigned char *ends = calloc(model->node_count, 1);
+    for (size_t i = 0; ends != NULL && i < model->context_count; i++) {
+        ends[model->contexts[i].path] = 1;
+    }
+    return ends;
+}
+
+/* The call of a node, whose parent's is known: adds its functions, outermost first. */
+static uint32_t map_node(struct build *build, uint32_t parent, uint64_t recorded, bool is_end) {
+    bool all = build->report->options.all_frames;
+    uint32_t at = parent;
+    size_t count;
+    const struct names_frame *frames = names_frames(build->report->names, recorded, &count);
+    for (size_t i = count; i-- > 0;) {
+        const struct names_frame *frame = &frames[i];
+        if (!all && at == 0 && !is_end && calltree_is_startup(frame)) {
+            continue;
+        }
+        at = child_of(build, !all && is_main(frame) ? 0 : at, frame);
+        if (at == 0) {
+            return UINT32_MAX;
+        }
+    }
+    return at;
+}
+
+/* The call of each node. Parents come first, so each is one step: deep paths cost no more. */
+static uint32_t *map_nodes(struct build *build) {
+    const struct model *model = build->report->model;
+    unsigned char *ends = ends_of_paths(model);
+    uint32_t *calls = calloc(model->node_count, sizeof *calls);
+    for (size_t id = 1; ends != NULL && calls != NULL && id < model->node_count; id++) {
+        const struct model_node *node = &model->nodes[id];
+        calls[id] = calls[node->parent];
+        if (node->frame >= MEMTRACE_FRAME_CLASSES) {
+            calls[id] = map_node(build, calls[node->parent], node->frame, ends[id]);
+        }
+        if (calls[id] == UINT32_MAX) {
+            free(calls);
+            calls = NULL;
+        }
+    }
+    if (ends == NULL) {
+        free(calls);
+        calls = NULL;
+    }
+    free(ends);
+    return calls;
+}
+
+static int add_contexts(struct build *build, const uint32_t *calls, enum metric metric) {
+    const struct model *model = build->report->model;
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        struct cost cost = metric_cost(metric, context);
+        uint32_t at = calls[context->path];
+        if (context->class != MODEL_HEAP || cost.main == 0) {
+            continue;
+        }
+        if (at == 0) {
+            at = child_of(build, 0, &unknown_frame);
+            if (at == 0) {
+                return -1;
+            }
+        }
+        metric_add(&build->tree->calls[at].self, cost);
+    }
+    return 0;
+}
+
+static void add_up(struct calltree *tree) {
+    for (size_t i = tree->count; i-- > 0;) {
+        metric_add(&tree->calls[i].cost, tree->calls[i].self);
+        if (i != 0) {
+            metric_add(&tree->calls[tree->calls[i].parent].cost, tree->calls[i].cost);
+        }
+    }
+}
+
+int calltree_top_down(struct calltree *tree, const struct report *report, enum metric metric) {
+    struct build build;
+    uint32_t *calls = NULL;
+    int result = init(&build, tree, report);
+    if (result == 0) {
+        calls = map_nodes(&build);
+        result = calls != NULL ? add_contexts(&build, calls, metric) : -1;
+    }
+    if (result == 0) {
+        add_up(tree);
+        sort_all(tree);
+    }
+    free(calls);
+    numbermap_free(&build.children);
+    return result;
+}
+
+/* ---- Walking one path ---- */
+
+static const struct model_node *node_of(const struct calltree_walk *walk) {
+    return &walk->report->model->nodes[walk->node];
+}
+
+/* The frame the walk stands on; past the end: NULL. */
+static void settle(struct calltree_walk *walk) {
+    size_t count;
+    const struct names_frame *frames;
+    walk->frame = NULL;
+    while (walk->node != 0) {
+        uint64_t recorded = node_of(walk)->frame;
+        frames = names_frames(walk->report->names, recorded, &count);
+        if (recorded >= MEMTRACE_FRAME_CLASSES && walk->index < count) {
+            walk->frame = &frames[walk->index];
+            break;
+        }
+        walk->node = node_of(walk)->parent;
+        walk->index = 0;
+    }
+    if (walk->frame != NULL && walk->steps > 0 && !walk->report->options.all_frames &&
+        calltree_is_startup(walk->frame)) {
+        walk->frame = NULL;
+        walk->node = 0;
+    }
+}
+
+struct calltree_walk calltree_walk(const struct report *report, uint32_t id) {
+    struct calltree_walk walk = {.report = report, .node = id};
+    settle(&walk);
+    return walk;
+}
+
+void calltree_walk_next(struct calltree_walk *walk) {
+    bool over = walk->frame == NULL || (is_main(walk->frame) && !walk->frame->inlined &&
+                                        !walk->report->options.all_frames);
+    if (over) {
+        walk->node = 0;
+    }
+    walk->index++;
+    walk->steps++;
+    settle(walk);
+}
+
+/* ---- Bottom-up ---- */
+
+/* A context on its way out. */
+struct climber {
+    struct calltree_walk walk;
+    struct cost cost;
+    uint32_t call;
+};
+
+/* One frame further: those that arrived, or whose branch is too cheap to show, leave. */
+static int climb(struct build *build, struct climber *climbers, size_t *count, uint64_t least) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        struct climber climber = climbers[i];
+        if (climber.call != 0 && build->tree->calls[climber.call].cost.main < least) {
+            continue;
+        }
+        if (climber.walk.frame == NULL) {
+            metric_add(&build->tree->calls[climber.call].self, climber.cost);
+            continue;
+        }
+        climber.call = child_of(build, climber.call, climber.walk.frame);
+        if (climber.call == 0) {
+            return -1;
+        }
+        metric_add(&build->tree->calls[climber.call].cost, climber.cost);
+        calltree_walk_next(&climber.walk);
+        climbers[kept++] = climber;
+    }
+    *count = kept;
+    return 0;
+}
+
+static size_t start_climbing(struct build *build, struct climber *climbers, enum metric metric) {
+    const struct model *model = build->report->model;
+    size_t count = 0;
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        struct cost cost = metric_cost(metric, context);
+        if (context->class == MODEL_HEAP && cost.main != 0) {
+            struct climber *climber = &climbers[count++];
+            *climber =
+                (struct climber){.walk = calltree_walk(build->report, context->path), .cost = cost};
+            if (climber->walk.frame == NULL) {
+                climber->walk.frame = &unknown_frame;
+            }
+            metric_add(&build->tree->calls[0].cost, cost);
+        }
+    }
+    return count;
+}
+
+int calltree_bottom_up(struct calltree *tree, const struct report *report, enum metric metric) {
+    const struct report_options *options = &report->options;
+    size_t depth =
+        options->depth != 0 && options->depth < DEPTH_LIMIT ? options->depth : DEPTH_LIMIT;
+    struct climber *climbers = calloc(report->model->context_count + 1, sizeof *climbers);
+    struct build build;
+    int result = init(&build, tree, report);
+    if (climbers == NULL) {
+        result = -1;
+    }
+    if (result == 0) {
+        size_t count = start_climbing(&build, climbers, metric);
+        uint64_t least =
+            (uint64_t)((double)tree->calls[0].cost.main / 100.0 * options->min_percent);
+        for (size_t level = 0; result == 0 && count != 0 && level < depth + 1; level++) {
+            result = climb(&build, climbers, &count, least);
+        }
+        sort_all(tree);
+    }
+    free(climbers);
+    numbermap_free(&build.children);
+    return result;
+}
+
+void calltree_free(struct calltree *tree) {
+    free(tree->calls);
+    *tree = (struct calltree){0};
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calltree.h: contexts merged into a tree of functions, from main down to the allocating function
+ * or from the allocating function up to main, with costs added up.
+ *
+ * Called inside analyze/report. Invariants, for every call but the root (index 0):
+ *   parent < its own index
+ *   cost = self + sum of the children's cost   (bottom-up: where the call was expanded)
+ */
+#ifndef ANALYZE_REPORT_CALLTREE_H
+#define ANALYZE_REPORT_CALLTREE_H
+
+#include "analyze/report/report.h"
+
+struct call {
+    const struct names_frame *frame; /* NULL: the root */
+    struct cost cost;                /* of all paths through here */
+    struct cost self;                /* of the paths that end here */
+    uint32_t parent;
+    uint32_t first_child; /* 0: none; after calltree_sort the dearest */
+    uint32_t next;        /* sibling; 0: none */
+};
+
+struct calltree {
+    struct call *calls;
+    size_t count;
+};
+
+/* Heap contexts only. 0, or -1: out of memory. */
+int calltree_top_down(struct calltree *tree, const struct report *report, enum metric metric);
+/* Branches below options.min_percent and frames beyond options.depth are not expanded. */
+int calltree_bottom_up(struct calltree *tree, const struct report *report, enum metric metric);
+void calltree_free(struct calltree *tree);
+
+/* Whether the system runs this before the program's own code: _start, clone and the like. */
+bool calltree_is_startup(const struct names_frame *frame);
+
+/* The path that ends in node `id`, innermost first, as people want to see it: from main on unless
+ * options.all_frames. Step with calltree_walk_next(); frame is NULL at the end. */
+struct calltree_walk {
+    const struct report *report;
+    const struct names_frame *frame;
+    uint32_t node;
+    size_t index;
+    size_t steps; /* frames given so far */
+};
+struct calltree_walk calltree_walk(const struct report *report, uint32_t id);
+void calltree_walk_next(struct calltree_walk *walk);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* metric.c: see metric.h. */
+#include "analyze/report/metric.h"
+
+#include "analyze/report/number.h"
+
+struct description {
+    const char *name;
+    const char *title;
+    const char *live_title; /* of a program that still runs */
+    const char *main_heading;
+    const char *side_heading;
+    bool main_is_bytes;
+    bool side_is_bytes;
+};
+
+static const struct description descriptions[METRIC_COUNT] = {
+    [METRIC_MAXIMUM] = {"maximum", "Maximum: held when the program held most",
+                        "Maximum: held when the program held most so far", "bytes", "allocations",
+                        true, false},
+    [METRIC_LEAKED] = {"leaked", "Leaked: never freed", "Live: held now", "bytes", "blocks", true,
+                       false},
+    [METRIC_CUMULATIVE] = {"cumulative", "Cumulative: all that was ever allocated",
+                           "Cumulative: all that was allocated so far", "bytes", "allocations",
+                           true, false},
+    [METRIC_ALLOCATIONS] = {"allocations", "Allocations: how many", "Allocations: how many so far",
+                            "allocations", "bytes", false, true},
+    [METRIC_TEMPORARY] = {"temporary", "Temporary: freed before their thread's next allocation",
+                          "Temporary: freed before their thread's next allocation", "temporary",
+                          "of", false, false},
+};
+
+struct cost metric_cost(enum metric metric, const struct model_context *context) {
+    switch (metric) {
+    case METRIC_MAXIMUM:
+        return (struct cost){context->peak_bytes, context->allocations};
+    case METRIC_LEAKED:
+        return (struct cost){context->live_bytes, context->live_blocks};
+    case METRIC_CUMULATIVE:
+        return (struct cost){context->total_bytes, context->allocations};
+    case METRIC_ALLOCATIONS:
+        return (struct cost){context->allocations, context->total_bytes};
+    default:
+        return (struct cost){context->temporary, context->allocations};
+    }
+}
+
+struct cost metric_total(enum metric metric, const struct model *model) {
+    const struct model_totals *totals = &model->totals;
+    const struct model_context all = {.peak_bytes = totals->maximum_bytes,
+                                      .live_bytes = totals->live_bytes,
+                                      .live_blocks = totals->live_blocks,
+                                      .total_bytes = totals->total_bytes,
+                                      .allocations = totals->allocations,
+                                      .temporary = totals->temporary};
+    return metric_cost(metric, &all);
+}
+
+static uint64_t add(uint64_t left, uint64_t right) {
+    uint64_t sum;
+    return __builtin_add_overflow(left, right, &sum) ? UINT64_MAX : sum;
+}
+
+void metric_add(struct cost *to, struct cost cost) {
+    to->main = add(to->main, cost.main);
+    to->side = add(to->side, cost.side);
+}
+
+const char *metric_name(enum metric metric) {
+    return descriptions[metric].name;
+}
+
+const char *metric_title(enum metric metric, const struct model *model) {
+    return model->live ? descriptions[metric].live_title : descriptions[metric].title;
+}
+
+const char *metric_main_heading(enum metric metric) {
+    return descriptions[metric].main_heading;
+}
+
+const char *metric_side_heading(enum metric metric) {
+    return descriptions[metric].side_heading;
+}
+
+const char *metric_main_text(enum metric metric, struct number *buffer, struct cost cost) {
+    return descriptions[metric].main_is_bytes ? number_bytes(buffer, cost.main)
+                                              : number_count(buffer, cost.main);
+}
+
+const char *metric_side_text(enum metric metric, struct number *buffer, struct cost cost) {
+    return descriptions[metric].side_is_bytes ? number_bytes(buffer, cost.side)
+                                              : number_count(buffer, cost.side);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * metric.h: what a tree or table is about: which count of a context it adds up, and which it shows
+ * beside it.
+ */
+#ifndef ANALYZE_REPORT_METRIC_H
+#define ANALYZE_REPORT_METRIC_H
+
+#include "analyze/model/model.h"
+
+enum metric {
+    METRIC_MAXIMUM,     /* bytes held when the program held most */
+    METRIC_LEAKED,      /* bytes held at the end (or now) */
+    METRIC_CUMULATIVE,  /* bytes ever allocated */
+    METRIC_ALLOCATIONS, /* number of allocations */
+    METRIC_TEMPORARY,   /* number of allocations freed before the thread's next one */
+    METRIC_COUNT
+};
+
+/* main orders and gives the percentage; side stands beside it. */
+struct cost {
+    uint64_t main;
+    uint64_t side;
+};
+
+struct cost metric_cost(enum metric metric, const struct model_context *context);
+struct cost metric_total(enum metric metric, const struct model *model);
+void metric_add(struct cost *to, struct cost cost);
+
+/* "leaked" */
+const char *metric_name(enum metric metric);
+/* "Leaked: what was never freed"; of a running program "Live: ..." */
+const char *metric_title(enum metric metric, const struct model *model);
+/* The headings of the two columns: "bytes", "blocks" */
+const char *metric_main_heading(enum metric metric);
+const char *metric_side_heading(enum metric metric);
+
+struct number;
+/* The two numbers, spelled: bytes as "1.2 MiB", counts as "1,234". */
+const char *metric_main_text(enum metric metric, struct number *buffer, struct cost cost);
+const char *metric_side_text(enum metric metric, struct number *buffer, struct cost cost);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* paths.c: the dearest call paths, one below the other, and the table of threads. */
+#include "analyze/report/calltree.h"
+#include "analyze/report/number.h"
+#include "analyze/report/style.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { DEFAULT_PATH_DEPTH = 16 };
+
+struct ranked {
+    const struct model_context *context;
+    struct cost cost;
+};
+
+static int dearest_first(const void *left, const void *right) {
+    const struct ranked *a = left;
+    const struct ranked *b = right;
+    if (a->cost.main != b->cost.main) {
+        return a->cost.main < b->cost.main ? 1 : -1;
+    }
+    return (a->context->id > b->context->id) - (a->context->id < b->context->id);
+}
+
+static void put_frames(const struct report *report, const struct model_context *context) {
+    size_t most = report->options.depth != 0 ? report->options.depth : DEFAULT_PATH_DEPTH;
+    struct calltree_walk walk = calltree_walk(report, context->path);
+    size_t more = 0;
+    if (walk.frame == NULL) {
+        fputs("         (no call path was recorded)\n", report->out);
+    }
+    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+        if (walk.steps >= most) {
+            more++;
+            continue;
+        }
+        fputs("         ", report->out);
+        style_frame(report, walk.frame, 9);
+        fputc('\n', report->out);
+    }
+    if (more != 0) {
+        fprintf(report->out, "         %s(%zu more frames)%s\n", style_on(report, STYLE_DIM), more,
+                style_off(report));
+    }
+}
+
+/* How long half of the freed blocks lived at most; 0: none was freed. */
+static uint64_t median_lifetime(const struct model *model, const struct model_context *context) {
+    const uint64_t *buckets;
+    uint64_t all = 0;
+    uint64_t sum = 0;
+    if (context->lifetimes == MODEL_NO_LIFETIMES) {
+        return 0;
+    }
+    buckets = &model->lifetimes[context->lifetimes];
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        all += buckets[i];
+    }
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS - 1; i++) {
+        sum += buckets[i];
+        if (sum * 2 >= all) {
+            return all != 0 ? UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT) : 0;
+        }
+    }
+    return 0;
+}
+
+static void put_path(const struct report *report, enum metric metric, size_t rank,
+                     const struct ranked *ranked, struct cost total) {
+    const struct model_context *context = ranked->context;
+    uint64_t median = median_lifetime(report->model, context);
+    struct number numbers[6];
+    fprintf(report->out, "%s%4zu.%s %s%s %s%s  %s %s", style_on(report, STYLE_DIM), rank,
+            style_off(report), style_on(report, style_share(ranked->cost.main, total.main)),
+            number_percent(&numbers[0], ranked->cost.main, total.main),
+            metric_main_text(metric, &numbers[1], ranked->cost), style_off(report),
+            number_count(&numbers[2], context->allocations),
+            context->allocations == 1 ? "allocation" : "allocations");
+    if (metric != METRIC_CUMULATIVE) {
+        fprintf(report->out, " of %s in total", number_bytes(&numbers[3], context->total_bytes));
+    }
+    if (context->live_blocks != 0) {
+        fprintf(report->out, ", %s in %s %s", number_bytes(&numbers[4], context->live_bytes),
+                number_count(&numbers[5], context->live_blocks),
+                report->model->live ? "held now" : "leaked");
+    }
+    if (median != 0) {
+        fprintf(report->out, ", half of the freed lived under %s",
+                number_duration(&numbers[3], median));
+    }
+    fprintf(report->out, "  %s%016" PRIx64 "%s\n", style_on(report, STYLE_DIM),
+            model_hash(report->model, context->id), style_off(report));
+    put_frames(report, context);
+}
+
+int report_paths(const struct report *report, enum metric metric) {
+    const struct model *model = report->model;
+    struct cost total = metric_total(metric, model);
+    double least = (double)total.main / 100.0 * report->options.min_percent;
+    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
+    struct ranked *ranked = calloc(model->context_count + 1, sizeof *ranked);
+    size_t count = 0;
+    size_t shown;
+    if (ranked == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        struct cost cost = metric_cost(metric, &model->contexts[i]);
+        if (model->contexts[i].class == MODEL_HEAP && cost.main != 0) {
+            ranked[count++] = (struct ranked){&model->contexts[i], cost};
+        }
+    }
+    qsort(ranked, count, sizeof *ranked, dearest_first);
+    fprintf(report->out, "\n%sTop call paths by %s%s\n", style_on(report, STYLE_HEADING),
+            metric_name(metric), style_off(report));
+    for (shown = 0; shown < count && shown < limit; shown++) {
+        if ((double)ranked[shown].cost.main < least) {
+            break;
+        }
+        put_path(report, metric, shown + 1, &ranked[shown], total);
+    }
+    if (count == 0) {
+        fputs("nothing\n", report->out);
+    } else if (shown < count) {
+        fprintf(report->out, "%s      (%zu smaller paths not shown)%s\n",
+                style_on(report, STYLE_DIM), count - shown, style_off(report));
+    }
+    free(ranked);
+    return 0;
+}
+
+int report_threads(const struct report *report) {
+    const struct model *model = report->model;
+    style_heading(report, "Threads");
+    fprintf(report->out, "%s%6s %8s %12s %11s %12s %11s %14s  %s%s\n", style_on(report, STYLE_DIM),
+            "id", "tid", "allocations", "bytes", "frees", model->live ? "held now" : "leaked",
+            "freed of others", "name", style_off(report));
+    for (size_t i = 0; i < model->thread_count; i++) {
+        const struct model_thread *thread = &model->threads[i];
+        struct number numbers[5];
+        uint64_t held = thread->live_bytes > 0 ? (uint64_t)thread->live_bytes : 0;
+        fprintf(report->out, "%6u %8u %12s %11s %12s %11s %14s  %s%s\n", thread->id, thread->tid,
+                number_count(&numbers[0], thread->allocations),
+                number_bytes(&numbers[1], thread->total_bytes),
+                number_count(&numbers[2], thread->frees), number_bytes(&numbers[3], held),
+                number_count(&numbers[4], thread->foreign_frees),
+                thread->name[0] != '\0' ? thread->name : "(unnamed)",
+                thread->alive || thread->id == 0 ? "" : " (ended)");
+    }
+    return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* style.c: see style.h. */
+#include "analyze/report/style.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *style_on(const struct report *report, enum style style) {
+    static const char *const codes[] = {
+        [STYLE_PLAIN] = "",         [STYLE_HEADING] = "\033[1m", [STYLE_NAME] = "\033[1m",
+        [STYLE_PLACE] = "\033[36m", [STYLE_DIM] = "\033[2m",     [STYLE_HOT] = "\033[1;31m",
+        [STYLE_WARM] = "\033[33m",
+    };
+    return report->options.color ? codes[style] : "";
+}
+
+const char *style_off(const struct report *report) {
+    return report->options.color ? "\033[0m" : "";
+}
+
+enum style style_share(uint64_t part, uint64_t whole) {
+    double share = whole != 0 ? (double)part / (double)whole : 0;
+    if (share >= 0.25) {
+        return STYLE_HOT;
+    }
+    return share >= 0.05 ? STYLE_WARM : STYLE_PLAIN;
+}
+
+void style_heading(const struct report *report, const char *text) {
+    fprintf(report->out, "\n%s%s%s\n", style_on(report, STYLE_HEADING), text, style_off(report));
+}
+
+const char *style_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* " at parser.c:120", " in libc.so.6" or nothing. */
+static void spell_place(const struct names_frame *frame, char *text, size_t size) {
+    text[0] = '\0';
+    if (frame->file != NULL && frame->line != 0) {
+        snprintf(text, size, " at %s:%u", style_base(frame->file), frame->line);
+    } else if (frame->file != NULL) {
+        snprintf(text, size, " at %s", style_base(frame->file));
+    } else if (frame->function != NULL && frame->module[0] != '\0') {
+        snprintf(text, size, " in %s", style_base(frame->module));
+    }
+}
+
+/* Control characters in a name would move the cursor; cuts at a whole character. */
+static void put_name(const struct report *report, const char *text, size_t columns) {
+    size_t used = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        unsigned char byte = (unsigned char)*at;
+        bool starts = (byte & 0xc0) != 0x80;
+        if (starts && columns != 0 && used + 1 >= columns && strlen(at) > 1) {
+            fputs(report->options.unicode ? "…" : "~", report->out);
+            return;
+        }
+        used += starts;
+        fputc(byte < 32 || byte == 127 ? '?' : byte, report->out);
+    }
+}
+
+void style_frame(const struct report *report, const struct names_frame *frame, size_t column) {
+    const size_t least = 20; /* a name shorter than that says nothing */
+    const char *suffix = frame->inlined ? " [inlined]" : "";
+    char name[2048];
+    char place[512];
+    size_t columns = 0;
+    names_spell(frame, name, sizeof name);
+    spell_place(frame, place, sizeof place);
+    if (report->options.width != 0) {
+        size_t taken = column + strlen(place) + strlen(suffix);
+        columns = report->options.width > taken + least ? report->options.width - taken : least;
+    }
+    fputs(style_on(report, STYLE_NAME), report->out);
+    put_name(report, name, columns);
+    fprintf(report->out, "%s%s", style_off(report), style_on(report, STYLE_PLACE));
+    put_name(report, place, 0);
+    fprintf(report->out, "%s%s%s%s", style_off(report), style_on(report, STYLE_DIM), suffix,
+            style_off(report));
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* style.h: colours, lines and places as the text reports draw them. Used inside analyze/report. */
+#ifndef ANALYZE_REPORT_STYLE_H
+#define ANALYZE_REPORT_STYLE_H
+
+#include "analyze/report/report.h"
+
+enum style {
+    STYLE_PLAIN,
+    STYLE_HEADING,
+    STYLE_NAME,
+    STYLE_PLACE,
+    STYLE_DIM,
+    STYLE_HOT,
+    STYLE_WARM
+};
+
+/* The escape sequence that starts a style, "" without colour. */
+const char *style_on(const struct report *report, enum style style);
+const char *style_off(const struct report *report);
+
+/* How dear a share is: hot from 25 %, warm from 5 %. */
+enum style style_share(uint64_t part, uint64_t whole);
+
+/* A heading, underlined, with an empty line before it. */
+void style_heading(const struct report *report, const char *text);
+
+/* "function at file.c:12", cut to the columns there are; column: what stands left of it. */
+void style_frame(const struct report *report, const struct names_frame *frame, size_t column);
+
+/* The part of a path behind its last slash. */
+const char *style_base(const char *path);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* summary.c: the head of a report: what was profiled, its totals, its memory over time. */
+#include "analyze/report/number.h"
+#include "analyze/report/report.h"
+#include "analyze/report/style.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { CHART_COLUMNS = 60, CHART_LEVELS = 8 };
+
+static void put_label(const struct report *report, const char *label) {
+    fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
+}
+
+/* "python3 script.py": the arguments as given, those with blanks quoted. */
+static void put_command(const struct report *report) {
+    const struct memtrace_header *header = &report->model->header;
+    const char *at = header->command;
+    const char *end = header->command + sizeof header->command - 1;
+    put_label(report, "command");
+    if (at[0] == '\0') {
+        fputs(header->executable, report->out);
+    }
+    while (at < end && at[0] != '\0') {
+        const char *quote = strpbrk(at, " \t\n\"'$&|;<>()*") != NULL ? "'" : "";
+        fputs(at != header->command ? " " : "", report->out);
+        fputs(quote, report->out);
+        for (; *at != '\0'; at++) {
+            unsigned char byte = (unsigned char)*at;
+            fputc(byte < 32 || byte == 127 ? '?' : byte, report->out);
+        }
+        fputs(quote, report->out);
+        at++;
+    }
+    fputc('\n', report->out);
+}
+
+static void put_state(const struct report *report) {
+    const struct model *model = report->model;
+    struct number duration;
+    const char *state = "killed, or ended without a word, after";
+    if (model->live) {
+        state = "running for";
+    } else if (model->header.state == MEMTRACE_STATE_ENDED) {
+        state = "ended after";
+    } else if (model->header.state == MEMTRACE_STATE_EXECED) {
+        state = "replaced itself (exec) after";
+    }
+    put_label(report, "process");
+    fprintf(report->out, "%" PRIu32 ", %s %s", model->header.pid, state,
+            number_duration(&duration, model->now_ns));
+    if (model->header.flags & MEMTRACE_FLAG_FORKED) {
+        fprintf(report->out, ", forked from %" PRIu32, model->header.parent_pid);
+    }
+    fputc('\n', report->out);
+}
+
+static void put_bytes(const struct report *report, const char *label, uint64_t bytes) {
+    struct number spelled;
+    struct number exact;
+    put_label(report, label);
+    fprintf(report->out, "%s%s%s (%s bytes", style_on(report, STYLE_NAME),
+            number_bytes(&spelled, bytes), style_off(report), number_count(&exact, bytes));
+}
+
+static void put_memory(const struct report *report) {
+    const struct model_totals *totals = &report->model->totals;
+    struct number number;
+    put_bytes(report, "maximum allocated", totals->maximum_bytes);
+    if (totals->maximum_error_bytes != 0) {
+        fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
+    }
+    fputs(")\n", report->out);
+    put_bytes(report, report->model->live ? "held now" : "total leaked", totals->live_bytes);
+    fprintf(report->out, " in %s blocks)\n", number_count(&number, totals->live_blocks));
+}
+
+static void put_counts(const struct report *report) {
+    const struct model_totals *totals = &report->model->totals;
+    struct number count;
+    struct number bytes;
+    struct number share;
+    put_label(report, "allocations");
+    fprintf(report->out, "%s (%s in total", number_count(&count, totals->allocations),
+            number_bytes(&bytes, totals->total_bytes));
+    if (totals->allocations != 0) {
+        fprintf(report->out, ", %s on average",
+                number_bytes(&bytes, totals->total_bytes / totals->allocations));
+    }
+    fprintf(report->out, "), frees %s\n", number_count(&count, totals->frees));
+    put_label(report, "temporary");
+    fprintf(report->out, "%s (%s of allocations)\n", number_count(&count, totals->temporary),
+            number_percent(&share, totals->temporary, totals->allocations));
+    put_label(report, "contexts");
+    fprintf(report->out, "%s, threads %zu\n", number_count(&count, totals->context_count),
+            report->model->thread_count);
+}
+
+/* Mappings and pools: counted apart from the heap. */
+static void put_others(const struct report *report, enum model_class class, const char *label) {
+    const struct model *model = report->model;
+    struct cost live = {0};
+    struct cost maximum = {0};
+    struct number bytes;
+    struct number count;
+    for (size_t i = 0; i < model->context_count; i++) {
+        if (model->contexts[i].class == class) {
+            metric_add(&live, metric_cost(METRIC_LEAKED, &model->contexts[i]));
+            metric_add(&maximum, metric_cost(METRIC_CUMULATIVE, &model->contexts[i]));
+        }
+    }
+    if (maximum.side == 0) {
+        return;
+    }
+    put_label(report, label);
+    fprintf(report->out, "%s ", number_bytes(&bytes, live.main));
+    fprintf(report->out, "%s in %s, ", model->live ? "held now" : "held at the end",
+            number_count(&count, live.side));
+    fprintf(report->out, "%s in %s over all\n", number_bytes(&bytes, maximum.main),
+            number_count(&count, maximum.side));
+}
+
+static void put_losses(const struct report *report) {
+    static const char *const kinds[MEMTRACE_LOSS_KINDS] = {
+        [MEMTRACE_LOST_EVENTS] = "allocations not counted",
+        [MEMTRACE_LOST_CONTEXTS] = "allocations charged to a caller",
+        [MEMTRACE_LOST_FRAMES] = "call paths that end early",
+        [MEMTRACE_LOST_THREADS] = "threads counted as others",
+        [MEMTRACE_LOST_MODULES] = "modules not noted",
+        [MEMTRACE_LOST_BLOCKS] = "blocks whose frees are not seen",
+    };
+    const struct model *model = report->model;
+    const char *separator = " (";
+    struct number count;
+    put_label(report, "lost");
+    fputs(number_count(&count, model->totals.lost), report->out);
+    for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
+        if (model->header.lost[i] != 0 && kinds[i] != NULL) {
+            fprintf(report->out, "%s%s: %s", separator, kinds[i],
+                    number_count(&count, model->header.lost[i]));
+            separator = ", ";
+        }
+    }
+    fputs(separator[0] == ',' ? ")\n" : "\n", report->out);
+}
+
+/* What was live over time, as one row of bars; each column shows the most of its share of time. */
+static void put_chart(const struct report *report) {
+    static const char *const bars[CHART_LEVELS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const typed[CHART_LEVELS + 1] = {" ", "_", ".", ":", "-",
+                                                        "=", "+", "*", "#"};
+    const struct model *model = report->model;
+    uint64_t columns[CHART_COLUMNS] = {0};
+    uint64_t end = model->now_ns;
+    uint64_t most = 0;
+    uint64_t held = 0;
+    size_t point = 0;
+    if (model->timeline_count < 4 || end == 0) {
+        return;
+    }
+    for (size_t i = 0; i < CHART_COLUMNS; i++) {
+        uint64_t until = (uint64_t)((double)end * (double)(i + 1) / CHART_COLUMNS);
+        columns[i] = held; /* no point in this column: as before */
+        for (; point < model->timeline_count && model->timeline[point].time_ns <= until; point++) {
+            held = model->timeline[point].live_bytes;
+            columns[i] = held > columns[i] ? held : columns[i];
+        }
+        most = columns[i] > most ? columns[i] : most;
+    }
+    if (most == 0) {
+        return;
+    }
+    put_label(report, "over time");
+    for (size_t i = 0; i < CHART_COLUMNS; i++) {
+        size_t level = (size_t)((double)columns[i] / (double)most * CHART_LEVELS + 0.5);
+        fputs(report->options.unicode ? bars[level] : typed[level], report->out);
+    }
+    fputc('\n', report->out);
+}
+
+static void put_resident(const struct report *report) {
+    const struct model *model = report->model;
+    uint64_t most = 0;
+    struct number bytes;
+    for (size_t i = 0; i < model->timeline_count; i++) {
+        most = model->timeline[i].resident_bytes > most ? model->timeline[i].resident_bytes : most;
+    }
+    if (most != 0) {
+        put_label(report, "resident");
+        fprintf(report->out, "%s at most, as sampled\n", number_bytes(&bytes, most));
+    }
+}
+
+void report_summary(const struct report *report) {
+    const struct model *model = report->model;
+    fprintf(report->out, "%sMemTrace report of %s%s\n", style_on(report, STYLE_HEADING),
+            style_base(model->header.executable), style_off(report));
+    put_label(report, "profile");
+    fprintf(report->out, "%s\n", report->source);
+    put_command(report);
+    put_state(report);
+    fputc('\n', report->out);
+    put_memory(report);
+    put_counts(report);
+    put_others(report, MODEL_MAPPING, "mappings");
+    put_others(report, MODEL_POOL, "pools");
+    put_losses(report);
+    put_resident(report);
+    put_chart(report);
+}
+
+void report_warnings(const struct report *report) {
+    const char *const *lines;
+    size_t count = names_warnings(report->names, &lines);
+    if (report->model->damage[0] != '\0') {
+        fprintf(report->out, "%sThe profile is damaged: %s. What could be read is shown.%s\n",
+                style_on(report, STYLE_HOT), report->model->damage, style_off(report));
+    }
+    for (size_t i = 0; i < count; i++) {
+        fprintf(report->out, "%sNote: %s%s\n", style_on(report, STYLE_WARM), lines[i],
+                style_off(report));
+    }
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * treetext.c: draws a tree of calls: percent, main and side number, then the frames.
+ *
+ * A call with one callee that bears all of its cost goes on without a branch, so that only real
+ * branches indent. What a threshold, a limit or the depth leaves out is summed up in a line.
+ */
+#include "analyze/report/calltree.h"
+#include "analyze/report/number.h"
+#include "analyze/report/style.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INDENT_LIMIT = 60, NUMBERS_WIDTH = 33 };
+
+/* Glyphs, with and without Unicode. */
+struct glyphs {
+    const char *branch, *last, *line, *space;
+};
+static const struct glyphs drawn = {"├─ ", "└─ ", "│  ", "   "};
+static const struct glyphs typed = {"|- ", "`- ", "|  ", "   "};
+
+/* A branch still to be drawn. */
+struct pending {
+    uint32_t call;   /* 0: a summary line, with `rest` */
+    uint32_t levels; /* branches above: its indent */
+    uint32_t depth;  /* frames above */
+    uint32_t hidden; /* summary: how many branches; UINT32_MAX: the call itself */
+    struct cost rest;
+};
+
+struct drawing {
+    const struct report *report;
+    const struct calltree *tree;
+    const struct glyphs *glyphs;
+    enum metric metric;
+    struct cost total;
+    uint64_t least;
+    struct pending *stack; /* the next one last */
+    size_t count;
+    size_t capacity;
+    unsigned char *open; /* by level: 1 while a later sibling follows, so its line goes on */
+    size_t open_capacity;
+};
+
+static int push(struct drawing *drawing, struct pending pending) {
+    if (drawing->count == drawing->capacity) {
+        size_t capacity = drawing->capacity != 0 ? drawing->capacity * 2 : 64;
+        struct pending *grown = realloc(drawing->stack, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        drawing->stack = grown;
+        drawing->capacity = capacity;
+    }
+    drawing->stack[drawing->count++] = pending;
+    return 0;
+}
+
+static int set_open(struct drawing *drawing, size_t level, bool open) {
+    if (level >= drawing->open_capacity) {
+        size_t capacity = level * 2 + 64;
+        unsigned char *grown = realloc(drawing->open, capacity);
+        if (grown == NULL) {
+            return -1;
+        }
+        memset(grown + drawing->open_capacity, 0, capacity - drawing->open_capacity);
+        drawing->open = grown;
+        drawing->open_capacity = capacity;
+    }
+    drawing->open[level] = open;
+    return 0;
+}
+
+static void put_numbers(const struct drawing *drawing, struct cost cost, bool again) {
+    const struct report *report = drawing->report;
+    struct number percent;
+    struct number main_number;
+    struct number side_number;
+    enum style style = again ? STYLE_DIM : style_share(cost.main, drawing->total.main);
+    fprintf(report->out, "%s%7s%s %s%11s %12s%s  ", style_on(report, style),
+            number_percent(&percent, cost.main, drawing->total.main), style_off(report),
+            style_on(report, again ? STYLE_DIM : STYLE_PLAIN),
+            metric_main_text(drawing->metric, &main_number, cost),
+            metric_side_text(drawing->metric, &side_number, cost), style_off(report));
+}
+
+/* Returns the columns drawn. starts: this line begins its branch. */
+static size_t put_indent(const struct drawing *drawing, uint32_t levels, bool starts, bool last) {
+    const struct report *report = drawing->report;
+    uint32_t from = levels > INDENT_LIMIT ? levels - INDENT_LIMIT : 0;
+    fputs(style_on(report, STYLE_DIM), report->out);
+    for (uint32_t level = from; level < levels; level++) {
+        bool own = level + 1 == levels;
+        const char *glyph = drawing->open[level] ? drawing->glyphs->line : drawing->glyphs->space;
+        if (own && starts) {
+            glyph = last ? drawing->glyphs->last : drawing->glyphs->branch;
+        }
+        fputs(glyph, report->out);
+    }
+    fputs(style_off(report), report->out);
+    return (size_t)(levels - from) * 3 + NUMBERS_WIDTH + 2;
+}
+
+static bool is_shown(const struct drawing *drawing, const struct call *call) {
+    return call->cost.main != 0 && call->cost.main >= drawing->least;
+}
+
+static bool is_same(struct cost left, struct cost right) {
+    return left.main == right.main && left.side == right.side;
+}
+
+/* What stands under a call: how many branches are shown, and what is left. */
+struct below {
+    size_t shown;
+    uint32_t hidden;
+    struct cost rest;
+    bool itself;
+};
+
+static struct below look_below(const struct drawing *drawing, const struct call *call) {
+    size_t limit = drawing->report->options.limit;
+    struct below below = {.itself = call->self.main != 0};
+    for (uint32_t at = call->first_child; at != 0; at = drawing->tree->calls[at].next) {
+        const struct call *child = &drawing->tree->calls[at];
+        if (is_shown(drawing, child) && (limit == 0 || below.shown < limit)) {
+            below.shown++;
+        } else if (child->cost.main != 0) {
+            below.hidden++;
+            metric_add(&below.rest, child->cost);
+        }
+    }
+    return below;
+}
+
+static void reverse(struct pending *first, struct pending *last) {
+    while (first < last) {
+        struct pending swap = *first;
+        *first++ = *last;
+        *last-- = swap;
+    }
+}
+
+/* Puts the branches under a call on the stack, the first to be drawn on top. */
+static int push_branches(struct drawing *drawing, const struct call *call, struct below below,
+                         uint32_t levels, uint32_t depth) {
+    size_t bottom = drawing->count;
+    uint32_t at = call->first_child;
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < below.shown; at = drawing->tree->calls[at].next) {
+        if (is_shown(drawing, &drawing->tree->calls[at])) {
+            result = push(drawing, (struct pending){.call = at, .levels = levels, .depth = depth});
+            i++;
+        }
+    }
+    if (result == 0 && below.itself && (below.shown != 0 || below.hidden != 0)) {
+        result = push(drawing,
+                      (struct pending){.levels = levels, .hidden = UINT32_MAX, .rest = call->self});
+    }
+    if (result == 0 && below.hidden != 0 && below.shown + below.itself != 0) {
+        result =
+            push(drawing,
+                 (struct pending){.levels = levels, .hidden = below.hidden, .rest = below.rest});
+    }
+    if (result == 0 && drawing->count > bottom + 1) {
+        reverse(drawing->stack + bottom, drawing->stack + drawing->count - 1);
+    }
+    return result;
+}
+
+static void draw_summary(const struct drawing *drawing, const struct pending *pending, bool last) {
+    const struct report *report = drawing->report;
+    put_numbers(drawing, pending->rest, false);
+    put_indent(drawing, pending->levels, true, last);
+    fputs(style_on(report, STYLE_DIM), report->out);
+    if (pending->hidden == UINT32_MAX) {
+        fputs(report->options.bottom_up ? "(called by nothing known)" : "(itself)", report->out);
+    } else {
+        fprintf(report->out, "(%u smaller)", pending->hidden);
+    }
+    fprintf(report->out, "%s\n", style_off(report));
+}
+
+/* One call, and those under it as long as there is only one way on. */
+static int draw_chain(struct drawing *drawing, const struct pending *pending, bool last) {
+    const struct report *report = drawing->report;
+    const struct call *call = &drawing->tree->calls[pending->call];
+    uint32_t depth = pending->depth;
+    bool starts = true;
+    for (;;) {
+        struct below below = look_below(drawing, call);
+        bool deep = report->options.depth != 0 && depth + 1 >= report->options.depth;
+        const struct call *child = &drawing->tree->calls[call->first_child];
+        size_t column;
+        put_numbers(drawing, call->cost, !starts);
+        column = put_indent(drawing, pending->levels, starts, last);
+        style_frame(report, call->frame, column);
+        fputc('\n', report->out);
+        depth++;
+        if (deep || below.shown == 0) {
+            return 0;
+        }
+        if (below.shown != 1 || below.itself || !is_same(child->cost, call->cost)) {
+            return push_branches(drawing, call, below, pending->levels + 1, depth);
+        }
+        call = child;
+        starts = false;
+    }
+}
+
+static int draw(struct drawing *drawing) {
+    int result = push_branches(drawing, &drawing->tree->calls[0],
+                               look_below(drawing, &drawing->tree->calls[0]), 0, 0);
+    while (result == 0 && drawing->count != 0) {
+        struct pending pending = drawing->stack[--drawing->count];
+        bool last =
+            drawing->count == 0 || drawing->stack[drawing->count - 1].levels < pending.levels;
+        if (pending.levels != 0) {
+            result = set_open(drawing, pending.levels - 1, !last);
+        }
+        if (result == 0 && pending.call == 0) {
+            draw_summary(drawing, &pending, last);
+        } else if (result == 0) {
+            result = draw_chain(drawing, &pending, last);
+        }
+    }
+    return result;
+}
+
+static void draw_heading(const struct drawing *drawing) {
+    const struct report *report = drawing->report;
+    style_heading(report, metric_title(drawing->metric, report->model));
+    fprintf(report->out, "%s%7s %11s %12s  %s%s\n", style_on(report, STYLE_DIM), "share",
+            metric_main_heading(drawing->metric), metric_side_heading(drawing->metric),
+            report->options.bottom_up ? "allocated in, called by" : "called from the outside in",
+            style_off(report));
+}
+
+int report_tree(const struct report *report, enum metric metric) {
+    struct drawing drawing = {.report = report,
+                              .metric = metric,
+                              .glyphs = report->options.unicode ? &drawn : &typed,
+                              .total = metric_total(metric, report->model)};
+    struct calltree tree = {0};
+    int result = report->options.bottom_up ? calltree_bottom_up(&tree, report, metric)
+                                           : calltree_top_down(&tree, report, metric);
+    drawing.tree = &tree;
+    drawing.least = (uint64_t)((double)drawing.total.main / 100.0 * report->options.min_percent);
+    if (result == 0) {
+        draw_heading(&drawing);
+        if (tree.calls[0].cost.main == 0) {
+            fprintf(report->out, "%7s\n", "nothing");
+        } else {
+            result = draw(&drawing);
+        }
+    }
+    free(drawing.stack);
+    free(drawing.open);
+    calltree_free(&tree);
+    return result;
+}

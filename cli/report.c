@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c: `memtrace report [PROFILE|PID]`. docs/report.md is its page. */
+#include "analyze/report/report.h"
+#include "analyze/read/region.h"
+#include "cli/cli.h"
+
+#include <glob.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char help_text[] =
+    "usage: memtrace report [OPTION]... [PROFILE|PID]\n"
+    "\n"
+    "Shows a profile, or what a running program holds now. Without an argument: the newest\n"
+    "*.mtp file of this folder. Without a --show option: a summary, the call paths that held\n"
+    "most, and the trees of maximum and leaked memory.\n"
+    "\n"
+    "what to show (several are possible):\n"
+    "  --show-maximum       what was held when the program held most\n"
+    "  --show-leaked        what was never freed; of a running program: what it holds\n"
+    "  --show-cumulative    all that was ever allocated, by bytes\n"
+    "  --show-allocations   the same by number of allocations\n"
+    "  --show-temporary     allocations freed before their thread's next one\n"
+    "  --show-threads       a table of threads\n"
+    "\n"
+    "how:\n"
+    "  --top-down           trees from main to the allocating function (default)\n"
+    "  --bottom-up          trees from the allocating function to main\n"
+    "  --flat               a table by function instead of trees\n"
+    "  --paths              the whole call paths instead of trees\n"
+    "  --by line|function   what is one branch of a tree (default: line)\n"
+    "  --min-percent P      leave out what is below P percent (default: 1)\n"
+    "  --limit N            at most N branches of one function, N rows, N paths (default:\n"
+    "                       20; 0: all)\n"
+    "  --depth N            at most N frames (0: all)\n"
+    "  --all-frames         show what the system runs before main, too\n"
+    "  --color WHEN         auto, always or never\n"
+    "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
+    "                       /usr/lib/debug)\n"
+    "\n"
+    "for programs (everything, no threshold):\n"
+    "  --json               one JSON object\n"
+    "  --csv                one line for each call path\n"
+    "\n"
+    "  --output FILE        write to FILE\n"
+    "  --help               show this\n";
+
+enum {
+    KEY_HELP = 1,
+    KEY_TOP_DOWN,
+    KEY_BOTTOM_UP,
+    KEY_FLAT,
+    KEY_PATHS,
+    KEY_BY,
+    KEY_MIN_PERCENT,
+    KEY_LIMIT,
+    KEY_DEPTH,
+    KEY_ALL_FRAMES,
+    KEY_COLOR,
+    KEY_DEBUG_FOLDERS,
+    KEY_JSON,
+    KEY_CSV,
+    KEY_OUTPUT,
+    KEY_THREADS,
+    KEY_SHOW /* + enum metric */
+};
+
+static const struct cli_option options[] = {
+    {"help", 'h', false, KEY_HELP},
+    {"show-maximum", 0, false, KEY_SHOW + METRIC_MAXIMUM},
+    {"show-leaked", 0, false, KEY_SHOW + METRIC_LEAKED},
+    {"show-cumulative", 0, false, KEY_SHOW + METRIC_CUMULATIVE},
+    {"show-allocations", 0, false, KEY_SHOW + METRIC_ALLOCATIONS},
+    {"show-temporary", 0, false, KEY_SHOW + METRIC_TEMPORARY},
+    {"show-threads", 0, false, KEY_THREADS},
+    {"top-down", 0, false, KEY_TOP_DOWN},
+    {"bottom-up", 0, false, KEY_BOTTOM_UP},
+    {"flat", 0, false, KEY_FLAT},
+    {"paths", 0, false, KEY_PATHS},
+    {"by", 0, true, KEY_BY},
+    {"min-percent", 0, true, KEY_MIN_PERCENT},
+    {"limit", 'n', true, KEY_LIMIT},
+    {"depth", 'd', true, KEY_DEPTH},
+    {"all-frames", 0, false, KEY_ALL_FRAMES},
+    {"color", 0, true, KEY_COLOR},
+    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
+    {"json", 0, false, KEY_JSON},
+    {"csv", 0, false, KEY_CSV},
+    {"output", 'o', true, KEY_OUTPUT},
+    {NULL, 0, false, 0},
+};
+
+enum form { FORM_TREE, FORM_FLAT, FORM_PATHS, FORM_JSON, FORM_CSV };
+
+struct request {
+    struct report_options options;
+    enum form form;
+    bool show[METRIC_COUNT];
+    bool any_show;
+    bool threads;
+    bool help;
+    const char *color;
+    const char *debug_folders;
+    const char *output;
+    const char *source;
+};
+
+/* ---- The command line ---- */
+
+static int parse_size(const char *text, size_t *size) {
+    uint64_t value;
+    if (cli_parse_u64(text, &value) != 0 || value > SIZE_MAX) {
+        return -1;
+    }
+    *size = (size_t)value;
+    return 0;
+}
+
+static int bad_value(const struct cli_scan *scan) {
+    return cli_usage("report", "%s does not take '%s'", scan->name, scan->value);
+}
+
+static int take_value(struct request *request, const struct cli_scan *scan, int key) {
+    bool good = true;
+    switch (key) {
+    case KEY_BY:
+        request->options.by_line = strcmp(scan->value, "line") == 0;
+        good = request->options.by_line || strcmp(scan->value, "function") == 0;
+        break;
+    case KEY_MIN_PERCENT:
+        good = cli_parse_percent(scan->value, &request->options.min_percent) == 0;
+        break;
+    case KEY_LIMIT:
+        good = parse_size(scan->value, &request->options.limit) == 0;
+        break;
+    case KEY_DEPTH:
+        good = parse_size(scan->value, &request->options.depth) == 0;
+        break;
+    case KEY_COLOR:
+        request->color = scan->value;
+        good = cli_color(scan->value, STDOUT_FILENO) >= 0;
+        break;
+    case KEY_DEBUG_FOLDERS:
+        request->debug_folders = scan->value;
+        break;
+    default:
+        request->output = scan->value;
+        break;
+    }
+    return good ? 0 : bad_value(scan);
+}
+
+static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    switch (key) {
+    case KEY_HELP:
+        request->help = true;
+        return 0;
+    case KEY_TOP_DOWN:
+    case KEY_BOTTOM_UP:
+        request->options.bottom_up = key == KEY_BOTTOM_UP;
+        return 0;
+    case KEY_FLAT:
+        request->form = FORM_FLAT;
+        return 0;
+    case KEY_PATHS:
+        request->form = FORM_PATHS;
+        return 0;
+    case KEY_JSON:
+        request->form = FORM_JSON;
+        return 0;
+    case KEY_CSV:
+        request->form = FORM_CSV;
+        return 0;
+    case KEY_ALL_FRAMES:
+        request->options.all_frames = true;
+        return 0;
+    case KEY_THREADS:
+        request->threads = true;
+        return 0;
+    default:
+        break;
+    }
+    if (key >= KEY_SHOW) {
+        request->show[key - KEY_SHOW] = true;
+        request->any_show = true;
+        return 0;
+    }
+    return take_value(request, scan, key);
+}
+
+static int read_arguments(struct request *request, int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("report", argc, argv, options);
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        int status = take_option(request, &scan, key);
+        if (status != 0) {
+            return status;
+        }
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    if (argc - scan.index > 1) {
+        return cli_usage("report", "one profile at a time: what is '%s'?", argv[scan.index + 1]);
+    }
+    request->source = scan.index < argc ? argv[scan.index] : NULL;
+    return CLI_OK;
+}
+
+/* ---- Which profile ---- */
+
+/* The newest *.mtp of this folder; the caller frees it. */
+static char *newest_profile(void) {
+    char *newest = NULL;
+    struct timespec when = {0};
+    glob_t found;
+    if (glob("*.mtp", 0, NULL, &found) != 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct stat status;
+        if (stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) {
+            continue;
+        }
+        if (newest == NULL || status.st_mtim.tv_sec > when.tv_sec ||
+            (status.st_mtim.tv_sec == when.tv_sec && status.st_mtim.tv_nsec > when.tv_nsec)) {
+            free(newest);
+            newest = strdup(found.gl_pathv[i]);
+            when = status.st_mtim;
+        }
+    }
+    globfree(&found);
+    return newest;
+}
+
+/* The region that a killed program left, if there is one. */
+static bool find_left_region(pid_t pid, struct region *region) {
+    struct region *list;
+    struct error error;
+    size_t count;
+    bool found = false;
+    if (region_list(&list, &count, &error) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < count && !found; i++) {
+        if (list[i].pid == pid) {
+            *region = list[i];
+            found = true;
+        }
+    }
+    free(list);
+    return found;
+}
+
+static struct profile *open_process(uint64_t pid, struct error *error) {
+    struct region region;
+    if (pid > INT32_MAX) {
+        error_set(error, "there is no process %llu", (unsigned long long)pid);
+        return NULL;
+    }
+    if (region_find((pid_t)pid, &region, error) != 0 && !find_left_region((pid_t)pid, &region)) {
+        return NULL;
+    }
+    return profile_open(region.path, error);
+}
+
+/* A number is a process, unless there is a file of that name. */
+static struct profile *open_source(const char *source, struct error *error) {
+    uint64_t pid;
+    if (cli_parse_u64(source, &pid) == 0 && access(source, F_OK) != 0) {
+        return open_process(pid, error);
+    }
+    return profile_open(source, error);
+}
+
+/* ---- The report ---- */
+
+/* A line that is drawn over, where somebody watches. */
+static void show_progress(void *context, size_t done, size_t total) {
+    (void)context;
+    fprintf(stderr, "\rmemtrace: reading symbols, %zu of %zu ...", done, total);
+    if (done >= total) {
+        fputs("\r\033[K", stderr);
+    }
+    fflush(stderr);
+}
+
+static int write_metric(const struct report *report, const struct request *request,
+                        enum metric metric) {
+    switch (request->form) {
+    case FORM_FLAT:
+        return report_flat(report, metric);
+    case FORM_PATHS:
+        return report_paths(report, metric);
+    default:
+        return report_tree(report, metric);
+    }
+}
+
+static int write_asked(const struct report *report, const struct request *request) {
+    int result = 0;
+    report_warnings(report);
+    for (enum metric metric = 0; result == 0 && metric < METRIC_COUNT; metric++) {
+        if (request->show[metric]) {
+            result = write_metric(report, request, metric);
+        }
+    }
+    if (result == 0 && request->threads) {
+        result = report_threads(report);
+    }
+    return result;
+}
+
+static int write_default(const struct report *report, const struct request *request) {
+    const struct model_totals *totals = &report->model->totals;
+    struct report top = *report;
+    int result = 0;
+    report_summary(report);
+    report_warnings(report);
+    if (request->form == FORM_TREE && totals->maximum_bytes != 0) {
+        top.options.limit = top.options.limit != 0 && top.options.limit < 5 ? top.options.limit : 5;
+        result = report_paths(&top, METRIC_MAXIMUM);
+    }
+    if (result == 0 && totals->maximum_bytes != 0) {
+        result = write_metric(report, request, METRIC_MAXIMUM);
+    }
+    if (result == 0 && totals->live_bytes != 0) {
+        result = write_metric(report, request, METRIC_LEAKED);
+    }
+    if (result == 0 && (request->threads || report->model->thread_count > 1)) {
+        result = report_threads(report);
+    }
+    return result;
+}
+
+static int write_report(const struct report *report, const struct request *request) {
+    if (request->form == FORM_JSON) {
+        int result = report_json(report);
+        fputc('\n', report->out);
+        return result;
+    }
+    if (request->form == FORM_CSV) {
+        return report_csv(report);
+    }
+    return request->any_show || request->threads ? write_asked(report, request)
+                                                 : write_default(report, request);
+}
+
+static size_t terminal_width(void) {
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60 ? size.ws_col : 0;
+}
+
+static void set_terminal(struct report *report, const struct request *request) {
+    bool to_stdout = request->output == NULL;
+    setlocale(LC_CTYPE, "");
+    report->options.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    report->options.width = to_stdout && isatty(STDOUT_FILENO) ? terminal_width() : 0;
+    report->options.color =
+        cli_color(request->color != NULL || to_stdout ? request->color : "never", STDOUT_FILENO) ==
+        1;
+}
+
+static int write_to(struct report *report, const struct request *request) {
+    int result;
+    if (request->output == NULL) {
+        report->out = stdout;
+        if (write_report(report, request) != 0) {
+            return cli_error("out of memory while writing the report");
+        }
+        return cli_finish(CLI_OK);
+    }
+    report->out = fopen(request->output, "we");
+    if (report->out == NULL) {
+        return cli_error("cannot write %s: %m", request->output);
+    }
+    result = write_report(report, request);
+    if (result != 0) {
+        fclose(report->out);
+        return cli_error("out of memory while writing the report");
+    }
+    if ((ferror(report->out) | fclose(report->out)) != 0) {
+        return cli_error("cannot write %s: %m", request->output);
+    }
+    return CLI_OK;
+}
+
+static int report_model(const struct model *model, const char *source,
+                        const struct request *request) {
+    struct names_options names_options = {.debug_folders = request->debug_folders,
+                                          .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
+    struct report report = {.model = model, .options = request->options, .source = source};
+    struct error error;
+    struct names *names = names_open(model, &names_options, &error);
+    int status;
+    if (names == NULL) {
+        return cli_error("%s", error.message);
+    }
+    report.names = names;
+    set_terminal(&report, request);
+    status = write_to(&report, request);
+    names_close(names);
+    return status;
+}
+
+static int report_source(const char *source, const struct request *request) {
+    struct error error;
+    struct profile *profile = open_source(source, &error);
+    struct model *model;
+    int status;
+    if (profile == NULL) {
+        return cli_error("%s", error.message);
+    }
+    model = model_load(profile, &error);
+    status = model != NULL ? report_model(model, profile->path, request)
+                           : cli_error("%s", error.message);
+    model_free(model);
+    profile_close(profile);
+    return status;
+}
+
+int cmd_report(int argc, char **argv) {
+    struct request request = {.options = {.min_percent = 1, .limit = 20, .by_line = true}};
+    int status = read_arguments(&request, argc, argv);
+    char *newest;
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request.help) {
+        fputs(help_text, stdout);
+        return cli_finish(CLI_OK);
+    }
+    if (request.source != NULL) {
+        return report_source(request.source, &request);
+    }
+    newest = newest_profile();
+    if (newest == NULL) {
+        return cli_error("there is no profile (*.mtp) in this folder; name one or a PID, or make "
+                         "one with `memtrace run -- PROGRAM`");
+    }
+    status = report_source(newest, &request);
+    free(newest);
+    return status;
+}
