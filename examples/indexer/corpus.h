@@ -1,21 +1,17 @@
-// SPDX-License-Identifier: MIT
-// Made-up text: the same for the same seed. Few words are common, most are rare.
+/* SPDX-License-Identifier: MIT */
+/* corpus.h: made-up text, the same for the same seed. Few words are common, most are rare. */
 #ifndef INDEXER_CORPUS_H
 #define INDEXER_CORPUS_H
 
-#include <cstdint>
-#include <string>
-#include <vector>
+#include <stdint.h>
 
-class corpus {
-  public:
-    explicit corpus(std::uint32_t seed);
-    std::string next_word();
-
-  private:
-    std::uint32_t random();
-    std::uint32_t state;
-    std::vector<std::string> vocabulary;
+struct corpus {
+    uint32_t state;
 };
+
+enum { CORPUS_WORDS = 20000 };
+
+/* The next word; the caller frees it. */
+char *corpus_next_word(struct corpus *corpus);
 
 #endif

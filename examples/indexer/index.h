@@ -1,25 +1,35 @@
-// SPDX-License-Identifier: MIT
-// An inverted index: for every word the documents it stands in.
+/* SPDX-License-Identifier: MIT */
+/* index.h: an inverted index: for every word, the documents it stands in. */
 #ifndef INDEXER_INDEX_H
 #define INDEXER_INDEX_H
 
-#include <cstdint>
-#include <string>
-#include <unordered_map>
-#include <vector>
+#include <stddef.h>
+#include <stdint.h>
 
-class index {
-  public:
-    void add(std::uint32_t document, const std::string &word);
-    // The documents that hold both words. The answer stays valid.
-    const std::vector<std::uint32_t> &search(const std::string &left, const std::string &right);
-    std::size_t words() const {
-        return postings.size();
-    }
-
-  private:
-    std::unordered_map<std::string, std::vector<std::uint32_t>> postings;
-    std::unordered_map<std::string, const std::vector<std::uint32_t> *> answers;
+struct posting {
+    char *word;
+    uint32_t *documents; /* rising */
+    size_t count, room;
 };
+
+struct answer {
+    size_t count;
+    uint32_t documents[];
+};
+
+enum { INDEX_PLACES = 1 << 16, INDEX_CACHE = 512 };
+
+struct index {
+    struct posting *places[INDEX_PLACES];
+    struct answer *cache[INDEX_CACHE];
+    size_t words;
+};
+
+void index_add(struct index *index, const char *word, uint32_t document);
+
+/* The documents that hold both words; the answer belongs to the index. */
+const struct answer *index_search(struct index *index, const char *left, const char *right);
+
+void index_free(struct index *index);
 
 #endif
