@@ -67,6 +67,13 @@ static bool says_execed(const char *path) {
     return execed;
 }
 
+/* Who names a folder for regions means that folder alone, as the runtime does. */
+static bool is_meant(const char *path) {
+    const char *folder = getenv("MEMTRACE_REGION_DIR");
+    size_t length = folder != NULL ? strlen(folder) : 0;
+    return length == 0 || (strncmp(path, folder, length) == 0 && path[length] == '/');
+}
+
 int adopt_killed(adopt_note note, void *context, struct error *error) {
     struct region *list;
     size_t count;
@@ -75,7 +82,7 @@ int adopt_killed(adopt_note note, void *context, struct error *error) {
     }
     /* The oldest first, so that of several with one output path it keeps the plain name. */
     for (size_t i = count; i-- > 0;) {
-        if (!list[i].alive || says_execed(list[i].path)) {
+        if (is_meant(list[i].path) && (!list[i].alive || says_execed(list[i].path))) {
             adopt_region(list[i].path, note, context);
         }
     }

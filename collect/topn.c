@@ -105,6 +105,9 @@ static void print_path(FILE *out, const struct model *model, const struct model_
     if (context->class != MODEL_HEAP) {
         fprintf(out, "      [%s]\n", model_class_name(model, context));
     }
+    if (context->path == 0) {
+        fputs("      [path unknown]\n", out);
+    }
     for (uint32_t id = context->path; id != 0; id = model->nodes[id].parent) {
         print_frame(out, model, model->nodes[id].frame, symbolizer);
     }
