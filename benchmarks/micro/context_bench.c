@@ -11,13 +11,13 @@ enum { CONTEXTS = 1000000, CHAIN = 100, HITS = 1000000 };
 static struct context_tree tree;
 static struct context_cache cache;
 
-/* Binary tree over two call sites: every node has two children. */
+/* Every node has four children; every second one is charged. */
 static void make_or_find(void *unused) {
     (void)unused;
     for (uint32_t i = 0; i < CONTEXTS; i++) {
         /* Ids skip the places under each leaf's header; parents only need to exist. */
-        struct context_id parent = {i < 8 ? 0 : i / 2 | MEMTRACE_FIRST_CONTEXT};
-        context_child(&tree, parent, 0x1000 + (uint64_t)i);
+        struct context_id parent = {i < 64 ? 0 : i / 4 | MEMTRACE_FIRST_CONTEXT};
+        context_child(&tree, parent, 0x1000 + (uint64_t)i, (enum context_kind)(i & 1));
     }
 }
 
@@ -26,8 +26,8 @@ static void find_at_random(void *unused) {
     (void)unused;
     for (uint32_t n = 0; n < CONTEXTS; n++) {
         uint32_t i = (uint32_t)(micro_random(&random) % CONTEXTS);
-        struct context_id parent = {i < 8 ? 0 : i / 2 | MEMTRACE_FIRST_CONTEXT};
-        context_child(&tree, parent, 0x1000 + (uint64_t)i);
+        struct context_id parent = {i < 64 ? 0 : i / 4 | MEMTRACE_FIRST_CONTEXT};
+        context_child(&tree, parent, 0x1000 + (uint64_t)i, (enum context_kind)(i & 1));
     }
 }
 
@@ -37,7 +37,8 @@ static void cached_chain(void *unused) {
     for (int n = 0; n < HITS / CHAIN; n++) {
         struct context_id at = {0};
         for (uint64_t frame = 0; frame < CHAIN; frame++)
-            at = context_cached_child(&tree, &cache, at, 0x555500001000 + frame * 64);
+            at =
+                context_cached_child(&tree, &cache, at, 0x555500001000 + frame * 64, CONTEXT_INNER);
         BENCH_KEEP((uintptr_t)at.value);
     }
 }
@@ -45,8 +46,8 @@ static void cached_chain(void *unused) {
 static void cached_one(void *unused) {
     (void)unused;
     for (int n = 0; n < HITS; n++) {
-        struct context_id at =
-            context_cached_child(&tree, &cache, (struct context_id){0}, 0x555500001000);
+        struct context_id at = context_cached_child(&tree, &cache, (struct context_id){0},
+                                                    0x555500001000, CONTEXT_INNER);
         BENCH_KEEP((uintptr_t)at.value);
     }
 }
