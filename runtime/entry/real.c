@@ -72,6 +72,11 @@ void real_find(void) {
     FIND(valloc);
     FIND(pvalloc);
     FIND(malloc_usable_size);
+    FIND(mmap);
+    FIND(munmap);
+    FIND(mremap);
+    FIND(sbrk);
+    FIND(brk);
     real.is_glibc = in_libc((void *)real.malloc);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */

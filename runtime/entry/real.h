@@ -9,6 +9,8 @@
 #include "runtime/base/compiler.h"
 
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 struct real {
     void *(*malloc)(size_t);
@@ -21,6 +23,11 @@ struct real {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
+    void *(*mmap)(void *, size_t, int, int, int, off_t);
+    int (*munmap)(void *, size_t);
+    void *(*mremap)(void *, size_t, size_t, int, ...);
+    void *(*sbrk)(intptr_t);
+    int (*brk)(void *);
     int is_glibc; /* malloc is the C library's own */
 };
 

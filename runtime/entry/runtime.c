@@ -13,6 +13,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/mapping.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
 #include "runtime/record/finish.h"
@@ -127,6 +128,12 @@ static void inherit_block(void *argument, const struct heap_block *block) {
     header->inherited_bytes += block->size;
 }
 
+static void inherit_mapping(void *argument, const struct interval *item) {
+    struct thread *thread = argument;
+    struct ledger_event event = {.context = item->context, .size = item->end - item->start};
+    ledger_alloc(&runtime.ledger, thread->column, &event);
+}
+
 /* The tree and the modules come along, so that ids in inherited records stay valid. */
 static int is_inherited(void *argument, const struct memtrace_segment *segment) {
     struct runtime *parent = argument;
@@ -159,11 +166,13 @@ static int start_in_child(void) {
     runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
     runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
     thread_init_child();
+    mapping_init_child();
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     thread = thread_join();
     if (thread != NULL) {
         heap_visit(&runtime.heap, inherit_block, thread);
+        mapping_visit(inherit_mapping, thread);
         peak_grow(&thread->peak, runtime.space.header, runtime.space.header->inherited_bytes);
     }
     find_collector();

@@ -134,6 +134,21 @@ COLD void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
     add(&cell->temporary_count, (uint64_t)event->temporary);
 }
 
+COLD void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
+                           const struct ledger_event *event, int is_last) {
+    int is_shared = 0;
+    struct memtrace_cell *cell = ledger_cell(column, event->context);
+    if (cell == NULL) {
+        cell = cell_for(ledger, column, event->context, &is_shared);
+    }
+    if (cell == NULL) {
+        return;
+    }
+    ledger_keep_peak(cell, ledger->space->header);
+    add(&cell->free_bytes, event->size); /* rare: atomic in a column of one's own too */
+    add(&cell->free_count, (uint64_t)(is_last != 0));
+}
+
 /* --- lifetimes: nothing for a first free, a record from the second on ------------------------- */
 
 static int next_lifetime_leaf(struct ledger *ledger, struct ledger_column *column) {

@@ -63,6 +63,10 @@ void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
 void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *column,
                           struct memtrace_cell *cell, uint32_t bucket);
 
+/* Part of a mapping is gone: its bytes, and the mapping itself if `is_last`. */
+void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
+                      const struct ledger_event *event, int is_last);
+
 INLINE struct memtrace_cell *ledger_cell(struct ledger_column *column, uint32_t context) {
     struct memtrace_cell *leaf = LOAD_RELAXED(&column->leaf[context >> 10]);
     return LIKELY(leaf != NULL) ? leaf + (context & (MEMTRACE_LEAF_ITEMS - 1)) : NULL;

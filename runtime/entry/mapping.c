@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mapping.c: mmap and friends, brk and sbrk: counted as a class of their own beside the heap. Only
+ * the program's own calls are seen; those the allocator makes inside the C library are not.
+ */
+#define _GNU_SOURCE
+#include "runtime/entry/mapping.h"
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/sys.h"
+#include "runtime/entry/event.h"
+#include "runtime/entry/real.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct intervals mappings;
+static struct trylock mappings_lock;
+
+enum { TRIES = 10000 };
+
+static uintptr_t page_up(uintptr_t size) {
+    return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uintptr_t)(MEMTRACE_PAGE_SIZE - 1);
+}
+
+/* Held for a few instructions, with the thread's gate closed; who does not get it counts a loss. */
+static int lock(void) {
+    for (int i = 0; i < TRIES; i++) {
+        if (trylock_take(&mappings_lock)) {
+            return 1;
+        }
+        SIGNAL_FENCE();
+    }
+    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+    return 0;
+}
+
+static void count_removed(void *argument, const struct interval *piece, int is_last) {
+    struct thread *thread = argument;
+    struct ledger_event event = {.context = piece->context, .size = piece->end - piece->start};
+    ledger_free_part(&runtime.ledger, thread->column, &event, is_last);
+}
+
+static void note_removed(struct thread *thread, uintptr_t start, uintptr_t end) {
+    if (mappings.count != 0 && lock()) {
+        interval_remove(&mappings, start, end, count_removed, thread);
+        trylock_release(&mappings_lock);
+    }
+}
+
+static void note_added(struct thread *thread, uintptr_t start, uintptr_t size,
+                       struct frame caller) {
+    struct context_id context = {event_context(thread, caller)};
+    struct ledger_event event = {.size = size};
+    context = context_cached_child(&runtime.tree, &thread->walker->cache, context,
+                                   MEMTRACE_FRAME_MAPPING, CONTEXT_CHARGED);
+    event.context = context.value;
+    if (lock()) {
+        int failed =
+            interval_add(&mappings, (struct interval){start, start + size, context.value, 0});
+        trylock_release(&mappings_lock);
+        if (failed == 0) {
+            ledger_alloc(&runtime.ledger, thread->column, &event);
+        }
+    }
+}
+
+/* [removed_start, removed_end) is gone, [added, added + size) is new; either may be empty. */
+static void changed(uintptr_t removed_start, uintptr_t removed_end, uintptr_t added, uintptr_t size,
+                    struct frame caller) {
+    struct thread *thread = thread_get_for_free(caller.slot);
+    int counts;
+    if (thread == NULL) {
+        return;
+    }
+    counts = thread->gate == GATE_OPEN;
+    event_enter(thread, caller.slot);
+    event_tick(thread);
+    if (removed_end > removed_start) {
+        note_removed(thread, removed_start, removed_end);
+    }
+    if (size != 0 && counts) {
+        note_added(thread, added, size, caller);
+    }
+    event_leave(thread);
+    thread_done(thread);
+}
+
+static void *map(void *address, size_t size, int protection, int flags, int fd, off_t offset,
+                 struct frame caller) {
+    void *result;
+    if (UNLIKELY(real.mmap == NULL)) {
+        result = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+    } else {
+        result = real.mmap(address, size, protection, flags, fd, offset);
+    }
+    if (result != MAP_FAILED) {
+        uintptr_t start = (uintptr_t)result;
+        int over = (flags & MAP_FIXED) != 0;
+        changed(start, over ? start + page_up(size) : start, start, page_up(size), caller);
+    }
+    return result;
+}
+
+PUBLIC void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
+    return map(address, size, protection, flags, fd, offset, EVENT_CALLER());
+}
+
+PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t offset) {
+    return map(address, size, protection, flags, fd, offset, EVENT_CALLER());
+}
+
+PUBLIC int munmap(void *address, size_t size) {
+    uintptr_t start = (uintptr_t)address;
+    struct frame caller = EVENT_CALLER();
+    int result;
+    if (size != 0 &&
+        start % MEMTRACE_PAGE_SIZE == 0) { /* before: the range may be reused at once */
+        changed(start, start + page_up(size), 0, 0, caller);
+    }
+    result =
+        real.munmap != NULL ? real.munmap(address, size) : (int)syscall(SYS_munmap, address, size);
+    return result;
+}
+
+PUBLIC void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...) {
+    struct frame caller = EVENT_CALLER();
+    uintptr_t start = (uintptr_t)old;
+    void *target = NULL;
+    void *result;
+    if (flags & MREMAP_FIXED) {
+        va_list list;
+        va_start(list, flags);
+        target = va_arg(list, void *);
+        va_end(list);
+    }
+    result = real.mremap != NULL
+                 ? real.mremap(old, old_size, new_size, flags, target)
+                 : (void *)syscall(SYS_mremap, old, old_size, new_size, flags, target);
+    if (result != MAP_FAILED) {
+        if (flags & MREMAP_FIXED) {
+            changed((uintptr_t)result, (uintptr_t)result + page_up(new_size), 0, 0, caller);
+        }
+        changed(start, start + page_up(old_size), (uintptr_t)result, page_up(new_size), caller);
+    }
+    return result;
+}
+
+/* The break moved from `before` to `after`. */
+static void moved(uintptr_t before, uintptr_t after, struct frame caller) {
+    if (after > before) {
+        changed(0, 0, before, after - before, caller);
+    } else if (after < before) {
+        changed(after, before, 0, 0, caller);
+    }
+}
+
+PUBLIC void *sbrk(intptr_t increment) {
+    struct frame caller = EVENT_CALLER();
+    void *before;
+    if (UNLIKELY(real.sbrk == NULL)) {
+        real_find();
+    }
+    before = real.sbrk(increment);
+    if (before != (void *)-1 && increment != 0) {
+        moved((uintptr_t)before, (uintptr_t)before + (uintptr_t)increment, caller);
+    }
+    return before;
+}
+
+PUBLIC int brk(void *end) {
+    struct frame caller = EVENT_CALLER();
+    uintptr_t before;
+    int result;
+    if (UNLIKELY(real.sbrk == NULL)) {
+        real_find();
+    }
+    before = (uintptr_t)real.sbrk(0);
+    result = real.brk(end);
+    if (result == 0) {
+        moved(before, (uintptr_t)end, caller);
+    }
+    return result;
+}
+
+void mapping_init_child(void) {
+    mappings_lock.held = 0;
+}
+
+/* A forked child inherits the mappings too. */
+void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument) {
+    for (size_t i = 0; i < mappings.count; i++) {
+        visit(argument, &mappings.item[i]);
+    }
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* mapping.h: what a forked child needs of its inherited mappings. */
+#ifndef RUNTIME_ENTRY_MAPPING_H
+#define RUNTIME_ENTRY_MAPPING_H
+
+#include "runtime/heap/interval.h"
+
+void mapping_init_child(void);
+void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument);
+
+#endif

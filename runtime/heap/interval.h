@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * interval.h: the program's mappings: disjoint address ranges, each with the context that made it.
+ * A sorted array, since programs have few and change them rarely. The caller holds the lock.
+ */
+#ifndef RUNTIME_HEAP_INTERVAL_H
+#define RUNTIME_HEAP_INTERVAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct interval {
+    uintptr_t start, end;
+    uint32_t context;
+    uint32_t is_part; /* the right half of a range with a hole: its other half counts the free */
+};
+
+struct intervals {
+    struct interval *item; /* sorted by start; disjoint */
+    size_t count, capacity;
+};
+
+/* A range that was free. 0, or -1: no memory. */
+int interval_add(struct intervals *set, struct interval range);
+
+/* Takes [start, end) out, cutting what reaches over. Calls removed() with each piece. */
+void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
+                     void (*removed)(void *argument, const struct interval *piece, int is_last),
+                     void *argument);
+
+#endif
