@@ -97,9 +97,8 @@ def check_program(memtrace, program, paths, work, module=None):
 
 def configure_and_build(source, build, options, arguments):
     shutil.rmtree(build, ignore_errors=True)
-    log = run(["cmake", "-S", source, "-B", build, "-G", options.generator,
-               "-DCMAKE_C_COMPILER=" + options.cc, "-DCMAKE_CXX_COMPILER=" + options.cxx] +
-              arguments, env=environment())
+    log = run(["cmake", "-S", source, "-B", build, "-G", options.generator] + arguments,
+              env=environment(CC=options.cc, CXX=options.cxx))
     log += run(["cmake", "--build", build, "--parallel", "2"], env=environment())
     if re.search(r"\bwarning\b", log, re.IGNORECASE):
         sys.exit("warnings:\n" + log)
