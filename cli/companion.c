@@ -81,10 +81,9 @@ static bool wait_alive(const struct collector *work, int process, int ms) {
     return held_process_exists(work->held.region.pid, work->held.region.start_ticks);
 }
 
-/* The program died without finishing (or is now another one): its name is still on the region. */
+/* The program died without finishing, or is now another one. */
 static void finish(struct collector *work) {
-    struct finished finished;
-    char *text = collector_finish(work, &finished);
+    char *text = collector_finish(work);
     if (text != NULL) {
         collector_write(STDERR_FILENO, text);
     }
@@ -106,12 +105,13 @@ int cmd_companion(int argc, char **argv) {
         return status == HELD_FAILED ? cli_error("no periodic reports: %s", error.message) : CLI_OK;
     }
     process = (int)syscall(SYS_pidfd_open, work.held.region.pid, 0);
-    while (held_in_use(&work.held) && wait_alive(&work, process, collector_tick(&work))) {
+    while (!collector_over(&work) && wait_alive(&work, process, collector_tick(&work))) {
     }
-    if (held_named(&work.held)) {
-        finish(&work);
+    if (!held_named(&work.held) &&
+        held_load_u32(&work.held.header->state) == MEMTRACE_STATE_ENDED) {
+        collector_detach(&work); /* the runtime has done it */
     } else {
-        collector_detach(&work);
+        finish(&work);
     }
     return CLI_OK;
 }

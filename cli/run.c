@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -54,7 +55,8 @@ struct run {
     uint64_t start_ticks;
     int look_ms; /* not attached: when to look for the region again */
     int timer;
-    bool recorded; /* a region was seen */
+    bool recorded;      /* a region was seen, or why there is none was said */
+    int64_t folders_ns; /* when the folders of regions had last changed as the program started */
 };
 
 static void set_variable(struct run *run, const char *name, const char *value) {
@@ -232,6 +234,21 @@ static void name_added(struct run *run) {
     }
 }
 
+/* The latest change in a folder of regions. */
+static int64_t folders_changed_ns(void) {
+    struct region_folders folders;
+    size_t count = region_folders(geteuid(), &folders);
+    int64_t latest = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct stat status;
+        if (stat(folders.path[i], &status) == 0) {
+            int64_t ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+            latest = ns > latest ? ns : latest;
+        }
+    }
+    return latest;
+}
+
 /* 0, or the exit status with the line printed. */
 static int start(struct run *run, char **argv) {
     int status = target_find(argv[0], run->program);
@@ -252,6 +269,7 @@ static int start(struct run *run, char **argv) {
         set_variable(run, "MEMTRACE_COLLECTOR", run->collector);
         name_added(run);
     }
+    run->folders_ns = folders_changed_ns();
     status = child_start(&run->child, run->program, argv, run->variables, run->variable_count);
     if (status != 0) {
         cli_error("cannot run %s: %s", argv[0], strerror(errno));
@@ -278,8 +296,7 @@ static bool attach(struct run *run) {
 }
 
 static void finish(struct run *run) {
-    struct finished finished;
-    char *text = collector_finish(&run->work, &finished);
+    char *text = collector_finish(&run->work);
     if (text != NULL) {
         collector_write(STDERR_FILENO, text);
     }
@@ -288,7 +305,7 @@ static void finish(struct run *run) {
 
 /* Does what is due; returns the milliseconds until something else is. */
 static int tick(struct run *run) {
-    if (collector_attached(&run->work) && collector_execed(&run->work)) {
+    if (collector_attached(&run->work) && collector_over(&run->work)) {
         finish(run);
         run->look_ms = FIRST_LOOK_MS;
     }
@@ -340,12 +357,14 @@ static void finish_all(struct run *run) {
     const char *mode = getenv("MEMTRACE");
     if (collector_attached(&run->work) || attach(run)) {
         finish(run);
-        /* Of an exec a moment ago: the old region was finished, the new one has taken its name. */
+        /* After an exec a moment ago that was the old region; the new one has taken its name. */
         if (attach(run)) {
             finish(run);
         }
     }
-    if (!run->recorded && (mode == NULL || strcmp(mode, "off") != 0)) {
+    /* A region may have come and gone before we looked, as that of `sh -c "exec program"`. */
+    if (!run->recorded && folders_changed_ns() == run->folders_ns &&
+        (mode == NULL || strcmp(mode, "off") != 0)) {
         cli_error("nothing was recorded of %s", run->program);
     }
 }

@@ -13,7 +13,8 @@
 
 enum {
     TICK_MS = 100,     /* how soon a request for a snapshot is seen */
-    BUSY_TICK_MS = 20, /* while memory is churned and a report by churn is wanted */
+    BUSY_TICK_MS = 10, /* while memory is churned and a report by churn is wanted */
+    IDLE_TICKS = 50,   /* busy ticks without churn until the program counts as idle */
     SAMPLE_MS = 100,   /* the timeline's first interval */
     NS_PER_MS = 1000000
 };
@@ -58,6 +59,8 @@ enum held_status collector_attach(struct collector *collector, const char *path,
     collector->log = -1;
     collector->next_sample_ns = 0;
     collector->last_churn = 0;
+    collector->idle_ticks = 0;
+    collector->resident_bytes = 0;
     collector->seen_end = 0;
     open_timeline(collector);
     periodic_start(&collector->periodic, &collector->profile->header);
@@ -124,6 +127,15 @@ static int refresh(struct collector *collector) {
     return profile_refresh(collector->profile, NULL);
 }
 
+/* Of a process that is going: what it last had. */
+static uint64_t resident(struct collector *collector) {
+    uint64_t bytes = timeline_resident(collector->held.region.pid);
+    if (bytes != 0) {
+        collector->resident_bytes = bytes;
+    }
+    return collector->resident_bytes;
+}
+
 static void sample(struct collector *collector, uint64_t time_ns) {
     struct memtrace_point point = {.time_ns = time_ns};
     if (collector->timeline == NULL || time_ns < collector->next_sample_ns ||
@@ -131,10 +143,8 @@ static void sample(struct collector *collector, uint64_t time_ns) {
         return;
     }
     timeline_sum(collector->profile, &point);
-    point.resident_bytes = timeline_resident(collector->held.region.pid);
-    if (point.resident_bytes != 0) { /* else the process is going */
-        timeline_add(collector->timeline, &point);
-    }
+    point.resident_bytes = resident(collector);
+    timeline_add(collector->timeline, &point);
     collector->next_sample_ns = time_ns + collector->timeline->interval_ns;
 }
 
@@ -154,7 +164,7 @@ static void report(struct collector *collector, struct periodic_moment *moment) 
     if (refresh(collector) != 0) {
         return;
     }
-    moment->resident_bytes = timeline_resident(collector->held.region.pid);
+    moment->resident_bytes = resident(collector);
     model = model_load(collector->profile, NULL);
     text = model != NULL ? periodic_report(&collector->periodic, moment, model) : NULL;
     if (text != NULL) {
@@ -181,7 +191,9 @@ int collector_tick(struct collector *collector) {
         report(collector, &moment);
         time_ns = since_start(collector);
     }
-    if (collector->periodic.churn_limit_bytes != 0 && moment.churn_bytes != collector->last_churn) {
+    collector->idle_ticks =
+        moment.churn_bytes != collector->last_churn ? 0 : collector->idle_ticks + 1;
+    if (collector->periodic.churn_limit_bytes != 0 && collector->idle_ticks < IDLE_TICKS) {
         wait = BUSY_TICK_MS;
     }
     collector->last_churn = moment.churn_bytes;
@@ -191,9 +203,8 @@ int collector_tick(struct collector *collector) {
     return wait;
 }
 
-bool collector_execed(const struct collector *collector) {
-    return held_load_u32(&collector->held.header->state) == MEMTRACE_STATE_EXECED &&
-           !held_in_use(&collector->held);
+bool collector_over(const struct collector *collector) {
+    return !held_in_use(&collector->held);
 }
 
 /* What the program asked for in its last moments. A report by time is owed at its time only. */
@@ -226,19 +237,45 @@ static char *lines(const struct collector *collector, const struct model *model,
     return length < 0 ? NULL : text;
 }
 
-char *collector_finish(struct collector *collector, struct finished *finished) {
+/* Whether the file at the output path is this program's profile with the same counts. Asked only
+ * where the region has lost its name: then the runtime has written a profile at least once. */
+static bool is_written(const struct collector *collector) {
+    struct profile *written = profile_open(collector->profile->header.output, NULL);
+    const struct memtrace_header *header = &collector->profile->header;
+    struct memtrace_point there = {0};
+    struct memtrace_point here = {0};
+    bool same = written != NULL && written->header.pid == header->pid &&
+                written->header.process_start_ticks == header->process_start_ticks &&
+                written->header.start_monotonic_ns == header->start_monotonic_ns;
+    if (same) {
+        timeline_sum(written, &there);
+        timeline_sum(collector->profile, &here);
+        same = there.alloc_count == here.alloc_count && there.live_bytes == here.live_bytes;
+    }
+    profile_close(written);
+    return same;
+}
+
+static char *finish(struct collector *collector) {
+    struct model *model;
+    struct finished finished;
+    char *text;
+    report_owed(collector);
+    model = model_load(collector->profile, NULL);
+    finish_region(&collector->held, COPY_REPLACE, &finished);
+    text = lines(collector, model, &finished);
+    model_free(model);
+    return text;
+}
+
+char *collector_finish(struct collector *collector) {
     struct profile *whole = open_held(&collector->held, NULL);
-    struct model *model = NULL;
     char *text;
     if (whole != NULL) { /* no longer live: a copy, read as a file */
         profile_close(collector->profile);
         collector->profile = whole;
-        report_owed(collector);
-        model = model_load(whole, NULL);
     }
-    finish_region(&collector->held, COPY_REPLACE, finished);
-    text = lines(collector, model, finished);
-    model_free(model);
+    text = !held_named(&collector->held) && is_written(collector) ? strdup("") : finish(collector);
     collector_detach(collector);
     return text;
 }

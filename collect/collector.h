@@ -21,8 +21,10 @@ struct collector {
     struct memtrace_timeline *timeline;
     uint64_t timeline_size;
     uint64_t next_sample_ns;
-    uint64_t last_churn; /* at the last tick */
-    uint64_t seen_end;   /* header.end at the last refresh */
+    uint64_t last_churn;     /* at the last tick */
+    unsigned idle_ticks;     /* in which nothing was churned */
+    uint64_t resident_bytes; /* last seen */
+    uint64_t seen_end;       /* header.end at the last refresh */
     struct periodic periodic;
     int log; /* -1: not opened yet; STDERR_FILENO where none is wanted */
 };
@@ -41,13 +43,14 @@ static inline bool collector_attached(const struct collector *collector) {
 /* Samples and reports whatever is due. Returns the milliseconds until it should be called again. */
 int collector_tick(struct collector *collector);
 
-/* Whether the program has replaced itself by exec, so that this region is to be finished. */
-bool collector_execed(const struct collector *collector);
+/* Whether the program has replaced itself by exec or is gone, so that this region is finished. */
+bool collector_over(const struct collector *collector);
 
 /* The program is gone: prints a report that was still owed, writes the profile, unlinks the region
- * and detaches. Returns the lines for the user (maybe ""), which the caller prints and frees; NULL:
- * out of memory. */
-char *collector_finish(struct collector *collector, struct finished *finished);
+ * and detaches. Where the runtime has written the same profile itself (before an exec, or because
+ * another collector was expected) that one stays. Returns the lines for the user (maybe ""), which
+ * the caller prints and frees; NULL: out of memory. */
+char *collector_finish(struct collector *collector);
 
 /* Lets go of the region as it is. */
 void collector_detach(struct collector *collector);

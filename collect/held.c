@@ -200,6 +200,6 @@ bool held_in_use(const struct held *held) {
     if (!held_process_exists(held->region.pid, held->region.start_ticks)) {
         return false;
     }
-    /* EXECED is set before the call, which may yet fail. */
-    return held_load_u32(&held->header->state) != MEMTRACE_STATE_EXECED || has_mapped(held);
+    return (held_load_u32(&held->header->state) != MEMTRACE_STATE_EXECED && held_named(held)) ||
+           has_mapped(held);
 }

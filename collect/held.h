@@ -54,7 +54,8 @@ void held_unlink(const struct held *held);
 bool held_process_exists(pid_t pid, uint64_t start_ticks);
 
 /* Whether the process still writes the region: it exists and has it mapped. The second is asked
- * only where the header says that the program replaced itself by exec. */
+ * only after the program came to an exec, which may yet have failed: the header says so, or the
+ * name is gone (the runtime wrote the profile before the exec). */
 bool held_in_use(const struct held *held);
 
 /* The state and other fields of the header that the program changes. */

@@ -24,6 +24,19 @@ bool periodic_due(const struct periodic *periodic, const struct periodic_moment 
            moment->requests != periodic->requests;
 }
 
+/* Live bytes of one class, with a word before it; nothing where the program has none. */
+static void print_class(FILE *out, const struct model *model, enum model_class class,
+                        const char *word) {
+    uint64_t bytes = 0;
+    struct number n;
+    for (size_t i = 0; i < model->context_count; i++) {
+        bytes += model->contexts[i].class == class ? model->contexts[i].live_bytes : 0;
+    }
+    if (bytes != 0) {
+        fprintf(out, ", %s %s", word, number_bytes(&n, bytes));
+    }
+}
+
 static void print_header(FILE *out, const struct periodic *periodic,
                          const struct periodic_moment *moment, const struct model *model,
                          size_t shown, size_t live) {
@@ -34,8 +47,10 @@ static void print_header(FILE *out, const struct periodic *periodic,
     if (periodic->churn_limit_bytes != 0) {
         fprintf(out, " / %s", number_bytes(&n[1], periodic->churn_limit_bytes));
     }
-    fprintf(out, ", live %s, RSS %s, %zu of %zu live call paths, largest last\n",
-            number_bytes(&n[2], model->totals.live_bytes),
+    fprintf(out, ", live %s", number_bytes(&n[2], model->totals.live_bytes));
+    print_class(out, model, MODEL_MAPPING, "mapped");
+    print_class(out, model, MODEL_POOL, "in pools");
+    fprintf(out, ", RSS %s, %zu of %zu live call paths, largest last\n",
             number_bytes(&n[3], moment->resident_bytes), shown, live);
 }
 

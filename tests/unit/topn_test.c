@@ -146,7 +146,8 @@ static void report(void **state) {
     assert_non_null(text);
     assert_true(strstr(text,
                        "memtrace: snapshot 1, pid 4242, at 2.5 s, churn 512.0 KiB / 1.0 MiB, live "
-                       "1.3 KiB, RSS 8.0 MiB, 2 of 4 live call paths, largest last\n#2 ") == text);
+                       "1.3 KiB, mapped 4.0 KiB, in pools 32 B, RSS 8.0 MiB, 2 of 4 live call "
+                       "paths, largest last\n#2 ") == text);
     assert_int_equal(text[strlen(text) - 1], '\n');
     free(text);
     assert_int_equal(periodic.next_ns, 3000000000);
