@@ -33,7 +33,8 @@ static const char help_text[] =
     "  --bottom-up          trees from the allocating function to main\n"
     "  --flat               a table by function instead of trees\n"
     "  --paths              the whole call paths instead of trees\n"
-    "  --by line|function   what is one branch of a tree (default: line)\n"
+    "  --by function|line   what is one branch of a tree (default: function)\n"
+    "  --full-names         C++ names with parameters, template arguments, return types\n"
     "  --min-percent P      leave out what is below P percent (default: 1)\n"
     "  --limit N            at most N branches of one function, N rows, N paths (default:\n"
     "                       20; 0: all)\n"
@@ -61,6 +62,7 @@ enum {
     KEY_LIMIT,
     KEY_DEPTH,
     KEY_ALL_FRAMES,
+    KEY_FULL_NAMES,
     KEY_COLOR,
     KEY_DEBUG_FOLDERS,
     KEY_JSON,
@@ -87,6 +89,7 @@ static const struct cli_option options[] = {
     {"limit", 'n', true, KEY_LIMIT},
     {"depth", 'd', true, KEY_DEPTH},
     {"all-frames", 0, false, KEY_ALL_FRAMES},
+    {"full-names", 0, false, KEY_FULL_NAMES},
     {"color", 0, true, KEY_COLOR},
     {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"json", 0, false, KEY_JSON},
@@ -178,6 +181,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
         return 0;
     case KEY_ALL_FRAMES:
         request->options.all_frames = true;
+        return 0;
+    case KEY_FULL_NAMES:
+        request->options.full_names = true;
         return 0;
     case KEY_THREADS:
         request->threads = true;
@@ -426,7 +432,7 @@ static int report_source(const char *source, const struct request *request) {
 }
 
 int cmd_report(int argc, char **argv) {
-    struct request request = {.options = {.min_percent = 1, .limit = 20, .by_line = true}};
+    struct request request = {.options = {.min_percent = 1, .limit = 20}};
     int status = read_arguments(&request, argc, argv);
     char *newest;
     if (status != CLI_OK) {

@@ -95,6 +95,9 @@ static void load_thread(struct model *model, const struct memtrace_thread_record
         .total_bytes = profile_load_u64(&record->alloc_bytes),
     };
     copy_text(thread->name, record->name, sizeof thread->name);
+    if (thread->name[0] == '\0' && thread->tid == model->header.pid) {
+        strcpy(thread->name, "main");
+    }
     if (state != MEMTRACE_THREAD_FREE || (thread->allocations | thread->frees) != 0) {
         model->thread_count++;
     }

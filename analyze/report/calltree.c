@@ -75,6 +75,15 @@ static int grow(struct build *build) {
     return 0;
 }
 
+static void note_line(struct call *call, uint32_t line) {
+    if (line != 0 && (call->first_line == 0 || line < call->first_line)) {
+        call->first_line = line;
+    }
+    if (line > call->last_line) {
+        call->last_line = line;
+    }
+}
+
 /* The child of a call for this frame, made if need be; 0: out of memory. */
 static uint32_t child_of(struct build *build, uint32_t parent, const struct names_frame *frame) {
     uint64_t key = build->report->options.by_line ? frame->place_key : frame->function_key;
@@ -83,7 +92,9 @@ static uint32_t child_of(struct build *build, uint32_t parent, const struct name
     uint32_t index = (uint32_t)build->tree->count;
     struct call *calls;
     if (found != NULL) {
-        return (uint32_t)(uintptr_t)found;
+        index = (uint32_t)(uintptr_t)found;
+        note_line(&build->tree->calls[index], frame->line);
+        return index;
     }
     if (grow(build) != 0 || numbermap_put(&build->children, hash, (void *)(uintptr_t)index) != 0) {
         return 0;
@@ -92,6 +103,7 @@ static uint32_t child_of(struct build *build, uint32_t parent, const struct name
     calls[index] =
         (struct call){.frame = frame, .parent = parent, .next = calls[parent].first_child};
     calls[parent].first_child = index;
+    note_line(&calls[index], frame->line);
     build->tree->count++;
     return index;
 }
@@ -145,16 +157,25 @@ static void sort_all(struct calltree *tree) {
 
 /* ---- Top-down ---- */
 
-/* Which nodes end a path that has costs: these are shown even if they are start-up code. */
-static unsigned char *ends_of_paths(const struct model *model) {
-    unsigned char *ends = calloc(model->node_count, 1);
-    for (size_t i = 0; ends != NULL && i < model->context_count; i++) {
-        ends[model->contexts[i].path] = 1;
+/* What nodes are to a tree: on a path that has costs, or its end. */
+enum { NODE_USED = 1, NODE_END = 2 };
+
+static unsigned char *look_at_nodes(const struct model *model, enum metric metric) {
+    unsigned char *uses = calloc(model->node_count, 1);
+    for (size_t i = 0; uses != NULL && i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        if (context->class == MODEL_HEAP && metric_cost(metric, context).main != 0) {
+            uses[context->path] = NODE_USED | NODE_END;
+        }
     }
-    return ends;
+    for (size_t id = model->node_count; uses != NULL && id-- > 1;) {
+        uses[model->nodes[id].parent] |= uses[id] & NODE_USED;
+    }
+    return uses;
 }
 
 /* The call of a node, whose parent's is known: adds its functions, outermost first. */
+/* Start-up code that allocates itself is shown nevertheless. */
 static uint32_t map_node(struct build *build, uint32_t parent, uint64_t recorded, bool is_end) {
     bool all = build->report->options.all_frames;
     uint32_t at = parent;
@@ -174,26 +195,26 @@ static uint32_t map_node(struct build *build, uint32_t parent, uint64_t recorded
 }
 
 /* The call of each node. Parents come first, so each is one step: deep paths cost no more. */
-static uint32_t *map_nodes(struct build *build) {
+static uint32_t *map_nodes(struct build *build, enum metric metric) {
     const struct model *model = build->report->model;
-    unsigned char *ends = ends_of_paths(model);
+    unsigned char *uses = look_at_nodes(model, metric);
     uint32_t *calls = calloc(model->node_count, sizeof *calls);
-    for (size_t id = 1; ends != NULL && calls != NULL && id < model->node_count; id++) {
+    for (size_t id = 1; uses != NULL && calls != NULL && id < model->node_count; id++) {
         const struct model_node *node = &model->nodes[id];
         calls[id] = calls[node->parent];
-        if (node->frame >= MEMTRACE_FRAME_CLASSES) {
-            calls[id] = map_node(build, calls[node->parent], node->frame, ends[id]);
+        if (uses[id] != 0 && node->frame >= MEMTRACE_FRAME_CLASSES) {
+            calls[id] = map_node(build, calls[node->parent], node->frame, uses[id] & NODE_END);
         }
         if (calls[id] == UINT32_MAX) {
             free(calls);
             calls = NULL;
         }
     }
-    if (ends == NULL) {
+    if (uses == NULL) {
         free(calls);
         calls = NULL;
     }
-    free(ends);
+    free(uses);
     return calls;
 }
 
@@ -231,7 +252,7 @@ int calltree_top_down(struct calltree *tree, const struct report *report, enum m
     uint32_t *calls = NULL;
     int result = init(&build, tree, report);
     if (result == 0) {
-        calls = map_nodes(&build);
+        calls = map_nodes(&build, metric);
         result = calls != NULL ? add_contexts(&build, calls, metric) : -1;
     }
     if (result == 0) {

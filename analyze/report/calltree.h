@@ -19,6 +19,8 @@ struct call {
     uint32_t parent;
     uint32_t first_child; /* 0: none; after calltree_sort the dearest */
     uint32_t next;        /* sibling; 0: none */
+    uint32_t first_line;  /* of the lines met; 0: none known */
+    uint32_t last_line;
 };
 
 struct calltree {

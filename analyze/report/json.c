@@ -35,28 +35,39 @@ static size_t utf8_length(const unsigned char *text) {
                                                                                          : 0;
 }
 
-/* File names may be any bytes; JSON is UTF-8. What is not becomes U+FFFD. */
-static void string(yajl_gen json, const char *text) {
-    const unsigned char *from = (const unsigned char *)text;
-    char small[1024] = "";
-    size_t size = strlen(text);
-    char *copy = size * 3 < sizeof small ? small : malloc(size * 3 + 1);
-    size_t length = 0;
-    if (copy == NULL) {
-        yajl_gen_string(json, (const unsigned char *)"", 0);
-        return;
+static bool is_utf8(const unsigned char *text) {
+    size_t step = 1;
+    for (; *text != '\0' && step != 0; text += step) {
+        step = utf8_length(text);
     }
-    while (*from != '\0') {
+    return step != 0;
+}
+
+/* The text with U+FFFD for each byte that is no UTF-8; the caller frees it. NULL: no memory. */
+static char *repair(const unsigned char *from) {
+    char *copy = malloc(strlen((const char *)from) * 3 + 1);
+    char *to = copy;
+    while (copy != NULL && *from != '\0') {
         size_t step = utf8_length(from);
-        memcpy(copy + length, step != 0 ? (const char *)from : "\xef\xbf\xbd",
-               step != 0 ? step : 3);
-        length += step != 0 ? step : 3;
+        to = mempcpy(to, step != 0 ? (const char *)from : "\xef\xbf\xbd", step != 0 ? step : 3);
         from += step != 0 ? step : 1;
     }
-    yajl_gen_string(json, (const unsigned char *)copy, length);
-    if (copy != small) {
-        free(copy);
+    if (copy != NULL) {
+        *to = '\0';
     }
+    return copy;
+}
+
+/* File names may be any bytes; JSON is UTF-8. */
+static void string(yajl_gen json, const char *text) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    char *copy = NULL;
+    if (!is_utf8(bytes)) {
+        copy = repair(bytes);
+        bytes = (const unsigned char *)(copy != NULL ? copy : "");
+    }
+    yajl_gen_string(json, bytes, strlen((const char *)bytes));
+    free(copy);
 }
 
 static void key(yajl_gen json, const char *name) {

@@ -71,13 +71,13 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
     const struct model_context *context = ranked->context;
     uint64_t median = median_lifetime(report->model, context);
     struct number numbers[6];
-    fprintf(report->out, "%s%4zu.%s %s%s %s%s  %s %s", style_on(report, STYLE_DIM), rank,
+    fprintf(report->out, "%s%4zu.%s %s%6s %11s%s  %s %s", style_on(report, STYLE_DIM), rank,
             style_off(report), style_on(report, style_share(ranked->cost.main, total.main)),
             number_percent(&numbers[0], ranked->cost.main, total.main),
             metric_main_text(metric, &numbers[1], ranked->cost), style_off(report),
             number_count(&numbers[2], context->allocations),
             context->allocations == 1 ? "allocation" : "allocations");
-    if (metric != METRIC_CUMULATIVE) {
+    if (metric != METRIC_CUMULATIVE && context->total_bytes != ranked->cost.main) {
         fprintf(report->out, " of %s in total", number_bytes(&numbers[3], context->total_bytes));
     }
     if (context->live_blocks != 0) {
@@ -86,7 +86,7 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
                 report->model->live ? "held now" : "leaked");
     }
     if (median != 0) {
-        fprintf(report->out, ", half of the freed lived under %s",
+        fprintf(report->out, ", half of those freed lived under %s",
                 number_duration(&numbers[3], median));
     }
     fprintf(report->out, "  %s%016" PRIx64 "%s\n", style_on(report, STYLE_DIM),
@@ -100,6 +100,7 @@ int report_paths(const struct report *report, enum metric metric) {
     double least = (double)total.main / 100.0 * report->options.min_percent;
     size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
     struct ranked *ranked = calloc(model->context_count + 1, sizeof *ranked);
+    struct number number;
     size_t count = 0;
     size_t shown;
     if (ranked == NULL) {
@@ -123,8 +124,9 @@ int report_paths(const struct report *report, enum metric metric) {
     if (count == 0) {
         fputs("nothing\n", report->out);
     } else if (shown < count) {
-        fprintf(report->out, "%s      (%zu smaller paths not shown)%s\n",
-                style_on(report, STYLE_DIM), count - shown, style_off(report));
+        fprintf(report->out, "%s      (%s smaller paths not shown)%s\n",
+                style_on(report, STYLE_DIM), number_count(&number, count - shown),
+                style_off(report));
     }
     free(ranked);
     return 0;
@@ -140,13 +142,13 @@ int report_threads(const struct report *report) {
         const struct model_thread *thread = &model->threads[i];
         struct number numbers[5];
         uint64_t held = thread->live_bytes > 0 ? (uint64_t)thread->live_bytes : 0;
-        fprintf(report->out, "%6u %8u %12s %11s %12s %11s %14s  %s%s\n", thread->id, thread->tid,
+        fprintf(report->out, "%6u %8u %12s %11s %12s %11s %14s  ", thread->id, thread->tid,
                 number_count(&numbers[0], thread->allocations),
                 number_bytes(&numbers[1], thread->total_bytes),
                 number_count(&numbers[2], thread->frees), number_bytes(&numbers[3], held),
-                number_count(&numbers[4], thread->foreign_frees),
-                thread->name[0] != '\0' ? thread->name : "(unnamed)",
-                thread->alive || thread->id == 0 ? "" : " (ended)");
+                number_count(&numbers[4], thread->foreign_frees));
+        style_text(report, thread->name[0] != '\0' ? thread->name : "-");
+        fputs(thread->end_ns == 0 ? "\n" : " (ended)\n", report->out);
     }
     return 0;
 }

@@ -19,6 +19,7 @@ struct report_options {
     size_t depth;       /* frames of a path or tree from its start; 0: all */
     bool bottom_up;     /* trees start at the allocating function */
     bool by_line;       /* lines of a function are told apart */
+    bool full_names;    /* C++ names with parameters, template arguments and return types */
     bool all_frames;    /* what the system runs before main, too */
     bool color;
     bool unicode; /* the terminal can draw lines */

@@ -2,6 +2,8 @@
 /* style.c: see style.h. */
 #include "analyze/report/style.h"
 
+#include "analyze/model/shortname.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -36,10 +38,13 @@ const char *style_base(const char *path) {
 }
 
 /* " at parser.c:120", " in libc.so.6" or nothing. */
-static void spell_place(const struct names_frame *frame, char *text, size_t size) {
+static void spell_place(const struct names_frame *frame, unsigned first, unsigned last, char *text,
+                        size_t size) {
     text[0] = '\0';
-    if (frame->file != NULL && frame->line != 0) {
-        snprintf(text, size, " at %s:%u", style_base(frame->file), frame->line);
+    if (frame->file != NULL && first != 0 && last > first) {
+        snprintf(text, size, " at %s:%u-%u", style_base(frame->file), first, last);
+    } else if (frame->file != NULL && first != 0) {
+        snprintf(text, size, " at %s:%u", style_base(frame->file), first);
     } else if (frame->file != NULL) {
         snprintf(text, size, " at %s", style_base(frame->file));
     } else if (frame->function != NULL && frame->module[0] != '\0') {
@@ -62,20 +67,34 @@ static void put_name(const struct report *report, const char *text, size_t colum
     }
 }
 
+void style_text(const struct report *report, const char *text) {
+    put_name(report, text, 0);
+}
+
 void style_frame(const struct report *report, const struct names_frame *frame, size_t column) {
+    style_frame_lines(report, frame, column, frame->line, frame->line);
+}
+
+void style_frame_lines(const struct report *report, const struct names_frame *frame, size_t column,
+                       unsigned first, unsigned last) {
     const size_t least = 20; /* a name shorter than that says nothing */
     const char *suffix = frame->inlined ? " [inlined]" : "";
-    char name[2048];
+    char name[4096];
+    char brief[4096];
+    const char *shown = name;
     char place[512];
     size_t columns = 0;
     names_spell(frame, name, sizeof name);
-    spell_place(frame, place, sizeof place);
+    if (!report->options.full_names && frame->function != NULL) {
+        shown = shortname(name, brief, sizeof brief);
+    }
+    spell_place(frame, first, last, place, sizeof place);
     if (report->options.width != 0) {
         size_t taken = column + strlen(place) + strlen(suffix);
         columns = report->options.width > taken + least ? report->options.width - taken : least;
     }
     fputs(style_on(report, STYLE_NAME), report->out);
-    put_name(report, name, columns);
+    put_name(report, shown, columns);
     fprintf(report->out, "%s%s", style_off(report), style_on(report, STYLE_PLACE));
     put_name(report, place, 0);
     fprintf(report->out, "%s%s%s%s", style_off(report), style_on(report, STYLE_DIM), suffix,

@@ -27,6 +27,12 @@ void style_heading(const struct report *report, const char *text);
 
 /* "function at file.c:12", cut to the columns there are; column: what stands left of it. */
 void style_frame(const struct report *report, const struct names_frame *frame, size_t column);
+/* The same for the lines first to last of the function: "at file.c:12-30"; 0: none. */
+void style_frame_lines(const struct report *report, const struct names_frame *frame, size_t column,
+                       unsigned first, unsigned last);
+
+/* Text from outside, without control characters. */
+void style_text(const struct report *report, const char *text);
 
 /* The part of a path behind its last slash. */
 const char *style_base(const char *path);

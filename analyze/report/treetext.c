@@ -177,7 +177,8 @@ static void draw_summary(const struct drawing *drawing, const struct pending *pe
     if (pending->hidden == UINT32_MAX) {
         fputs(report->options.bottom_up ? "(called by nothing known)" : "(itself)", report->out);
     } else {
-        fprintf(report->out, "(%u smaller)", pending->hidden);
+        struct number count;
+        fprintf(report->out, "(%s smaller)", number_count(&count, pending->hidden));
     }
     fprintf(report->out, "%s\n", style_off(report));
 }
@@ -195,7 +196,7 @@ static int draw_chain(struct drawing *drawing, const struct pending *pending, bo
         size_t column;
         put_numbers(drawing, call->cost, !starts);
         column = put_indent(drawing, pending->levels, starts, last);
-        style_frame(report, call->frame, column);
+        style_frame_lines(report, call->frame, column, call->first_line, call->last_line);
         fputc('\n', report->out);
         depth++;
         if (deep || below.shown == 0) {
