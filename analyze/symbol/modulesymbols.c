@@ -4,6 +4,8 @@
  */
 #include "analyze/symbol/modulesymbols.h"
 
+#include "analyze/symbol/dwarfname.h"
+
 #include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +157,7 @@ static const char *short_path(struct lookup *lookup, const char *path) {
     return made;
 }
 
-static const char *symtab_function(struct lookup *lookup, uint64_t offset) {
+static const struct symtab *load_symtab(struct lookup *lookup) {
     struct modulesymbols *module = lookup->module;
     pthread_mutex_lock(&module->lock);
     if (!module->symtab_loaded) {
@@ -164,22 +166,40 @@ static const char *symtab_function(struct lookup *lookup, uint64_t offset) {
         module->symtab_loaded = true;
     }
     pthread_mutex_unlock(&module->lock);
-    const char *name = symtab_name(&module->symtab, offset);
+    return &module->symtab;
+}
+
+static const char *symtab_function(struct lookup *lookup, uint64_t offset) {
+    const char *name = symtab_name(load_symtab(lookup), offset);
     const char *demangled = name ? readable(lookup, name) : NULL;
     return demangled ? demangled : name;
 }
 
-static const char *dwarf_function(struct lookup *lookup, Dwarf_Die *die) {
-    Dwarf_Attribute attribute;
-    const char *linkage =
-        dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
-    if (!linkage)
-        linkage = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
-    const char *demangled = linkage ? readable(lookup, linkage) : NULL;
+/* The name of a function without mangled name; its DIEs all lead to one declaration. */
+static const char *declared_name(struct lookup *lookup, Dwarf_Die *die) {
+    Dwarf_Die declaration = dwarfname_declaration(die);
+    char name[2048];
+    char *kept = numbermap_get(&lookup->names, (uintptr_t)declaration.addr);
+    if (kept)
+        return kept;
+    if (dwarfname_qualified(&declaration, name, sizeof name))
+        kept = chunks_string(&lookup->memory, name);
+    if (kept)
+        numbermap_put(&lookup->names, (uintptr_t)declaration.addr, kept);
+    return kept ? kept : dwarf_diename(die);
+}
+
+/* The name of a function at the offset; `inlined`: it has no symbol of its own. */
+static const char *dwarf_function(struct lookup *lookup, Dwarf_Die *die, uint64_t offset,
+                                  bool inlined) {
+    const char *linkage = dwarfname_linkage(die);
+    const char *mangled = linkage || inlined ? linkage : symtab_name(load_symtab(lookup), offset);
+    const char *demangled = mangled ? readable(lookup, mangled) : NULL;
     if (demangled)
         return demangled;
-    const char *name = dwarf_diename(die);
-    return name ? name : linkage;
+    /* A linkage name that is not mangled is that of extern "C". */
+    const char *name = linkage ? dwarf_diename(die) : declared_name(lookup, die);
+    return name ? name : mangled;
 }
 
 static const struct symbol_frames *make_frames(struct lookup *lookup, size_t count,
@@ -203,7 +223,7 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
     struct dwarfunit_place place = dwarfunit_line(unit, offset);
     for (size_t i = 0; i < count; i++) {
         frame[i] = (struct symbol_frame){
-            .function = dwarf_function(lookup, &functions[i]),
+            .function = dwarf_function(lookup, &functions[i], offset, i + 1 < count),
             .file = short_path(lookup, place.file),
             .line = place.line,
             .column = place.column,
@@ -212,8 +232,6 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
         if (frame[i].inlined)
             place = dwarfunit_call(unit, &functions[i]);
     }
-    if (!frame[count - 1].function)
-        frame[count - 1].function = symtab_function(lookup, offset);
     return frames;
 }
 
