@@ -46,13 +46,11 @@ API void memtrace_snapshot(void) {
         return;
     }
     __atomic_fetch_add(&runtime.space.header->snapshot_request, 1, __ATOMIC_RELAXED);
-    if (!sys_pid_alive(runtime.space.header->collector_pid)) {
-        int saved = errno;
-        thread_pass_through(1);
-        runtime_periodic(sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns);
-        thread_pass_through(0);
-        errno = saved;
-    }
+    int saved = errno;
+    thread_pass_through(1);
+    runtime_periodic(sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns);
+    thread_pass_through(0);
+    errno = saved;
 }
 
 /* --- reports ---------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct runtime runtime;
@@ -41,6 +42,11 @@ static int make_alive_page(void) {
         }
     }
     return 0;
+}
+
+static int is_preloaded(void) {
+    const char *list = getenv("LD_PRELOAD");
+    return list != NULL && strstr(list, "libmemtrace") != NULL;
 }
 
 static int make_structures(void) {
@@ -66,6 +72,7 @@ static int make_structures(void) {
     }
     header->shadow_heap = (uintptr_t)runtime.heap.root;
     header->pool_heap = (uintptr_t)runtime.pools.root;
+    header->flags |= is_preloaded() ? (uint32_t)MEMTRACE_FLAG_PRELOADED : 0;
     header->flags |= real.is_glibc ? 0 : (uint32_t)MEMTRACE_FLAG_FOREIGN_MALLOC;
     return 0;
 }
@@ -86,7 +93,7 @@ static void find_collector(void) {
         runtime.settings.collector_pid == header->parent_pid) {
         header->collector_pid = header->parent_pid;
     } else if (header->every_ns != 0 || header->churn_limit_bytes != 0) {
-        companion_start(&runtime.region, environ);
+        runtime.has_companion = companion_start(&runtime.region, environ) == 0;
     }
 }
 
@@ -235,10 +242,15 @@ static int has_collector(const struct memtrace_header *header) {
            header->collector_pid == sys_getppid();
 }
 
+/* A collector that was started has not said its name yet; one that has may be gone. */
+static int is_collected(const struct memtrace_header *header) {
+    uint32_t pid = LOAD_RELAXED(&header->collector_pid);
+    return pid != 0 ? sys_pid_alive(pid) : runtime.has_companion;
+}
+
 /* Without a collector the top-N at the end is ours to print. */
 static int prints_top(const struct memtrace_header *header) {
-    return (header->every_ns != 0 || header->churn_limit_bytes != 0) &&
-           !sys_pid_alive(header->collector_pid);
+    return (header->every_ns != 0 || header->churn_limit_bytes != 0) && !is_collected(header);
 }
 
 static void write_all_out(struct memtrace_header *header) {
@@ -252,7 +264,9 @@ static void write_all_out(struct memtrace_header *header) {
         finish_print_summary(header, &survey, written);
         survey_free(&survey);
     }
-    sys_unlink(runtime.space.path);
+    if (written) {
+        sys_unlink(runtime.space.path);
+    }
 }
 
 /* The calling thread hands in what it holds back, and counts nothing from here on. */
@@ -334,7 +348,7 @@ static void print_when_due(struct memtrace_header *header) {
     uint64_t asked = LOAD_RELAXED(&header->snapshot_request);
     int by_churn = header->churn_limit_bytes != 0 &&
                    churn - runtime.churn_printed >= header->churn_limit_bytes;
-    if ((by_churn || asked > runtime.snapshots_answered) && !sys_pid_alive(header->collector_pid)) {
+    if ((by_churn || asked > runtime.snapshots_answered) && !is_collected(header)) {
         runtime.churn_printed = churn;
         runtime.snapshots_answered = asked;
         runtime_print_top();
@@ -354,8 +368,7 @@ void runtime_periodic(uint64_t now_ns) {
     if (!trylock_take(&periodic_lock)) {
         return;
     }
-    if (churn - runtime.churn_sampled >= timeline->churn_step_bytes &&
-        LOAD_RELAXED(&header->collector_pid) == 0) {
+    if (churn - runtime.churn_sampled >= timeline->churn_step_bytes && !is_collected(header)) {
         struct memtrace_point point;
         region_totals(&runtime.region, &point);
         point.time_ns = now_ns;

@@ -32,6 +32,7 @@ struct runtime {
     uint32_t unknown_context; /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
     int foreign_malloc;       /* the allocator is not glibc's */
     /* What the runtime itself does where no collector is: */
+    int has_companion; /* one was started */
     uint32_t snapshots_done;
     uint64_t snapshots_answered;
     uint64_t churn_printed;

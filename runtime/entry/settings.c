@@ -74,46 +74,90 @@ static int set_stacks(struct settings *settings, const char *value) {
 }
 
 static int set_text(char *to, size_t capacity, const char *value) {
+    if (value[0] == '\0' || text_length(value) >= capacity) {
+        return -1;
+    }
     text_copy(to, capacity, value);
-    return text_length(value) < capacity ? 0 : -1;
+    return 0;
+}
+
+/* The value counts only if all of it was understood. */
+static int set_number(uint64_t *to, int bad, uint64_t number, uint64_t least, uint64_t most) {
+    if (bad || number < least || number > most) {
+        return -1;
+    }
+    *to = number;
+    return 0;
+}
+
+static int set_small(uint32_t *to, const char *value, uint32_t most) {
+    uint64_t number = 0;
+    if (read_count(value, &number) != 0 || number > most) {
+        return -1;
+    }
+    *to = (uint32_t)number;
+    return 0;
+}
+
+static int set_periods(struct settings *settings, const char *name, const char *value) {
+    uint64_t number = 0;
+    if (text_equal(name, "MEMTRACE_EVERY")) {
+        int bad = read_with_unit(value, time_units, &number);
+        return set_number(&settings->every_ns, bad, number, 0, INT64_MAX);
+    }
+    if (text_equal(name, "MEMTRACE_CHURN")) {
+        int bad = read_with_unit(value, size_units, &number);
+        return set_number(&settings->churn_bytes, bad, number, 0, INT64_MAX);
+    }
+    return 1;
+}
+
+static int set_numbers(struct settings *settings, const char *name, const char *value) {
+    uint64_t number = 0;
+    if (text_equal(name, "MEMTRACE_CONTEXTS")) {
+        int bad = read_count(value, &number);
+        return set_number(&settings->context_limit, bad, number, 1, UINT64_C(1) << 24);
+    }
+    if (text_equal(name, "MEMTRACE_TOP")) {
+        return set_small(&settings->top, value, UINT32_MAX);
+    }
+    if (text_equal(name, "MEMTRACE_SUMMARY")) {
+        return set_small(&settings->summary, value, 1);
+    }
+    if (text_equal(name, "MEMTRACE_COLLECTOR")) {
+        return set_small(&settings->collector_pid, value, UINT32_MAX);
+    }
+    return set_periods(settings, name, value);
+}
+
+static int set_switch(const char *value) {
+    return text_equal(value, "on") || text_equal(value, "1") ? 0 : -1; /* "off" never comes here */
 }
 
 /* 0, -1: a bad value, 1: no such variable. */
 static int set(struct settings *settings, const char *name, const char *value) {
-    uint64_t number = 0;
-    int bad = 0;
     if (text_equal(name, "MEMTRACE_OUTPUT")) {
-        bad = set_text(settings->output, sizeof settings->output, value);
-    } else if (text_equal(name, "MEMTRACE_LOG")) {
-        bad = set_text(settings->log, sizeof settings->log, value);
-    } else if (text_equal(name, "MEMTRACE_REGION_DIR")) {
-        bad = set_text(settings->folder, sizeof settings->folder, value);
-    } else if (text_equal(name, "MEMTRACE_COMMAND")) {
-        bad = set_text(settings->command, sizeof settings->command, value);
-    } else if (text_equal(name, "MEMTRACE_STACKS")) {
-        bad = set_stacks(settings, value);
-    } else if (text_equal(name, "MEMTRACE_EVERY")) {
-        bad = read_with_unit(value, time_units, &settings->every_ns);
-    } else if (text_equal(name, "MEMTRACE_CHURN")) {
-        bad = read_with_unit(value, size_units, &settings->churn_bytes);
-    } else if (text_equal(name, "MEMTRACE_CONTEXTS")) {
-        bad = read_count(value, &settings->context_limit);
-    } else if (text_equal(name, "MEMTRACE_TOP")) {
-        bad = read_count(value, &number);
-        settings->top = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
-    } else if (text_equal(name, "MEMTRACE_SUMMARY")) {
-        bad = read_count(value, &number);
-        settings->summary = number != 0;
-    } else if (text_equal(name, "MEMTRACE_COLLECTOR")) {
-        bad = read_count(value, &number);
-        settings->collector_pid = (uint32_t)number;
-    } else {
-        return text_equal(name, "MEMTRACE") || text_equal(name, "MEMTRACE_ADDED") ||
-                       text_equal(name, "MEMTRACE_LIBRARY")
-                   ? 0
-                   : 1;
+        return set_text(settings->output, sizeof settings->output, value);
     }
-    return bad;
+    if (text_equal(name, "MEMTRACE_LOG")) {
+        return set_text(settings->log, sizeof settings->log, value);
+    }
+    if (text_equal(name, "MEMTRACE_REGION_DIR")) {
+        return set_text(settings->folder, sizeof settings->folder, value);
+    }
+    if (text_equal(name, "MEMTRACE_COMMAND")) {
+        return set_text(settings->command, sizeof settings->command, value);
+    }
+    if (text_equal(name, "MEMTRACE_STACKS")) {
+        return set_stacks(settings, value);
+    }
+    if (text_equal(name, "MEMTRACE")) {
+        return set_switch(value);
+    }
+    if (text_equal(name, "MEMTRACE_ADDED") || text_equal(name, "MEMTRACE_LIBRARY")) {
+        return 0; /* for `memtrace run` */
+    }
+    return set_numbers(settings, name, value);
 }
 
 static const char *const known_names[] = {
@@ -199,7 +243,7 @@ int settings_read(struct settings *settings, char **environment) {
         apply(settings, at);
     }
     for (char **at = environment; *at != NULL; at++) {
-        if (text_starts(*at, "MEMTRACE_")) {
+        if (text_starts(*at, "MEMTRACE_") || text_starts(*at, "MEMTRACE=")) {
             apply(settings, *at);
         }
     }

@@ -19,7 +19,7 @@ static const struct thread thread_none; /* the gate is 0 */
 THREAD_LOCAL struct thread *thread_self = (struct thread *)&thread_none;
 THREAD_LOCAL struct shadow_stack *thread_shadow;
 static THREAD_LOCAL struct walker *own_walker;
-static THREAD_LOCAL uintptr_t stack_low, stack_high;
+static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
 static THREAD_LOCAL int passing_through;
 static THREAD_LOCAL int said_goodbye;
 static THREAD_LOCAL int goodbye_rounds;
@@ -89,6 +89,7 @@ static void note_main_stack(void) {
     sys_stack_limit(&limit);
     stack_high = ((uintptr_t)__libc_stack_end | (MEMTRACE_PAGE_SIZE - 1)) + 1;
     stack_low = stack_high - (limit < most ? limit : most);
+    stack_entry = (uintptr_t)__libc_stack_end;
 }
 
 /* Runs on the new thread, where calling the C library is safe. */
@@ -119,6 +120,7 @@ static int make_walker(void) {
             sys_unmap(walker, sizeof *walker);
             return -1;
         }
+        walker->entry = stack_entry;
         own_walker = walker;
     }
     return 0;
@@ -339,6 +341,8 @@ COLD struct shadow_stack *thread_shadow_slow(void) {
         (own_walker->shadow.capacity != 0 ||
          shadow_init(&own_walker->shadow, stack_low, stack_high) == 0)) {
         thread_shadow = &own_walker->shadow;
+        __atomic_fetch_or(&runtime.space.header->flags, MEMTRACE_FLAG_INSTRUMENTED,
+                          __ATOMIC_RELAXED);
     }
     sys_restore_signals(mask);
     errno = saved;

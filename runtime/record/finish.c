@@ -80,6 +80,17 @@ static long write_file(struct space *space, const char *temporary) {
     return result;
 }
 
+static void report_failure(const struct space *space, const char *why) {
+    char buffer[512];
+    struct text text;
+    text_init(&text, buffer, sizeof buffer);
+    text_add(&text, why);
+    text_add(&text, "; it stays in ");
+    text_add(&text, space->path);
+    text_add(&text, " until `memtrace list` moves it");
+    log_line("cannot write the profile ", space->header->output, buffer);
+}
+
 int finish_write_profile(struct space *space) {
     char temporary[sizeof space->header->output + 32];
     struct text text;
@@ -91,7 +102,7 @@ int finish_write_profile(struct space *space) {
     text_add(&text, ".tmp");
     result = write_file(space, temporary);
     if (result != 0) {
-        log_line("cannot write the profile ", space->header->output, reason(result));
+        report_failure(space, reason(result));
     }
     return result == 0 ? 0 : -1;
 }

@@ -107,7 +107,8 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     if (place.eh_frame_header != NULL && cfi_find(place.eh_frame_header, address, &row) == 0) {
         rule = from_row(&row);
     }
-    rule.module = place.id & MEMTRACE_FRAME_MODULE_MASK;
+    rule.module = place.id;
+    rule.hidden = (uintptr_t)rule_compute - place.start < place.end - place.start;
     rule.own = place.own != 0;
     keep(rules, pc, rule);
     return rule;

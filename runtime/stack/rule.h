@@ -29,8 +29,9 @@ enum rule_kind {
 /* One word, so that it is published in one store. */
 struct rule {
     uint64_t kind : 3;
-    uint64_t own : 1; /* in the program's own code */
-    uint64_t module : 15;
+    uint64_t own : 1;    /* in the program's own code */
+    uint64_t hidden : 1; /* in the runtime itself: our pthread_create */
+    uint64_t module : 14;
     int64_t fp_offset : 13; /* from the CFA, in words; 0: unchanged */
     int64_t cfa_offset : 32;
 };

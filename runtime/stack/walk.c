@@ -164,6 +164,10 @@ static COLD int step_interpreted(struct walk_world *world, const struct walker *
 static COLD int step_guessing(struct walk_world *world, const struct walker *walker,
                               const struct frame *from, struct frame *to) {
     struct module_place place;
+    if (walker->entry != 0 && from->slot + sizeof(uintptr_t) >= walker->entry) {
+        to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
+        return 0;
+    }
     if (from->fp <= from->slot || from->fp < walker->low || from->fp + 16 > walker->high ||
         from->fp % sizeof(uintptr_t) != 0) {
         return -1;
@@ -378,8 +382,9 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     copy_frame(&fresh->frame, &at->frame);
     fresh->fp_at = at->fp_at;
     fresh->module = rule.module;
-    fresh->flags = (at->how == STEP_UNSURE ? WALK_UNSURE : 0) |
-                   (UNLIKELY(world->own_frames_only) && !rule.own ? WALK_SKIPPED : 0);
+    fresh->flags =
+        (at->how == STEP_UNSURE ? WALK_UNSURE : 0) |
+        (UNLIKELY(rule.hidden || (world->own_frames_only && !rule.own)) ? WALK_SKIPPED : 0);
     at->how = step(world, walker, rule, &at->frame, &next);
     if (UNLIKELY(at->how >= STEP_END || next.pc == 0)) {
         if (at->how == STEP_LOST) {

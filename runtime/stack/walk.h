@@ -34,7 +34,7 @@ struct walk_frame {
 enum {
     WALK_UNSURE =
         1, /* reached by a step that depends on more than slot and fp: not trusted later */
-    WALK_SKIPPED = 2, /* not of the program's own code, MEMTRACE_STACKS=short */
+    WALK_SKIPPED = 2, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
 };
 
 /* What a thread remembers. All in private memory that a forked child inherits. */
@@ -50,6 +50,7 @@ struct walker {
     uint32_t capacity;        /* of both arrays */
     struct walk_frame *fresh; /* newest first; scratch */
     uintptr_t low, high;      /* the thread's own stack; high 0: not known */
+    uintptr_t entry; /* where the kernel set the stack pointer at the start; 0: elsewhere */
     struct context_cache cache;
     struct shadow_stack shadow;
 };
