@@ -17,7 +17,15 @@ _memtrace() {
         COMPREPLY=($(compgen -W "none short full" -- "$current"))
         return
         ;;
-    --output | --log)
+    --color)
+        COMPREPLY=($(compgen -W "auto always never" -- "$current"))
+        return
+        ;;
+    --by)
+        COMPREPLY=($(compgen -W "function line" -- "$current"))
+        return
+        ;;
+    --output | --log | --root | --debug | --debug-folders)
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
@@ -35,11 +43,12 @@ _memtrace() {
                 return
             fi
         done
-        options="--top --every --churn --output --log --stacks --help --"
+        options="--output --every --churn --top --log --summary --no-summary --stacks --contexts --help --"
         ;;
     report)
         options="--show-maximum --show-leaked --show-cumulative --show-allocations --show-temporary
-            --flat --bottom-up --json --csv --help"
+            --show-threads --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit
+            --depth --all-frames --color --debug-folders --json --csv --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mtp' -- "$current"))
             return
@@ -47,7 +56,14 @@ _memtrace() {
         ;;
     trace) [[ $current == -* ]] || options=$(cd /proc && echo [0-9]*) ;;
     flags) options="--mode --cflags --libs --explain --help" ;;
-    list | symbolize) options="--help" ;;
+    list) options="--json --help" ;;
+    symbolize)
+        options="--root --debug --help"
+        if [[ $current != -* ]]; then
+            COMPREPLY=($(compgen -f -- "$current"))
+            return
+        fi
+        ;;
     esac
     COMPREPLY=($(compgen -W "$options" -- "$current"))
 }

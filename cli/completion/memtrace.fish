@@ -9,14 +9,32 @@ complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running
 complete -c memtrace -f -n __fish_use_subcommand -a trace -d 'who allocated this address'
 complete -c memtrace -f -n __fish_use_subcommand -a symbolize -d 'name module+offset lines'
 complete -c memtrace -f -n __fish_use_subcommand -a flags -d 'compiler and linker flags'
-for option in top every churn stacks
+for option in top every churn stacks contexts
     complete -c memtrace -n '__memtrace_on run' -l $option -x
 end
 for option in output log
     complete -c memtrace -n '__memtrace_on run' -l $option -r
 end
-for option in show-maximum show-leaked show-cumulative show-allocations show-temporary flat bottom-up json csv
+for option in summary no-summary
+    complete -c memtrace -n '__memtrace_on run' -l $option
+end
+for option in show-maximum show-leaked show-cumulative show-allocations show-temporary show-threads
     complete -c memtrace -n '__memtrace_on report' -l $option
+end
+for option in top-down bottom-up flat paths full-names all-frames json csv
+    complete -c memtrace -n '__memtrace_on report' -l $option
+end
+for option in min-percent limit depth
+    complete -c memtrace -n '__memtrace_on report' -l $option -x
+end
+complete -c memtrace -n '__memtrace_on report' -l by -x -a 'function line'
+complete -c memtrace -n '__memtrace_on report' -l color -x -a 'auto always never'
+for option in output debug-folders
+    complete -c memtrace -n '__memtrace_on report' -l $option -r
+end
+complete -c memtrace -n '__memtrace_on list' -l json
+for option in root debug
+    complete -c memtrace -n '__memtrace_on symbolize' -l $option -r
 end
 complete -c memtrace -n '__memtrace_on flags' -l mode -x -a 'auto hooks frame-pointer'
 for option in cflags libs explain

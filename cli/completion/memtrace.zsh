@@ -20,13 +20,24 @@ _memtrace() {
     ((CURRENT--))
     case $command in
     run)
-        _arguments '--top[paths shown]:count' '--every[interval]:time' '--churn[bytes]:size' \
-            '--output[profile]:pattern:_files' '--log[log file]:file:_files' \
-            '--stacks[depth]:stacks:(none short full)' '*::program:_normal'
+        _arguments '--output[profile]:pattern:_files' '--every[interval]:time' \
+            '--churn[allocated plus freed]:size' '--top[paths shown]:count' \
+            '--log[log file]:file:_files' '--summary' '--no-summary' \
+            '--stacks[depth]:stacks:(none short full)' '--contexts[most paths kept]:count' \
+            '*::program:_normal'
         ;;
     report)
         _arguments '--show-maximum' '--show-leaked' '--show-cumulative' '--show-allocations' \
-            '--show-temporary' '--flat' '--bottom-up' '--json' '--csv' '*:profile:_files -g "*.mtp"'
+            '--show-temporary' '--show-threads' '--top-down' '--bottom-up' '--flat' '--paths' \
+            '--by[branches]:what:(function line)' '--full-names' '--min-percent[threshold]:percent' \
+            '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
+            '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
+            '--json' '--csv' '--output[file]:file:_files' '*:profile:_files -g "*.mtp"'
+        ;;
+    list) _arguments '--json' ;;
+    symbolize)
+        _arguments '--root[modules]:folder:_files -/' '--debug[debug files]:folders:_files -/' \
+            '*:file:_files'
         ;;
     trace) _arguments '1:process:_pids' '2:address' ;;
     flags)
