@@ -24,7 +24,13 @@ static THREAD_LOCAL int passing_through;
 static THREAD_LOCAL int said_goodbye;
 static THREAD_LOCAL int goodbye_rounds;
 
-enum { POOL_BYTES = 1 << 20, FIRST_INTERVAL = 1, LAST_INTERVAL = 256, GOODBYE_ROUNDS = 3 };
+enum {
+    POOL_BYTES = 1 << 20,
+    FIRST_INTERVAL = 1,
+    LAST_INTERVAL = 256,
+    GOODBYE_ROUNDS = 3,
+    MOST_TRIES = 10000
+};
 
 /* All struct threads, in memory that forked children find wiped. */
 static struct {
@@ -53,11 +59,22 @@ static int new_pool(void) {
     return pool.start != NULL && sys_wipe_on_fork(pool.start, POOL_BYTES) == 0 ? 0 : -1;
 }
 
-/* A wiped struct, or NULL: no memory. */
+/* Held for a few instructions, with signals blocked. Who does not get it in time does without. */
+static int lock_pool(struct trylock *lock) {
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
+        if (trylock_take(lock)) {
+            return 1;
+        }
+        SIGNAL_FENCE();
+    }
+    return 0;
+}
+
+/* A wiped struct, or NULL: no memory, or not now. */
 static struct thread *take_struct(void) {
     struct thread *thread = NULL;
-    while (!trylock_take(&pool.lock)) { /* held for a few instructions, signals blocked */
-        SIGNAL_FENCE();
+    if (!lock_pool(&pool.lock)) {
+        return NULL;
     }
     if (pool.free != NULL) {
         thread = pool.free;
@@ -73,12 +90,11 @@ static struct thread *take_struct(void) {
 }
 
 static void return_struct(struct thread *thread) {
-    while (!trylock_take(&pool.lock)) {
-        SIGNAL_FENCE();
+    if (lock_pool(&pool.lock)) {
+        thread->next_free = pool.free;
+        pool.free = thread;
+        trylock_release(&pool.lock);
     }
-    thread->next_free = pool.free;
-    pool.free = thread;
-    trylock_release(&pool.lock);
 }
 
 /* --- the stack of the thread ------------------------------------------------------------------ */
@@ -196,13 +212,7 @@ static void say_goodbye(void *argument) {
 
 /* A few frees of the C library come after the last destructor. They share one thread. */
 static struct thread *join_late(void) {
-    for (int tries = 0; tries < 10000; tries++) {
-        if (trylock_take(&pool.late_lock)) {
-            return pool.late;
-        }
-        SIGNAL_FENCE();
-    }
-    return NULL;
+    return lock_pool(&pool.late_lock) ? pool.late : NULL;
 }
 
 /* --- waking ----------------------------------------------------------------------------------- */
