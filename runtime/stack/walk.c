@@ -387,7 +387,9 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
         (UNLIKELY(rule.hidden || (world->own_frames_only && !rule.own)) ? WALK_SKIPPED : 0);
     at->how = step(world, walker, rule, &at->frame, &next);
     if (UNLIKELY(at->how >= STEP_END || next.pc == 0)) {
-        if (at->how == STEP_LOST) {
+        /* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
+        if (at->how == STEP_LOST && at->frame.slot >= walker->low &&
+            at->frame.slot < walker->high) {
             space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
         }
         return -1;
