@@ -12,7 +12,6 @@ LOST_OFFSET = 168
 SEGMENT_MAGIC = 0x474D4553
 TREE, LEDGER, LIFETIMES = 1, 2, 3
 LEAF_ITEMS = 1024
-CELL_SIZE = 64
 
 Sizes = collections.namedtuple("Sizes", "contexts allocating context_bytes file_bytes lost")
 
@@ -31,14 +30,14 @@ def read(path):
     allocating = set()
     place = HEADER_SIZE
     while place + 64 <= end:
-        magic, kind, _, _, index, size = struct.unpack_from("<IHHIIQ", data, place)
+        magic, kind, _, _, index, size, item_size = struct.unpack_from("<IHHIIQI", data, place)
         if magic != SEGMENT_MAGIC or size == 0:
             place += PAGE
             continue
         bytes_by_kind[kind] += size
         if kind == LEDGER:
-            words = memoryview(data)[place:place + LEAF_ITEMS * CELL_SIZE].cast("Q")
-            counts = words[1::CELL_SIZE // 8].tolist()  # alloc_count of each cell
+            words = memoryview(data)[place:place + LEAF_ITEMS * item_size].cast("Q")
+            counts = words[1::item_size // 8].tolist()  # alloc_count of each cell
             counts[0] = 0  # under the segment header
             allocating.update(index * LEAF_ITEMS + item for item, count in enumerate(counts)
                               if count)
