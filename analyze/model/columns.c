@@ -254,8 +254,9 @@ static void classify(const struct model *model, struct model_context *context) {
     if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES) {
         return;
     }
-    /* Classes that a later writer may add are not heap either. */
-    context->class = frame >= MEMTRACE_FRAME_POOL ? MODEL_POOL : MODEL_MAPPING;
+    context->class = frame >= MEMTRACE_FRAME_POOL      ? MODEL_POOL
+                     : frame == MEMTRACE_FRAME_UNKNOWN ? MODEL_HEAP
+                                                       : MODEL_MAPPING; /* or of a later writer */
     context->pool = context->class == MODEL_POOL ? (uint32_t)(frame - MEMTRACE_FRAME_POOL) : 0;
     context->path = model->nodes[context->id].parent;
 }

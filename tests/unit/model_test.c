@@ -86,15 +86,15 @@ static void peak_rule(void **state) {
     (void)state;
     for (uint32_t id = 10; id < 14; id++) {
         tree[id] = (struct memtrace_node){builder_frame(0, 0x1000 + id), 0, 0};
-        cells[id] = (struct memtrace_cell){1000, 10, 400, 4, 0, 900, 0, 0, 0};
+        cells[id] = (struct memtrace_cell){1000, 10, 400, 4, 0, 900, 0, 0};
     }
     builder_header(builder)->peak_epoch = 8;
     cells[10].peak_epoch = 8; /* changed since: held 900 */
     cells[11].peak_epoch = 7; /* changed while at the maximum: holds 600 still */
     cells[12].peak_epoch = 8;
-    others[12] = (struct memtrace_cell){0, 0, 500, 5, 0, -300, 8, 0, 0};
+    others[12] = (struct memtrace_cell){0, 0, 500, 5, 0, -300, 8, 0};
     cells[13].peak_epoch = 8;
-    others[13] = (struct memtrace_cell){0, 0, 600, 6, 0, -2000, 8, 0, 0};
+    others[13] = (struct memtrace_cell){0, 0, 600, 6, 0, -2000, 8, 0};
     model = load(builder);
     assert_int_equal(model_find(model, 10)->peak_bytes, 900);
     assert_int_equal(model_find(model, 11)->peak_bytes, 600);

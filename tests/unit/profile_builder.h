@@ -151,13 +151,13 @@ static inline void builder_example(struct builder *builder, uint64_t bias) {
     tree[16] = (struct memtrace_node){MEMTRACE_FRAME_MAPPING, 12, 0};
     tree[17] = (struct memtrace_node){MEMTRACE_FRAME_POOL + 3, 10, 0};
 
-    first[12] = (struct memtrace_cell){500, 5, 100, 1, 1, 0, 0, 1, 0};
-    second[12] = (struct memtrace_cell){0, 0, 100, 1, 0, 0, 0, MEMTRACE_LIFETIME_SINGLE | 3, 0};
+    first[12] = (struct memtrace_cell){500, 5, 100, 1, 1, 0, 0, 1};
+    second[12] = (struct memtrace_cell){0, 0, 100, 1, 0, 0, 0, MEMTRACE_LIFETIME_SINGLE | 3};
     lifetimes[1].bucket[0] = 1;
-    first[13] = (struct memtrace_cell){50, 1, 50, 1, 0, 0, 0, MEMTRACE_LIFETIME_SINGLE | 1, 0};
-    first[15] = (struct memtrace_cell){1000, 2, 0, 0, 0, 0, 0, 0, 0};
-    first[16] = (struct memtrace_cell){4096, 1, 0, 0, 0, 0, 0, 0, 0};
-    first[17] = (struct memtrace_cell){64, 2, 32, 1, 0, 0, 0, 0, 0};
+    first[13] = (struct memtrace_cell){50, 1, 50, 1, 0, 0, 0, MEMTRACE_LIFETIME_SINGLE | 1};
+    first[15] = (struct memtrace_cell){1000, 2, 0, 0, 0, 0, 0, 0};
+    first[16] = (struct memtrace_cell){4096, 1, 0, 0, 0, 0, 0, 0};
+    first[17] = (struct memtrace_cell){64, 2, 32, 1, 0, 0, 0, 0};
 
     threads[1] = (struct memtrace_thread_record){.id = 1,
                                                  .tid = 4242,
