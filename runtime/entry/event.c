@@ -2,12 +2,11 @@
 /* event.c: the parts of an event that most events do not need. See event.h. */
 #include "runtime/entry/event.h"
 
-COLD void event_foreign_free(struct thread *thread, const struct heap_block *block) {
-    COUNTER_ADD(&thread->record->foreign_free_bytes, block->size);
+COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint64_t size) {
+    COUNTER_ADD(&thread->record->foreign_free_bytes, size);
     COUNTER_ADD(&thread->record->foreign_free_count, 1);
     if (!thread->is_late) {
-        region_note_foreign_free(&runtime.region, thread->foreign, thread->id, block->thread,
-                                 block->size);
+        region_note_foreign_free(&runtime.region, thread->foreign, thread->id, owner, size);
     }
 }
 

@@ -10,13 +10,24 @@
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
 
+/* The caller of the function whose frame this is. (A struct frame is handed on only to what is
+ * inlined: in a call it would travel through memory, and reading it back there would stall.) */
+INLINE struct frame event_caller(const void *frame_address) {
+    const uintptr_t *frame = frame_address;
+    return (struct frame){.pc = frame[1], .slot = (uintptr_t)&frame[1], .fp = frame[0]};
+}
+
 /* The caller of the function this stands in, whose frame pointer must be kept. */
-#define EVENT_CALLER()                                                                             \
-    ({                                                                                             \
-        uintptr_t *frame_ = __builtin_frame_address(0);                                            \
-        (struct frame){.pc = frame_[1], .slot = (uintptr_t)&frame_[1], .fp = frame_[0]};           \
-    })
+#define EVENT_CALLER()  event_caller(__builtin_frame_address(0))
 #define EVENT_ADDRESS() ((uintptr_t)__builtin_frame_address(0))
+
+/* The blocks' table, of which the compiler may know the granule. */
+INLINE struct shadow_heap *event_heap(void) {
+    if (runtime.heap.granule_shift != MEMTRACE_FINE_SHIFT) {
+        __builtin_unreachable();
+    }
+    return &runtime.heap;
+}
 
 INLINE void event_enter(struct thread *thread, uintptr_t address) {
     STORE_RELAXED(&thread->gate, address);
@@ -53,7 +64,7 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
     block.context = event_context(thread, caller);
     block.birth_tick = thread->tick;
     event.context = block.context;
-    if (UNLIKELY(heap_insert(&runtime.heap, &block) != 0)) {
+    if (UNLIKELY(heap_insert(event_heap(), &block) != 0)) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
@@ -64,19 +75,21 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
     event_leave(thread);
 }
 
-void event_foreign_free(struct thread *thread, const struct heap_block *block);
+/* A block of thread `owner`. */
+void event_foreign_free(struct thread *thread, uint32_t owner, uint64_t size);
 
 INLINE void event_count_freed(struct thread *thread, const struct heap_block *block) {
     struct memtrace_thread_record *record = thread->record;
     struct ledger_event event = {.context = block->context, .size = block->size};
+    int own = block->thread == thread->id;
     event.lifetime_bucket = ledger_lifetime_bucket(thread->tick - block->birth_tick);
-    event.temporary = thread->last_block == block->start && block->thread == thread->id;
+    event.temporary = own && thread->last_block == block->start;
     peak_shrink(&thread->peak, runtime.space.header, block->size);
     ledger_free(&runtime.ledger, thread->column, &event);
     COUNTER_ADD(&record->free_count, 1);
     COUNTER_ADD(&record->free_bytes, block->size);
-    if (UNLIKELY(block->thread != thread->id)) {
-        event_foreign_free(thread, block);
+    if (UNLIKELY(!own)) {
+        event_foreign_free(thread, block->thread, block->size);
     }
 }
 
@@ -85,7 +98,7 @@ INLINE void event_free(struct thread *thread, const void *address, uintptr_t sta
     struct heap_block block;
     event_enter(thread, stack);
     event_tick(thread);
-    if (LIKELY(heap_remove(&runtime.heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0,
+    if (LIKELY(heap_remove(event_heap(), (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0,
                            &block))) {
         event_count_freed(thread, &block);
     }

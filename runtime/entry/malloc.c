@@ -18,18 +18,18 @@
  * with finer size classes do not, so their tiny requests are made larger. */
 enum { FOREIGN_SMALLEST = 32 };
 
-static inline int is_ready(void) {
+INLINE int is_ready(void) {
     if (UNLIKELY(real.free == NULL)) {
         real_find();
     }
     return LIKELY(real.free != NULL);
 }
 
-static inline size_t padded(size_t size) {
+INLINE size_t padded(size_t size) {
     return UNLIKELY(!real.is_glibc) && size < FOREIGN_SMALLEST ? FOREIGN_SMALLEST : size;
 }
 
-static inline void count(void *pointer, size_t size, struct frame caller) {
+INLINE void count(void *pointer, size_t size, struct frame caller) {
     if (LIKELY(pointer != NULL)) {
         struct thread *thread = thread_get(caller.slot);
         if (LIKELY(thread != NULL)) {
@@ -49,7 +49,7 @@ PUBLIC void *malloc(size_t size) {
     return pointer;
 }
 
-static inline void release(void *pointer, uintptr_t stack) {
+INLINE void release(void *pointer, uintptr_t stack) {
     struct thread *thread;
     if (pointer == NULL) {
         return;
@@ -220,17 +220,17 @@ PUBLIC size_t malloc_usable_size(void *pointer) {
 
 /* --- for operator new and delete, which differ only in names ---------------------------------- */
 
-void *malloc_for_new(size_t size, struct frame caller) {
+void *malloc_for_new(size_t size, const void *frame_address) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
     }
     pointer = real.malloc(padded(size != 0 ? size : 1));
-    count(pointer, size, caller);
+    count(pointer, size, event_caller(frame_address));
     return pointer;
 }
 
-void *malloc_for_aligned_new(size_t size, size_t alignment, struct frame caller) {
+void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_address) {
     void *pointer = NULL;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, alignment);
@@ -241,7 +241,7 @@ void *malloc_for_aligned_new(size_t size, size_t alignment, struct frame caller)
     if (real.posix_memalign(&pointer, alignment, padded(size != 0 ? size : 1)) != 0) {
         return NULL;
     }
-    count(pointer, size, caller);
+    count(pointer, size, event_caller(frame_address));
     return pointer;
 }
 

@@ -3,10 +3,12 @@
 #ifndef RUNTIME_ENTRY_MALLOC_H
 #define RUNTIME_ENTRY_MALLOC_H
 
-#include "runtime/stack/walk.h"
+#include <stddef.h>
+#include <stdint.h>
 
-void *malloc_for_new(size_t size, struct frame caller);
-void *malloc_for_aligned_new(size_t size, size_t alignment, struct frame caller);
+/* frame_address: of the operator, whose caller is charged. */
+void *malloc_for_new(size_t size, const void *frame_address);
+void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_address);
 void malloc_for_delete(void *pointer, uintptr_t stack);
 
 #endif

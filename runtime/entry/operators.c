@@ -29,14 +29,14 @@ typedef void *aligned_nothrow_function(size_t size, size_t alignment, const void
 #define DEFINE_NEW(name)                                                                           \
     PUBLIC void *name(size_t size);                                                                \
     PUBLIC void *name(size_t size) {                                                               \
-        void *pointer = malloc_for_new(size, EVENT_CALLER());                                      \
+        void *pointer = malloc_for_new(size, __builtin_frame_address(0));                          \
         return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, name, size);        \
     }
 
 #define DEFINE_NEW_NOTHROW(name)                                                                   \
     PUBLIC void *name(size_t size, const void *tag);                                               \
     PUBLIC void *name(size_t size, const void *tag) {                                              \
-        void *pointer = malloc_for_new(size, EVENT_CALLER());                                      \
+        void *pointer = malloc_for_new(size, __builtin_frame_address(0));                          \
         return LIKELY(pointer != NULL) ? pointer                                                   \
                                        : OUT_OF_MEMORY(nothrow_function, name, size, tag);         \
     }
@@ -44,7 +44,7 @@ typedef void *aligned_nothrow_function(size_t size, size_t alignment, const void
 #define DEFINE_NEW_ALIGNED(name)                                                                   \
     PUBLIC void *name(size_t size, size_t alignment);                                              \
     PUBLIC void *name(size_t size, size_t alignment) {                                             \
-        void *pointer = malloc_for_aligned_new(size, alignment, EVENT_CALLER());                   \
+        void *pointer = malloc_for_aligned_new(size, alignment, __builtin_frame_address(0));       \
         return LIKELY(pointer != NULL) ? pointer                                                   \
                                        : OUT_OF_MEMORY(aligned_function, name, size, alignment);   \
     }
@@ -52,7 +52,7 @@ typedef void *aligned_nothrow_function(size_t size, size_t alignment, const void
 #define DEFINE_NEW_ALIGNED_NOTHROW(name)                                                           \
     PUBLIC void *name(size_t size, size_t alignment, const void *tag);                             \
     PUBLIC void *name(size_t size, size_t alignment, const void *tag) {                            \
-        void *pointer = malloc_for_aligned_new(size, alignment, EVENT_CALLER());                   \
+        void *pointer = malloc_for_aligned_new(size, alignment, __builtin_frame_address(0));       \
         return LIKELY(pointer != NULL)                                                             \
                    ? pointer                                                                       \
                    : OUT_OF_MEMORY(aligned_nothrow_function, name, size, alignment, tag);          \

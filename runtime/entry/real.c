@@ -8,9 +8,9 @@
 
 struct real real;
 
-enum { EARLY_BYTES = 64 * 1024, EARLY_HEADER = 16 };
+enum { EARLY_HEADER = 16 };
 
-static _Alignas(64) unsigned char early[EARLY_BYTES];
+_Alignas(64) unsigned char real_early[REAL_EARLY_BYTES];
 static size_t early_used;
 static int finding;
 
@@ -22,18 +22,13 @@ void *real_early_alloc(size_t size, size_t alignment) {
     }
     do {
         start = (used + EARLY_HEADER + alignment - 1) & ~(alignment - 1);
-        if (alignment > 4096 || size > EARLY_BYTES || start + size > EARLY_BYTES) {
+        if (alignment > 4096 || size > REAL_EARLY_BYTES || start + size > REAL_EARLY_BYTES) {
             return NULL;
         }
     } while (!__atomic_compare_exchange_n(&early_used, &used, start + size, 0, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
-    *(size_t *)(void *)(early + start - EARLY_HEADER) = size;
-    return early + start;
-}
-
-int real_is_early(const void *pointer) {
-    return (const unsigned char *)pointer >= early &&
-           (const unsigned char *)pointer < early + EARLY_BYTES;
+    *(size_t *)(void *)(real_early + start - EARLY_HEADER) = size;
+    return real_early + start;
 }
 
 size_t real_early_size(const void *pointer) {

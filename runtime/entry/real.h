@@ -38,7 +38,14 @@ void real_find(void);
 void *real_symbol(const char *name); /* NULL: not there */
 
 void *real_early_alloc(size_t size, size_t alignment);
-int real_is_early(const void *pointer);
+
+enum { REAL_EARLY_BYTES = 64 * 1024 };
+extern unsigned char real_early[REAL_EARLY_BYTES];
+
+INLINE int real_is_early(const void *pointer) {
+    return (uintptr_t)pointer - (uintptr_t)real_early < REAL_EARLY_BYTES;
+}
+
 size_t real_early_size(const void *pointer);
 
 #endif

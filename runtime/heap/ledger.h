@@ -86,7 +86,8 @@ INLINE void ledger_alloc(struct ledger *ledger, struct ledger_column *column,
                          const struct ledger_event *event) {
     struct memtrace_cell *cell = ledger_cell(column, event->context);
     if (UNLIKELY(cell == NULL)) {
-        ledger_alloc_slow(ledger, column, event);
+        struct ledger_event copy = *event; /* so that the event itself can stay in registers */
+        ledger_alloc_slow(ledger, column, &copy);
         return;
     }
     ledger_keep_peak(cell, ledger->space->header);
@@ -99,7 +100,8 @@ INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
     struct memtrace_cell *cell = ledger_cell(column, event->context);
     uint32_t lifetimes;
     if (UNLIKELY(cell == NULL)) {
-        ledger_free_slow(ledger, column, event);
+        struct ledger_event copy = *event;
+        ledger_free_slow(ledger, column, &copy);
         return;
     }
     ledger_keep_peak(cell, ledger->space->header);

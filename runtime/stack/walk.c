@@ -401,10 +401,11 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     return 0;
 }
 
-struct context_id walk_context(struct walk_world *world, struct walker *walker,
-                               struct frame frame) {
+struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
+                                    uintptr_t slot, uintptr_t fp) {
     struct shadow_stack *shadow = &walker->shadow;
-    struct progress at = {.frame = frame, .shadow_index = shadow->capacity != 0 ? shadow->top : 0};
+    struct progress at = {.frame = {pc, slot, fp},
+                          .shadow_index = shadow->capacity != 0 ? shadow->top : 0};
     for (;;) {
         uint32_t index;
         if (at.shadow_index != 0) {

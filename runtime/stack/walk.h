@@ -66,7 +66,23 @@ struct walk_world {
 int walk_init(struct walker *walker, uintptr_t low, uintptr_t high); /* 0, or -1: no memory */
 void walk_free(struct walker *walker);
 
-/* The context of the allocation whose caller is `frame`. */
-struct context_id walk_context(struct walk_world *world, struct walker *walker, struct frame frame);
+struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
+                                    uintptr_t slot, uintptr_t fp);
+
+/* The context of the allocation whose caller is `frame`. At once where the newest instrumented
+ * frame called the allocator from the same place as last time: whatever fills its slot of the
+ * shadow stack again forgets what is remembered here. */
+INLINE struct context_id walk_context(struct walk_world *world, struct walker *walker,
+                                      struct frame frame) {
+    const struct walk_frame *newest = walker->remembered;
+    uint32_t base = walker->base_index;
+    if (LIKELY(base != 0 && base == walker->shadow.top && walker->remembered_count == 1 &&
+               newest->frame.slot == frame.slot && newest->frame.pc == frame.pc &&
+               newest->frame.fp == frame.fp && (newest->flags & WALK_UNSURE) == 0 &&
+               walker->shadow.slot[base] == walker->base_slot)) {
+        return (struct context_id){newest->context};
+    }
+    return walk_context_slow(world, walker, frame.pc, frame.slot, frame.fp);
+}
 
 #endif
