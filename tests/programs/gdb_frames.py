@@ -53,9 +53,11 @@ last = ("", "")  # allocator and stack written last
 
 
 def write_stack(size, allocator):
-    """Writes the present stack, but not twice where operator new jumps to malloc."""
+    """Writes the present stack, but not twice where operator new jumps to malloc, or our malloc to
+    the C library's."""
     global last
     frame = gdb.newest_frame()
+    allocator += module_of(frame)
     while frame is not None and is_allocator(frame):
         frame = frame.older()
     frames = []

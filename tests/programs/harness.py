@@ -153,7 +153,11 @@ def report(profile, settings=None, *options):
              result.stderr.decode(errors="replace"))
         finish()
     try:
-        return json.loads(result.stdout)
+        data = json.loads(result.stdout)
+        for context in data["contexts"] + data["mappings"] + data["pools"]:
+            for frame in context["frames"]:  # what is not known is null
+                frame.update({name: frame[name] or "" for name in ("function", "file", "module")})
+        return data
     except ValueError as error:
         shutil.copy(profile, "/tmp/memtrace-test-bad.mtp")
         fail("the report is no JSON:", error, "profile kept as /tmp/memtrace-test-bad.mtp")
@@ -169,10 +173,8 @@ def only_profile(folder, what):
 
 
 def heap(data):
-    """Contexts of the heap: mappings and custom pools have a class frame innermost."""
-    return [context for context in data["contexts"]
-            if not (context["frames"] and context["frames"][0]["function"].startswith("["))
-            and context.get("class", "heap") == "heap"]
+    """Contexts of the heap: mappings and custom pools stand apart."""
+    return data["contexts"]
 
 
 def totals(data):

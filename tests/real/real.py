@@ -140,7 +140,7 @@ def sqlite():
     source = fetch(PACKAGES["sqlite"])
     amalgamation(source)
     folder = build_project("sqlite", source, ["bare", "hooks"])
-    check(folder, "speedtest1", ["hooks", "preload"], ["--size", "3", "--verify", ":memory:"])
+    check(folder, "speedtest1", ["hooks", "preload"], ["--size", "10", "--verify", ":memory:"])
     check(folder, "fuzzcheck", ["hooks"], [os.path.join(source, "test", "fuzzdata6.db"), "--limit-mem",
                                            "200000000", "-q"])
 

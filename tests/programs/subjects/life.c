@@ -286,8 +286,11 @@ static int case_setuid(void) {
 }
 
 static void *short_lived(void *argument) {
-    use(1101, 4);
-    keep(malloc(24));
+    for (int i = 0; i < 4; i++) {
+        void *block = malloc(1101);
+        keep(block);
+        free(block);
+    }
     return argument;
 }
 
