@@ -100,7 +100,8 @@ static int add_running(struct list *list, struct error *error) {
     }
     list->running = calloc(count + 1, sizeof *list->running);
     for (size_t i = 0; list->running != NULL && i < count; i++) {
-        bool exists = held_process_exists(regions[i].pid, regions[i].start_ticks);
+        bool exists = adopt_is_meant(regions[i].path) &&
+                      held_process_exists(regions[i].pid, regions[i].start_ticks);
         struct profile *profile = exists ? profile_open(regions[i].path, NULL) : NULL;
         if (profile != NULL) {
             fill_running(&list->running[list->running_count++], &regions[i], profile);

@@ -67,8 +67,7 @@ static bool says_execed(const char *path) {
     return execed;
 }
 
-/* Who names a folder for regions means that folder alone, as the runtime does. */
-static bool is_meant(const char *path) {
+bool adopt_is_meant(const char *path) {
     const char *folder = getenv("MEMTRACE_REGION_DIR");
     size_t length = folder != NULL ? strlen(folder) : 0;
     return length == 0 || (strncmp(path, folder, length) == 0 && path[length] == '/');
@@ -82,7 +81,7 @@ int adopt_killed(adopt_note note, void *context, struct error *error) {
     }
     /* The oldest first, so that of several with one output path it keeps the plain name. */
     for (size_t i = count; i-- > 0;) {
-        if (is_meant(list[i].path) && (!list[i].alive || says_execed(list[i].path))) {
+        if (adopt_is_meant(list[i].path) && (!list[i].alive || says_execed(list[i].path))) {
             adopt_region(list[i].path, note, context);
         }
     }

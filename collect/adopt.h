@@ -24,6 +24,10 @@ int adopt_killed(adopt_note note, void *context, struct error *error);
 /* One region. 1: adopted, 0: left alone. */
 int adopt_region(const char *path, adopt_note note, void *context);
 
+/* Whether a command is to look at this region: who names a folder by $MEMTRACE_REGION_DIR means
+ * that folder alone, as the runtime does. */
+bool adopt_is_meant(const char *path);
+
 /* One line, without newline, that says what became of it. */
 void adopt_line(const struct adopted *adopted, char *line, size_t capacity);
 
