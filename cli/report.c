@@ -38,7 +38,8 @@ static const char help_text[] =
     "  --min-percent P      leave out what is below P percent (default: 1)\n"
     "  --limit N            at most N branches of one function, N rows, N paths (default:\n"
     "                       20; 0: all)\n"
-    "  --depth N            at most N frames (0: all)\n"
+    "  --depth N            at most N frames (0: all; default: 64 of trees from the bottom, 16 of\n"
+    "                       paths)\n"
     "  --all-frames         show what the system runs before main, too\n"
     "  --color WHEN         auto, always or never\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
@@ -98,6 +99,8 @@ static const struct cli_option options[] = {
     {NULL, 0, false, 0},
 };
 
+enum { DEFAULT_PATH_DEPTH = 16, DEFAULT_BOTTOM_UP_DEPTH = 64 };
+
 enum form { FORM_TREE, FORM_FLAT, FORM_PATHS, FORM_JSON, FORM_CSV };
 
 struct request {
@@ -107,6 +110,7 @@ struct request {
     bool any_show;
     bool threads;
     bool help;
+    bool depth_given;
     const char *color;
     const char *debug_folders;
     const char *output;
@@ -143,6 +147,7 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
         break;
     case KEY_DEPTH:
         good = parse_size(scan->value, &request->options.depth) == 0;
+        request->depth_given = true;
         break;
     case KEY_COLOR:
         request->color = scan->value;
@@ -199,6 +204,19 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
     return take_value(request, scan, key);
 }
 
+/* What is deep enough where nobody said how deep: paths of a recursion would fill screens, and
+ * trees from the bottom take time for each level. */
+static void set_depth(struct request *request) {
+    if (request->depth_given) {
+        return;
+    }
+    if (request->form == FORM_PATHS) {
+        request->options.depth = DEFAULT_PATH_DEPTH;
+    } else if (request->form == FORM_TREE && request->options.bottom_up) {
+        request->options.depth = DEFAULT_BOTTOM_UP_DEPTH;
+    }
+}
+
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("report", argc, argv, options);
     int key;
@@ -216,6 +234,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return cli_usage("report", "one profile at a time: what is '%s'?", argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
+    set_depth(request);
     return CLI_OK;
 }
 
@@ -331,6 +350,7 @@ static int write_default(const struct report *report, const struct request *requ
     report_warnings(report);
     if (request->form == FORM_TREE && totals->maximum_bytes != 0) {
         top.options.limit = top.options.limit != 0 && top.options.limit < 5 ? top.options.limit : 5;
+        top.options.depth = request->depth_given ? top.options.depth : DEFAULT_PATH_DEPTH;
         result = report_paths(&top, METRIC_MAXIMUM);
     }
     if (result == 0 && totals->maximum_bytes != 0) {

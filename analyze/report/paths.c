@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { DEFAULT_PATH_DEPTH = 16 };
-
 struct ranked {
     const struct model_context *context;
     struct cost cost;
@@ -24,7 +22,7 @@ static int dearest_first(const void *left, const void *right) {
 }
 
 static void put_frames(const struct report *report, const struct model_context *context) {
-    size_t most = report->options.depth != 0 ? report->options.depth : DEFAULT_PATH_DEPTH;
+    size_t most = report->options.depth != 0 ? report->options.depth : SIZE_MAX;
     struct calltree_walk walk = calltree_walk(report, context->path);
     size_t more = 0;
     if (walk.frame == NULL) {
