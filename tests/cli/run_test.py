@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""run_test.py CASE: `memtrace run` from outside: exit statuses, signals, the terminal, options, and
+what becomes of the profile when its place cannot be written."""
+
+import os
+import pty
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from outside import (LIBRARY, MEMTRACE, allocations, build, case, check, child_of, environment,
+                     equal, execute, folder, no_leftovers, profiles, regions, run, start,
+                     wait_line)
+
+
+def test_exit_status():
+    program = build()
+    for status in (0, 1, 2, 7, 126, 127, 255):
+        done = run("--", program, "exit%d" % status)
+        equal(done.returncode, status, "status")
+        check(allocations(done.err) >= 1, done.err)
+    no_leftovers()
+
+
+def test_died_by_signal():
+    program = build()
+    for number in (signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGTERM, signal.SIGINT,
+                   signal.SIGUSR1, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD + 17):
+        done = run("-o", "out.mtp", "--", program, "raise%d" % number, "exit3")
+        equal(done.returncode, -number, "status after signal", number)
+        check(b"memtrace: profile            " + folder.encode() + b"/out.mtp\n" in done.err, done.err)
+    equal([name for name in os.listdir(folder) if name.startswith("core")], [], "core files")
+    no_leftovers()
+
+
+def test_signals_are_forwarded():
+    program = build()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT,
+                   signal.SIGQUIT, signal.SIGRTMIN + 3):
+        process = start([MEMTRACE, "run", "--no-summary", "--", program, "catch%d" % number, "ready",
+                         "pause", "exit5"])
+        wait_line(process, b"ready\n")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+        equal((out, err, process.returncode), (b"signal %02d\n" % number, b"", 5), "signal", number)
+    process = start([MEMTRACE, "run", "--no-summary", "--", program, "ready", "pause"])
+    wait_line(process, b"ready\n")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    equal(process.returncode, -signal.SIGTERM)
+    no_leftovers()
+
+
+def test_stop_and_continue():
+    """A program that is stopped from elsewhere is waited for; SIGCONT to run reaches it."""
+    program = build()
+    process = start([MEMTRACE, "run", "--no-summary", "--", program, "ready", "sleep300", "exit4"])
+    wait_line(process, b"ready\n")
+    child = child_of(process)
+    os.kill(child, signal.SIGSTOP)
+    time.sleep(0.6)
+    equal(process.poll(), None)
+    check(open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()[0] != "T", "run stopped")
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=30)
+    equal(process.returncode, 4)
+
+
+def terminal(arguments):
+    """Starts it as the foreground job of a new terminal."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execve(arguments[0], arguments, environment)
+    return pid, master
+
+
+def read_terminal(master, text):
+    found = b""
+    while text not in found:
+        check(select.select([master], [], [], 30)[0], "nothing but", found)
+        try:
+            found += os.read(master, 4096)
+        except OSError:
+            check(False, "only", found)
+    return found
+
+
+def test_terminal_interrupt():
+    """Ctrl-C reaches the program once, and run waits for what it does about it."""
+    program = build()
+    pid, master = terminal([MEMTRACE, "run", "--", program, "catch2", "ready", "pause", "sleep300",
+                            "exit6"])
+    read_terminal(master, b"ready")
+    os.write(master, b"\x03")
+    text = read_terminal(master, b"read it with")
+    equal(text.count(b"signal 02"), 1, text)
+    equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 6)
+
+
+def test_terminal_stop():
+    """Ctrl-Z stops both, so that a shell gets its terminal back; fg goes on with both."""
+    program = build()
+    script = "set -m; %s run --no-summary -- %s ready sleep500 exit6; echo stopped $?; fg; echo end $?"
+    pid, master = terminal(["/bin/bash", "--norc", "-c", script % (MEMTRACE, program)])
+    read_terminal(master, b"ready")
+    time.sleep(0.1)
+    os.write(master, b"\x1a")
+    read_terminal(master, b"stopped %d" % (128 + signal.SIGSTOP))
+    read_terminal(master, b"end 6")
+    os.waitpid(pid, 0)
+
+
+def test_missing_command():
+    done = run("--", "no-such-command-anywhere")
+    equal((done.returncode, done.err), (127, b"memtrace: no-such-command-anywhere: command not found\n"))
+    done = run("--", "./absent")
+    equal((done.returncode, done.err), (127, b"memtrace: ./absent: command not found\n"))
+    open(folder + "/plain", "w").close()
+    done = run("--", "./plain")
+    equal((done.returncode, done.err), (126, b"memtrace: ./plain: cannot be executed\n"))
+    done = run("--", folder)
+    equal(done.returncode, 126)
+    with open(folder + "/bad", "w") as file:
+        file.write("#!/nowhere/at/all\n")
+    os.chmod(folder + "/bad", 0o755)
+    done = run("--", "./bad")
+    equal((done.returncode, done.err.count(b"\n")), (127, 1), done.err)
+
+
+def test_wrong_options():
+    for arguments in (["--top", "x", "--", "true"], ["--every", "5 parsecs", "--", "true"],
+                      ["--churn", "lots", "--", "true"], ["--stacks", "some", "--", "true"],
+                      ["--contexts", "0", "--", "true"], ["--output", "", "--", "true"],
+                      ["--nonsense", "--", "true"], ["--top"], []):
+        done = run(*arguments)
+        equal(done.returncode, 2, arguments)
+        equal((done.out, done.err.count(b"\n")), (b"", 1), arguments, done.err)
+        check(done.err.startswith(b"memtrace: "), done.err)
+    done = run("--help")
+    equal((done.returncode, done.err), (0, b""))
+    check(b"--every" in done.out and b"--no-summary" in done.out)
+
+
+def test_script_without_first_line():
+    with open(folder + "/script", "w") as file:
+        file.write("echo $1; exit 9\n")
+    os.chmod(folder + "/script", 0o755)
+    done = run("--no-summary", "--", "./script", "word")
+    equal((done.returncode, done.out), (9, b"word\n"), done.err)
+
+
+def test_static_program():
+    program = build("-static")
+    done = run("--", program, "exit3")
+    equal((done.returncode, done.err),
+          (3, b"memtrace: %s is statically linked: nothing will be recorded\n" % program.encode()))
+    equal(profiles(), [])
+
+
+def test_set_uid_program():
+    if os.geteuid() != 0:
+        sys.exit(77)
+    program = build()
+    os.chmod(program, 0o4755)
+    for name in (folder, regions):
+        os.chmod(name, 0o755)
+    done = run("--", program, "exit3", user=65534)
+    equal(done.returncode, 3, done.err)
+    equal(done.err.count(b"\n"), 1, done.err)
+    check(b"has more rights than you" in done.err and b"nothing will be recorded" in done.err, done.err)
+
+
+def test_missing_library():
+    shutil.copy(MEMTRACE, folder + "/memtrace")
+    done = execute(folder + "/memtrace", "run", "--", "true")
+    equal((done.returncode, done.err.count(b"\n")), (1, 1), done.err)
+    check(b"libmemtrace.so is not at" in done.err, done.err)
+    done = execute(folder + "/memtrace", "run", "--", "true", env={"MEMTRACE_LIBRARY": LIBRARY})
+    equal(done.returncode, 0, done.err)
+    check(allocations(done.err) >= 0)
+
+
+def test_environment():
+    """The program sees the environment as it was; options beat variables."""
+    program = build()
+    done = run("--no-summary", "--top", "3", "-o", "here.mtp", "--", program, "environment",
+               env={"MEMTRACE_OUTPUT": "there.mtp", "MEMTRACE_SUMMARY": "1"})
+    check(b"LD_PRELOAD" not in done.out and b"MEMTRACE_COLLECTOR" not in done.out, done.out)
+    check(b"MEMTRACE_ADDED" not in done.out and b"MEMTRACE_TOP" not in done.out, done.out)
+    equal(profiles(), ["here.mtp"])
+    equal(done.err, b"")
+    done = run("--", program, env={"MEMTRACE_OUTPUT": "there.mtp", "MEMTRACE_SUMMARY": "0"})
+    equal((profiles(), done.err), (["here.mtp", "there.mtp"], b""))
+
+
+def test_output_is_replaced():
+    program = build()
+    equal(run("-o", "out.mtp", "--", program).returncode, 0)
+    first = os.stat(folder + "/out.mtp")
+    equal(run("-o", "out.mtp", "--", program).returncode, 0)
+    second = os.stat(folder + "/out.mtp")
+    check(first.st_ino != second.st_ino, "written into the old file")
+    equal(profiles(), ["out.mtp"])
+    equal(run("-o", "/dev/null", "--", program).returncode, 0)
+    check(not os.path.isfile("/dev/null"), "/dev/null was replaced")
+    no_leftovers()
+
+
+def test_unwritable_output():
+    program = build()
+    done = run("-o", "absent/out.mtp", "--", program, "exit3")
+    equal(done.returncode, 3)
+    moved = folder + "/tmp/out.mtp"
+    check(b"cannot write the profile %s/absent/out.mtp: No such file or directory; it is at %s\n"
+          % (folder.encode(), moved.encode()) in done.err, done.err)
+    check(b"memtrace: profile            " + moved.encode() in done.err, done.err)
+    check(os.path.exists(moved))
+    no_leftovers()
+    done = run("-o", "absent/out.mtp", "--", program, "exit3", env={"TMPDIR": "/nonexistent"})
+    equal(done.returncode, 3)
+    left = os.listdir(regions)
+    equal(len(left), 1)
+    check(b"it is at " + (regions + "/" + left[0]).encode() in done.err, done.err)
+    os.mkdir(folder + "/absent")
+    done = execute(MEMTRACE, "list")
+    check(b"is now at " + folder.encode() + b"/absent/out.mtp" in done.out, done.out)
+    no_leftovers()
+
+
+def test_file_size_limit():
+    """run is not killed by the limit that the profile meets, and the program keeps its status."""
+    program = build()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+    done = run("--", program, "exit3", preexec_fn=limit)
+    equal(done.returncode, 3, done.err)
+    check(b"memtrace: " in done.err, done.err)
+    equal([name for name in os.listdir(folder) if name.startswith(".memtrace-")], [])
+
+
+def test_full_disk():
+    if os.geteuid() != 0:
+        sys.exit(77)
+    program = build()
+    small = folder + "/small"
+    os.mkdir(small)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small],
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        sys.exit(77)
+    try:
+        done = run("-o", small + "/out.mtp", "--", program, "exit3")
+        equal(done.returncode, 3)
+        check(b"out.mtp: No space left on device; it is at " in done.err, done.err)
+        equal(os.listdir(small), [])
+    finally:
+        subprocess.run(["umount", small])
+    no_leftovers()
+
+
+case(globals())
