@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbol_test.c: functions, inlined chains and lines at every address of every function of small
+ * symbol_test.c: functions, inlined chains and lines at every address of small
  * C, C++ and Rust programs, against binutils' addr2line; lines against gdb, which (as we do, and
  * unlike addr2line) prefers a line that begins a statement.
  */
