@@ -145,7 +145,7 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     text_add_grouped(&text, total->free_count);
     text_add(&text, "\n");
     start_line(&text, "contexts           ");
-    text_add_grouped(&text, header->context_count);
+    text_add_grouped(&text, survey->contexts);
     text_add(&text, ", lost ");
     text_add_grouped(&text, lost);
     text_add(&text, "\n");

@@ -66,6 +66,7 @@ int survey_make(struct survey *survey, struct space *space, struct context_tree 
     for (uint32_t id = 0; id < survey->count; id++) {
         if (survey->item[id].alloc_count != 0 && survey_is_heap(tree, id)) {
             add_total(&survey->total, &survey->item[id]);
+            survey->contexts++;
         }
     }
     return 0;

@@ -20,6 +20,7 @@ struct survey {
     struct survey_item *item; /* by context id */
     uint32_t count;           /* ids below it */
     struct survey_item total; /* heap only */
+    uint32_t contexts;        /* heap contexts that allocated */
 };
 
 /* 0, or -1: no memory. */
