@@ -356,9 +356,10 @@ static void note_adopted(void *context, const struct adopted *adopted) {
 static void finish_all(struct run *run) {
     const char *mode = getenv("MEMTRACE");
     if (collector_attached(&run->work) || attach(run)) {
+        /* After an exec a moment ago it is the old region, and a new one may have its name. */
+        bool is_old = !held_named(&run->work.held);
         finish(run);
-        /* After an exec a moment ago that was the old region; the new one has taken its name. */
-        if (attach(run)) {
+        if (is_old && attach(run)) {
             finish(run);
         }
     }

@@ -16,8 +16,11 @@ static bool is_collector(pid_t pid) {
     char name[32] = "";
     ssize_t size;
     int fd;
-    if (pid <= 0 || pid == getpid()) {
+    if (pid <= 0) {
         return false;
+    }
+    if (pid == getpid()) {
+        return true; /* it has just said that it cannot */
     }
     snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);

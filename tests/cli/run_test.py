@@ -226,6 +226,7 @@ def test_unwritable_output():
     left = os.listdir(regions)
     equal(len(left), 1)
     check(b"it is at " + (regions + "/" + left[0]).encode() in done.err, done.err)
+    equal(done.err.count(b"cannot write the profile"), 1, done.err)
     os.mkdir(folder + "/absent")
     done = execute(MEMTRACE, "list")
     check(b"is now at " + folder.encode() + b"/absent/out.mtp" in done.out, done.out)
