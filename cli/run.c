@@ -180,7 +180,7 @@ static int parse(struct run *run, int argc, char **argv, int *first) {
 
 /* The library beside this command. 0, or CLI_FAILURE with the line printed. */
 static int find_library(char path[PATH_MAX]) {
-    static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", "../" MEMTRACE_MULTIARCH};
+    static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH)};
     const char *own = getenv("MEMTRACE_LIBRARY");
     char base[PATH_MAX];
     char candidate[PATH_MAX + 64];

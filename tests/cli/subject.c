@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* subject.c: a program for the tests of this folder: allocates, then does what its arguments say, in order. */
+/* subject.c: a program for the tests of this folder: allocates, then does what its arguments say,
+ * in order. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
