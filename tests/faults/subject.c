@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 NOINLINE static void *path(unsigned bits, int depth) {
-    void *block = depth == 0     ? malloc(1000)
-                  : (bits & 1)   ? path(bits >> 1, depth - 1)
-                                 : path(bits >> 1, depth - 1);
+    void *block = depth == 0   ? malloc(1000)
+                  : (bits & 1) ? path(bits >> 1, depth - 1)
+                               : path(bits >> 1, depth - 1);
     keep(block);
     return block;
 }

@@ -376,14 +376,14 @@ static const struct {
 } cases[] = {
 #define CASE(name)                                                                                 \
     { #name, case_##name }
-    CASE(malloc),          CASE(malloc_zero),    CASE(malloc_fails),
-    CASE(malloc_huge),     CASE(calloc),         CASE(realloc),
-    CASE(realloc_zero),    CASE(realloc_fails),  CASE(reallocarray),
-    CASE(free),            CASE(cfree),          CASE(free_sized),
-    CASE(posix_memalign),  CASE(aligned_alloc),  CASE(memalign),
-    CASE(valloc),          CASE(pvalloc),        CASE(malloc_usable_size),
-    CASE(malloc_tuning),   CASE(strdup),         CASE(asprintf),
-    CASE(getline),         CASE(other_thread),
+    CASE(malloc),         CASE(malloc_zero),   CASE(malloc_fails),
+    CASE(malloc_huge),    CASE(calloc),        CASE(realloc),
+    CASE(realloc_zero),   CASE(realloc_fails), CASE(reallocarray),
+    CASE(free),           CASE(cfree),         CASE(free_sized),
+    CASE(posix_memalign), CASE(aligned_alloc), CASE(memalign),
+    CASE(valloc),         CASE(pvalloc),       CASE(malloc_usable_size),
+    CASE(malloc_tuning),  CASE(strdup),        CASE(asprintf),
+    CASE(getline),        CASE(other_thread),
 };
 
 int main(int argc, char **argv) {

@@ -54,7 +54,8 @@ int main(void) {
     void *kept = malloc(90101);
     keep(kept);
     struct mallinfo2 after = mallinfo2();
-    say(after.uordblks - info.uordblks >= 90101 || after.hblkhd > info.hblkhd ? "seen\n" : "unseen\n");
+    say(after.uordblks - info.uordblks >= 90101 || after.hblkhd > info.hblkhd ? "seen\n"
+                                                                              : "unseen\n");
     static const char *const marks[] = {"mallctl", "MallocExtension_ReleaseFreeMemory",
                                         "mi_version"};
     for (size_t i = 0; i < 3; i++) {
@@ -64,10 +65,10 @@ int main(void) {
         }
     }
     /* The allocator itself tells whether the block is its own. */
-    size_t (*usable)(const void *) = (size_t (*)(const void *))dlsym(RTLD_DEFAULT, "mi_usable_size");
+    size_t (*usable)(const void *) = (size_t(*)(const void *))dlsym(RTLD_DEFAULT, "mi_usable_size");
     int (*owns)(const void *) = (int (*)(const void *))dlsym(RTLD_DEFAULT, "mi_is_in_heap_region");
     size_t (*sallocx)(const void *, int) =
-        (size_t (*)(const void *, int))dlsym(RTLD_DEFAULT, "sallocx");
+        (size_t(*)(const void *, int))dlsym(RTLD_DEFAULT, "sallocx");
     int (*tc_owns)(const void *) =
         (int (*)(const void *))dlsym(RTLD_DEFAULT, "MallocExtension_GetOwnership");
     if (usable != NULL && owns != NULL) {

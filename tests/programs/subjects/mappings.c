@@ -70,8 +70,9 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    {"mmap", case_mmap},     {"mmap_holes", case_mmap_holes}, {"mmap64", case_mmap64},
-    {"mremap", case_mremap}, {"brk", case_brk},
+    {"mmap", case_mmap},     {"mmap_holes", case_mmap_holes},
+    {"mmap64", case_mmap64}, {"mremap", case_mremap},
+    {"brk", case_brk},
 };
 
 int main(int argc, char **argv) {

@@ -86,9 +86,9 @@ NOINLINE static void case_sized() {
     allocated(1003);
     allocated(8192);
     allocated(12288);
-    ::operator delete(one, std::size_t{1001});
+    ::operator delete (one, std::size_t{1001});
     ::operator delete[](two, std::size_t{1003});
-    ::operator delete(three, std::size_t{8192}, wide);
+    ::operator delete (three, std::size_t{8192}, wide);
     ::operator delete[](four, std::size_t{12288}, wide);
     freed(1001);
     freed(1003);
@@ -186,11 +186,16 @@ static const struct {
     const char *name;
     void (*run)();
 } cases[] = {
-    {"plain", case_plain},         {"array", case_array},
-    {"nothrow", case_nothrow},     {"aligned", case_aligned},
-    {"sized", case_sized},         {"bad_alloc", case_bad_alloc},
-    {"mixed", case_mixed},         {"containers", case_containers},
-    {"new_handler", case_new_handler}, {"class_operator", case_class_operator},
+    {"plain", case_plain},
+    {"array", case_array},
+    {"nothrow", case_nothrow},
+    {"aligned", case_aligned},
+    {"sized", case_sized},
+    {"bad_alloc", case_bad_alloc},
+    {"mixed", case_mixed},
+    {"containers", case_containers},
+    {"new_handler", case_new_handler},
+    {"class_operator", case_class_operator},
 };
 
 int main(int argc, char **argv) {

@@ -10,7 +10,8 @@ static size_t used;
 static unsigned calls;
 
 __attribute__((noinline)) void *malloc(size_t size) {
-    size_t start = (__atomic_fetch_add(&used, (size + 16 + 15) & ~(size_t)15, __ATOMIC_RELAXED)) + 16;
+    size_t start =
+        (__atomic_fetch_add(&used, (size + 16 + 15) & ~(size_t)15, __ATOMIC_RELAXED)) + 16;
     calls++;
     if (size > sizeof arena || start + size > sizeof arena) {
         errno = ENOMEM;

@@ -437,10 +437,10 @@ static const struct {
 } cases[] = {
 #define CASE(name)                                                                                 \
     { #name, case_##name }
-    CASE(plain),    CASE(recursion),  CASE(deep),    CASE(qsort),      CASE(strdup),
-    CASE(alloca),   CASE(variadic),   CASE(returns), CASE(tail_calls), CASE(function_pointers),
-    CASE(inlined),  CASE(longjmp),    CASE(signal),  CASE(siglongjmp), CASE(sigaltstack),
-    CASE(threads),  CASE(cancel),     CASE(fibers),  CASE(exits),      CASE(thread_keys),
+    CASE(plain),   CASE(recursion), CASE(deep),    CASE(qsort),      CASE(strdup),
+    CASE(alloca),  CASE(variadic),  CASE(returns), CASE(tail_calls), CASE(function_pointers),
+    CASE(inlined), CASE(longjmp),   CASE(signal),  CASE(siglongjmp), CASE(sigaltstack),
+    CASE(threads), CASE(cancel),    CASE(fibers),  CASE(exits),      CASE(thread_keys),
 };
 
 int main(int argc, char **argv) {

@@ -40,7 +40,7 @@ static void case_classes() {
     delete shape;
     auto lambda = [](size_t size) { take_new(size); };
     lambda(72005);
-    (void)::operator new(72007, std::align_val_t{64});
+    (void)::operator new (72007, std::align_val_t{64});
     take(72009);
 }
 
@@ -251,11 +251,16 @@ static const struct {
     const char *name;
     void (*run)();
 } cases[] = {
-    {"classes", case_classes},       {"sort", case_sort},
-    {"string", case_string},         {"exceptions", case_exceptions},
-    {"rethrow", case_rethrow},       {"throw_through_qsort", case_throw_through_qsort},
-    {"many_throws", case_many_throws}, {"static", case_static},
-    {"thread_local", case_thread_local}, {"coroutines", case_coroutines},
+    {"classes", case_classes},
+    {"sort", case_sort},
+    {"string", case_string},
+    {"exceptions", case_exceptions},
+    {"rethrow", case_rethrow},
+    {"throw_through_qsort", case_throw_through_qsort},
+    {"many_throws", case_many_throws},
+    {"static", case_static},
+    {"thread_local", case_thread_local},
+    {"coroutines", case_coroutines},
 };
 
 int main(int argc, char **argv) {

@@ -27,7 +27,8 @@ static inline size_t opaque(size_t value) {
 
 static struct {
     uint64_t allocations, bytes, frees, freed_bytes;
-    int unknown; /* 1: the libc decides how often it allocates; 2: valgrind cannot run this either */
+    int unknown; /* 1: the libc decides how often it allocates; 2: valgrind cannot run this either
+                  */
 } want;
 
 static inline void allocated(size_t bytes) {
@@ -67,7 +68,8 @@ static inline void say_wanted(void) {
         say(want.unknown == 1 ? "want unknown\n" : "want balanced\n");
         return;
     }
-    snprintf(line, sizeof line, "want allocations %llu bytes %llu frees %llu live %lld blocks %lld\n",
+    snprintf(line, sizeof line,
+             "want allocations %llu bytes %llu frees %llu live %lld blocks %lld\n",
              (unsigned long long)want.allocations, (unsigned long long)want.bytes,
              (unsigned long long)want.frees, (long long)(want.bytes - want.freed_bytes),
              (long long)(want.allocations - want.frees));
