@@ -39,35 +39,40 @@ PUBLIC __attribute__((noreturn)) void _Exit(int status) {
     __builtin_unreachable();
 }
 
+/* Runs an exec between notes to the profile: it comes back only if it failed. */
+#define EXEC(path, call)                                                                           \
+    ({                                                                                             \
+        int noted_ = runtime_before_exec(path);                                                    \
+        int result_ = call;                                                                        \
+        if (noted_) {                                                                              \
+            runtime_after_failed_exec();                                                           \
+        }                                                                                          \
+        result_;                                                                                   \
+    })
+
 PUBLIC int execve(const char *path, char *const argv[], char *const envp[]) {
-    runtime_before_exec();
-    return REAL(execve_function, execve)(path, argv, envp);
+    return EXEC(path, REAL(execve_function, execve)(path, argv, envp));
 }
 
 PUBLIC int execv(const char *path, char *const argv[]) {
-    runtime_before_exec();
-    return REAL(execve_function, execve)(path, argv, environ);
+    return EXEC(path, REAL(execve_function, execve)(path, argv, environ));
 }
 
 PUBLIC int execvpe(const char *file, char *const argv[], char *const envp[]) {
-    runtime_before_exec();
-    return REAL(execve_function, execvpe)(file, argv, envp);
+    return EXEC(NULL, REAL(execve_function, execvpe)(file, argv, envp));
 }
 
 PUBLIC int execvp(const char *file, char *const argv[]) {
-    runtime_before_exec();
-    return REAL(execve_function, execvpe)(file, argv, environ);
+    return EXEC(NULL, REAL(execve_function, execvpe)(file, argv, environ));
 }
 
 PUBLIC int fexecve(int fd, char *const argv[], char *const envp[]) {
-    runtime_before_exec();
-    return REAL(fexecve_function, fexecve)(fd, argv, envp);
+    return EXEC(NULL, REAL(fexecve_function, fexecve)(fd, argv, envp));
 }
 
 PUBLIC int execveat(int folder, const char *path, char *const argv[], char *const envp[],
                     int flags) {
-    runtime_before_exec();
-    return REAL(execveat_function, execveat)(folder, path, argv, envp, flags);
+    return EXEC(NULL, REAL(execveat_function, execveat)(folder, path, argv, envp, flags));
 }
 
 /* The list of arguments, NULL at its end, becomes an array on the caller's stack, as in libc. */

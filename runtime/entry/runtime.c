@@ -294,20 +294,27 @@ void runtime_finish(enum memtrace_state state) {
     errno = saved;
 }
 
-/* The file is written now, since a successful exec never comes back; if it fails the region lives
- * on without a name, and is written again at the end. */
-void runtime_before_exec(void) {
+/* A successful exec never comes back: without a collector the file is written now, and the region
+ * lives on without a name in case it fails. */
+int runtime_before_exec(const char *path) {
+    struct memtrace_header *header = runtime.space.header;
     int saved = errno;
-    if (!is_ours()) {
-        return;
+    if (!is_ours() || (path != NULL && sys_access(path, X_OK) != 0)) {
+        return 0;
     }
     thread_pass_through(1);
     thread_leave_peak();
-    runtime.space.header->state = MEMTRACE_STATE_EXECED;
-    write_all_out(runtime.space.header);
-    runtime.space.header->state = MEMTRACE_STATE_RUNNING;
+    STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_EXECED);
+    if (!has_collector(header)) {
+        write_all_out(header);
+    }
     thread_pass_through(0);
     errno = saved;
+    return 1;
+}
+
+void runtime_after_failed_exec(void) {
+    STORE_RELEASE(&runtime.space.header->state, (uint32_t)MEMTRACE_STATE_RUNNING);
 }
 
 /* --- what is periodic, where no collector is ---------------------------------------------------

@@ -46,8 +46,9 @@ int runtime_ensure(void);
 /* The last act: writes the profile and the summary, or leaves them to the collector. Only the
  * process that owns the region does anything. */
 void runtime_finish(enum memtrace_state state);
-/* Before exec: like the end, but the process can go on if exec fails. */
-void runtime_before_exec(void);
+/* Before exec of `path` (NULL: not known before). 1: noted, to be taken back if exec fails. */
+int runtime_before_exec(const char *path);
+void runtime_after_failed_exec(void);
 /* One top-N to stderr or the log, as module+offset lines. */
 void runtime_print_top(void);
 /* Now and then, from a thread's clock: samples and prints what is due, where no collector does. */

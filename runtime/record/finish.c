@@ -136,7 +136,7 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     add_exact(&text, total->alloc_bytes - total->free_bytes);
     text_add(&text, " in ");
     text_add_grouped(&text, total->alloc_count - total->free_count);
-    text_add(&text, " blocks)\n");
+    text_add(&text, total->alloc_count - total->free_count == 1 ? " block)\n" : " blocks)\n");
     start_line(&text, "allocations        ");
     text_add_grouped(&text, total->alloc_count);
     text_add(&text, " (");

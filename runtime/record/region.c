@@ -60,21 +60,35 @@ static long own_folder(const char *path) {
                : -EPERM;
 }
 
-static long open_in(const char *folder, struct text *path) {
-    long result = own_folder(folder);
-    if (result != 0) {
-        return result;
-    }
+/* PID.START.mtp; where that is taken (the program before an exec had the same pid), with .2, .3 and
+ * so on before the ending. */
+static void name_region(struct text *path, const char *folder, unsigned number) {
     text_init(path, path->start, path->capacity);
     text_add(path, folder);
     text_add(path, "/");
     text_add_number(path, sys_getpid());
     text_add(path, ".");
     text_add_number(path, process_start_ticks());
+    if (number > 1) {
+        text_add(path, ".");
+        text_add_number(path, number);
+    }
     text_add(path, ".mtp");
-    sys_unlink(path->start); /* only ours are there: an exec'ed predecessor of the same process */
-    return path->cut ? -ENAMETOOLONG
-                     : sys_open(path->start, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+}
+
+static long open_in(const char *folder, struct text *path) {
+    enum { MOST_PROGRAMS = 64 };
+    long result = own_folder(folder);
+    for (unsigned number = 1; result == 0 || (result == -EEXIST && number <= MOST_PROGRAMS);
+         number++) {
+        name_region(path, folder, number);
+        result = path->cut ? -ENAMETOOLONG
+                           : sys_open(path->start, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+        if (result == 0) { /* the program closed its stdin: 0 is a descriptor too */
+            break;
+        }
+    }
+    return result;
 }
 
 static void folder_of_user(struct text *text, const char *parent) {

@@ -142,19 +142,40 @@ static struct chain_end search(struct context_tree *tree, struct context_table *
     return (struct chain_end){.place = NULL}; /* frozen here, or full: both for good */
 }
 
-/* Copies one entry into the twin, where it may be already (growing again after a fork). Its key is
- * not there under another id: who looks for it finds it in the old table. */
+/* The next larger table, made if need be by whoever needs it first: a thread that finds the table
+ * full does not wait for the one that grows it. NULL: no memory. */
+static struct context_table *twin_of(struct context_table *table) {
+    size_t places = 2 * ((size_t)table->mask + 1);
+    struct context_table *twin = LOAD_ACQUIRE(&table->twin);
+    struct context_table *fresh;
+    if (twin != NULL || places > LAST_PLACES) {
+        return twin;
+    }
+    fresh = new_table(places);
+    if (fresh != NULL && !__atomic_compare_exchange_n(&table->twin, &twin, fresh, 0,
+                                                      __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+        sys_unmap(fresh, table_bytes(places));
+        return twin;
+    }
+    return fresh;
+}
+
+/* Copies one entry into the twin, where it may be already (growing again after a fork), or behind
+ * it if others have filled it meanwhile. Its key is not there under another id: who looks for it
+ * finds it in the old table. */
 static void copy(struct context_tree *tree, struct context_table *to, uint32_t id) {
     const struct memtrace_node *node = context_node(tree, (struct context_id){id});
     uint64_t key = hash(node->parent, node->frame);
     uint32_t entry = tag_of(key) | id;
-    for (size_t step = 0; step <= to->mask; step++) {
-        uint32_t found = 0;
-        uint32_t *place = &to->place[(key + step) & to->mask];
-        if (__atomic_compare_exchange_n(place, &found, entry, 0, __ATOMIC_RELEASE,
-                                        __ATOMIC_RELAXED) ||
-            found == entry) {
-            return;
+    for (; to != NULL; to = twin_of(to)) {
+        for (size_t step = 0; step <= to->mask; step++) {
+            uint32_t found = 0;
+            uint32_t *place = &to->place[(key + step) & to->mask];
+            if (__atomic_compare_exchange_n(place, &found, entry, 0, __ATOMIC_RELEASE,
+                                            __ATOMIC_RELAXED) ||
+                found == entry) {
+                return;
+            }
         }
     }
 }
@@ -178,20 +199,17 @@ static void move(struct context_tree *tree, struct context_table *old, struct co
 }
 
 static COLD void grow(struct context_tree *tree, struct context_table *old) {
-    struct context_table *twin = old->twin;
+    struct context_table *twin;
     if (!trylock_take(&tree->growing)) {
         return;
     }
-    if (LOAD_ACQUIRE(&tree->table) == old && old->mask < LAST_PLACES - 1) {
-        twin = old->twin != NULL ? old->twin : new_table(2 * ((size_t)old->mask + 1));
-        if (twin != NULL) {
-            STORE_RELEASE(&old->twin, twin);
-            move(tree, old, twin);
-            STORE_RELEASE(&tree->table, twin);
-            /* A late reader finds zeros: `retired`, set before, tells it that they mean nothing. */
-            __atomic_store_n(&old->retired, 1, __ATOMIC_SEQ_CST);
-            sys_discard(old->place, ((size_t)old->mask + 1) * sizeof old->place[0]);
-        }
+    twin = LOAD_ACQUIRE(&tree->table) == old ? twin_of(old) : NULL;
+    if (twin != NULL) {
+        move(tree, old, twin);
+        STORE_RELEASE(&tree->table, twin);
+        /* A late reader finds zeros: `retired`, set before, tells it that they mean nothing. */
+        __atomic_store_n(&old->retired, 1, __ATOMIC_SEQ_CST);
+        sys_discard(old->place, ((size_t)old->mask + 1) * sizeof old->place[0]);
     }
     trylock_release(&tree->growing);
 }
@@ -237,7 +255,7 @@ struct context_id context_child(struct context_tree *tree, struct context_id par
             return (struct context_id){end.found};
         }
         if (end.place == NULL) {
-            table = LOAD_ACQUIRE(&table->twin);
+            table = twin_of(table);
             continue;
         }
         if (made == 0) {

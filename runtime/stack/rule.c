@@ -104,9 +104,15 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     if (module_find(rules->modules, address, &place) != 0) {
         return rule; /* not kept: code may be mapped there later */
     }
-    if (place.eh_frame_header != NULL && cfi_find(place.eh_frame_header, address, &row) == 0) {
-        rule = from_row(&row);
+    if (place.eh_frame_header != NULL) {
+        if (cfi_find(place.eh_frame_header, address, &row) == 0) {
+            rule = from_row(&row);
+        } else if (cfi_find(place.eh_frame_header, pc & ~RULE_EXACT, &row) == 0) {
+            rule = from_row(&row); /* "returns" to a start: a fiber's first function */
+            rule.entry = 1;
+        }
     }
+    rule.entry |= rule.kind == RULE_SIGNAL;
     rule.module = place.id;
     rule.hidden = (uintptr_t)rule_compute - place.start < place.end - place.start;
     rule.own = place.own != 0;

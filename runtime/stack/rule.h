@@ -31,7 +31,8 @@ struct rule {
     uint64_t kind : 3;
     uint64_t own : 1;    /* in the program's own code */
     uint64_t hidden : 1; /* in the runtime itself: our pthread_create */
-    uint64_t module : 14;
+    uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
+    uint64_t module : 13;
     int64_t fp_offset : 13; /* from the CFA, in words; 0: unchanged */
     int64_t cfa_offset : 32;
 };

@@ -136,7 +136,8 @@ static COLD int step_interpreted(struct walk_world *world, const struct walker *
     struct cfi_row row;
     uintptr_t cfa;
     if (module_find(world->rules->modules, address, &place) != 0 || place.eh_frame_header == NULL ||
-        cfi_find(place.eh_frame_header, address, &row) != 0) {
+        (cfi_find(place.eh_frame_header, address, &row) != 0 &&
+         cfi_find(place.eh_frame_header, machine.pc, &row) != 0)) {
         return -1;
     }
     if (row.cfa_expression != NULL) {
@@ -168,7 +169,8 @@ static COLD int step_guessing(struct walk_world *world, const struct walker *wal
         to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
         return 0;
     }
-    if (from->fp <= from->slot || from->fp < walker->low || from->fp + 16 > walker->high ||
+    if (from->slot < walker->low || from->slot >= walker->high || from->fp <= from->slot ||
+        from->fp < walker->low || from->fp + 16 > walker->high ||
         from->fp % sizeof(uintptr_t) != 0) {
         return -1;
     }
@@ -309,8 +311,11 @@ static inline struct context_id child_of(struct walk_world *world, struct walker
                                          enum context_kind kind) {
     uint64_t frame = (fresh->frame.pc & (MEMTRACE_FRAME_EXACT | MEMTRACE_FRAME_ADDRESS_MASK)) |
                      (uint64_t)fresh->module << MEMTRACE_FRAME_MODULE_SHIFT;
-    if (UNLIKELY(fresh->flags & WALK_SKIPPED)) {
-        return parent;
+    if (UNLIKELY(fresh->flags != 0)) {
+        if (fresh->flags & WALK_SKIPPED) {
+            return parent;
+        }
+        frame |= fresh->flags & WALK_ENTRY ? MEMTRACE_FRAME_EXACT : 0;
     }
     return context_cached_child(world->tree, &walker->cache, parent, frame, kind);
 }

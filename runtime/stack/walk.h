@@ -33,7 +33,8 @@ struct walk_frame {
 
 enum {
     WALK_UNSURE =
-        1, /* reached by a step that depends on more than slot and fp: not trusted later */
+        1,          /* reached by a step that depends on more than slot and fp: not trusted later */
+    WALK_ENTRY = 4, /* its pc is the start of a function that nobody called: __restore_rt */
     WALK_SKIPPED = 2, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
 };
 
