@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* subject.c: allocates through some thousand paths and in two threads, says so, ends with 3. */
+/* subject.c: allocates through many paths and in two threads, says so, ends with 3.
+ * An argument: the length of the paths (their number is two to its power). */
 #include "../programs/subjects/subject.h"
 
 #include <pthread.h>
@@ -13,10 +14,12 @@ NOINLINE static void *path(unsigned bits, int depth) {
     return block;
 }
 
+static int length = 12;
+
 static void *work(void *argument) {
     for (unsigned i = 0; i < 20000; i++) {
         unsigned bits = i * 2654435761u >> 16;
-        void *block = (i & 1) ? path(bits, 12) : path(bits ^ 1, 12);
+        void *block = (i & 1) ? path(bits, length) : path(bits ^ 1, length);
         if (block == NULL) {
             say("no memory\n");
             _exit(4);
@@ -28,7 +31,8 @@ static void *work(void *argument) {
     return argument;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    length = argc > 1 ? atoi(argv[1]) : length;
     pthread_t thread;
     pthread_create(&thread, NULL, work, NULL);
     work(NULL);

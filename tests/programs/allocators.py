@@ -30,12 +30,10 @@ def main():
         skip("no " + LIBRARIES[name])
     for mode in ("preload", "run", "hooks", "frame-pointer"):
         what = "%s %s:" % (name, mode)
-        program = build("allocator.c", "gcc", "-O1", mode,
-                        flags=["-Wl,--no-as-needed", LIBRARIES[name]], libraries=[LIBRARIES[name]])
+        libraries = ["-Wl,--no-as-needed", LIBRARIES[name]]
+        program = build("allocator.c", "gcc", "-O1", mode, libraries=libraries)
         folder = scratch()
-        alone = bare([build("allocator.c", "gcc", "-O1", "bare",
-                            flags=["-Wl,--no-as-needed", LIBRARIES[name]],
-                            libraries=[LIBRARIES[name]])])
+        alone = bare([build("allocator.c", "gcc", "-O1", "bare", libraries=libraries)])
         equal(alone.returncode, 3, what, "bare exit status")
         equal(alone.stdout.endswith(b"own\n"), True, what, "bare:", alone.stdout)
         same_behaviour(alone, traced([program], mode, folder), what)

@@ -60,14 +60,12 @@ def no_unwind_rules():
 
 
 def check_plain(data, what):
-    """The blocks are there, and at least the innermost function is known."""
-    for size, count in ((70001, 2), (70003, 2), (70005, 1), (70011, 1)):
-        found = [context for context in heap(data)
-                 if context["allocations"] and context["total_bytes"] // context["allocations"] == size]
-        equal(sum(context["allocations"] for context in found), count, what, "blocks of", size)
-        for context in found:
-            inner = context["frames"][0]["function"] if context["frames"] else None
-            equal(inner in ("take", "plain_inner", "case_plain"), True, what, "innermost of", size, inner)
+    """Whatever is known of the paths, the innermost function is right and all blocks are there."""
+    found = [context for context in heap(data) if context["frames"]
+             and context["frames"][0]["function"] in ("take", "plain_inner", "case_plain")]
+    sizes = [70005, 70001, 70003, 70007, 70009, 70011, 70001, 70003]
+    equal((sum(context["allocations"] for context in found),
+           sum(context["total_bytes"] for context in found)), (len(sizes), sum(sizes)), what, "blocks")
 
 
 {"dlopen": dlopen, "no_unwind_rules": no_unwind_rules}[sys.argv[1]]()

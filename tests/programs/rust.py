@@ -55,7 +55,7 @@ def main():
             check_names(names_at(data, 91005, what), ["main"], what)
             check_names(names_at(data, 91007, what), ["main"], what)
         else:
-            check_names(names_at(data, 91101, what), ["give", "plugin_run", "load"], what)
+            check_names(names_at(data, 91101, what), ["give", "load"], what)
 
 
 main()

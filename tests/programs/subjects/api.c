@@ -57,7 +57,7 @@ static int only_large(const struct memtrace_context_view *context, void *argumen
 
 static void case_filter(void) {
     char text[16384];
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0, count = opaque(3); i < count; i++) {
         take(90011);
     }
     take(90013);
