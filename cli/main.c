@@ -13,27 +13,13 @@ struct command {
 };
 
 static const struct command commands[] = {
-#if __has_include("cli/run.c")
     {"run", cmd_run, "run a program and profile it"},
-#endif
-#if __has_include("cli/report.c")
     {"report", cmd_report, "show a profile, or that of a running program"},
-#endif
-#if __has_include("cli/list.c")
     {"list", cmd_list, "list profiles of running and of killed programs"},
-#endif
-#if __has_include("cli/trace.c")
     {"trace", cmd_trace, "tell which code allocated the block at an address"},
-#endif
-#if __has_include("cli/symbolize.c")
     {"symbolize", cmd_symbolize, "turn module+offset lines into function and line"},
-#endif
-#if __has_include("cli/flags.c")
     {"flags", cmd_flags, "print compiler and linker flags for other build systems"},
-#endif
-#if __has_include("cli/companion.c")
     {"companion", cmd_companion, NULL},
-#endif
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -38,9 +38,8 @@ static const char help_text[] =
     "  --min-percent P      leave out what is below P percent (default: 1)\n"
     "  --limit N            at most N branches of one function, N rows, N paths (default:\n"
     "                       20; 0: all)\n"
-    "  --depth N            at most N frames (0: all; default: 64 of trees from the bottom, 16 of\n"
-    "                       paths)\n"
-    "  --all-frames         show what the system runs before main, too\n"
+    "  --depth N            at most N frames (0: all; default: 64 of trees, 16 of paths)\n"
+    "  --all-frames         show what the system runs before main and each level of a recursion\n"
     "  --color WHEN         auto, always or never\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
     "                       /usr/lib/debug)\n"
@@ -99,7 +98,7 @@ static const struct cli_option options[] = {
     {NULL, 0, false, 0},
 };
 
-enum { DEFAULT_PATH_DEPTH = 16, DEFAULT_BOTTOM_UP_DEPTH = 64 };
+enum { DEFAULT_PATH_DEPTH = 16, DEFAULT_TREE_DEPTH = 64 };
 
 enum form { FORM_TREE, FORM_FLAT, FORM_PATHS, FORM_JSON, FORM_CSV };
 
@@ -204,16 +203,16 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
     return take_value(request, scan, key);
 }
 
-/* What is deep enough where nobody said how deep: paths of a recursion would fill screens, and
- * trees from the bottom take time for each level. */
+/* What is deep enough where nobody said how deep: mutual recursion would fill screens, and trees
+ * from the bottom take time for each level. */
 static void set_depth(struct request *request) {
     if (request->depth_given) {
         return;
     }
     if (request->form == FORM_PATHS) {
         request->options.depth = DEFAULT_PATH_DEPTH;
-    } else if (request->form == FORM_TREE && request->options.bottom_up) {
-        request->options.depth = DEFAULT_BOTTOM_UP_DEPTH;
+    } else if (request->form == FORM_TREE) {
+        request->options.depth = DEFAULT_TREE_DEPTH;
     }
 }
 
@@ -350,6 +349,7 @@ static int write_default(const struct report *report, const struct request *requ
     report_warnings(report);
     if (request->form == FORM_TREE && totals->maximum_bytes != 0) {
         top.options.limit = top.options.limit != 0 && top.options.limit < 5 ? top.options.limit : 5;
+        top.options.min_percent = 0;
         top.options.depth = request->depth_given ? top.options.depth : DEFAULT_PATH_DEPTH;
         result = report_paths(&top, METRIC_MAXIMUM);
     }

@@ -84,13 +84,28 @@ static void note_line(struct call *call, uint32_t line) {
     }
 }
 
+static uint64_t key_of(const struct build *build, const struct names_frame *frame) {
+    return build->report->options.by_line ? frame->place_key : frame->function_key;
+}
+
+/* Functions that call themselves are one call: a recursion would draw a line for each level. */
+static bool folds(const struct build *build, uint32_t parent, uint64_t key) {
+    return parent != 0 && !build->report->options.all_frames &&
+           key_of(build, build->tree->calls[parent].frame) == key;
+}
+
 /* The child of a call for this frame, made if need be; 0: out of memory. */
 static uint32_t child_of(struct build *build, uint32_t parent, const struct names_frame *frame) {
-    uint64_t key = build->report->options.by_line ? frame->place_key : frame->function_key;
+    uint64_t key = key_of(build, frame);
     uint64_t hash = XXH3_64bits_withSeed(&key, sizeof key, parent);
     void *found = numbermap_get(&build->children, hash);
     uint32_t index = (uint32_t)build->tree->count;
     struct call *calls;
+    if (folds(build, parent, key)) {
+        build->tree->calls[parent].recursive = true;
+        note_line(&build->tree->calls[parent], frame->line);
+        return parent;
+    }
     if (found != NULL) {
         index = (uint32_t)(uintptr_t)found;
         note_line(&build->tree->calls[index], frame->line);
@@ -183,7 +198,8 @@ static uint32_t map_node(struct build *build, uint32_t parent, uint64_t recorded
     const struct names_frame *frames = names_frames(build->report->names, recorded, &count);
     for (size_t i = count; i-- > 0;) {
         const struct names_frame *frame = &frames[i];
-        if (!all && at == 0 && !is_end && calltree_is_startup(frame)) {
+        if (!all && !is_end && calltree_is_startup(frame)) {
+            at = 0; /* what stands outside of it is start-up code as well */
             continue;
         }
         at = child_of(build, !all && is_main(frame) ? 0 : at, frame);
@@ -323,6 +339,7 @@ static int climb(struct build *build, struct climber *climbers, size_t *count, u
     size_t kept = 0;
     for (size_t i = 0; i < *count; i++) {
         struct climber climber = climbers[i];
+        uint32_t call;
         if (climber.call != 0 && build->tree->calls[climber.call].cost.main < least) {
             continue;
         }
@@ -330,11 +347,14 @@ static int climb(struct build *build, struct climber *climbers, size_t *count, u
             metric_add(&build->tree->calls[climber.call].self, climber.cost);
             continue;
         }
-        climber.call = child_of(build, climber.call, climber.walk.frame);
-        if (climber.call == 0) {
+        call = child_of(build, climber.call, climber.walk.frame);
+        if (call == 0) {
             return -1;
         }
-        metric_add(&build->tree->calls[climber.call].cost, climber.cost);
+        if (call != climber.call) {
+            metric_add(&build->tree->calls[call].cost, climber.cost);
+        }
+        climber.call = call;
         calltree_walk_next(&climber.walk);
         climbers[kept++] = climber;
     }

@@ -21,6 +21,7 @@ struct call {
     uint32_t next;        /* sibling; 0: none */
     uint32_t first_line;  /* of the lines met; 0: none known */
     uint32_t last_line;
+    bool recursive; /* calls of itself are in here, unless options.all_frames */
 };
 
 struct calltree {

@@ -197,6 +197,10 @@ static int draw_chain(struct drawing *drawing, const struct pending *pending, bo
         put_numbers(drawing, call->cost, !starts);
         column = put_indent(drawing, pending->levels, starts, last);
         style_frame_lines(report, call->frame, column, call->first_line, call->last_line);
+        if (call->recursive) {
+            fprintf(report->out, "%s (recursive)%s", style_on(report, STYLE_DIM),
+                    style_off(report));
+        }
         if (deep && call->first_child != 0) {
             fprintf(report->out, "%s (goes on)%s", style_on(report, STYLE_DIM), style_off(report));
         }

@@ -76,6 +76,14 @@ static void top_down(void **state) {
     open_example(&subject);
     assert_int_equal(report_tree(&subject.report, METRIC_LEAKED), 0);
     expect(&subject, " 100.0%     1.3 KiB            5  example+0x100f\n"
+                     " 100.0%     1.3 KiB            5  example+0x201f (recursive)\n"
+                     " 100.0%     1.3 KiB            5  libother.so.1+0x302f\n");
+    close_subject(&subject);
+
+    open_example(&subject);
+    subject.report.options.all_frames = true;
+    assert_int_equal(report_tree(&subject.report, METRIC_LEAKED), 0);
+    expect(&subject, " 100.0%     1.3 KiB            5  example+0x100f\n"
                      " 100.0%     1.3 KiB            5  example+0x201f\n"
                      "  76.9%      1000 B            2  |- example+0x201f\n"
                      "  76.9%      1000 B            2  |  libother.so.1+0x302f\n"
@@ -90,10 +98,8 @@ static void bottom_up(void **state) {
     subject.report.options.bottom_up = true;
     assert_int_equal(report_tree(&subject.report, METRIC_ALLOCATIONS), 0);
     expect(&subject, " 100.0%           8      1.5 KiB  libother.so.1+0x302f\n"
-                     "  87.5%           7      1.5 KiB  |- example+0x201f\n"
-                     "  62.5%           5        500 B  |  |- example+0x100f\n"
-                     "  25.0%           2       1000 B  |  `- example+0x201f\n"
-                     "  25.0%           2       1000 B  |     example+0x100f\n"
+                     "  87.5%           7      1.5 KiB  |- example+0x201f (recursive)\n"
+                     "  87.5%           7      1.5 KiB  |  example+0x100f\n"
                      "  12.5%           1         50 B  `- example+0x100f\n");
     close_subject(&subject);
 }
@@ -104,6 +110,7 @@ static void thresholds(void **state) {
     open_example(&subject);
     subject.report.options.min_percent = 30;
     subject.report.options.unicode = true;
+    subject.report.options.all_frames = true;
     assert_int_equal(report_tree(&subject.report, METRIC_LEAKED), 0);
     expect(&subject, "├─ example+0x201f");
     expect(&subject, "  23.1%       300 B            3  └─ (1 smaller)");
