@@ -3,6 +3,7 @@
 #include "collect/adopt.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,17 +78,22 @@ bool adopt_is_meant(const char *path) {
 }
 
 int adopt_killed(adopt_note note, void *context, struct error *error) {
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction old;
     struct region *list;
     size_t count;
     if (region_list(&list, &count, error) != 0) {
         return -1;
     }
+    /* A file over RLIMIT_FSIZE is a profile that cannot be moved, not our end. */
+    sigaction(SIGXFSZ, &ignore, &old);
     /* The oldest first, so that of several with one output path it keeps the plain name. */
     for (size_t i = count; i-- > 0;) {
         if (adopt_is_meant(list[i].path) && (!list[i].alive || says_execed(list[i].path))) {
             adopt_region(list[i].path, note, context);
         }
     }
+    sigaction(SIGXFSZ, &old, NULL);
     free(list);
     return 0;
 }

@@ -6,6 +6,7 @@
 
 enum {
     PER_LEAF = MEMTRACE_LEAF_ITEMS - MEMTRACE_FIRST_CONTEXT, /* ids a leaf gives out */
+    LIST_MOST = 16,                                          /* children before the table is used */
     FIRST_PLACES = 1 << 12,
     LAST_PLACES = 1 << 26,
 };
@@ -30,6 +31,7 @@ static struct context_table *new_table(size_t places) {
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit) {
     tree->space = space;
     tree->limit = limit < CONTEXT_LEAVES * PER_LEAF ? limit : CONTEXT_LEAVES * PER_LEAF;
+    tree->link = sys_map(sizeof *tree->link << MEMTRACE_CONTEXT_BITS); /* used as the tree grows */
     tree->table = new_table(FIRST_PLACES);
     space->header->context_limit = tree->limit;
 }
@@ -231,7 +233,7 @@ void context_fork(struct context_tree *tree) {
     tree->space->header->context_limit = tree->limit;
     clear_rest(tree, CONTEXT_INNER);
     clear_rest(tree, CONTEXT_CHARGED);
-    /* The table is private, so it is as it was at the fork; but its grower may be gone. */
+    /* Links and table are private: as they were at the fork. But a grower may be gone. */
     if (tree->growing.held) {
         trylock_release(&tree->growing);
         if (tree->table != NULL && tree->table->twin != NULL) {
@@ -240,19 +242,29 @@ void context_fork(struct context_tree *tree) {
     }
 }
 
-struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
-                                enum context_kind kind) {
+/* A child that is there already; `made` is the node we made for it meanwhile, or 0. */
+static struct context_id known(struct context_tree *tree, uint32_t id, uint32_t made) {
+    if (made != 0 && made != id) {
+        drop_node(tree, made); /* another thread was first: ours stays unused */
+    }
+    return (struct context_id){id};
+}
+
+static struct context_id refused(struct context_tree *tree, struct context_id parent) {
+    space_lost(tree->space, MEMTRACE_LOST_CONTEXTS, 1);
+    return parent;
+}
+
+/* The child of a crowded parent. `made`: its node, if it was made already, or 0. */
+static COLD struct context_id table_child(struct context_tree *tree, struct context_id parent,
+                                          uint64_t frame, enum context_kind kind, uint32_t made) {
     uint64_t key = hash(parent.value, frame);
     struct context_table *table = LOAD_ACQUIRE(&tree->table);
-    uint32_t made = 0;
     while (table != NULL) {
         struct chain_end end = search(tree, table, key, parent.value, frame);
         uint32_t none = 0;
         if (end.found != 0) {
-            if (made != 0 && made != end.found) {
-                drop_node(tree, made); /* another thread was first: ours stays unused */
-            }
-            return (struct context_id){end.found};
+            return known(tree, end.found, made);
         }
         if (end.place == NULL) {
             table = twin_of(table);
@@ -273,7 +285,8 @@ struct context_id context_child(struct context_tree *tree, struct context_id par
             table = LOAD_ACQUIRE(&table->twin); /* too late: the place means nothing any more */
             continue;
         }
-        if (UNLIKELY(LOAD_RELAXED(&tree->taken) / 3 > table->mask / 4)) {
+        if (UNLIKELY(__atomic_add_fetch(&tree->table_count, 1, __ATOMIC_RELAXED) / 3 >
+                     table->mask / 4)) {
             grow(tree, table);
         }
         return (struct context_id){made};
@@ -281,6 +294,32 @@ struct context_id context_child(struct context_tree *tree, struct context_id par
     if (made != 0) {
         drop_node(tree, made);
     }
-    space_lost(tree->space, MEMTRACE_LOST_CONTEXTS, 1);
-    return parent;
+    return refused(tree, parent);
+}
+
+struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
+                                enum context_kind kind) {
+    uint32_t *link;
+    uint32_t made = 0;
+    if (UNLIKELY(tree->link == NULL)) {
+        return table_child(tree, parent, frame, kind, 0);
+    }
+    link = &tree->link[parent.value].first_child;
+    for (int steps = 0; steps < LIST_MOST; steps++) {
+        uint32_t id = LOAD_ACQUIRE(link); /* pairs with the insertion: the node is whole */
+        if (id == 0) {
+            if (made == 0 && (made = make_node(tree, kind, parent.value, frame)) == 0) {
+                return refused(tree, parent);
+            }
+            if (__atomic_compare_exchange_n(link, &id, made, 0, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE)) {
+                return (struct context_id){made};
+            }
+        }
+        if (context_node(tree, (struct context_id){id})->frame == frame) {
+            return known(tree, id, made);
+        }
+        link = &tree->link[id].next_sibling;
+    }
+    return table_child(tree, parent, frame, kind, made);
 }

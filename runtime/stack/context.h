@@ -2,13 +2,17 @@
 /*
  * context.h: the context tree. Every distinct call path is one node; its id is its place.
  *
- * Children are found by hash(parent, frame) in one open-addressed table of ids. Nothing is ever
- * taken out, so a lookup needs no lock and an insertion is one compare-and-swap. The table grows by
- * a twin of twice the size: whoever holds the lock freezes the empty places of the old one and
- * copies the others; who meets a frozen place goes on in the twin. Nobody waits.
+ * The first children of a node form a list, found at its own place in an array that mirrors the
+ * tree: paths grow where the program is, so what is looked at lies near what was looked at last.
+ * Children of crowded parents, which are rare, are found by hash(parent, frame) in one
+ * open-addressed table of ids. Nothing is ever taken out of either, so a lookup needs no lock and
+ * an insertion is one compare-and-swap at the end. The table grows by a twin of twice the size:
+ * whoever holds the lock freezes the empty places of the old one and copies the others; who meets a
+ * frozen place goes on in the twin. Nobody waits.
  *
- * Invariants: node.parent < id; an id stands in the table only after its node is written; a key
- * that is in neither an unfrozen chain of a table nor behind it in its twin is in no table.
+ * Invariants: node.parent < id; an id is linked only after its node is written; a list never
+ * exceeds LIST_MOST, and only when it is full are further children in the table; a key that is in
+ * neither an unfrozen chain of a table nor behind it in its twin is in no table.
  */
 #ifndef RUNTIME_STACK_CONTEXT_H
 #define RUNTIME_STACK_CONTEXT_H
@@ -40,10 +44,18 @@ struct context_table {
     uint32_t place[]; /* 0: empty; CONTEXT_FROZEN: look in the twin; else tag | id */
 };
 
+/* Of each node. Private memory, so that a forked child has what was there at the fork. */
+struct context_link {
+    uint32_t first_child;
+    uint32_t next_sibling;
+};
+
 struct context_tree {
     struct space *space;
     struct memtrace_node *leaf[CONTEXT_LEAVES];
+    struct context_link *link;   /* by id; NULL: no address space, the table alone */
     struct context_table *table; /* NULL: no memory, every path is charged to the root */
+    uint32_t table_count;        /* keys in the table */
     struct trylock growing;
     uint32_t next_id[2]; /* by kind; the first of a leaf (or 0): start another */
     uint32_t leaves;     /* given out */
