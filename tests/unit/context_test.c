@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of runtime/stack/context.c: equal paths have equal ids, from any thread, in any number. */
+#include "runtime/stack/context.h"
+
+#include "tests/unit/space_fixture.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 4, PATHS = 60000 };
+
+struct world {
+    struct space *space;
+    struct context_tree *tree;
+};
+
+static int open_world(void **state) {
+    struct world *world = calloc(1, sizeof *world);
+    world->space = space_fixture_open();
+    world->tree = calloc(1, sizeof *world->tree);
+    context_init(world->tree, world->space, UINT32_MAX);
+    *state = world;
+    return 0;
+}
+
+static int close_world(void **state) {
+    struct world *world = *state;
+    space_fixture_close(world->space);
+    free(world->tree);
+    free(world);
+    return 0;
+}
+
+static struct context_id child(struct world *world, uint32_t parent, uint64_t frame) {
+    return context_child(world->tree, (struct context_id){parent}, frame, CONTEXT_INNER);
+}
+
+static void same_path_same_id(void **state) {
+    struct world *world = *state;
+    struct context_id main_id = child(world, 0, 0x1000);
+    struct context_id left = child(world, main_id.value, 0x2000);
+    struct context_id right = child(world, main_id.value, 0x3000);
+    assert_int_not_equal(main_id.value, 0);
+    assert_int_not_equal(left.value, right.value);
+    assert_int_equal(child(world, 0, 0x1000).value, main_id.value);
+    assert_int_equal(child(world, main_id.value, 0x2000).value, left.value);
+    /* The same frame under another parent is another path. */
+    assert_int_not_equal(child(world, left.value, 0x3000).value, right.value);
+}
+
+static void nodes_say_their_path(void **state) {
+    struct world *world = *state;
+    uint32_t id = 0;
+    for (uint64_t depth = 1; depth <= 5000; depth++) {
+        uint32_t next = child(world, id, depth << 4).value;
+        const struct memtrace_node *node = context_node(world->tree, (struct context_id){next});
+        assert_true(next > id);
+        assert_int_equal(node->parent, id);
+        assert_int_equal(node->frame, depth << 4);
+        id = next;
+    }
+}
+
+static void kinds_have_leaves_of_their_own(void **state) {
+    struct world *world = *state;
+    struct context_tree *tree = world->tree;
+    struct context_id inner = context_child(tree, (struct context_id){0}, 0x10, CONTEXT_INNER);
+    struct context_id charged = context_child(tree, inner, 0x20, CONTEXT_CHARGED);
+    assert_int_not_equal(inner.value >> 10, charged.value >> 10);
+    /* The kind is a hint for placing it, no part of the path. */
+    assert_int_equal(context_child(tree, inner, 0x20, CONTEXT_INNER).value, charged.value);
+}
+
+static void past_the_limit_the_parent_pays(void **state) {
+    struct world *world = *state;
+    struct context_tree *tree = calloc(1, sizeof *tree);
+    uint32_t last = 0, parent;
+    context_init(tree, world->space, 100);
+    parent = context_child(tree, (struct context_id){0}, 0x10, CONTEXT_INNER).value;
+    for (uint64_t frame = 1; frame <= 1000; frame++) {
+        last = context_child(tree, (struct context_id){parent}, frame << 8, CONTEXT_INNER).value;
+    }
+    assert_int_equal(last, parent);
+    assert_true(world->space->header->lost[MEMTRACE_LOST_CONTEXTS] >= 900);
+    /* What was there before is still found. */
+    assert_int_not_equal(
+        context_child(tree, (struct context_id){parent}, 1 << 8, CONTEXT_INNER).value, parent);
+    free(tree);
+}
+
+static void cache_agrees_with_tree(void **state) {
+    struct world *world = *state;
+    struct context_cache *cache = calloc(1, sizeof *cache);
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t frame = 1; frame < 3000; frame++) {
+            struct context_id parent = {0};
+            assert_int_equal(
+                context_cached_child(world->tree, cache, parent, frame << 4, CONTEXT_INNER).value,
+                child(world, 0, frame << 4).value);
+        }
+    }
+    free(cache);
+}
+
+struct worker {
+    struct world *world;
+    uint32_t *ids;
+    unsigned start;
+};
+
+/* All threads make the same paths, each from another place on. */
+static void *make_paths(void *argument) {
+    struct worker *worker = argument;
+    for (unsigned i = 0; i < PATHS; i++) {
+        unsigned path = (i + worker->start) % PATHS;
+        uint32_t parent = child(worker->world, 0, 0x100000 + path % 7).value;
+        worker->ids[path] = child(worker->world, parent, 0x200000 + path * 16).value;
+    }
+    return NULL;
+}
+
+static void threads_agree(void **state) {
+    struct world *world = *state;
+    struct worker workers[THREADS];
+    pthread_t threads[THREADS];
+    unsigned char *taken = calloc(1, 1 << MEMTRACE_CONTEXT_BITS);
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){world, calloc(PATHS, sizeof(uint32_t)), i * PATHS / 8};
+        pthread_create(&threads[i], NULL, make_paths, &workers[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (unsigned path = 0; path < PATHS; path++) {
+        uint32_t id = workers[0].ids[path];
+        for (unsigned i = 1; i < THREADS; i++) {
+            assert_int_equal(workers[i].ids[path], id);
+        }
+        assert_int_equal(taken[id], 0);
+        taken[id] = 1;
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        free(workers[i].ids);
+    }
+    free(taken);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(same_path_same_id, open_world, close_world),
+        cmocka_unit_test_setup_teardown(nodes_say_their_path, open_world, close_world),
+        cmocka_unit_test_setup_teardown(kinds_have_leaves_of_their_own, open_world, close_world),
+        cmocka_unit_test_setup_teardown(past_the_limit_the_parent_pays, open_world, close_world),
+        cmocka_unit_test_setup_teardown(cache_agrees_with_tree, open_world, close_world),
+        cmocka_unit_test_setup_teardown(threads_agree, open_world, close_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

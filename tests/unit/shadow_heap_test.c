@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of runtime/heap/shadow_heap.c: who owns this block, by any address inside it. */
+#include "runtime/heap/shadow_heap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct shadow_heap heap;
+
+static int open_heap(void **state) {
+    (void)state;
+    return heap_init(&heap, MEMTRACE_FINE_SHIFT);
+}
+
+static void insert(uintptr_t start, uint64_t size, uint32_t context) {
+    struct heap_block block = {.size = size, .context = context, .thread = 3, .birth_tick = 77};
+    block.start = start;
+    assert_int_equal(heap_insert(&heap, &block), 0);
+}
+
+static void check(uintptr_t address, uintptr_t start, uint64_t size, uint32_t context) {
+    struct heap_block found;
+    assert_int_equal(heap_find(&heap, address, &found), 1);
+    assert_int_equal(found.start, start);
+    assert_int_equal(found.size, size);
+    assert_int_equal(found.context, context);
+    assert_int_equal(found.thread, 3);
+    assert_int_equal(found.birth_tick, 77);
+}
+
+static void small_blocks(void **state) {
+    struct heap_block found;
+    const uintptr_t base = UINT64_C(0x7f1234560010);
+    (void)state;
+    for (uintptr_t i = 0; i < 1000; i++) {
+        insert(base + i * 32, 20, 5 + (uint32_t)i);
+    }
+    for (uintptr_t i = 0; i < 1000; i++) {
+        check(base + i * 32, base + i * 32, 20, 5 + (uint32_t)i);
+        check(base + i * 32 + 19, base + i * 32, 20, 5 + (uint32_t)i);
+        assert_int_equal(heap_find(&heap, base + i * 32 + 20, &found), 0);
+    }
+    assert_int_equal(heap_find(&heap, base - 8, &found), 0);
+    assert_int_equal(heap_find(&heap, 0, &found), 0);
+    assert_int_equal(heap_find(&heap, UINTPTR_MAX, &found), 0);
+}
+
+static void sizes_around_the_limit(void **state) {
+    static const uint64_t sizes[] = {1, 32, 1008, 1023, 1024, 1025, 1 << 20, UINT64_C(1) << 30};
+    uintptr_t start = UINT64_C(0x550000000010);
+    struct heap_block found;
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        insert(start, sizes[i], 9);
+        check(start, start, sizes[i], 9);
+        check(start + sizes[i] / 2, start, sizes[i], 9);
+        check(start + sizes[i] - 1, start, sizes[i], 9);
+        assert_int_equal(heap_find(&heap, start + sizes[i], &found), 0);
+        start += (sizes[i] + 64 + 15) & ~UINT64_C(15);
+    }
+}
+
+struct seen {
+    size_t blocks;
+    uint64_t bytes;
+};
+
+static void count_block(void *argument, const struct heap_block *block) {
+    struct seen *seen = argument;
+    seen->blocks++;
+    seen->bytes += block->size;
+}
+
+static void visits_every_block(void **state) {
+    struct shadow_heap own;
+    struct seen seen = {0};
+    (void)state;
+    assert_int_equal(heap_init(&own, MEMTRACE_FINE_SHIFT), 0);
+    for (uintptr_t i = 0; i < 500; i++) {
+        struct heap_block block = {.size = 10 + i * 8, .context = 4};
+        block.start = UINT64_C(0x600000000000) + i * (UINT64_C(1) << 20);
+        assert_int_equal(heap_insert(&own, &block), 0);
+    }
+    heap_visit(&own, count_block, &seen);
+    assert_int_equal(seen.blocks, 500);
+    assert_int_equal(seen.bytes, 500 * 10 + 8 * 499 * 500 / 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_blocks),
+        cmocka_unit_test(sizes_around_the_limit),
+        cmocka_unit_test(visits_every_block),
+    };
+    return cmocka_run_group_tests(tests, open_heap, NULL);
+}
