@@ -2,9 +2,9 @@
 /*
  * columns.c: adds up the ledger's columns and the tree: nodes, contexts and their lifetimes.
  *
- * Order, for programs that run meanwhile: frees of all columns, then allocations and peaks, then
- * nodes from the youngest to the oldest. So a free is never seen without its allocation, a cost
- * never without its node, a node never without its parent.
+ * Order, for programs that run meanwhile: of each context the frees of all columns, then its
+ * allocations and peak; at last the nodes, from the youngest to the oldest. So a free is never seen
+ * without its allocation, a cost never without its node, a node never without its parent.
  */
 #include "analyze/model/load.h"
 
@@ -26,7 +26,6 @@ struct sum {
     uint32_t lifetimes; /* number in struct work, from 1; NO_LIFETIMES */
 };
 
-/* The leaves of the lifetimes segments, by index. */
 struct leaves {
     const struct profile_segment **at;
     size_t count;
@@ -35,8 +34,9 @@ struct leaves {
 struct work {
     const struct profile *profile;
     struct model *model;
-    struct sum *sums; /* node_count */
-    struct leaves lifetimes;
+    struct sum *sums;         /* node_count */
+    struct leaves ledger;     /* by index, then as in the file */
+    struct leaves lifetimes;  /* by index */
     size_t lifetime_capacity; /* contexts with room in model->lifetimes */
     uint32_t epoch;
 };
@@ -66,20 +66,67 @@ static size_t count_nodes(const struct profile *profile) {
     return count;
 }
 
+/* The ledger's segments, those of one leaf of all columns together. */
+static int by_index(const void *left, const void *right) {
+    const struct profile_segment *a = *(const struct profile_segment *const *)left;
+    const struct profile_segment *b = *(const struct profile_segment *const *)right;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static int gather_ledger(struct work *work) {
+    const struct profile *profile = work->profile;
+    work->ledger.at = calloc(profile->segment_count + 1, sizeof(void *));
+    if (work->ledger.at == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        if (profile->segments[i].kind == MEMTRACE_SEGMENT_LEDGER) {
+            work->ledger.at[work->ledger.count++] = &profile->segments[i];
+        }
+    }
+    qsort(work->ledger.at, work->ledger.count, sizeof(void *), by_index);
+    return 0;
+}
+
+/* How many segments from `first` on are of the same leaf. */
+static size_t group_size(const struct work *work, size_t first) {
+    size_t end = first + 1;
+    while (end < work->ledger.count &&
+           work->ledger.at[end]->index == work->ledger.at[first]->index) {
+        end++;
+    }
+    return end - first;
+}
+
 typedef int (*cell_visitor)(struct work *work, struct sum *sum, const struct memtrace_cell *cell);
 
-static int each_cell(struct work *work, cell_visitor visit) {
-    for (size_t i = 0; i < work->profile->segment_count; i++) {
-        const struct profile_segment *segment = &work->profile->segments[i];
-        if (segment->kind != MEMTRACE_SEGMENT_LEDGER) {
-            continue;
+/* The cells of one place of a leaf, in all columns. */
+static int each_column(struct work *work, size_t first, size_t count, uint32_t place,
+                       cell_visitor visit) {
+    uint32_t id;
+    if (!id_at(work->ledger.at[first], place, &id) || id >= work->model->node_count) {
+        return 0;
+    }
+    for (size_t i = first; i < first + count; i++) {
+        const struct memtrace_cell *cell = profile_item(work->profile, work->ledger.at[i], place);
+        if (cell != NULL && visit(work, &work->sums[id], cell) != 0) {
+            return -1;
         }
-        for (uint32_t place = 0; place < segment->item_count; place++) {
-            const struct memtrace_cell *cell = profile_item(work->profile, segment, place);
-            uint32_t id;
-            if (cell != NULL && id_at(segment, place, &id) && id < work->model->node_count &&
-                visit(work, &work->sums[id], cell) != 0) {
-                return -1;
+    }
+    return 0;
+}
+
+/* Each visitor sees a context's cells of all columns before the next visitor sees any of them, and
+ * a context's visitors follow at once, so that what runs meanwhile changes little between them. */
+static int each_cell(struct work *work, const cell_visitor *visitors, size_t visitor_count) {
+    size_t group;
+    for (size_t first = 0; first < work->ledger.count; first += group) {
+        group = group_size(work, first);
+        for (uint32_t place = 0; place < MEMTRACE_LEAF_ITEMS; place++) {
+            for (size_t i = 0; i < visitor_count; i++) {
+                if (each_column(work, first, group, place, visitors[i]) != 0) {
+                    return -1;
+                }
             }
         }
     }
@@ -124,17 +171,19 @@ static int add_peak(struct work *work, struct sum *sum, const struct memtrace_ce
 }
 
 /* Peaks belong to one moment: again, if the process reached or left its maximum meanwhile. */
-static void load_peaks(struct work *work) {
+static void load_peaks_again(struct work *work) {
+    static const cell_visitor visitors[] = {add_peak};
     const struct memtrace_header *header = profile_header(work->profile);
     for (int tries = 0; tries < PEAK_TRIES; tries++) {
-        work->epoch = profile_load_u32(&header->peak_epoch);
-        for (size_t i = 0; tries > 0 && i < work->model->node_count; i++) {
-            work->sums[i].peak_bytes = 0;
-        }
-        each_cell(work, add_peak);
-        if (profile_load_u32(&header->peak_epoch) == work->epoch) {
+        uint32_t epoch = profile_load_u32(&header->peak_epoch);
+        if (epoch == work->epoch) {
             break;
         }
+        work->epoch = epoch;
+        for (size_t i = 0; i < work->model->node_count; i++) {
+            work->sums[i].peak_bytes = 0;
+        }
+        each_cell(work, visitors, 1);
     }
 }
 
@@ -313,15 +362,16 @@ static int make_contexts(struct work *work) {
 }
 
 static int load_costs(struct work *work) {
-    if (index_lifetimes(work) != 0 || each_cell(work, add_frees) != 0) {
+    static const cell_visitor visitors[] = {add_frees, add_allocations, add_peak, add_lifetimes};
+    if (index_lifetimes(work) != 0 || gather_ledger(work) != 0) {
         return -1;
     }
-    each_cell(work, add_allocations);
-    load_peaks(work);
-    if (each_cell(work, add_lifetimes) != 0 || load_nodes(work) != 0) {
+    work->epoch = profile_load_u32(&profile_header(work->profile)->peak_epoch);
+    if (each_cell(work, visitors, sizeof visitors / sizeof visitors[0]) != 0) {
         return -1;
     }
-    return make_contexts(work);
+    load_peaks_again(work);
+    return load_nodes(work) != 0 ? -1 : make_contexts(work);
 }
 
 int columns_load(struct model *model, const struct profile *profile) {
@@ -335,5 +385,6 @@ int columns_load(struct model *model, const struct profile *profile) {
     }
     free(work.sums);
     free(work.lifetimes.at);
+    free(work.ledger.at);
     return result;
 }
