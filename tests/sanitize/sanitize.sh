@@ -12,7 +12,7 @@ cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEMTRACE_TE
     "-DMEMTRACE_SANITIZE=$sanitizers" >"$build.log" || { cat "$build.log"; exit 1; }
 cmake --build "$build" --parallel 2 >"$build.log" || { cat "$build.log"; exit 1; }
 rm -f "$build.log"
-ctest --test-dir "$build" --output-on-failure --parallel 2 --no-tests=error --timeout 300
+ctest --test-dir "$build" --output-on-failure --parallel 2 --no-tests=error
 
 memtrace=$build/bin/memtrace
 work=$(mktemp -d)
