@@ -62,8 +62,9 @@ def plain_name(name):
         name = re.sub(r"\([^()]*\)", "", name)
     name = re.sub(r"( const| volatile| \[clone[^]]*\])+$", "", name.strip())
     name = re.sub(r"\.(isra|constprop|part|cold|lto_priv|resume|destroy|cleanup|actor|llvm)[.\d]*", "", name)
-    name = re.sub(r"^(__GI_)?_*", "", name.split("@")[0])  # aliases of the C library
-    return name if name.startswith("operator ") else name.split(" ")[-1]
+    name = name.split("@")[0]
+    name = name if name.startswith("operator ") else name.split(" ")[-1]
+    return re.sub(r"^(__GI_)?_*", "", name)  # aliases of the C library
 
 
 def from_gdb(frames, program):

@@ -85,7 +85,9 @@ def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), librar
     extra, linked = MODES[mode]
     command = [COMPILERS[compiler][1 if cplusplus else 0], "-g", optimize, "-fno-builtin", "-w",
                "-pthread", "-I" + os.path.join(SOURCE, "include")]
-    command += ["-std=c++20", "-fsized-deallocation"] if cplusplus else ["-std=gnu17", "-D_GNU_SOURCE"]
+    # Clang 14's hooks and libstdc++'s C++20 headers do not link together.
+    standard = "-std=c++17" if compiler == "clang" and mode == "hooks" else "-std=c++20"
+    command += [standard, "-fsized-deallocation"] if cplusplus else ["-std=gnu17", "-D_GNU_SOURCE"]
     command += extra + list(flags) + (["-shared", "-fPIC"] if shared else []) + sources
     command += ["-L" + os.path.dirname(LIBRARY), "-Wl,--no-as-needed", "-lmemtrace",
                 "-Wl,-rpath," + os.path.dirname(LIBRARY)] if linked else []

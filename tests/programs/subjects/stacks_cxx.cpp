@@ -5,7 +5,9 @@
 #include "subject.h"
 
 #include <algorithm>
+#if __cplusplus >= 202002L
 #include <coroutine>
+#endif
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -197,6 +199,7 @@ static void case_thread_local() {
     take(72485);
 }
 
+#if __cplusplus >= 202002L
 struct task {
     struct promise_type {
         size_t value = 0;
@@ -246,6 +249,11 @@ static void case_coroutines() {
     second.handle.destroy();
     take(72543);
 }
+#else
+static void case_coroutines() {
+    take(72543);
+}
+#endif
 
 static const struct {
     const char *name;
