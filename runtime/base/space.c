@@ -16,12 +16,13 @@ static uint64_t round_up(uint64_t size) {
     return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
 }
 
-/* Address space only, so be generous, but live with less (ulimit -v). */
+/* Address space only, so be generous; but where it is limited (ulimit -v) it is the program's. */
 static void reserve(struct space *space) {
+    uint64_t most = sys_address_limit() / 8;
     static const uint8_t shifts[] = {36, 34, 32, 30, 28, 26, 24, 22};
     for (size_t i = 0; i < sizeof shifts && space->base == NULL; i++) {
         space->reserved = (size_t)1 << shifts[i];
-        space->base = sys_reserve(space->reserved);
+        space->base = space->reserved <= most ? sys_reserve(space->reserved) : NULL;
     }
 }
 
@@ -186,6 +187,15 @@ void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count) {
     if (space->header != NULL) {
         __atomic_fetch_add(&space->header->lost[kind], count, __ATOMIC_RELAXED);
     }
+}
+
+void space_give_up(struct space *space) {
+    space_close(space);
+    if (space->base != NULL) {
+        sys_unmap(space->base, space->reserved);
+    }
+    space->base = NULL;
+    space->header = NULL;
 }
 
 void space_close(struct space *space) {

@@ -46,6 +46,8 @@ long space_descriptor(struct space *space);
 /* Counts what could not be kept. Signal-safe. */
 void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count);
 
+/* Closes it and gives its address space back: nobody uses it yet. */
+void space_give_up(struct space *space);
 void space_close(struct space *space); /* unmaps nothing: others may still look */
 
 #endif

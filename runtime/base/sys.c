@@ -146,6 +146,12 @@ long sys_file_size_limit(uint64_t *limit) {
     return limit_of(RLIMIT_FSIZE, limit);
 }
 
+uint64_t sys_address_limit(void) {
+    uint64_t limit;
+    limit_of(RLIMIT_AS, &limit);
+    return limit;
+}
+
 long sys_stack_limit(uint64_t *limit) {
     return limit_of(RLIMIT_STACK, limit);
 }

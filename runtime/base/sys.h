@@ -30,6 +30,8 @@ long sys_access(const char *path, int mode);
 long sys_dup_high(int fd, int lowest);                     /* close-on-exec */
 long sys_allocate(int fd, uint64_t offset, uint64_t size); /* raw fallocate: no emulation */
 long sys_file_size_limit(uint64_t *limit);                 /* RLIMIT_FSIZE: past it comes SIGXFSZ */
+/* Address space the process may use (RLIMIT_AS); UINT64_MAX: no limit. */
+uint64_t sys_address_limit(void);
 long sys_stack_limit(uint64_t *limit);
 long sys_poll_ms(int fd, int milliseconds);
 uint32_t sys_getpid(void);

@@ -208,6 +208,23 @@ API void memtrace_print_trace(const void *address) {
 /* --- custom pools: the same path, another shadow heap, no part in the heap's totals -------------
  */
 
+/* Few programs have pools: their table is made for the first block. */
+static int ensure_pools(void) {
+    static struct trylock lock;
+    if (LIKELY(LOAD_ACQUIRE(&runtime.space.header->pool_heap) != 0)) {
+        return 1;
+    }
+    if (!trylock_take(&lock)) {
+        return 0;
+    }
+    if (runtime.pools.root == NULL) {
+        heap_init(&runtime.pools, MEMTRACE_POOL_SHIFT);
+    }
+    STORE_RELEASE(&runtime.space.header->pool_heap, (uintptr_t)runtime.pools.root);
+    trylock_release(&lock);
+    return runtime.pools.root != NULL;
+}
+
 static void pool_added(struct thread *thread, const char *pool, const void *pointer, size_t size,
                        struct frame caller) {
     struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)pointer};
@@ -222,7 +239,7 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
                                    CONTEXT_CHARGED);
     block.context = event.context = context.value;
     block.birth_tick = thread->tick;
-    if (number < 0 || heap_insert(&runtime.pools, &block) != 0) {
+    if (number < 0 || !ensure_pools() || heap_insert(&runtime.pools, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     } else {
         ledger_alloc(&runtime.ledger, thread->column, &event);

@@ -64,14 +64,12 @@ static int make_structures(void) {
         .own_frames_only = runtime.settings.stacks == MEMTRACE_STACKS_SHORT,
     };
     if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
-        heap_init(&runtime.pools, MEMTRACE_POOL_SHIFT) != 0 ||
         ledger_init(&runtime.ledger, &runtime.space) != 0 || runtime.unknown_context == 0) {
         log_line("not enough address space to profile (ulimit -v?); the program goes on without",
                  NULL, NULL);
         return -1;
     }
     header->shadow_heap = (uintptr_t)runtime.heap.root;
-    header->pool_heap = (uintptr_t)runtime.pools.root;
     header->flags |= is_preloaded() ? (uint32_t)MEMTRACE_FLAG_PRELOADED : 0;
     header->flags |= real.is_glibc ? 0 : (uint32_t)MEMTRACE_FLAG_FOREIGN_MALLOC;
     return 0;
@@ -97,11 +95,13 @@ static void find_collector(void) {
     }
 }
 
+/* What was reserved is the program's again. */
 static void discard_region(void) {
     if (runtime.space.header != NULL) {
         sys_unlink(runtime.space.path);
-        space_close(&runtime.space);
+        space_give_up(&runtime.space);
     }
+    heap_give_up(&runtime.heap);
 }
 
 static int start(void) {

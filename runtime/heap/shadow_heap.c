@@ -19,6 +19,13 @@ int heap_init(struct shadow_heap *heap, unsigned granule_shift) {
     return 0;
 }
 
+void heap_give_up(struct shadow_heap *heap) {
+    if (heap->root != NULL) {
+        sys_unmap(heap->root, SPAN_COUNT * sizeof *heap->root);
+    }
+    heap->root = NULL;
+}
+
 COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
     uint8_t *none = NULL;
     uint8_t *leaf;

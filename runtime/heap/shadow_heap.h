@@ -40,6 +40,8 @@ struct heap_block {
 };
 
 int heap_init(struct shadow_heap *heap, unsigned granule_shift);
+/* Gives its address space back: nothing is in it. */
+void heap_give_up(struct shadow_heap *heap);
 /* Calls visit() for every live block. Others may come and go meanwhile. */
 void heap_visit(const struct shadow_heap *heap,
                 void (*visit)(void *argument, const struct heap_block *block), void *argument);

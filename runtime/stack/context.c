@@ -31,7 +31,9 @@ static struct context_table *new_table(size_t places) {
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit) {
     tree->space = space;
     tree->limit = limit < CONTEXT_LEAVES * PER_LEAF ? limit : CONTEXT_LEAVES * PER_LEAF;
-    tree->link = sys_map(sizeof *tree->link << MEMTRACE_CONTEXT_BITS); /* used as the tree grows */
+    if (sys_address_limit() / 32 >= sizeof *tree->link << MEMTRACE_CONTEXT_BITS) {
+        tree->link = sys_map(sizeof *tree->link << MEMTRACE_CONTEXT_BITS); /* used as it grows */
+    }
     tree->table = new_table(FIRST_PLACES);
     space->header->context_limit = tree->limit;
 }
