@@ -365,14 +365,26 @@ static int write_default(const struct report *report, const struct request *requ
     return result;
 }
 
+/* Forms for other programs carry no notes in their text: people see them on stderr. */
+static void note_warnings(const struct report *report) {
+    const char *const *lines;
+    size_t count = names_warnings(report->names, &lines);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(stderr, "memtrace: %s\n", lines[i]);
+    }
+}
+
 static int write_report(const struct report *report, const struct request *request) {
     if (request->form == FORM_JSON) {
         int result = report_json(report);
         fputc('\n', report->out);
+        note_warnings(report);
         return result;
     }
     if (request->form == FORM_CSV) {
-        return report_csv(report);
+        int result = report_csv(report);
+        note_warnings(report);
+        return result;
     }
     return request->any_show || request->threads ? write_asked(report, request)
                                                  : write_default(report, request);

@@ -26,6 +26,17 @@ typedef void *aligned_nothrow_function(size_t size, size_t alignment, const void
         real_ != NULL ? real_(__VA_ARGS__) : NULL;                                                 \
     })
 
+/* Whether a nothrow operator has anything to do but return NULL: the real one would throw and
+ * catch, and allocate its exception. */
+static int has_new_handler(void) {
+    typedef void (*handler)(void);
+    handler (*get)(void) = (handler(*)(void))real_symbol("_ZSt15get_new_handlerv");
+    return get == NULL || get() != NULL;
+}
+
+#define OUT_OF_MEMORY_NOTHROW(type, name, ...)                                                     \
+    (has_new_handler() ? OUT_OF_MEMORY(type, name, __VA_ARGS__) : NULL)
+
 #define DEFINE_NEW(name)                                                                           \
     PUBLIC void *name(size_t size);                                                                \
     PUBLIC void *name(size_t size) {                                                               \
@@ -38,7 +49,7 @@ typedef void *aligned_nothrow_function(size_t size, size_t alignment, const void
     PUBLIC void *name(size_t size, const void *tag) {                                              \
         void *pointer = malloc_for_new(size, __builtin_frame_address(0));                          \
         return LIKELY(pointer != NULL) ? pointer                                                   \
-                                       : OUT_OF_MEMORY(nothrow_function, name, size, tag);         \
+                                       : OUT_OF_MEMORY_NOTHROW(nothrow_function, name, size, tag); \
     }
 
 #define DEFINE_NEW_ALIGNED(name)                                                                   \
@@ -55,7 +66,7 @@ typedef void *aligned_nothrow_function(size_t size, size_t alignment, const void
         void *pointer = malloc_for_aligned_new(size, alignment, __builtin_frame_address(0));       \
         return LIKELY(pointer != NULL)                                                             \
                    ? pointer                                                                       \
-                   : OUT_OF_MEMORY(aligned_nothrow_function, name, size, alignment, tag);          \
+                   : OUT_OF_MEMORY_NOTHROW(aligned_nothrow_function, name, size, alignment, tag);  \
     }
 
 #define DEFINE_DELETE(name, ...)                                                                   \

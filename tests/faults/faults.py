@@ -359,7 +359,7 @@ def case_module_changed():
     equal(result.returncode, 0, "report", result.stderr)
     error = result.stderr.decode()
     equal("program" in error and len(error.splitlines()) == 1, True, "one line names the module", error)
-    for text in (b'"path"', b'"work"'):
+    for text in (b'"function": "path"', b'"function": "work"'):
         equal(text in result.stdout, False, "names guessed from another build", text)
     os.unlink(program)
     result = execute([MEMTRACE, "report", "--json", found[0]])
