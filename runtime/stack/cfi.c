@@ -3,6 +3,7 @@
 #include "runtime/stack/cfi.h"
 
 #include "runtime/base/machine.h"
+#include "runtime/stack/cursor.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -17,69 +18,24 @@ enum {
     ENCODING_INDIRECT = 0x80,
 };
 
-struct cursor {
-    const uint8_t *at;
-    const uint8_t *end;
-    int failed; /* read past the end, or something unknown: every later read gives 0 */
-};
-
-static uint64_t take(struct cursor *cursor, size_t size) {
-    uint64_t value = 0;
-    if ((size_t)(cursor->end - cursor->at) < size) {
-        cursor->failed = 1;
-        cursor->at = cursor->end;
-        return 0;
-    }
-    memcpy(&value, cursor->at, size);
-    cursor->at += size;
-    return value;
-}
-
-static uint64_t take_uleb(struct cursor *cursor) {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = (uint8_t)take(cursor, 1);
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if ((byte & 0x80) == 0) {
-            break;
-        }
-    }
-    return value;
-}
-
-static int64_t take_sleb(struct cursor *cursor) {
-    uint64_t value = 0;
-    unsigned shift = 0;
-    uint8_t byte;
-    do {
-        byte = (uint8_t)take(cursor, 1);
-        value |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
-        shift += 7;
-    } while ((byte & 0x80) != 0 && !cursor->failed);
-    if ((byte & 0x40) != 0 && shift < 64) {
-        value |= ~UINT64_C(0) << shift;
-    }
-    return (int64_t)value;
-}
-
 static uint64_t take_format(struct cursor *cursor, uint8_t encoding) {
     switch (encoding & ENCODING_FORMAT) {
     case 0x00: /* absptr */
     case 0x04: /* udata8 */
     case 0x0c: /* sdata8 */
-        return take(cursor, 8);
+        return cursor_take(cursor, 8);
     case 0x01:
-        return take_uleb(cursor);
+        return cursor_uleb(cursor);
     case 0x02:
-        return take(cursor, 2);
+        return cursor_take(cursor, 2);
     case 0x03:
-        return take(cursor, 4);
+        return cursor_take(cursor, 4);
     case 0x09:
-        return (uint64_t)take_sleb(cursor);
+        return (uint64_t)cursor_sleb(cursor);
     case 0x0a:
-        return (uint64_t)(int16_t)take(cursor, 2);
+        return (uint64_t)(int16_t)cursor_take(cursor, 2);
     case 0x0b:
-        return (uint64_t)(int32_t)take(cursor, 4);
+        return (uint64_t)(int32_t)cursor_take(cursor, 4);
     default:
         cursor->failed = 1;
         return 0;
@@ -110,9 +66,9 @@ static uintptr_t take_pointer(struct cursor *cursor, uint8_t encoding, uintptr_t
 /* Opens a CIE or FDE: the cursor stands behind the length. */
 static struct cursor open_entry(const uint8_t *entry) {
     struct cursor cursor = {entry, entry + 12, 0};
-    uint64_t length = take(&cursor, 4);
+    uint64_t length = cursor_take(&cursor, 4);
     if (length == 0xffffffff) {
-        length = take(&cursor, 8);
+        length = cursor_take(&cursor, 8);
     }
     cursor.end = cursor.at + length;
     cursor.failed = length == 0;
@@ -127,10 +83,10 @@ struct table_item { /* of .eh_frame_hdr in its one form that linkers write */
 /* The FDE whose start is the last at or below the address. */
 static const uint8_t *search_table(const uint8_t *header, uintptr_t address) {
     struct cursor cursor = {header, header + 64, 0};
-    uint8_t version = (uint8_t)take(&cursor, 1);
-    uint8_t frame_encoding = (uint8_t)take(&cursor, 1);
-    uint8_t count_encoding = (uint8_t)take(&cursor, 1);
-    uint8_t table_encoding = (uint8_t)take(&cursor, 1);
+    uint8_t version = (uint8_t)cursor_take(&cursor, 1);
+    uint8_t frame_encoding = (uint8_t)cursor_take(&cursor, 1);
+    uint8_t count_encoding = (uint8_t)cursor_take(&cursor, 1);
+    uint8_t table_encoding = (uint8_t)cursor_take(&cursor, 1);
     const struct table_item *items;
     size_t low = 0;
     size_t high;
@@ -171,27 +127,27 @@ static int read_common(const uint8_t *entry, struct common *common) {
     struct cursor cursor = open_entry(entry);
     const char *augmentation;
     uint8_t version;
-    take(&cursor, 4); /* CIE id: 0 */
-    version = (uint8_t)take(&cursor, 1);
+    cursor_take(&cursor, 4); /* CIE id: 0 */
+    version = (uint8_t)cursor_take(&cursor, 1);
     augmentation = (const char *)cursor.at;
-    while (take(&cursor, 1) != 0) {
+    while (cursor_take(&cursor, 1) != 0) {
     }
     *common = (struct common){0};
-    common->code_align = take_uleb(&cursor);
-    common->data_align = take_sleb(&cursor);
-    common->return_register = version == 1 ? take(&cursor, 1) : take_uleb(&cursor);
+    common->code_align = cursor_uleb(&cursor);
+    common->data_align = cursor_sleb(&cursor);
+    common->return_register = version == 1 ? cursor_take(&cursor, 1) : cursor_uleb(&cursor);
     if (augmentation[0] == 'z') {
-        uint64_t size = take_uleb(&cursor);
+        uint64_t size = cursor_uleb(&cursor);
         const uint8_t *program = cursor.at + size;
         common->has_augmentation = 1;
         for (const char *letter = augmentation + 1; *letter != '\0'; letter++) {
             if (*letter == 'R') {
-                common->pointer_encoding = (uint8_t)take(&cursor, 1);
+                common->pointer_encoding = (uint8_t)cursor_take(&cursor, 1);
             } else if (*letter == 'P') {
-                uint8_t encoding = (uint8_t)take(&cursor, 1);
+                uint8_t encoding = (uint8_t)cursor_take(&cursor, 1);
                 take_format(&cursor, encoding);
             } else if (*letter == 'L') {
-                take(&cursor, 1);
+                cursor_take(&cursor, 1);
             } else if (*letter == 'S') {
                 common->signal_frame = 1;
             }
@@ -236,7 +192,7 @@ static void restore_register(struct state *state, uint64_t number) {
 
 static const uint8_t *take_block(struct cursor *cursor) {
     const uint8_t *block = cursor->at;
-    uint64_t size = take_uleb(cursor);
+    uint64_t size = cursor_uleb(cursor);
     cursor->at += size <= (uint64_t)(cursor->end - cursor->at) ? size : 0;
     return block;
 }
@@ -253,31 +209,31 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
         state->location = take_pointer(cursor, common->pointer_encoding, 0);
         break;
     case 0x02:
-        state->location += take(cursor, 1) * common->code_align;
+        state->location += cursor_take(cursor, 1) * common->code_align;
         break;
     case 0x03:
-        state->location += take(cursor, 2) * common->code_align;
+        state->location += cursor_take(cursor, 2) * common->code_align;
         break;
     case 0x04:
-        state->location += take(cursor, 4) * common->code_align;
+        state->location += cursor_take(cursor, 4) * common->code_align;
         break;
     case 0x05: /* offset_extended */
-        number = take_uleb(cursor);
-        set_register(state, number, CFI_OFFSET, (int64_t)take_uleb(cursor) * common->data_align,
+        number = cursor_uleb(cursor);
+        set_register(state, number, CFI_OFFSET, (int64_t)cursor_uleb(cursor) * common->data_align,
                      NULL);
         break;
     case 0x06:
-        restore_register(state, take_uleb(cursor));
+        restore_register(state, cursor_uleb(cursor));
         break;
     case 0x07:
-        set_register(state, take_uleb(cursor), CFI_UNDEFINED, 0, NULL);
+        set_register(state, cursor_uleb(cursor), CFI_UNDEFINED, 0, NULL);
         break;
     case 0x08:
-        set_register(state, take_uleb(cursor), CFI_UNCHANGED, 0, NULL);
+        set_register(state, cursor_uleb(cursor), CFI_UNCHANGED, 0, NULL);
         break;
     case 0x09: /* register */
-        set_register(state, take_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
-        take_uleb(cursor);
+        set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
+        cursor_uleb(cursor);
         break;
     case 0x0a: /* remember_state */
         if (state->depth < sizeof state->saved / sizeof state->saved[0]) {
@@ -295,47 +251,47 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
         }
         break;
     case 0x0c: /* def_cfa */
-        row->cfa_register = (uint32_t)take_uleb(cursor);
-        row->cfa_offset = (int64_t)take_uleb(cursor);
+        row->cfa_register = (uint32_t)cursor_uleb(cursor);
+        row->cfa_offset = (int64_t)cursor_uleb(cursor);
         row->cfa_expression = NULL;
         break;
     case 0x0d:
-        row->cfa_register = (uint32_t)take_uleb(cursor);
+        row->cfa_register = (uint32_t)cursor_uleb(cursor);
         row->cfa_expression = NULL;
         break;
     case 0x0e:
-        row->cfa_offset = (int64_t)take_uleb(cursor);
+        row->cfa_offset = (int64_t)cursor_uleb(cursor);
         break;
     case 0x0f: /* def_cfa_expression */
         row->cfa_expression = take_block(cursor);
         break;
     case 0x10: /* expression */
-        number = take_uleb(cursor);
+        number = cursor_uleb(cursor);
         set_register(state, number, CFI_EXPRESSION, 0, take_block(cursor));
         break;
     case 0x11: /* offset_extended_sf */
-        number = take_uleb(cursor);
-        set_register(state, number, CFI_OFFSET, take_sleb(cursor) * common->data_align, NULL);
+        number = cursor_uleb(cursor);
+        set_register(state, number, CFI_OFFSET, cursor_sleb(cursor) * common->data_align, NULL);
         break;
     case 0x12: /* def_cfa_sf */
-        row->cfa_register = (uint32_t)take_uleb(cursor);
-        row->cfa_offset = take_sleb(cursor) * common->data_align;
+        row->cfa_register = (uint32_t)cursor_uleb(cursor);
+        row->cfa_offset = cursor_sleb(cursor) * common->data_align;
         row->cfa_expression = NULL;
         break;
     case 0x13:
-        row->cfa_offset = take_sleb(cursor) * common->data_align;
+        row->cfa_offset = cursor_sleb(cursor) * common->data_align;
         break;
     case 0x14: /* val_offset, val_offset_sf */
     case 0x15:
-        set_register(state, take_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
-        take_uleb(cursor);
+        set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
+        cursor_uleb(cursor);
         break;
     case 0x16: /* val_expression */
-        set_register(state, take_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
+        set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
         take_block(cursor);
         break;
     case 0x2e: /* GNU_args_size */
-        take_uleb(cursor);
+        cursor_uleb(cursor);
         break;
     default:
         cursor->failed = 1;
@@ -346,7 +302,7 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
 static int run(struct state *state, struct cursor cursor, uintptr_t address,
                const struct common *common) {
     while (cursor.at < cursor.end && !cursor.failed) {
-        uint8_t opcode = (uint8_t)take(&cursor, 1);
+        uint8_t opcode = (uint8_t)cursor_take(&cursor, 1);
         struct cfi_row before = state->row;
         switch (opcode >> 6) {
         case 1: /* advance_loc */
@@ -354,7 +310,7 @@ static int run(struct state *state, struct cursor cursor, uintptr_t address,
             break;
         case 2: /* offset */
             set_register(state, opcode & 0x3f, CFI_OFFSET,
-                         (int64_t)take_uleb(&cursor) * common->data_align, NULL);
+                         (int64_t)cursor_uleb(&cursor) * common->data_align, NULL);
             break;
         case 3:
             restore_register(state, opcode & 0x3f);
@@ -383,7 +339,7 @@ int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *
     }
     cursor = open_entry(entry);
     common_place = cursor.at;
-    common_place -= (uint32_t)take(&cursor, 4);
+    common_place -= (uint32_t)cursor_take(&cursor, 4);
     if (cursor.failed || read_common(common_place, &common) != 0) {
         return -1;
     }
@@ -393,7 +349,7 @@ int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *
         return -1;
     }
     if (common.has_augmentation) {
-        uint64_t skip = take_uleb(&cursor);
+        uint64_t skip = cursor_uleb(&cursor);
         cursor.at += skip <= (uint64_t)(cursor.end - cursor.at) ? skip : 0;
     }
     memset(&state, 0, sizeof state);
@@ -408,144 +364,4 @@ int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *
     *row = state.row;
     row->signal_frame = common.signal_frame;
     return 0;
-}
-
-/* --- expressions: DWARF 5, table 7.9; the operations that CFI of compilers and of libc uses --- */
-
-enum { STACK_DEPTH = 16 };
-
-struct evaluation {
-    uintptr_t stack[STACK_DEPTH];
-    unsigned depth;
-    int failed;
-};
-
-static void push(struct evaluation *evaluation, uintptr_t value) {
-    if (evaluation->depth == STACK_DEPTH) {
-        evaluation->failed = 1;
-        return;
-    }
-    evaluation->stack[evaluation->depth++] = value;
-}
-
-static uintptr_t pop(struct evaluation *evaluation) {
-    if (evaluation->depth == 0) {
-        evaluation->failed = 1;
-        return 0;
-    }
-    return evaluation->stack[--evaluation->depth];
-}
-
-static uintptr_t machine_register(const struct cfi_machine *machine, unsigned number, int *failed) {
-    switch (number) {
-    case MACHINE_DWARF_FP:
-        return machine->fp;
-    case MACHINE_DWARF_SP:
-        return machine->sp;
-    case MACHINE_DWARF_RA:
-        return machine->pc;
-    default:
-        *failed = 1;
-        return 0;
-    }
-}
-
-static void apply_binary(struct evaluation *evaluation, uint8_t operation) {
-    uintptr_t b = pop(evaluation);
-    uintptr_t a = pop(evaluation);
-    intptr_t sa = (intptr_t)a;
-    intptr_t sb = (intptr_t)b;
-    switch (operation) {
-    case 0x1a:
-        push(evaluation, a & b);
-        break;
-    case 0x1c:
-        push(evaluation, a - b);
-        break;
-    case 0x1e:
-        push(evaluation, a * b);
-        break;
-    case 0x21:
-        push(evaluation, a | b);
-        break;
-    case 0x22:
-        push(evaluation, a + b);
-        break;
-    case 0x24:
-        push(evaluation, b < 64 ? a << b : 0);
-        break;
-    case 0x25:
-        push(evaluation, b < 64 ? a >> b : 0);
-        break;
-    case 0x29:
-        push(evaluation, sa == sb);
-        break;
-    case 0x2a:
-        push(evaluation, sa >= sb);
-        break;
-    case 0x2b:
-        push(evaluation, sa > sb);
-        break;
-    case 0x2c:
-        push(evaluation, sa <= sb);
-        break;
-    case 0x2d:
-        push(evaluation, sa < sb);
-        break;
-    case 0x2e:
-        push(evaluation, sa != sb);
-        break;
-    default:
-        evaluation->failed = 1;
-    }
-}
-
-static void apply(struct evaluation *evaluation, struct cursor *cursor,
-                  const struct cfi_machine *machine, uint8_t operation) {
-    if (operation >= 0x30 && operation <= 0x4f) { /* literals */
-        push(evaluation, operation - 0x30u);
-    } else if (operation >= 0x70 && operation <= 0x8f) { /* breg */
-        uintptr_t base = machine_register(machine, operation - 0x70u, &evaluation->failed);
-        push(evaluation, base + (uintptr_t)take_sleb(cursor));
-    } else if (operation == 0x08 || operation == 0x09) {
-        uint8_t byte = (uint8_t)take(cursor, 1);
-        push(evaluation, operation == 0x09 ? (uintptr_t)(intptr_t)(int8_t)byte : byte);
-    } else if (operation == 0x0a || operation == 0x0b) {
-        uint16_t half = (uint16_t)take(cursor, 2);
-        push(evaluation, operation == 0x0b ? (uintptr_t)(intptr_t)(int16_t)half : half);
-    } else if (operation == 0x0e || operation == 0x0f) {
-        push(evaluation, take(cursor, 8));
-    } else if (operation == 0x10) {
-        push(evaluation, take_uleb(cursor));
-    } else if (operation == 0x11) {
-        push(evaluation, (uintptr_t)take_sleb(cursor));
-    } else if (operation == 0x12) { /* dup */
-        uintptr_t top = pop(evaluation);
-        push(evaluation, top);
-        push(evaluation, top);
-    } else if (operation == 0x06) { /* deref */
-        uintptr_t address = pop(evaluation);
-        push(evaluation, evaluation->failed ? 0 : *(const uintptr_t *)address);
-    } else if (operation == 0x23) { /* plus_uconst */
-        uintptr_t top = pop(evaluation);
-        push(evaluation, top + take_uleb(cursor));
-    } else {
-        apply_binary(evaluation, operation);
-    }
-}
-
-int cfi_evaluate(const uint8_t *expression, const struct cfi_machine *machine,
-                 const uintptr_t *initial, uintptr_t *result) {
-    struct evaluation evaluation = {.depth = 0};
-    struct cursor cursor = {expression, expression + 10, 0};
-    uint64_t size = take_uleb(&cursor);
-    cursor.end = cursor.at + size;
-    if (initial != NULL) {
-        push(&evaluation, *initial);
-    }
-    while (cursor.at < cursor.end && !cursor.failed && !evaluation.failed) {
-        apply(&evaluation, &cursor, machine, (uint8_t)take(&cursor, 1));
-    }
-    *result = pop(&evaluation);
-    return cursor.failed || evaluation.failed ? -1 : 0;
 }

@@ -38,14 +38,4 @@ struct cfi_row {
  * the object has no usable information for it. */
 int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *row);
 
-/* Registers an expression may ask for. */
-struct cfi_machine {
-    uintptr_t pc, sp, fp;
-};
-
-/* Evaluates a DWARF expression (with `initial` pushed first, if not NULL). 0, or -1: an operation
- * or register that is not known here. Reads the memory that the expression reads. */
-int cfi_evaluate(const uint8_t *expression, const struct cfi_machine *machine,
-                 const uintptr_t *initial, uintptr_t *result);
-
 #endif

@@ -5,6 +5,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/stack/cfi.h"
+#include "runtime/stack/expression.h"
 
 enum { FIRST_CAPACITY = 128, MOST_FRAMES = 1 << 22 };
 
@@ -106,13 +107,14 @@ static int step_signal(const struct walker *walker, const struct frame *from, st
 }
 
 static int register_value(const struct walker *walker, const struct cfi_register *reg,
-                          const struct cfi_machine *machine, uintptr_t cfa, uintptr_t *value) {
+                          const struct expression_machine *machine, uintptr_t cfa,
+                          uintptr_t *value) {
     uintptr_t address = cfa + (uintptr_t)reg->offset;
     switch (reg->place) {
     case CFI_UNCHANGED:
         return 0;
     case CFI_EXPRESSION:
-        if (cfi_evaluate(reg->expression, machine, &cfa, &address) != 0) {
+        if (expression_evaluate(reg->expression, machine, &cfa, &address) != 0) {
             return -1;
         }
         break;
@@ -130,7 +132,8 @@ static int register_value(const struct walker *walker, const struct cfi_register
 
 static COLD int step_interpreted(struct walk_world *world, const struct walker *walker,
                                  const struct frame *from, struct frame *to) {
-    struct cfi_machine machine = {from->pc & ~RULE_EXACT, from->slot + sizeof(uintptr_t), from->fp};
+    struct expression_machine machine = {from->pc & ~RULE_EXACT, from->slot + sizeof(uintptr_t),
+                                         from->fp};
     uintptr_t address = machine.pc - ((from->pc & RULE_EXACT) == 0);
     struct module_place place;
     struct cfi_row row;
@@ -141,7 +144,7 @@ static COLD int step_interpreted(struct walk_world *world, const struct walker *
         return -1;
     }
     if (row.cfa_expression != NULL) {
-        if (cfi_evaluate(row.cfa_expression, &machine, NULL, &cfa) != 0) {
+        if (expression_evaluate(row.cfa_expression, &machine, NULL, &cfa) != 0) {
             return -1;
         }
     } else if (row.cfa_register == MACHINE_DWARF_SP || row.cfa_register == MACHINE_DWARF_FP) {
