@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of runtime/base/space.c: growth, a limit that refuses, a forked child's own file. */
+#define _GNU_SOURCE
+#include "tests/unit/space_fixture.h"
+
+#include "runtime/base/sys.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+enum { ITEM = 64, ITEMS = 1024, SEGMENT_BYTES = ITEM * ITEMS };
+
+static struct memtrace_segment *add(struct space *space, uint32_t owner, uint32_t index) {
+    struct memtrace_segment *segment =
+        space_segment(space, MEMTRACE_SEGMENT_TREE, owner, index, ITEM, ITEMS);
+    if (segment != NULL) {
+        space_publish(segment);
+    }
+    return segment;
+}
+
+static void grows(void **state) {
+    struct space *space = space_fixture_open();
+    struct memtrace_segment copy;
+    (void)state;
+    assert_true(space->fd > 2);
+    for (uint32_t i = 0; i < 200; i++) {
+        struct memtrace_segment *segment = add(space, 7, i);
+        assert_non_null(segment);
+        memset((char *)segment + sizeof *segment, (int)i, SEGMENT_BYTES - sizeof *segment);
+    }
+    assert_int_equal(space->header->end, MEMTRACE_HEADER_SIZE + 200 * SEGMENT_BYTES);
+    for (uint32_t i = 0; i < 200; i++) { /* it is all in the file */
+        uint64_t offset = MEMTRACE_HEADER_SIZE + (uint64_t)i * SEGMENT_BYTES;
+        unsigned char last;
+        assert_int_equal(pread(space->fd, &copy, sizeof copy, (off_t)offset), sizeof copy);
+        assert_int_equal(copy.magic, MEMTRACE_SEGMENT_MAGIC);
+        assert_int_equal(copy.owner, 7);
+        assert_int_equal(copy.index, i);
+        assert_int_equal(copy.size, SEGMENT_BYTES);
+        assert_int_equal(pread(space->fd, &last, 1, (off_t)(offset + SEGMENT_BYTES - 1)), 1);
+        assert_int_equal(last, i);
+    }
+    space_fixture_close(space);
+}
+
+static volatile sig_atomic_t limit_signals;
+
+static void on_limit(int number) {
+    (void)number;
+    limit_signals++;
+}
+
+static void a_limit_refuses_without_a_signal(void **state) {
+    struct space *space = space_fixture_open();
+    struct rlimit before, small;
+    struct sigaction action = {.sa_handler = on_limit}, old;
+    unsigned had = 0;
+    (void)state;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 1 << 20;
+    sigaction(SIGXFSZ, &action, &old);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    while (add(space, 0, had) != NULL) {
+        had++;
+        assert_true(had < 100);
+    }
+    assert_null(add(space, 0, had));
+    setrlimit(RLIMIT_FSIZE, &before);
+    sigaction(SIGXFSZ, &old, NULL);
+    assert_true(had > 0);
+    assert_int_equal(limit_signals, 0);
+    assert_true(space->refused);
+    space_lost(space, MEMTRACE_LOST_EVENTS, 3);
+    assert_int_equal(space->header->lost[MEMTRACE_LOST_EVENTS], 3);
+    space_fixture_close(space);
+}
+
+static void a_closed_descriptor_is_opened_again(void **state) {
+    struct space *space = space_fixture_open();
+    int fd = space->fd, other;
+    (void)state;
+    close(fd);
+    other = open("/dev/null", O_RDWR);
+    assert_int_equal(dup2(other, fd), fd); /* the program took the number */
+    assert_non_null(add(space, 0, 0));
+    assert_int_not_equal(space->fd, fd);
+    close(fd);
+    close(other);
+    space_fixture_close(space);
+}
+
+static int keep_even(void *argument, const struct memtrace_segment *segment) {
+    (void)argument;
+    return segment->index % 2 == 0;
+}
+
+/* In the child: 0, or the number of what is wrong. */
+static int child_checks(struct space *space, struct memtrace_segment **segments) {
+    char path[] = "/tmp/memtrace-unit-XXXXXX";
+    const uint8_t *base = space->base;
+    struct memtrace_segment *added;
+    int fd = mkstemp(path);
+    int wrong = 0;
+    if (fd < 0 || space_fork(space, fd, path, keep_even, NULL) != 0) {
+        return 1;
+    }
+    if (space->base != base) {
+        wrong = 2;
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        /* Of those left behind only the void header is there. */
+        if (i % 2 == 0 ? ((unsigned char *)segments[i])[SEGMENT_BYTES - 1] != 100 + i
+                       : segments[i]->kind != 0) {
+            wrong = 3;
+        }
+    }
+    ((unsigned char *)segments[0])[SEGMENT_BYTES - 1] = 1; /* the parent must not see this */
+    added = add(space, 0, 6);
+    if (added == NULL || (uint8_t *)added != base + MEMTRACE_HEADER_SIZE + 6 * SEGMENT_BYTES) {
+        wrong = 4;
+    }
+    unlink(path);
+    return wrong;
+}
+
+static void a_child_moves_to_its_own_file(void **state) {
+    struct space *space = space_fixture_open();
+    struct memtrace_segment *segments[6];
+    int status;
+    pid_t child;
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        segments[i] = add(space, 0, i);
+        assert_non_null(segments[i]);
+        ((unsigned char *)segments[i])[SEGMENT_BYTES - 1] = (unsigned char)(100 + i);
+    }
+    child = fork();
+    if (child == 0) {
+        _exit(child_checks(space, segments));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(((unsigned char *)segments[i])[SEGMENT_BYTES - 1], 100 + i);
+        assert_int_equal(segments[i]->kind, MEMTRACE_SEGMENT_TREE);
+    }
+    assert_int_equal(space->header->end, MEMTRACE_HEADER_SIZE + 6 * SEGMENT_BYTES);
+    space_fixture_close(space);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grows),
+        cmocka_unit_test(a_limit_refuses_without_a_signal),
+        cmocka_unit_test(a_closed_descriptor_is_opened_again),
+        cmocka_unit_test(a_child_moves_to_its_own_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of runtime/stack/walk.c and rule.c: the same frames as glibc's backtrace(), on every walk.
+ * Frames of this program count as the runtime's own, which contexts leave out; what a walk met is
+ * seen in what it remembers. libc's frames (qsort's) make the contexts. */
+#define _GNU_SOURCE
+#include "runtime/stack/walk.h"
+
+#include "tests/unit/space_fixture.h"
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define NOINLINE __attribute__((noinline))
+/* Keeps the call above it from becoming a jump, so that its frame stays. */
+#define STAY() __asm__ volatile("" ::: "memory")
+
+enum { MOST = 20000 };
+
+static struct space *space;
+static struct context_tree tree;
+static struct modules modules;
+static struct rules rules;
+static struct walk_world world = {&tree, &rules, NULL, 0};
+static struct walker walker;
+static void *expected[MOST];
+
+static int open_world(void **state) {
+    pthread_attr_t attributes;
+    void *low;
+    size_t size;
+    (void)state;
+    space = world.space = space_fixture_open();
+    context_init(&tree, space, UINT32_MAX);
+    module_init(&modules, space, "/proc/self/exe");
+    rule_init(&rules, &modules);
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
+    return walk_init(&walker, (uintptr_t)low, (uintptr_t)low + size);
+}
+
+static int close_world(void **state) {
+    (void)state;
+    walk_free(&walker);
+    space_fixture_close(space);
+    return 0;
+}
+
+/* Walks, compares with backtrace(), returns the context. */
+static NOINLINE uint32_t check(void) {
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct frame caller = {.pc = frame[1], .slot = (uintptr_t)&frame[1], .fp = frame[0]};
+    uint32_t context = walk_context(&world, &walker, caller).value;
+    int count = backtrace(expected, MOST);
+    int first = 0;
+    while (first < count && (uintptr_t)expected[first] != caller.pc) {
+        first++;
+    }
+    assert_int_equal(walker.remembered_count, count - first);
+    for (int i = first; i < count; i++) {
+        uintptr_t pc = walker.remembered[count - 1 - i].frame.pc;
+        assert_int_equal(pc & ~RULE_EXACT, (uintptr_t)expected[i]);
+    }
+    /* And again: recognised, not walked. */
+    assert_int_equal(walk_context(&world, &walker, caller).value, context);
+    assert_int_equal(walker.remembered_count, count - first);
+    return context;
+}
+
+static NOINLINE uint32_t recurse(unsigned depth) {
+    uint32_t context = depth == 0 ? check() : recurse(depth - 1);
+    STAY();
+    return context;
+}
+
+static void equals_backtrace(void **state) {
+    (void)state;
+    assert_int_not_equal(check(), 0); /* __libc_start_main and its caller */
+    for (unsigned depth = 0; depth < 50; depth++) {
+        recurse(depth);
+    }
+    for (unsigned depth = 50; depth-- > 0;) {
+        recurse(depth);
+    }
+}
+
+static void deep(void **state) {
+    (void)state;
+    recurse(10000);
+    recurse(3);
+}
+
+static NOINLINE uint32_t one_way(unsigned depth) {
+    volatile char room[64];
+    uint32_t context;
+    room[0] = 1;
+    context = recurse(depth) + (uint32_t)(room[0] - 1);
+    STAY();
+    return context;
+}
+
+static NOINLINE uint32_t other_way(unsigned depth) {
+    volatile char room[64];
+    uint32_t context;
+    room[0] = 2;
+    context = recurse(depth) + (uint32_t)(room[0] - 2);
+    STAY();
+    return context;
+}
+
+/* The inner frames lie where they lay, only an outer one was exchanged. */
+static void changed_frames(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        one_way(i % 5);
+        other_way(i % 5);
+    }
+}
+
+static unsigned levels;
+static uint32_t found;
+
+static int through_libc(const void *a, const void *b) {
+    int pair[2] = {2, 1};
+    (void)a;
+    (void)b;
+    if (levels-- == 0) {
+        found = check();
+    } else {
+        qsort(pair, 2, sizeof pair[0], through_libc);
+    }
+    STAY();
+    return 0;
+}
+
+static NOINLINE uint32_t context_at(unsigned depth) {
+    int pair[2] = {2, 1};
+    levels = depth;
+    qsort(pair, 2, sizeof pair[0], through_libc);
+    STAY();
+    return found;
+}
+
+static unsigned path_length(uint32_t id) {
+    unsigned length = 0;
+    for (; id != 0; id = context_node(&tree, (struct context_id){id})->parent) {
+        length++;
+    }
+    return length;
+}
+
+static void same_path_same_context(void **state) {
+    uint32_t context[20];
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        context[i] = context_at(i);
+        assert_true(i == 0 || path_length(context[i]) > path_length(context[i - 1]));
+    }
+    for (unsigned i = 20; i-- > 0;) {
+        assert_int_equal(context_at(i), context[i]);
+    }
+}
+
+static volatile sig_atomic_t handled;
+
+static void handler(int number) {
+    (void)number;
+    check();
+    handled++;
+}
+
+static void through_a_signal(void **state) {
+    struct sigaction action = {.sa_handler = handler};
+    (void)state;
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(raise(SIGUSR1), 0);
+        recurse(3);
+    }
+    assert_int_equal(handled, 3);
+}
+
+static void rules_are_kept_and_forgotten(void **state) {
+    uintptr_t pc = (uintptr_t)check + 4;
+    struct rule first = rule_find(&rules, pc);
+    size_t count = rules.count;
+    struct rule again = rule_find(&rules, pc);
+    (void)state;
+    assert_memory_equal(&first, &again, sizeof first);
+    assert_int_equal(rules.count, count);
+    for (uintptr_t i = 0; i < 3000; i++) { /* grows */
+        rule_find(&rules, (uintptr_t)qsort + i);
+    }
+    again = rule_find(&rules, pc);
+    assert_memory_equal(&first, &again, sizeof first);
+    rule_forget(&rules, pc, pc + 1);
+    again = rule_find(&rules, pc);
+    assert_memory_equal(&first, &again, sizeof first);
+    assert_int_equal(rule_find(&rules, 0x10).kind, RULE_UNKNOWN);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_backtrace), cmocka_unit_test(deep),
+        cmocka_unit_test(changed_frames),   cmocka_unit_test(same_path_same_context),
+        cmocka_unit_test(through_a_signal), cmocka_unit_test(rules_are_kept_and_forgotten),
+    };
+    return cmocka_run_group_tests(tests, open_world, close_world);
+}
