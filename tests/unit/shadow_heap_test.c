@@ -64,6 +64,64 @@ static void sizes_around_the_limit(void **state) {
     }
 }
 
+/* Out again by its start only; nothing is left; what lies next to it stays. */
+static void removing(void **state) {
+    struct heap_block block;
+    const uintptr_t base = UINT64_C(0x7e0000000010);
+    (void)state;
+    insert(base, 0, 11); /* malloc(0) */
+    insert(base + 32, 24, 12);
+    insert(base + 64, 5000, 13);
+    assert_int_equal(heap_remove(&heap, base + 40, 0, &block), 0);
+    assert_int_equal(heap_remove(&heap, base + 64 + 2048, 0, &block), 0);
+    assert_int_equal(heap_remove(&heap, base, 0, &block), 1);
+    assert_int_equal(block.size, 0);
+    assert_int_equal(block.context, 11);
+    assert_int_equal(heap_remove(&heap, base, 0, &block), 0);
+    check(base + 32, base + 32, 24, 12);
+    assert_int_equal(heap_remove(&heap, base + 32, 0, &block), 1);
+    assert_int_equal(block.context, 12);
+    assert_int_equal(heap_remove(&heap, base + 64, 0, &block), 1);
+    assert_int_equal(block.size, 5000);
+    assert_int_equal(heap_find(&heap, base + 64, &block), 0);
+    assert_int_equal(heap_remove(&heap, UINT64_C(0x10), 0, &block), 0);
+}
+
+static void births_beyond_16_bits(void **state) {
+    static const uint32_t births[] = {0, 65535, 65536, 0x12345678, UINT32_MAX, 1 << 20};
+    uintptr_t start = UINT64_C(0x7d0000000000);
+    (void)state;
+    for (size_t i = 0; i < sizeof births / sizeof births[0]; i++, start += 8192) {
+        for (uint64_t size = 100; size <= 2100; size += 2000) {
+            struct heap_block block = {.size = size, .context = 5, .birth_tick = births[i]};
+            struct heap_block found;
+            block.start = start;
+            assert_int_equal(heap_insert(&heap, &block), 0);
+            assert_int_equal(heap_remove(&heap, start, births[i] >> TICK_LOW_BITS != 0, &found), 1);
+            /* large blocks keep 28 bits of it */
+            assert_int_equal(found.birth_tick,
+                             size < FINE_SIZE_LIMIT ? births[i] : births[i] & 0xfffffff);
+        }
+    }
+}
+
+/* Blocks at the end of a leaf, and large ones that reach into the next. */
+static void across_leaves(void **state) {
+    const uintptr_t border = UINT64_C(0x7c0000000000);
+    struct heap_block found;
+    (void)state;
+    insert(border - 32, 32, 21);
+    insert(border - 4096, 2048, 22);
+    insert(border, 16, 23);
+    check(border - 1, border - 32, 32, 21);
+    check(border - 4096 + 2047, border - 4096, 2048, 22);
+    check(border, border, 16, 23);
+    insert(border + SPAN_BYTES - 2048, 5000, 24);
+    check(border + SPAN_BYTES + 100, border + SPAN_BYTES - 2048, 5000, 24);
+    assert_int_equal(heap_remove(&heap, border + SPAN_BYTES - 2048, 0, &found), 1);
+    assert_int_equal(heap_find(&heap, border + SPAN_BYTES + 100, &found), 0);
+}
+
 struct seen {
     size_t blocks;
     uint64_t bytes;
@@ -92,9 +150,9 @@ static void visits_every_block(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_blocks),
-        cmocka_unit_test(sizes_around_the_limit),
-        cmocka_unit_test(visits_every_block),
+        cmocka_unit_test(small_blocks),  cmocka_unit_test(sizes_around_the_limit),
+        cmocka_unit_test(removing),      cmocka_unit_test(births_beyond_16_bits),
+        cmocka_unit_test(across_leaves), cmocka_unit_test(visits_every_block),
     };
     return cmocka_run_group_tests(tests, open_heap, NULL);
 }
