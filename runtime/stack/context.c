@@ -64,9 +64,30 @@ static COLD int install_leaf(struct context_tree *tree, uint32_t index) {
     return 0;
 }
 
+/* The index of a new leaf. One for charged contexts sets another aside, below it, for the next
+ * inner leaf: else each new inner leaf, whose nodes' children must have higher ids, would make the
+ * charged leaf of the moment useless for them, half empty as it is. */
+static uint32_t take_leaf_index(struct context_tree *tree, enum context_kind kind,
+                                uint32_t parent) {
+    uint32_t aside;
+    if (kind == CONTEXT_INNER) {
+        aside = __atomic_exchange_n(&tree->leaf_aside, 0, __ATOMIC_RELAXED);
+        return aside != 0 && aside > parent / MEMTRACE_LEAF_ITEMS
+                   ? aside
+                   : __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
+    }
+    if (LOAD_RELAXED(&tree->leaf_aside) != 0 || LOAD_RELAXED(&tree->leaves) == 0) {
+        return __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
+    }
+    aside = __atomic_fetch_add(&tree->leaves, 2, __ATOMIC_RELAXED);
+    STORE_RELAXED(&tree->leaf_aside, aside);
+    return aside + 1;
+}
+
 /* Starts a leaf of its own for this kind of ids and gives out its first. 0: no room. */
-static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kind, uint32_t seen) {
-    uint32_t index = __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
+static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kind, uint32_t seen,
+                                uint32_t parent) {
+    uint32_t index = take_leaf_index(tree, kind, parent);
     uint32_t id = index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
     if (index >= CONTEXT_LEAVES || install_leaf(tree, index) != 0) {
         STORE_RELAXED(&tree->taken, tree->limit); /* full: do not try again each time */
@@ -88,7 +109,7 @@ static uint32_t take_id(struct context_tree *tree, enum context_kind kind, uint3
     id = LOAD_ACQUIRE(&tree->next_id[kind]);
     do {
         if (id <= parent || id % MEMTRACE_LEAF_ITEMS == 0) {
-            id = start_leaf(tree, kind, id);
+            id = start_leaf(tree, kind, id, parent);
             break;
         }
     } while (!__atomic_compare_exchange_n(&tree->next_id[kind], &id, id + 1, 1, __ATOMIC_ACQUIRE,
