@@ -129,6 +129,9 @@ static int through_libc(const void *a, const void *b) {
     int pair[2] = {2, 1};
     (void)a;
     (void)b;
+    if (found != 0) {
+        return 0; /* sanitizers compare more than once */
+    }
     if (levels-- == 0) {
         found = check();
     } else {
@@ -141,6 +144,7 @@ static int through_libc(const void *a, const void *b) {
 static NOINLINE uint32_t context_at(unsigned depth) {
     int pair[2] = {2, 1};
     levels = depth;
+    found = 0;
     qsort(pair, 2, sizeof pair[0], through_libc);
     STAY();
     return found;
