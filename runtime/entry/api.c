@@ -159,8 +159,8 @@ API void memtrace_name_thread(const char *name) {
 
 static uint64_t age_of(const struct heap_block *block) {
     uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-    uint64_t born = (uint64_t)block->birth_tick << MEMTRACE_TICK_SHIFT;
-    return now > born ? now - born : 0;
+    uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
+    return (uint64_t)heap_age(block, tick) << MEMTRACE_TICK_SHIFT;
 }
 
 API int memtrace_lookup(const void *address, struct memtrace_block *out) {
@@ -254,7 +254,7 @@ static void pool_removed(struct thread *thread, const void *pointer, uintptr_t s
     if (heap_remove(&runtime.pools, (uintptr_t)pointer, thread->tick >> TICK_LOW_BITS != 0,
                     &block)) {
         struct ledger_event event = {.context = block.context, .size = block.size};
-        event.lifetime_bucket = ledger_lifetime_bucket(thread->tick - block.birth_tick);
+        event.lifetime_bucket = ledger_lifetime_bucket(heap_age(&block, thread->tick));
         ledger_free(&runtime.ledger, thread->column, &event);
     }
     event_leave(thread);

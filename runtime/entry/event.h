@@ -82,7 +82,7 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     struct memtrace_thread_record *record = thread->record;
     struct ledger_event event = {.context = block->context, .size = block->size};
     int own = block->thread == thread->id;
-    event.lifetime_bucket = ledger_lifetime_bucket(thread->tick - block->birth_tick);
+    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block, thread->tick));
     event.temporary = own && thread->last_block == block->start;
     peak_shrink(&thread->peak, runtime.space.header, block->size);
     ledger_free(&runtime.ledger, thread->column, &event);

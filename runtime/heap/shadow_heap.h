@@ -23,6 +23,7 @@ enum {
     SPAN_COUNT = 1 << (47 - MEMTRACE_SPAN_SHIFT),
     FINE_SIZE_LIMIT = 1 << MEMTRACE_COARSE_SHIFT,
     TICK_LOW_BITS = 16,
+    BIG_BIRTH_BITS = 64 - MEMTRACE_BIG_BIRTH_SHIFT,
 };
 
 struct shadow_heap {
@@ -38,6 +39,13 @@ struct heap_block {
     uint32_t birth_tick;
     uintptr_t start;
 };
+
+/* How old a block is, in ticks. Of a large one's birth only the low bits are kept: right to 13
+ * days. */
+INLINE uint32_t heap_age(const struct heap_block *block, uint32_t tick) {
+    uint32_t age = tick - block->birth_tick;
+    return block->size < FINE_SIZE_LIMIT ? age : age & ((1u << BIG_BIRTH_BITS) - 1);
+}
 
 int heap_init(struct shadow_heap *heap, unsigned granule_shift);
 /* Gives its address space back: nothing is in it. */
