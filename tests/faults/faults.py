@@ -126,11 +126,18 @@ def case_file_size_limit():
                     wrap=["bash", "-c", "ulimit -f %s; exec \"$@\"" % blocks, "bash"])
 
 
+def can_unshare():
+    """Mounts of one's own need a root that is a mount point (no chroot) and the right to."""
+    if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        skip("no mount namespace can be had")
+
+
 def case_no_shm():
     for mode in MODES:
         folder = goes_on("no region folder", mode, {"MEMTRACE_REGION_DIR": "/no/such/folder"}, None)
         equal(len(profiles(folder)) <= 1, True, "profiles")
     needs_root()
+    can_unshare()
     for mode in MODES:
         folder = goes_on("no /dev/shm", mode, {"MEMTRACE_REGION_DIR": None}, None,
                          wrap=["unshare", "-m", "sh", "-c", "umount /dev/shm && exec \"$@\"", "sh"])
@@ -156,6 +163,7 @@ def case_address_space():
 
 def case_no_proc():
     needs_root()
+    can_unshare()
     wrap = ["unshare", "-m", "sh", "-c", "umount -l /proc && exec \"$@\"", "sh"]
     for mode in ("preload", "hooks"):
         goes_on("no /proc", mode, {}, None, wrap=wrap)
