@@ -170,15 +170,15 @@ def test_set_uid_program():
     if os.geteuid() != 0:
         sys.exit(77)
     program = build()
+    os.chmod(program, 0o4755)
+    for name in (folder, regions):
+        os.chmod(name, 0o755)
     place = program
     while place != "/":
         place = os.path.dirname(place)
         if os.stat(place).st_mode & 0o001 == 0:
             print("skipped: other users cannot come to", place)
             sys.exit(77)
-    os.chmod(program, 0o4755)
-    for name in (folder, regions):
-        os.chmod(name, 0o755)
     done = run("--", program, "exit3", user=65534)
     equal(done.returncode, 3, done.err)
     equal(done.err.count(b"\n"), 1, done.err)

@@ -53,13 +53,16 @@ static const char rust_source[] =
 static struct symbol_address addresses[ADDRESSES];
 static size_t address_count;
 
-/* Every `step`th address of every function that has a size. */
+/* Every `step`th address of every function that has a size. Of Rust's programs only the crate `r`
+ * itself: the standard library came compiled, with what its compiler wrote of inlined functions. */
 static void list_addresses(const char *program, unsigned step) {
+    const char *crate = strncmp(program, "rust", 4) == 0 ? "&& $4 ~ /^(_ZN1r|_R.*_1r)/" : "";
     char command[512], type;
     unsigned long start, size;
     snprintf(command, sizeof command,
-             "cd %s && nm -S %s | awk 'NF == 4 && $3 ~ /[tTwWiuV]/ { print $1, $2, $3 }' | sort -u",
-             fixture_folder, program);
+             "cd %s && nm -S %s | awk 'NF == 4 && $3 ~ /[tTwWiuV]/ %s { print $1, $2, $3 }' | "
+             "sort -u",
+             fixture_folder, program, crate);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     address_count = 0;
@@ -355,8 +358,8 @@ static void reads_rust(void **state) {
     if (fixture_run("rustc -g -O r.rs -o rust && "
                     "rustc -g -O -C symbol-mangling-version=v0 r.rs -o rust0") != 0)
         skip();
-    compare("rust", 7, false);
-    compare("rust0", 7, false);
+    compare("rust", 1, false);
+    compare("rust0", 1, false);
 }
 
 static void prepare_equals_resolve(void **state) {
