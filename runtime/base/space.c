@@ -159,7 +159,10 @@ long space_fork(struct space *space, int fd, const char *path,
                 void *argument) {
     uint64_t end = LOAD_ACQUIRE(&space->header->end);
     struct space parent = *space;
-    long result = 0;
+    uint64_t limit;
+    long result;
+    sys_file_size_limit(&limit); /* past it a write raises SIGXFSZ */
+    result = end <= limit ? 0 : -EFBIG;
     for (uint64_t at = MEMTRACE_HEADER_SIZE; at < end && result == 0;) {
         const struct memtrace_segment *segment =
             (const struct memtrace_segment *)(space->base + at);

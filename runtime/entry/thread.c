@@ -270,6 +270,7 @@ COLD struct thread *thread_wake_for_free(uintptr_t address) {
 COLD struct thread *thread_wake(uintptr_t address) {
     struct thread *thread = thread_wake_for_free(address);
     if (thread != NULL && thread->gate == GATE_STOPPED) {
+        thread_done(thread);
         return NULL;
     }
     return thread;
@@ -330,7 +331,8 @@ void thread_start_self(void) {
 }
 
 void thread_expect_company(void) {
-    struct thread *thread = thread_get((uintptr_t)__builtin_frame_address(0));
+    /* Also while stopped: the peak goes on to be this thread's alone otherwise. */
+    struct thread *thread = thread_get_for_free((uintptr_t)__builtin_frame_address(0));
     if (thread != NULL) {
         peak_become_shared(&thread->peak, runtime.space.header);
         thread_done(thread);
