@@ -141,6 +141,20 @@ void space_publish(void *segment) {
     STORE_RELEASE(&((struct memtrace_segment *)segment)->magic, MEMTRACE_SEGMENT_MAGIC);
 }
 
+const struct memtrace_segment *space_next(const struct space *space, uint64_t *at, uint64_t end) {
+    while (*at < end) {
+        const struct memtrace_segment *segment =
+            (const struct memtrace_segment *)(space->base + *at);
+        /* Pairs with space_publish(). */
+        if (sys_readable(segment) && LOAD_ACQUIRE(&segment->magic) == MEMTRACE_SEGMENT_MAGIC) {
+            *at += segment->size;
+            return segment;
+        }
+        *at += MEMTRACE_PAGE_SIZE;
+    }
+    return NULL;
+}
+
 /* Copies the segment, or only its header, made void, from the parent's mapping to our file. */
 static long copy_segment(int fd, uint64_t offset, const struct memtrace_segment *segment,
                          int whole) {
@@ -163,15 +177,13 @@ long space_fork(struct space *space, int fd, const char *path,
     long result;
     sys_file_size_limit(&limit); /* past it a write raises SIGXFSZ */
     result = end <= limit ? 0 : -EFBIG;
-    for (uint64_t at = MEMTRACE_HEADER_SIZE; at < end && result == 0;) {
-        const struct memtrace_segment *segment =
-            (const struct memtrace_segment *)(space->base + at);
-        if (!sys_readable(segment) || LOAD_ACQUIRE(&segment->magic) != MEMTRACE_SEGMENT_MAGIC) {
-            at += MEMTRACE_PAGE_SIZE;
-            continue;
+    for (uint64_t at = MEMTRACE_HEADER_SIZE; result == 0;) {
+        const struct memtrace_segment *segment = space_next(space, &at, end);
+        if (segment == NULL) {
+            break;
         }
-        result = copy_segment(fd, at, segment, keep(argument, segment));
-        at += segment->size;
+        result = copy_segment(fd, (uint64_t)((const uint8_t *)segment - space->base), segment,
+                              keep(argument, segment));
     }
     if (result == 0) {
         space->refused = 0;

@@ -40,6 +40,10 @@ long space_fork(struct space *space, int fd, const char *path,
                 int (*keep)(void *argument, const struct memtrace_segment *segment),
                 void *argument);
 
+/* The next published segment at or behind offset *at, which moves behind it; NULL: none below
+ * `end`, which the caller read from header.end. Steps over what was reserved and never written. */
+const struct memtrace_segment *space_next(const struct space *space, uint64_t *at, uint64_t end);
+
 /* A descriptor of the file that is surely ours, or a negative errno. */
 long space_descriptor(struct space *space);
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -156,12 +155,6 @@ long sys_stack_limit(uint64_t *limit) {
     return limit_of(RLIMIT_STACK, limit);
 }
 
-long sys_poll_ms(int fd, int milliseconds) {
-    struct pollfd item = {.fd = fd, .events = POLLIN};
-    struct timespec wait = {milliseconds / 1000, (milliseconds % 1000) * 1000000L};
-    return CALL6(SYS_ppoll, &item, 1, &wait, 0, 8, 0);
-}
-
 uint32_t sys_getpid(void) {
     return (uint32_t)CALL0(SYS_getpid);
 }
@@ -198,11 +191,6 @@ long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset) {
     long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, offset);
     return is_error(result) ? result : 0;
-}
-
-void *sys_map_file(size_t size, int fd, uint64_t offset) {
-    long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
-    return is_error(result) ? NULL : (void *)result;
 }
 
 void sys_unmap(void *address, size_t size) {

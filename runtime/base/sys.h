@@ -33,7 +33,6 @@ long sys_file_size_limit(uint64_t *limit);                 /* RLIMIT_FSIZE: past
 /* Address space the process may use (RLIMIT_AS); UINT64_MAX: no limit. */
 uint64_t sys_address_limit(void);
 long sys_stack_limit(uint64_t *limit);
-long sys_poll_ms(int fd, int milliseconds);
 uint32_t sys_getpid(void);
 uint32_t sys_getppid(void);
 uint32_t sys_gettid(void);
@@ -46,7 +45,6 @@ void *sys_map(size_t size);
 void *sys_reserve(size_t size);
 /* `size` bytes of a file, shared, at exactly `address` (inside a reservation of ours). */
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset);
-void *sys_map_file(size_t size, int fd, uint64_t offset);
 void sys_unmap(void *address, size_t size);
 /* The whole pages inside are given back; they read as zeros. */
 void sys_discard(void *address, size_t size);

@@ -362,16 +362,11 @@ long region_visit_foreign_frees(struct region *region, uint32_t thread,
                                               void *argument),
                                 void *argument) {
     uint64_t end = LOAD_ACQUIRE(&region->space->header->end);
+    uint64_t at = MEMTRACE_HEADER_SIZE;
+    const struct memtrace_segment *segment;
     long count = 0;
-    for (uint64_t at = MEMTRACE_HEADER_SIZE; at < end;) {
-        const struct memtrace_segment *segment =
-            (const struct memtrace_segment *)(region->space->base + at);
+    while ((segment = space_next(region->space, &at, end)) != NULL) {
         const struct memtrace_foreign_frees *items = (const void *)segment;
-        if (!sys_readable(segment) || LOAD_ACQUIRE(&segment->magic) != MEMTRACE_SEGMENT_MAGIC) {
-            at += MEMTRACE_PAGE_SIZE;
-            continue;
-        }
-        at += segment->size;
         if (segment->kind != MEMTRACE_SEGMENT_FREES || segment->owner != thread) {
             continue;
         }

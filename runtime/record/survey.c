@@ -46,22 +46,17 @@ static void add_total(struct survey_item *total, const struct survey_item *item)
 int survey_make(struct survey *survey, struct space *space, struct context_tree *tree) {
     const struct memtrace_header *header = space->header;
     uint64_t end = LOAD_ACQUIRE(&header->end);
+    uint64_t at = MEMTRACE_HEADER_SIZE;
+    const struct memtrace_segment *segment;
     *survey = (struct survey){.count = LOAD_RELAXED(&tree->leaves) * MEMTRACE_LEAF_ITEMS};
     survey->item = sys_map(survey->count * sizeof *survey->item);
     if (survey->item == NULL) {
         return -1;
     }
-    for (uint64_t at = MEMTRACE_HEADER_SIZE; at < end;) {
-        const struct memtrace_segment *segment =
-            (const struct memtrace_segment *)(space->base + at);
-        if (!sys_readable(segment) || LOAD_ACQUIRE(&segment->magic) != MEMTRACE_SEGMENT_MAGIC) {
-            at += MEMTRACE_PAGE_SIZE;
-            continue;
-        }
+    while ((segment = space_next(space, &at, end)) != NULL) {
         if (segment->kind == MEMTRACE_SEGMENT_LEDGER) {
             add_leaf(survey, segment, LOAD_RELAXED(&header->peak_epoch));
         }
-        at += segment->size;
     }
     for (uint32_t id = 0; id < survey->count; id++) {
         if (survey->item[id].alloc_count != 0 && survey_is_heap(tree, id)) {
