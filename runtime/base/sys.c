@@ -243,6 +243,24 @@ void sys_restore_signals(uint64_t mask) {
     CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 }
 
+static const uint64_t write_signals = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
+
+void sys_quiet_begin(struct sys_quiet *quiet) {
+    quiet->mask = 0;
+    quiet->pending = 0;
+    CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &write_signals, &quiet->mask, 8);
+    CALL2(SYS_rt_sigpending, &quiet->pending, 8);
+}
+
+void sys_quiet_end(const struct sys_quiet *quiet) {
+    uint64_t ours = write_signals & ~quiet->pending;
+    struct timespec at_once = {0};
+    /* A write signals its own thread, and what is pending for the thread is taken first. */
+    while (CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, 8) > 0) {
+    }
+    sys_restore_signals(quiet->mask);
+}
+
 /* In the grandchild: everything but stderr goes, and the program takes over. */
 static void become(const char *path, char *const argv[], char *const environment[]) {
     uint64_t none = 0;

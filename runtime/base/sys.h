@@ -61,6 +61,14 @@ uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, through the vd
 uint64_t sys_block_signals(void);
 void sys_restore_signals(uint64_t mask);
 
+/* Around writes of ours, which may meet a closed pipe or the end of what a file may hold: the
+ * SIGPIPE or SIGXFSZ that they raise is taken back, one that was pending before stays. */
+struct sys_quiet {
+    uint64_t mask, pending;
+};
+void sys_quiet_begin(struct sys_quiet *quiet);
+void sys_quiet_end(const struct sys_quiet *quiet);
+
 /* A process that is nobody's child: no exit signal, forked twice. Runs path with argv and
  * environment, stdin and stdout on /dev/null, only stderr kept. 0 if the first fork worked. */
 long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]);

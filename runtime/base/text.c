@@ -128,15 +128,11 @@ void log_line(const char *a, const char *b, const char *c) {
     write_all(2, buffer, line.length);
 }
 
-long write_all(int fd, const void *bytes, size_t size) {
-    const char *at = bytes;
+static long write_loud(int fd, const char *at, size_t size) {
     while (size != 0) {
         long written = sys_write(fd, at, size);
         if (written == -EINTR) {
             continue;
-        }
-        if (written == -EAGAIN) {
-            return written;
         }
         if (written <= 0) {
             return written < 0 ? written : -EIO;
@@ -145,4 +141,13 @@ long write_all(int fd, const void *bytes, size_t size) {
         size -= (size_t)written;
     }
     return 0;
+}
+
+long write_all(int fd, const void *bytes, size_t size) {
+    struct sys_quiet quiet;
+    long result;
+    sys_quiet_begin(&quiet);
+    result = write_loud(fd, bytes, size);
+    sys_quiet_end(&quiet);
+    return result;
 }

@@ -32,7 +32,7 @@ const char *text_base_name(const char *path);
 
 /* One line "memtrace: <a><b><c>\n" in one write to stderr. NULLs are left out. */
 void log_line(const char *a, const char *b, const char *c);
-/* All of it, in as many writes as the kernel wants. 0, or a negative errno. */
+/* All of it, in as many writes as the kernel wants. 0, or a negative errno; never a signal. */
 long write_all(int fd, const void *bytes, size_t size);
 
 #endif

@@ -126,6 +126,22 @@ def case_file_size_limit():
                     wrap=["bash", "-c", "ulimit -f %s; exec \"$@\"" % blocks, "bash"])
 
 
+def case_stderr_gone():
+    """What the library says goes to a closed pipe, or to a file that may not grow."""
+    program = build(SUBJECT, "gcc", "-O1", "hooks")
+    settings = {"MEMTRACE_SUMMARY": "1", "MEMTRACE_OUTPUT": os.path.join(scratch(), "%p.mtp"),
+                "MEMTRACE_CHURN": "1M", "MEMTRACE_COMMAND": "/no/such/command"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    for what, limit, error in (("a closed pipe", "unlimited", writer),
+                               ("a full file", "0", os.open(scratch() + "/full", os.O_WRONLY | os.O_CREAT))):
+        command = ["bash", "-c", "ulimit -f %s; exec \"$@\"" % limit, "bash", program, "6"]
+        under = subprocess.run(command, env=clean_environment(**settings), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=error, timeout=60)
+        equal((under.returncode, under.stdout), (3, b"all done\n"), "stderr is", what)
+        os.close(error)
+
+
 def can_unshare():
     """Mounts of one's own need a root that is a mount point (no chroot) and the right to."""
     if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:

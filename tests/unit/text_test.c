@@ -2,9 +2,14 @@
 /* Tests of runtime/base/text.c: a text that does not fit is cut, never overrun. */
 #include "runtime/base/text.h"
 
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -63,12 +68,60 @@ static void strings(void **state) {
     assert_string_equal(small, "lon");
 }
 
+static volatile int signals;
+
+static void count_signal(int number) {
+    (void)number;
+    signals++;
+}
+
+/* Writes to a pipe that nobody reads and past the limit for file sizes. */
+static void write_where_it_cannot(void) {
+    struct rlimit old;
+    struct rlimit none;
+    FILE *file = tmpfile();
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    assert_int_equal(write_all(ends[1], "x", 1), -EPIPE);
+    close(ends[1]);
+    getrlimit(RLIMIT_FSIZE, &old);
+    none = (struct rlimit){0, old.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+    assert_int_equal(write_all(fileno(file), "x", 1), -EFBIG);
+    setrlimit(RLIMIT_FSIZE, &old);
+    fclose(file);
+}
+
+static void no_signal_by_writing(void **state) {
+    struct sigaction action = {.sa_handler = count_signal};
+    sigset_t both;
+    sigset_t seen;
+    (void)state;
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
+    write_where_it_cannot();
+    assert_int_equal(signals, 0);
+    sigemptyset(&both);
+    sigaddset(&both, SIGPIPE);
+    sigaddset(&both, SIGXFSZ);
+    sigprocmask(SIG_BLOCK, &both, NULL);
+    raise(SIGPIPE); /* the program's own stays, blocked as it was */
+    write_where_it_cannot();
+    sigpending(&seen);
+    assert_true(sigismember(&seen, SIGPIPE));
+    assert_false(sigismember(&seen, SIGXFSZ));
+    sigprocmask(SIG_UNBLOCK, &both, NULL);
+    assert_int_equal(signals, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),
         cmocka_unit_test(sizes),
         cmocka_unit_test(cut_not_overrun),
         cmocka_unit_test(strings),
+        cmocka_unit_test(no_signal_by_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
