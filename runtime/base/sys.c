@@ -155,6 +155,13 @@ long sys_stack_limit(uint64_t *limit) {
     return limit_of(RLIMIT_STACK, limit);
 }
 
+void sys_alternate_stack(uintptr_t *low, uintptr_t *high) {
+    stack_t stack = {0};
+    int known = CALL2(SYS_sigaltstack, 0, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0;
+    *low = known ? (uintptr_t)stack.ss_sp : 0;
+    *high = known ? *low + stack.ss_size : 0;
+}
+
 uint32_t sys_getpid(void) {
     return (uint32_t)CALL0(SYS_getpid);
 }

@@ -33,6 +33,8 @@ long sys_file_size_limit(uint64_t *limit);                 /* RLIMIT_FSIZE: past
 /* Address space the process may use (RLIMIT_AS); UINT64_MAX: no limit. */
 uint64_t sys_address_limit(void);
 long sys_stack_limit(uint64_t *limit);
+/* The calling thread's stack for signal handlers: [low, high), empty if there is none. */
+void sys_alternate_stack(uintptr_t *low, uintptr_t *high);
 uint32_t sys_getpid(void);
 uint32_t sys_getppid(void);
 uint32_t sys_gettid(void);

@@ -186,13 +186,18 @@ PUBLIC int brk(void *end) {
     return result;
 }
 
-void mapping_init_child(void) {
-    mappings_lock.held = 0;
+/* A forked child inherits the mappings, unless they were just being changed: half moved as they are
+ * nobody can tell them. (Nor unmap them: where they lie may be half changed too.) */
+void mapping_init_child(int inside) {
+    if (mappings_lock.held && !inside) {
+        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, mappings.count);
+        mappings = (struct intervals){0};
+        mappings_lock.held = 0;
+    }
 }
 
-/* A forked child inherits the mappings too. */
 void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument) {
-    for (size_t i = 0; i < mappings.count; i++) {
+    for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
         visit(argument, &mappings.item[i]);
     }
 }

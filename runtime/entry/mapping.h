@@ -5,7 +5,8 @@
 
 #include "runtime/heap/interval.h"
 
-void mapping_init_child(void);
+/* `inside`: the forking thread may be changing the mappings itself, and will go on. */
+void mapping_init_child(int inside);
 void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument);
 
 #endif

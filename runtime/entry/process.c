@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process.c: the ways a process ends without exit handlers, or becomes another program. fork needs
- * nothing here: a child finds its gates wiped (thread.h).
+ * process.c: the ways a process ends without exit handlers, or becomes another program, and fork.
+ * A forked child finds its gates wiped (thread.h) and needs nothing here, but one: where a signal
+ * handler forks that interrupted the runtime, the child goes on inside it too.
  */
 #define _GNU_SOURCE
 #include "runtime/base/compiler.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
+#include "runtime/entry/thread.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,6 +39,29 @@ PUBLIC __attribute__((noreturn)) void _Exit(int status) {
     runtime_finish(MEMTRACE_STATE_ENDED);
     REAL(exit_function, _Exit)(status);
     __builtin_unreachable();
+}
+
+static pid_t fork_by(pid_t (*function)(void)) {
+    int inside = thread_before_fork();
+    pid_t child = function();
+    if (inside) {
+        thread_after_fork(child == 0);
+    }
+    return child;
+}
+
+PUBLIC pid_t fork(void) {
+    if (UNLIKELY(real.free == NULL)) {
+        real_find();
+    }
+    return fork_by(real.fork);
+}
+
+PUBLIC pid_t _Fork(void) {
+    if (UNLIKELY(real.free == NULL)) {
+        real_find();
+    }
+    return fork_by(real._Fork);
 }
 
 /* Runs an exec between notes to the profile: it comes back only if it failed. */

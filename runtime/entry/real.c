@@ -72,6 +72,8 @@ void real_find(void) {
     FIND(mremap);
     FIND(sbrk);
     FIND(brk);
+    FIND(fork);
+    FIND(_Fork);
     real.is_glibc = in_libc((void *)real.malloc);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */

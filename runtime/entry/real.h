@@ -28,6 +28,8 @@ struct real {
     void *(*mremap)(void *, size_t, size_t, int, ...);
     void *(*sbrk)(intptr_t);
     int (*brk)(void *);
+    pid_t (*fork)(void);
+    pid_t (*_Fork)(void);
     int is_glibc; /* malloc is the C library's own */
 };
 

@@ -154,7 +154,6 @@ static int is_inherited(void *argument, const struct memtrace_segment *segment) 
 static int start_in_child(void) {
     struct region_heirs heirs = {.keep = is_inherited, .argument = &runtime};
     uint32_t modules = LOAD_RELAXED(&runtime.space.header->module_count);
-    struct ledger fresh = {.space = &runtime.space};
     struct thread *thread;
     runtime.settings.collector_pid = 0;
     if (region_create(&runtime.region, &runtime.space, &runtime.settings, &heirs) != 0) {
@@ -165,7 +164,7 @@ static int start_in_child(void) {
     runtime.rules.lock.held = 0;
     runtime.modules.lock.held = 0;
     context_fork(&runtime.tree);
-    runtime.ledger = fresh;
+    ledger_fork(&runtime.ledger);
     if (ledger_init(&runtime.ledger, &runtime.space) != 0) {
         discard_region();
         return -1;
@@ -173,7 +172,7 @@ static int start_in_child(void) {
     runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
     runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
     thread_init_child();
-    mapping_init_child();
+    mapping_init_child(thread_forked_inside());
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     thread = thread_join();

@@ -23,6 +23,13 @@ static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
 static THREAD_LOCAL int passing_through;
 static THREAD_LOCAL int said_goodbye;
 static THREAD_LOCAL int goodbye_rounds;
+/* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
+static THREAD_LOCAL struct {
+    uintptr_t gate;
+    struct ledger_column *column;
+    struct memtrace_thread_record *record;
+    struct walker *walker;
+} forked_inside;
 
 enum {
     POOL_BYTES = 1 << 20,
@@ -152,6 +159,16 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->countdown = 1;
     thread->interval = FIRST_INTERVAL;
     peak_join(&thread->peak, header, alone);
+    thread->gate = LOAD_RELAXED(&runtime.gate);
+    if (UNLIKELY(forked_inside.gate != 0)) { /* its event goes on, half the parent's */
+        thread->gate = forked_inside.gate;
+        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+    }
+}
+
+/* In a forked child the forking thread keeps its struct: an event that it is in uses it. */
+static struct thread *own_struct(void) {
+    return thread_self != &thread_none ? thread_self : take_struct();
 }
 
 /* Makes the calling thread known. NULL: cannot be had. */
@@ -162,7 +179,7 @@ struct thread *thread_join(void) {
         note_main_stack();
     }
     if (make_walker() == 0) {
-        thread = take_struct();
+        thread = own_struct();
     }
     if (thread != NULL) {
         fill(thread, own_walker);
@@ -170,7 +187,6 @@ struct thread *thread_join(void) {
             pthread_setspecific(pool.key, thread);
         }
         thread_self = thread;
-        thread->gate = LOAD_RELAXED(&runtime.gate);
     }
     sys_restore_signals(mask);
     return thread;
@@ -217,11 +233,29 @@ static struct thread *join_late(void) {
 
 /* --- waking ----------------------------------------------------------------------------------- */
 
+static int is_between(uintptr_t address, uintptr_t low, uintptr_t high) {
+    return address >= low && address < high;
+}
+
+/* Whether the event that was entered at `gate` is over, left by a longjmp: the stack has gone back
+ * past it. Addresses of two stacks tell nothing, and a handler's stack may lie inside another. */
+static int was_left(uintptr_t gate, uintptr_t address) {
+    uintptr_t low;
+    uintptr_t high;
+    int on_alternate;
+    sys_alternate_stack(&low, &high);
+    on_alternate = is_between(address, low, high);
+    if (on_alternate != is_between(gate, low, high)) {
+        return !on_alternate; /* from a handler one returns before one goes on outside */
+    }
+    return address > gate && (on_alternate || (is_between(address, stack_low, stack_high) &&
+                                               is_between(gate, stack_low, stack_high)));
+}
+
 /* The gate holds the address of where the thread entered the runtime. */
 static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
-    if (address > thread->gate && address >= stack_low && address < stack_high &&
-        thread->gate >= stack_low) {
-        thread->gate = LOAD_RELAXED(&runtime.gate); /* a longjmp left it */
+    if (was_left(thread->gate, address)) {
+        thread->gate = LOAD_RELAXED(&runtime.gate);
         return thread;
     }
     space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
@@ -251,7 +285,7 @@ static struct thread *wake(uintptr_t address) {
     passing_through++;
     thread = runtime_ensure() ? (said_goodbye ? join_late() : thread_join_once()) : NULL;
     passing_through--;
-    return thread;
+    return thread != NULL && thread->gate >= GATE_ADDRESSES ? wake_busy(thread, address) : thread;
 }
 
 void thread_leave_peak(void) {
@@ -283,7 +317,9 @@ COLD void thread_done_late(void) {
 /* --- the process ------------------------------------------------------------------------------ */
 
 static void make_late(void) {
-    pool.late = take_struct();
+    if (pool.late == NULL) {
+        pool.late = take_struct();
+    }
     if (pool.late != NULL && walk_init(&pool.late_walker, 0, 0) == 0) {
         pool.late->walker = &pool.late_walker;
         pool.late->column = runtime.ledger.proxy;
@@ -310,12 +346,39 @@ void thread_init_process(void) {
 void thread_init_child(void) {
     pool.lock.held = 0;
     pool.late_lock.held = 0;
-    pool.taken = 0;
-    pool.free = NULL;
+    pool.free = NULL; /* what was in it is wiped */
     pool.joined = 0;
-    thread_self = (struct thread *)&thread_none;
     walk_free(&pool.late_walker);
     make_late();
+}
+
+int thread_before_fork(void) {
+    struct thread *thread = thread_self;
+    if (LIKELY(thread->gate < GATE_ADDRESSES)) {
+        return 0;
+    }
+    forked_inside.column = thread->column;
+    forked_inside.record = thread->record;
+    forked_inside.walker = thread->walker;
+    forked_inside.gate = thread->gate;
+    return 1;
+}
+
+void thread_after_fork(int is_child) {
+    int saved = errno;
+    passing_through++;
+    if (is_child && !runtime_ensure()) { /* no region: its event ends in what was the parent's */
+        thread_self->column = forked_inside.column;
+        thread_self->record = forked_inside.record;
+        thread_self->walker = forked_inside.walker;
+    }
+    passing_through--;
+    forked_inside.gate = 0;
+    errno = saved;
+}
+
+int thread_forked_inside(void) {
+    return forked_inside.gate != 0;
 }
 
 void thread_stop_self(void) {

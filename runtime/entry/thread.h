@@ -6,8 +6,8 @@
  * The gate is the one word that the fast path tests. A thread that is not set up points to a
  * read-only thread whose gate is 0; threads lie in memory that a forked child finds wiped, so there
  * the gate is 0 as well. While a thread is inside the runtime the gate holds its stack address: a
- * signal handler that allocates meanwhile sees a gate that is not open, and an address that is
- * below the present stack pointer was left by a longjmp out of such a handler.
+ * signal handler that allocates meanwhile sees a gate that is not open, and an address below the
+ * present stack pointer on the same stack was left by a longjmp out of such a handler.
  */
 #ifndef RUNTIME_ENTRY_THREAD_H
 #define RUNTIME_ENTRY_THREAD_H
@@ -82,6 +82,11 @@ void thread_stop_self(void);
 void thread_start_self(void);
 /* The calling thread is about to make another. */
 void thread_expect_company(void);
+/* fork. 1: by a signal handler that interrupted this thread inside the runtime. thread_after_fork
+ * is called then: a child gets its region at once, since it will go on inside. */
+int thread_before_fork(void);
+void thread_after_fork(int is_child);
+int thread_forked_inside(void);
 /* Set around code of ours that may allocate through the program's allocator: not counted. */
 void thread_pass_through(int on);
 /* The clock is due: looks at it, hands in the churn, does what is periodic without a collector. */

@@ -12,6 +12,18 @@ static struct ledger_column *new_column(struct ledger *ledger) {
     return column;
 }
 
+/* In place: it is too large for the stack of a thread or of a signal handler that forked. */
+void ledger_fork(struct ledger *ledger) {
+    uint32_t leaves = sizeof ledger->lifetimes / sizeof ledger->lifetimes[0];
+    leaves = ledger->lifetime_leaves < leaves ? ledger->lifetime_leaves : leaves;
+    __builtin_memset(ledger->lifetimes, 0, leaves * sizeof ledger->lifetimes[0]);
+    ledger->lifetime_leaves = 0;
+    ledger->columns = 0;
+    ledger->private_leaves = 0;
+    ledger->free = NULL;
+    ledger->lock.held = 0;
+}
+
 int ledger_init(struct ledger *ledger, struct space *space) {
     ledger->space = space;
     ledger->shared = new_column(ledger);

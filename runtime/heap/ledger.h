@@ -51,7 +51,10 @@ struct ledger_event {
     int temporary;
 };
 
+/* A new ledger, all zeros before. 0, or -1: no memory. */
 int ledger_init(struct ledger *ledger, struct space *space);
+/* In a forked child: forgets all that was, to be made anew. */
+void ledger_fork(struct ledger *ledger);
 /* A column for a new thread: a dead one's, a new one, or the proxy of the shared one. */
 struct ledger_column *ledger_adopt(struct ledger *ledger);
 void ledger_release(struct ledger *ledger, struct ledger_column *column);
