@@ -228,9 +228,9 @@ void sys_no_huge_pages(void *address, size_t size) {
 int sys_readable(const void *address) {
     /* rt_sigprocmask copies a new mask from user memory before it does anything else: with an
      * invalid `how` it changes nothing and answers EFAULT for memory that cannot be read, else
-     * EINVAL (man sigprocmask; kernel/signal.c). */
+     * EINVAL (man sigprocmask; kernel/signal.c). NULL means no mask there, and is not looked at. */
     uintptr_t word = (uintptr_t)address & ~(uintptr_t)7;
-    return CALL4(SYS_rt_sigprocmask, 12345, word, 0, 8) != -EFAULT;
+    return word != 0 && CALL4(SYS_rt_sigprocmask, 12345, word, 0, 8) != -EFAULT;
 }
 
 uint64_t sys_clock_ns(int clock) {

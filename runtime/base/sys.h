@@ -54,7 +54,7 @@ void *sys_grow_map(void *address, size_t old_size, size_t new_size); /* NULL on 
 /* A forked child finds zeros there (a vfork child shares it). 0 or a negative errno. */
 long sys_wipe_on_fork(void *address, size_t size);
 void sys_no_huge_pages(void *address, size_t size);
-/* Whether reading this word could fault; asks the kernel. */
+/* Whether this word can be read; asks the kernel. */
 int sys_readable(const void *address);
 
 uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, through the vdso */

@@ -4,9 +4,10 @@
 #include "runtime/stack/expression.h"
 
 #include "runtime/base/machine.h"
+#include "runtime/base/sys.h"
 #include "runtime/stack/cursor.h"
 
-enum { STACK_DEPTH = 16 };
+enum { STACK_DEPTH = 16, PAGE = 4096 };
 
 struct evaluation {
     uintptr_t stack[STACK_DEPTH];
@@ -43,6 +44,18 @@ static uintptr_t machine_register(const struct expression_machine *machine, unsi
         *failed = 1;
         return 0;
     }
+}
+
+/* The page of the stack pointer is there, for the rest the kernel is asked: where unwind tables are
+ * wrong for a place, an expression may lead anywhere. */
+static uintptr_t dereference(const struct expression_machine *machine, uintptr_t address,
+                             int *failed) {
+    if (address % sizeof address != 0 ||
+        (address / PAGE != machine->sp / PAGE && !sys_readable((const void *)address))) {
+        *failed = 1;
+        return 0;
+    }
+    return *(const uintptr_t *)address;
 }
 
 static void apply_binary(struct evaluation *evaluation, uint8_t operation) {
@@ -120,7 +133,7 @@ static void apply(struct evaluation *evaluation, struct cursor *cursor,
         push(evaluation, top);
     } else if (operation == 0x06) { /* deref */
         uintptr_t address = pop(evaluation);
-        push(evaluation, evaluation->failed ? 0 : *(const uintptr_t *)address);
+        push(evaluation, dereference(machine, address, &evaluation->failed));
     } else if (operation == 0x23) { /* plus_uconst */
         uintptr_t top = pop(evaluation);
         push(evaluation, top + cursor_uleb(cursor));

@@ -11,7 +11,7 @@ struct expression_machine {
 };
 
 /* Evaluates a DWARF expression (with `initial` pushed first, if not NULL). 0, or -1: an operation
- * or register that is not known here. Reads the memory that the expression reads. */
+ * or register that is not known here, or memory that cannot be read. */
 int expression_evaluate(const uint8_t *expression, const struct expression_machine *machine,
                         const uintptr_t *initial, uintptr_t *result);
 
