@@ -6,6 +6,7 @@
  * Paths are found from the place of the command itself, so that a moved installation works.
  */
 #include "cli/cli.h"
+#include "cli/plugin.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -22,34 +23,47 @@ struct mode {
     } flags[3];
 };
 
-static const struct mode modes[] = {
-    {"frame-pointer",
-     "nothing is added to calls, the stack is read when memory is allocated: costs 0 to 5 %",
-     {{"-fno-omit-frame-pointer", "functions keep a frame pointer, so stacks are read fast"},
-      {"-mno-omit-leaf-frame-pointer", "functions that call nothing keep it, too"}}},
-    {"hooks",
-     "every function reports its entry and exit: costs about 70 %",
-     {{"-finstrument-functions", "functions report their entry and exit"},
-      {"-fno-omit-frame-pointer", "functions keep a frame pointer"}}},
+enum { FRAME_POINTER, HOOKS, PASS, MODES };
+
+static const struct mode modes[MODES] = {
+    [FRAME_POINTER] =
+        {"frame-pointer",
+         "nothing is added to calls, the stack is read when memory is allocated",
+         {{"-fno-omit-frame-pointer", "functions keep a frame pointer, so stacks are read fast"},
+          {"-mno-omit-leaf-frame-pointer", "functions that call nothing keep it, too"}}},
+    [HOOKS] = {"hooks",
+               "every function reports its entry and exit, which costs about 70 %",
+               {{"-finstrument-functions", "functions report their entry and exit"},
+                {"-fno-omit-frame-pointer", "functions keep a frame pointer"}}},
+    [PASS] = {"pass",
+              "functions that may allocate get one store, by a plugin of the compiler",
+              {{"-fasynchronous-unwind-tables", "every function has unwind information"}}},
 };
 
+/* What auto takes where there is a plugin (docs/performance.md has the figures). */
+static const int preferred = PASS;
+
 static const char usage[] =
-    "Usage: memtrace flags [--mode auto|hooks|frame-pointer] --cflags|--libs|--explain\n"
+    "Usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
+    "                      --cflags|--libs|--explain\n"
     "\n"
     "Prints the flags that build a program with MemTrace:\n"
     "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
     "  cc app.o $(memtrace flags --libs) -o app\n"
     "\n"
-    "  --cflags       flags for the compiler\n"
-    "  --libs         flags for the linker, run path included\n"
-    "  --explain      the same, one a line, with what each is for\n"
-    "  --mode MODE    how call paths are found; auto (the default) is frame-pointer\n"
-    "  --help         this text\n";
+    "  --cflags            flags for the compiler\n"
+    "  --libs              flags for the linker, run path included\n"
+    "  --explain           the same, one a line, with what each is for\n"
+    "  --mode MODE         how call paths are found; auto (the default) is pass where a compiler\n"
+    "                      is named and has a plugin, else frame-pointer\n"
+    "  --compiler COMMAND  the compiler the flags are for; default $CC, for pass else cc\n"
+    "  --help              this text\n";
 
 /* The installation the command belongs to; empty strings where the system finds things itself. */
 struct places {
     char library_dir[PATH_MAX];
     char include_dir[PATH_MAX];
+    char plugin_dir[PATH_MAX]; /* holds gcc-12/memtrace.so and the like */
 };
 
 /* Sets result to the folder base/relative if it holds `file`. */
@@ -94,6 +108,8 @@ static int find_places(struct places *places) {
     if (!found)
         return cli_error("memtrace/memtrace.h is not at %s/%s", base, MEMTRACE_INCLUDEDIR);
 
+    snprintf(places->plugin_dir, sizeof(places->plugin_dir), "%.*s/memtrace", PATH_MAX - 16,
+             places->library_dir);
     if (is_system_dir(places->library_dir))
         places->library_dir[0] = '\0';
     if (is_system_dir(places->include_dir))
@@ -130,15 +146,32 @@ static void print_flag(const char *prefix, const char *path, const char *purpose
         printf("\n    %s\n", purpose);
 }
 
-static void print_cflags(const struct mode *mode, const struct places *places, bool explain) {
+/* What was decided. */
+struct plan {
+    const struct mode *mode;
+    const char *reason; /* NULL: as asked */
+    struct plugin plugin;
+};
+
+static const char *plugin_option(const struct plan *plan) {
+    return plan->plugin.gcc ? "-fplugin=" : "-fpass-plugin=";
+}
+
+static void print_cflags(const struct plan *plan, const struct places *places, bool explain) {
     if (places->include_dir[0])
         print_flag("-I", places->include_dir, explain ? "finds memtrace/memtrace.h" : NULL);
-    for (const struct flag *flag = mode->flags; flag->text; flag++)
+    if (plan->mode == &modes[PASS])
+        print_flag(plugin_option(plan), plan->plugin.file,
+                   explain ? "the plugin, for exactly this compiler and version" : NULL);
+    for (const struct flag *flag = plan->mode->flags; flag->text; flag++)
         print_flag(flag->text, "", explain ? flag->purpose : NULL);
 }
 
-static void print_libs(const struct places *places, bool explain) {
+static void print_libs(const struct plan *plan, const struct places *places, bool explain) {
     const char *keep = "keeps the library though nothing refers to it";
+    if (plan->mode == &modes[PASS] && plan->plugin.gcc)
+        print_flag(plugin_option(plan), plan->plugin.file,
+                   explain ? "with -flto the code is made when linking" : NULL);
     if (places->library_dir[0]) {
         print_flag("-L", places->library_dir, explain ? "finds libmemtrace.so when linking" : NULL);
         /* -Wl, would split a path at its commas. */
@@ -155,32 +188,89 @@ static void print_libs(const struct places *places, bool explain) {
     print_flag("-Wl,--pop-state", "", explain ? "ends --no-as-needed" : NULL);
 }
 
-/* NULL if there is no such mode. */
-static const struct mode *find_mode(const char *name) {
-    if (strcmp(name, "auto") == 0)
-        return &modes[0];
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-        if (strcmp(name, modes[i].name) == 0)
-            return &modes[i];
-    return NULL;
-}
-
 struct request {
     const char *mode;
+    const char *compiler;
     bool cflags, libs, explain;
 };
 
+/* The flags of auto must suit whatever compiler they are given to, unless one was named. */
+static void decide_auto(struct plan *plan, const char *compiler, const struct places *places) {
+    plan->mode = &modes[FRAME_POINTER];
+    plan->reason = "no compiler was named by --compiler or CC";
+    if (!compiler)
+        return;
+    if (plugin_find(&plan->plugin, compiler, places->plugin_dir))
+        plan->mode = &modes[preferred];
+    plan->reason = plan->plugin.reason;
+}
+
+/* 0, or the exit status with the line printed. */
+static int decide(struct plan *plan, const struct request *request, const struct places *places) {
+    const char *compiler = request->compiler ? request->compiler : getenv("CC");
+    if (compiler && !*compiler)
+        compiler = NULL;
+    if (strcmp(request->mode, "auto") == 0) {
+        decide_auto(plan, compiler, places);
+        return 0;
+    }
+    for (size_t i = 0; i < MODES && !plan->mode; i++)
+        if (strcmp(request->mode, modes[i].name) == 0)
+            plan->mode = &modes[i];
+    if (!plan->mode)
+        return cli_usage("flags", "no mode \"%s\": auto, pass, hooks or frame-pointer",
+                         request->mode);
+    if (plan->mode == &modes[PASS]) {
+        if (!plugin_find(&plan->plugin, compiler ? compiler : "cc", places->plugin_dir))
+            return cli_error("mode pass: %s", plan->plugin.reason);
+        plan->reason = plan->plugin.reason;
+    }
+    return 0;
+}
+
+static void explain_plan(const struct plan *plan) {
+    printf("mode %s", plan->mode->name);
+    if (plan->reason)
+        printf(" (%s)", plan->reason);
+    printf(": %s\n", plan->mode->why);
+}
+
+/* What else the plugin understands. */
+static void explain_plugin(const struct plan *plan) {
+    static const char *const options[][2] = {
+        {"no-alloc=f,g", "these functions never allocate: calling them needs no store"},
+        {"exclude-functions=f,g", "these functions are left out"},
+        {"exclude-files=a,b", "functions of files with these parts in their paths are left out"},
+    };
+    puts("\nNot printed above, for when you need it:");
+    if (!plan->plugin.gcc)
+        puts("-fplugin=FILE, the same file\n    makes the next ones known");
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        printf("%s%s\n    %s\n", plan->plugin.gcc ? "-fplugin-arg-memtrace-" : "-mllvm -memtrace-",
+               options[i][0], options[i][1]);
+    puts("MEMTRACE_PASS_REPORT=FILE, in the environment of the compiler\n"
+         "    appends a line a function: instrumented or left out, why, its name, file and line,\n"
+         "    the stores and the calls that need one");
+}
+
 /* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
 static int parse(int argc, char **argv, struct request *request) {
-    static const struct cli_option options[] = {
-        {"mode", 'm', true, 'm'},   {"cflags", 0, false, 'c'}, {"libs", 0, false, 'l'},
-        {"explain", 0, false, 'e'}, {"help", 'h', false, 'h'}, {0}};
+    static const struct cli_option options[] = {{"mode", 'm', true, 'm'},
+                                                {"compiler", 0, true, 'C'},
+                                                {"cflags", 0, false, 'c'},
+                                                {"libs", 0, false, 'l'},
+                                                {"explain", 0, false, 'e'},
+                                                {"help", 'h', false, 'h'},
+                                                {0}};
     struct cli_scan scan = cli_scan_start("flags", argc, argv, options);
     int key;
     while ((key = cli_scan_next(&scan)) > 0) {
         switch (key) {
         case 'm':
             request->mode = scan.value;
+            break;
+        case 'C':
+            request->compiler = scan.value;
             break;
         case 'c':
             request->cflags = true;
@@ -207,7 +297,7 @@ static int parse(int argc, char **argv, struct request *request) {
 int cmd_flags(int argc, char **argv) {
     struct request request = {.mode = "auto"};
     struct places places;
-    const struct mode *mode;
+    struct plan plan = {0};
     int status = parse(argc, argv, &request);
     if (status > 0)
         return status;
@@ -215,22 +305,24 @@ int cmd_flags(int argc, char **argv) {
         fputs(usage, stdout);
         return cli_finish(CLI_OK);
     }
-    mode = find_mode(request.mode);
-    if (!mode)
-        return cli_usage("flags", "no mode \"%s\": auto, hooks or frame-pointer", request.mode);
     if (find_places(&places) != 0)
         return CLI_FAILURE;
+    status = decide(&plan, &request, &places);
+    if (status != 0)
+        return status;
 
     if (request.explain) {
         bool both = !request.cflags && !request.libs;
-        printf("mode %s: %s\n", mode->name, mode->why);
+        explain_plan(&plan);
         request.cflags |= both;
         request.libs |= both;
     }
     if (request.cflags)
-        print_cflags(mode, &places, request.explain);
+        print_cflags(&plan, &places, request.explain);
     if (request.libs)
-        print_libs(&places, request.explain);
+        print_libs(&plan, &places, request.explain);
+    if (request.explain && plan.mode == &modes[PASS])
+        explain_plugin(&plan);
     if (!request.explain)
         putchar('\n');
     return cli_finish(CLI_OK);

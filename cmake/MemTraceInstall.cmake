@@ -19,7 +19,8 @@ write_basic_package_version_file(
     "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/cmake/MemTraceConfig.cmake"
               "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/MemTraceInstrument.cmake" DESTINATION "${package_dir}")
+              "${PROJECT_SOURCE_DIR}/cmake/MemTraceInstrument.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/MemTracePass.cmake" DESTINATION "${package_dir}")
 
 file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")

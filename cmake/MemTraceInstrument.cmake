@@ -3,15 +3,19 @@
 # it. Comes with the installed package and with add_subdirectory/FetchContent alike.
 #
 #   memtrace_instrument(target
-#       [MODE auto|hooks|frame-pointer]  how call paths are found; auto is the default
-#       [REPORT_EVERY 30s]               built-in MEMTRACE_EVERY; the environment wins
-#       [TOP 10]                         built-in MEMTRACE_TOP; the environment wins
-#       [EXCLUDE_FUNCTIONS name...]      hooks: functions to leave out
-#       [EXCLUDE_FILES path-part...])    hooks: source files to leave out
+#       [MODE auto|pass|hooks|frame-pointer]  how call paths are found; auto is the default
+#       [REPORT_EVERY 30s]                    built-in MEMTRACE_EVERY; the environment wins
+#       [TOP 10]                              built-in MEMTRACE_TOP; the environment wins
+#       [EXCLUDE_FUNCTIONS name...]           pass, hooks: functions to leave out
+#       [EXCLUDE_FILES path-part...]          pass, hooks: source files to leave out
+#       [NO_ALLOC_FUNCTIONS name...])         pass: functions that never allocate
+
+include("${CMAKE_CURRENT_LIST_DIR}/MemTracePass.cmake")
 
 function(memtrace_instrument target)
     cmake_parse_arguments(
-        PARSE_ARGV 1 arg "" "MODE;REPORT_EVERY;TOP" "EXCLUDE_FUNCTIONS;EXCLUDE_FILES")
+        PARSE_ARGV 1 arg "" "MODE;REPORT_EVERY;TOP"
+        "EXCLUDE_FUNCTIONS;EXCLUDE_FILES;NO_ALLOC_FUNCTIONS")
     _memtrace_check_target("${target}")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "memtrace_instrument(${target}): what is \"${arg_UNPARSED_ARGUMENTS}\"?")
@@ -20,28 +24,54 @@ function(memtrace_instrument target)
         message(FATAL_ERROR "memtrace_instrument(${target}): ${keyword} needs a value.")
     endforeach()
 
-    set(mode "${arg_MODE}")
-    set(why "as asked")
-    if(NOT mode OR mode STREQUAL "auto")
-        set(mode frame-pointer)
-        set(why "auto: costs 0 to 5 %, hooks about 70 %")
-    endif()
-
-    if(mode STREQUAL "frame-pointer")
-        _memtrace_compile_options(${target} -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer)
-        if(arg_EXCLUDE_FUNCTIONS OR arg_EXCLUDE_FILES)
-            string(APPEND why "; EXCLUDE_* is for hooks and does nothing here")
-        endif()
+    _memtrace_decide("${target}" "${arg_MODE}")
+    if(mode STREQUAL "pass")
+        _memtrace_pass(
+            ${target} "${pass_languages}" no-alloc ${arg_NO_ALLOC_FUNCTIONS} exclude-functions
+            ${arg_EXCLUDE_FUNCTIONS} exclude-files ${arg_EXCLUDE_FILES})
     elseif(mode STREQUAL "hooks")
         _memtrace_hooks(${target} "${arg_EXCLUDE_FUNCTIONS}" "${arg_EXCLUDE_FILES}")
     else()
-        message(FATAL_ERROR "memtrace_instrument(${target}): MODE is auto, hooks or frame-pointer, "
-                            "not \"${mode}\".")
+        _memtrace_compile_options(${target} "C;CXX;Fortran" -fno-omit-frame-pointer
+                                  -mno-omit-leaf-frame-pointer)
+        if(arg_EXCLUDE_FUNCTIONS OR arg_EXCLUDE_FILES)
+            string(APPEND why "; EXCLUDE_* does nothing in this mode")
+        endif()
     endif()
 
     _memtrace_link(${target})
     _memtrace_defaults(${target} "${arg_REPORT_EVERY}" "${arg_TOP}")
     message(STATUS "MemTrace: ${target}: mode ${mode} (${why})")
+endfunction()
+
+# Sets in the caller: mode, why, and for pass pass_languages.
+function(_memtrace_decide target asked)
+    # What auto takes where it can be had: the cheapest, see docs/performance.md.
+    set(preferred pass)
+    set(mode "${asked}")
+    set(why "as asked")
+    if(NOT mode MATCHES "^(|auto|pass|hooks|frame-pointer)$")
+        message(FATAL_ERROR "memtrace_instrument(${target}): MODE is auto, pass, hooks or "
+                            "frame-pointer, not \"${mode}\".")
+    endif()
+    if(mode MATCHES "^(|auto)$")
+        set(mode ${preferred})
+        set(why "auto")
+    endif()
+    if(mode STREQUAL "pass")
+        _memtrace_plan_pass()
+        if(pass_languages)
+            string(APPEND why ": ${pass_reason}")
+        elseif(asked STREQUAL "pass")
+            message(FATAL_ERROR "memtrace_instrument(${target} MODE pass): ${pass_reason}")
+        else()
+            set(mode frame-pointer)
+            string(APPEND why ": ${pass_reason}")
+        endif()
+    endif()
+    set(mode "${mode}" PARENT_SCOPE)
+    set(why "${why}" PARENT_SCOPE)
+    set(pass_languages "${pass_languages}" PARENT_SCOPE)
 endfunction()
 
 function(_memtrace_check_target target)
@@ -62,17 +92,24 @@ function(_memtrace_check_target target)
     set_property(TARGET ${target} PROPERTY MEMTRACE_INSTRUMENTED TRUE)
 endfunction()
 
-# Options for the target's C and C++ files (assembler and the like know none of them).
-function(_memtrace_compile_options target)
+# Options for the target's files in these languages (assembler and the like know none of them, of
+# Fortran compilers only GCC's does).
+function(_memtrace_compile_options target languages)
+    if(NOT CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
+        list(REMOVE_ITEM languages Fortran)
+    endif()
+    list(JOIN languages "," languages)
     foreach(option IN LISTS ARGN)
-        target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:C,CXX>:${option}>")
+        # A > would end the expression.
+        string(REPLACE ">" "$<ANGLE-R>" option "${option}")
+        target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:${languages}>:${option}>")
     endforeach()
 endfunction()
 
 # GCC leaves functions and files out by itself. Clang has no such option: there the hooks are
 # switched on file by file, and single functions need an attribute in the source.
 function(_memtrace_hooks target functions files)
-    _memtrace_compile_options(${target} -fno-omit-frame-pointer)
+    _memtrace_compile_options(${target} "C;CXX;Fortran" -fno-omit-frame-pointer)
     string(REPLACE "," "\\," functions_list "${functions}")
     string(REPLACE "," "\\," files_list "${files}")
     list(JOIN functions_list "," functions_list)
@@ -80,7 +117,7 @@ function(_memtrace_hooks target functions files)
     set(by_source "")
     set(told FALSE)
     get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-    foreach(language IN ITEMS C CXX)
+    foreach(language IN ITEMS C CXX Fortran)
         if(NOT language IN_LIST languages)
             continue()
         endif()
@@ -92,7 +129,7 @@ function(_memtrace_hooks target functions files)
             if(files)
                 list(APPEND options "-finstrument-functions-exclude-file-list=${files_list}")
             endif()
-        else()
+        elseif(NOT language STREQUAL "Fortran")
             if(functions AND NOT told)
                 message(STATUS "MemTrace: ${target}: EXCLUDE_FUNCTIONS needs GCC; for "
                                "${CMAKE_${language}_COMPILER_ID} mark the functions "
@@ -105,9 +142,7 @@ function(_memtrace_hooks target functions files)
                 list(APPEND by_source ${language})
             endif()
         endif()
-        foreach(option IN LISTS options)
-            target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:${language}>:${option}>")
-        endforeach()
+        _memtrace_compile_options(${target} ${language} ${options})
     endforeach()
 
     if(by_source)
@@ -166,15 +201,20 @@ function(_memtrace_hooks_by_source target)
     endforeach()
 endfunction()
 
+# Whom the link options of a target are for: who links a library needs them, too.
+function(_memtrace_link_scope result target)
+    get_target_property(type ${target} TYPE)
+    set(${result} PRIVATE PARENT_SCOPE)
+    if(type MATCHES "^(STATIC|SHARED|OBJECT)_LIBRARY$")
+        set(${result} PUBLIC PARENT_SCOPE)
+    endif()
+endfunction()
+
 # The runtime stays needed though nothing refers to it, and comes before every other library (the
 # first malloc found wins). Whoever links an instrumented library is linked with it, too: an
 # executable that does not need the runtime itself would find libc's malloc first.
 function(_memtrace_link target)
-    get_target_property(type ${target} TYPE)
-    set(scope PRIVATE)
-    if(type MATCHES "^(STATIC|SHARED|OBJECT)_LIBRARY$")
-        set(scope PUBLIC)
-    endif()
+    _memtrace_link_scope(scope ${target})
     target_link_libraries(${target} ${scope} MemTrace::runtime)
     set(keep "--push-state,--no-as-needed,$<TARGET_FILE:MemTrace::runtime>,--pop-state")
     target_link_options(${target} ${scope} "LINKER:${keep}")
@@ -213,6 +253,10 @@ function(_memtrace_defaults target every top)
     set(extension c)
     if(NOT C IN_LIST languages)
         set(extension cpp)
+        if(NOT CXX IN_LIST languages)
+            message(FATAL_ERROR "memtrace_instrument(${target}): REPORT_EVERY and TOP need C or C++ "
+                                "among the languages of project().")
+        endif()
     endif()
     set(file "${CMAKE_CURRENT_BINARY_DIR}/memtrace_defaults/${target}.${extension}")
     set(text "/* Written by memtrace_instrument(${target}): settings the environment can override. */

@@ -10,7 +10,11 @@ _memtrace() {
     fi
     case $previous in
     --mode)
-        COMPREPLY=($(compgen -W "auto hooks frame-pointer" -- "$current"))
+        COMPREPLY=($(compgen -W "auto pass hooks frame-pointer" -- "$current"))
+        return
+        ;;
+    --compiler)
+        COMPREPLY=($(compgen -c -- "$current"))
         return
         ;;
     --stacks)
@@ -55,7 +59,7 @@ _memtrace() {
         fi
         ;;
     trace) [[ $current == -* ]] || options=$(cd /proc && echo [0-9]*) ;;
-    flags) options="--mode --cflags --libs --explain --help" ;;
+    flags) options="--mode --compiler --cflags --libs --explain --help" ;;
     list) options="--json --help" ;;
     symbolize)
         options="--root --debug --help"

@@ -36,7 +36,8 @@ complete -c memtrace -n '__memtrace_on list' -l json
 for option in root debug
     complete -c memtrace -n '__memtrace_on symbolize' -l $option -r
 end
-complete -c memtrace -n '__memtrace_on flags' -l mode -x -a 'auto hooks frame-pointer'
+complete -c memtrace -n '__memtrace_on flags' -l mode -x -a 'auto pass hooks frame-pointer'
+complete -c memtrace -n '__memtrace_on flags' -l compiler -x -a '(__fish_complete_command)'
 for option in cflags libs explain
     complete -c memtrace -n '__memtrace_on flags' -l $option
 end

@@ -21,6 +21,27 @@ extern "C" {
 
 #define MEMTRACE_API __attribute__((weak, visibility("default")))
 
+/* For MODE pass: promises that a function neither allocates nor calls anything that might, so that
+ * calls of it cost nothing and it is left out itself. Stands in front of a declaration:
+ *     MEMTRACE_NO_ALLOC unsigned checksum(const void *data, size_t size);
+ * A wrong promise puts allocations under wrong callers. Without the plugin it is empty. */
+#if defined(__clang__) && __clang_major__ < 18
+/* These keep annotations of definitions only, assumptions of declarations, too. */
+#define MEMTRACE_NO_ALLOC                                                                          \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wunknown-assumption\"")  \
+        __attribute__((annotate("memtrace_no_alloc"), assume("memtrace_no_alloc")))                \
+        _Pragma("clang diagnostic pop")
+#elif defined(__clang__)
+#define MEMTRACE_NO_ALLOC __attribute__((annotate("memtrace_no_alloc")))
+#elif defined(__has_attribute)
+#if __has_attribute(memtrace_no_alloc)
+#define MEMTRACE_NO_ALLOC __attribute__((memtrace_no_alloc))
+#endif
+#endif
+#ifndef MEMTRACE_NO_ALLOC
+#define MEMTRACE_NO_ALLOC
+#endif
+
 /* Starts (or goes on with) counting. 0, or -1 where the runtime is switched off for good
  * (MEMTRACE=off, no room for a profile). Blocks allocated while stopped stay out. */
 MEMTRACE_API int memtrace_start(void) MEMTRACE_NOEXCEPT;

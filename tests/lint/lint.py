@@ -25,6 +25,11 @@ MAY_INCLUDE = {
     "runtime/entry": ["runtime/base", "runtime/stack", "runtime/heap", "runtime/record"],
     "instrument/hooks": ["runtime/base", "runtime/stack", "runtime/heap", "runtime/record",
                          "runtime/entry"],
+    "instrument/gcc": ["instrument/no_alloc.h", "instrument/pass_report.h",
+                       "runtime/stack/frame_word.h"],
+    "instrument/clang": ["instrument/no_alloc.h", "instrument/pass_report.h",
+                         "runtime/stack/frame_word.h"],
+    "instrument": [],
     "analyze/read": [],
     "analyze/symbol": ["analyze/read/error.h"],
     "analyze/model": ["analyze/read", "analyze/symbol"],
@@ -67,7 +72,7 @@ def lines_of(path):
 
 def check_includes():
     wrong = []
-    for path in sources("*.c", "*.h", "*.S"):
+    for path in sources("*.c", "*.cpp", "*.h", "*.S"):
         folder = os.path.dirname(path)
         own = [f for f in MAY_INCLUDE if folder == f or folder.startswith(f + "/")]
         if not own:
