@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-enum { LOWEST_DESCRIPTOR = 700 };
+enum { LOWEST_DESCRIPTOR = 700, PAUSE_NS = 100 * 1000 * 1000 };
 
 static uint64_t round_up(uint64_t size) {
     return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
@@ -38,7 +38,7 @@ static long open_range(struct space *space, int fd, uint64_t offset, uint64_t si
         result = sys_allocate(fd, offset, size);
     } while (result == -EINTR);
     if (result == 0) {
-        result = sys_map_file_at(space->base + offset, size, fd, offset);
+        result = sys_map_file_at(space->base + offset, size, fd, offset, SYS_PAGES_NOW);
     }
     return result;
 }
@@ -104,25 +104,46 @@ long space_descriptor(struct space *space) {
     return fd;
 }
 
+static int is_pausing(const struct space *space) {
+    uint64_t again = LOAD_RELAXED(&space->again_from_ns);
+    return UNLIKELY(again != 0) && sys_clock_ns(CLOCK_MONOTONIC_COARSE) < again;
+}
+
 static COLD void refuse(struct space *space) {
+    STORE_RELAXED(&space->again_from_ns, sys_clock_ns(CLOCK_MONOTONIC_COARSE) + PAUSE_NS);
     if (__atomic_exchange_n(&space->refused, 1, __ATOMIC_RELAXED) == 0) {
         log_line("no more room for the profile in ", space->path,
                  "; what does not fit is counted as lost");
     }
 }
 
+/* The next `size` bytes of the file. */
+static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
+    long fd = space_descriptor(space);
+    uint64_t end;
+    long result;
+    if (fd < 0) {
+        return fd;
+    }
+    *offset = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
+    end = *offset + size;
+    result = open_range(space, (int)fd, *offset, size);
+    if (result != 0) { /* given back, unless another thread has what is behind it */
+        __atomic_compare_exchange_n(&space->header->end, &end, *offset, 0, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+    }
+    return result;
+}
+
 void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32_t owner,
                     uint32_t index, uint32_t item_size, uint32_t item_count) {
     uint64_t size = round_up((uint64_t)item_size * item_count);
-    long fd = space->header != NULL ? space_descriptor(space) : -ENOENT;
     struct memtrace_segment *segment;
     uint64_t offset;
-    if (fd < 0 || LOAD_RELAXED(&space->refused)) {
-        refuse(space);
+    if (space->header == NULL || is_pausing(space)) {
         return NULL;
     }
-    offset = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
-    if (open_range(space, (int)fd, offset, size) != 0) {
+    if (take_range(space, size, &offset) != 0) {
         refuse(space);
         return NULL;
     }
@@ -187,11 +208,14 @@ long space_fork(struct space *space, int fd, const char *path,
     }
     if (result == 0) {
         space->refused = 0;
+        space->again_from_ns = 0;
         result = space_open(space, fd, path);
+    } else {
+        sys_close(fd);
     }
-    if (result == 0) {
+    if (result == 0) { /* what was made void are holes, for which there may be no room */
         result = sys_map_file_at(space->base + MEMTRACE_HEADER_SIZE, end - MEMTRACE_HEADER_SIZE,
-                                 space->fd, MEMTRACE_HEADER_SIZE);
+                                 space->fd, MEMTRACE_HEADER_SIZE, SYS_PAGES_LATER);
         STORE_RELAXED(&space->header->end, end);
     }
     space_close(&parent); /* our copy of the parent's descriptor */

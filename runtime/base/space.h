@@ -4,8 +4,8 @@
  *
  * Invariants:
  *   address of file offset o == base + o, for o < mapped end
- *   header.end grows only; [0, header.end) has blocks behind it (reserved before it is touched, so
- *   that a full disk is a refusal here and never a SIGBUS later)
+ *   header.end grows only, but for what a refusal gives back; segments below it have blocks behind
+ *   them (reserved before they are touched: a full disk is a refusal here, never a SIGBUS later)
  * Any thread may take segments at any time, without a lock.
  */
 #ifndef RUNTIME_BASE_SPACE_H
@@ -19,7 +19,8 @@ struct space {
     size_t reserved; /* bytes of address space from base on */
     int fd;          /* high-numbered; checked before each use, the program may have closed it */
     uint64_t device, inode;
-    uint32_t refused; /* a segment could not be had: logged once */
+    uint32_t refused;       /* a segment could not be had: logged once */
+    uint64_t again_from_ns; /* monotonic: none is tried before, the disk may be full for long */
     char path[256];
 };
 

@@ -194,9 +194,9 @@ void *sys_reserve(size_t size) {
     return is_error(result) ? NULL : (void *)result;
 }
 
-long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset) {
-    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, offset);
+long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages) {
+    int flags = MAP_SHARED | MAP_FIXED | (pages == SYS_PAGES_NOW ? MAP_POPULATE : 0);
+    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, fd, offset);
     return is_error(result) ? result : 0;
 }
 

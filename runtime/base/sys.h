@@ -45,8 +45,10 @@ int sys_pid_alive(uint32_t pid);
 void *sys_map(size_t size);
 /* Address space without access, to be opened piece by piece. NULL on failure. */
 void *sys_reserve(size_t size);
-/* `size` bytes of a file, shared, at exactly `address` (inside a reservation of ours). */
-long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset);
+/* `size` bytes of a file, shared, at exactly `address` (inside a reservation of ours). To be
+ * written at once: pages are made; else a hole in the file stays one until it is touched. */
+enum sys_pages { SYS_PAGES_NOW, SYS_PAGES_LATER };
+long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages);
 void sys_unmap(void *address, size_t size);
 /* The whole pages inside are given back; they read as zeros. */
 void sys_discard(void *address, size_t size);

@@ -85,6 +85,26 @@ static void a_limit_refuses_without_a_signal(void **state) {
     space_fixture_close(space);
 }
 
+/* Once refused, none is tried for a while; and then there may be room again. */
+static void a_refusal_is_not_for_good(void **state) {
+    struct space *space = space_fixture_open();
+    struct rlimit before;
+    struct rlimit none;
+    struct timespec while_ns = {.tv_nsec = 250 * 1000 * 1000};
+    uint64_t end = space->header->end;
+    (void)state;
+    getrlimit(RLIMIT_FSIZE, &before);
+    none = (struct rlimit){0, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+    assert_null(add(space, 0, 0));
+    assert_int_equal(space->header->end, end);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_null(add(space, 0, 0));
+    nanosleep(&while_ns, NULL);
+    assert_non_null(add(space, 0, 0));
+    space_fixture_close(space);
+}
+
 static void a_closed_descriptor_is_opened_again(void **state) {
     struct space *space = space_fixture_open();
     int fd = space->fd, other;
@@ -104,11 +124,25 @@ static int keep_even(void *argument, const struct memtrace_segment *segment) {
     return segment->index % 2 == 0;
 }
 
+/* In a child that may write no byte: the file is refused, and closed again. */
+static int refused_child_checks(struct space *space) {
+    char path[] = "/tmp/memtrace-unit-XXXXXX";
+    struct rlimit none = {0, 0};
+    int fd = mkstemp(path);
+    int wrong = fd < 0;
+    setrlimit(RLIMIT_FSIZE, &none);
+    wrong += space_fork(space, fd, path, keep_even, NULL) == 0;
+    wrong += fcntl(fd, F_GETFD) != -1;
+    unlink(path);
+    return wrong;
+}
+
 /* In the child: 0, or the number of what is wrong. */
 static int child_checks(struct space *space, struct memtrace_segment **segments) {
-    char path[] = "/tmp/memtrace-unit-XXXXXX";
+    char path[] = "/dev/shm/memtrace-unit-XXXXXX"; /* where a page that is read takes room */
     const uint8_t *base = space->base;
     struct memtrace_segment *added;
+    struct stat status;
     int fd = mkstemp(path);
     int wrong = 0;
     if (fd < 0 || space_fork(space, fd, path, keep_even, NULL) != 0) {
@@ -116,6 +150,10 @@ static int child_checks(struct space *space, struct memtrace_segment **segments)
     }
     if (space->base != base) {
         wrong = 2;
+    }
+    fstat(space->fd, &status);
+    if (status.st_blocks * 512 > MEMTRACE_HEADER_SIZE + 3 * SEGMENT_BYTES + 3 * 4096) {
+        wrong = 5; /* room was taken for what is left behind */
     }
     for (uint32_t i = 0; i < 6; i++) {
         /* Of those left behind only the void header is there. */
@@ -146,6 +184,12 @@ static void a_child_moves_to_its_own_file(void **state) {
     }
     child = fork();
     if (child == 0) {
+        _exit(refused_child_checks(space));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    child = fork();
+    if (child == 0) {
         _exit(child_checks(space, segments));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -162,6 +206,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grows),
         cmocka_unit_test(a_limit_refuses_without_a_signal),
+        cmocka_unit_test(a_refusal_is_not_for_good),
         cmocka_unit_test(a_closed_descriptor_is_opened_again),
         cmocka_unit_test(a_child_moves_to_its_own_file),
     };
