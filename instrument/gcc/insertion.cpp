@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * insertion.cpp: gives a function its frame word and the stores to it. See frame_word.h for what
+ * must hold.
+ *
+ * The pass runs just before register allocation: calls, tail calls and calls of the compiler's own
+ * routines are all visible, and no optimisation that a volatile statement could hinder is left.
+ */
+#include "insertion.h"
+
+#include "placement.h"
+#include "reach.h"
+#include "settings.h"
+
+namespace {
+
+pass_report report;
+
+rtx call_target(const rtx_insn *insn) {
+    rtx call = get_call_rtx_from(const_cast<rtx_insn *>(insn));
+    return call ? XEXP(call, 0) : NULL_RTX; /* a MEM of the address */
+}
+
+std::string reach_of_call(const rtx_insn *insn) {
+    rtx target = call_target(insn);
+    if (target && MEM_P(target) && GET_CODE(XEXP(target, 0)) == SYMBOL_REF) {
+        rtx symbol = XEXP(target, 0);
+        tree function = SYMBOL_REF_DECL(symbol);
+        return function && TREE_CODE(function) == FUNCTION_DECL ? reach_of(function)
+                                                                : reach_of_symbol(XSTR(symbol, 0));
+    }
+    return "indirect call";
+}
+
+/* What `insn` may run into while the frame is there; empty: it never allocates. */
+std::string reach_of_insn(const rtx_insn *insn) {
+    if (CALL_P(insn)) {
+        return SIBLING_CALL_P(insn) ? "" : reach_of_call(insn);
+    }
+    if (!NONDEBUG_INSN_P(insn)) {
+        return "";
+    }
+    rtx body = PATTERN(insn);
+    if (GET_CODE(body) == ASM_INPUT) {
+        return reach_of_asm(XSTR(body, 0));
+    }
+    rtx operands = extract_asm_operands(body);
+    return operands ? reach_of_asm(ASM_OPERANDS_TEMPLATE(operands)) : "";
+}
+
+/* The function's calls that may allocate. */
+struct uncovered {
+    std::vector<char> blocks; /* by index: has such a call */
+    unsigned calls = 0;
+    std::string reason; /* what the first runs into */
+};
+
+uncovered find_uncovered(function *fun) {
+    uncovered found;
+    basic_block block;
+    rtx_insn *insn;
+    found.blocks.resize(last_basic_block_for_fn(fun));
+    FOR_EACH_BB_FN(block, fun) {
+        FOR_BB_INSNS(block, insn) {
+            const std::string reason = reach_of_insn(insn);
+            if (!reason.empty()) {
+                found.blocks[block->index] = 1;
+                if (found.calls++ == 0) {
+                    found.reason = reason;
+                }
+            }
+        }
+    }
+    return found;
+}
+
+/* A statement with a form that no optimisation changes: volatile assembler, nothing clobbered. */
+rtx make_store(rtx word) {
+    char text[100];
+    snprintf(text, sizeof text, "{movl\t$%#x, %%0|mov\t%%0, %#x}", FRAME_WORD_FRESH,
+             FRAME_WORD_FRESH);
+    rtx store = gen_rtx_ASM_OPERANDS(SImode, ggc_strdup(text), "=m", 0, rtvec_alloc(0),
+                                     rtvec_alloc(0), rtvec_alloc(0), UNKNOWN_LOCATION);
+    MEM_VOLATILE_P(store) = 1;
+    return gen_rtx_SET(word, store);
+}
+
+/* Why the function cannot have a frame word; NULL: it can. */
+const char *unfit(const function *fun) {
+    const char *reason = settings_excluded(fun->decl);
+    if (reason) {
+        return reason;
+    }
+    if (!flag_asynchronous_unwind_tables) {
+        return "no unwind tables";
+    }
+    /* Its variables have no fixed distance from the CFA. */
+    return crtl->stack_alignment_needed > INCOMING_STACK_BOUNDARY ? "realigns its stack" : NULL;
+}
+
+void describe(const function *fun, unsigned stores, unsigned calls, const std::string &reason) {
+    expanded_location place = expand_location(DECL_SOURCE_LOCATION(fun->decl));
+    report.add(settings_symbol(fun->decl),
+               std::string(place.file ? place.file : "?") + ':' + std::to_string(place.line),
+               stores, calls, reason);
+}
+
+class insertion_pass : public rtl_opt_pass {
+  public:
+    insertion_pass(gcc::context *context);
+
+    unsigned int execute(function *fun) final override {
+        const uncovered found = find_uncovered(fun);
+        const char *reason = unfit(fun);
+        if (reason || found.calls == 0) {
+            describe(fun, 0, found.calls, reason ? reason : "no call may allocate");
+            return 0;
+        }
+        rtx word = assign_stack_local(SImode, GET_MODE_SIZE(SImode), GET_MODE_ALIGNMENT(SImode));
+        const std::vector<basic_block> blocks = placement_choose(fun, found.blocks);
+        for (basic_block block : blocks) {
+            emit_insn_after_noloc(make_store(copy_rtx(word)), bb_note(block), block);
+        }
+        describe(fun, blocks.size(), found.calls, "calls " + found.reason);
+        return 0;
+    }
+};
+
+const pass_data insertion_pass_data = {
+    RTL_PASS, "memtrace", OPTGROUP_NONE, TV_NONE, 0, 0, 0, 0, TODO_df_finish,
+};
+
+insertion_pass::insertion_pass(gcc::context *context) : rtl_opt_pass(insertion_pass_data, context) {
+}
+
+} // namespace
+
+rtl_opt_pass *insertion_make_pass(gcc::context *context) {
+    return new insertion_pass(context);
+}
+
+void insertion_end_unit(void *, void *) {
+    if (!report.write_out()) {
+        warning(0, "cannot write the pass report %qs: %m", pass_report::path());
+    }
+}
