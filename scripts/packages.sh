@@ -50,6 +50,20 @@ need_packages() {
     rm -f "$log"
 }
 
+# major_version COMPILER: 12, 14; nothing if it is not there.
+major_version() {
+    local version
+    version=$("$1" -dumpversion 2>/dev/null) && echo "${version%%.*}"
+}
+
+# plugin_packages: what plugins for the compilers at hand are built with.
+plugin_packages() {
+    local version
+    version=$(major_version gcc) && echo "gcc-$version-plugin-dev"
+    version=$(major_version clang) && echo "llvm-$version-dev"
+    return 0
+}
+
 install_packages() {
     as_root apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"
 }
