@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `memtrace report [PROFILE|PID]`. docs/report.md is its page. */
 #include "analyze/report/report.h"
-#include "analyze/read/region.h"
 #include "cli/cli.h"
+#include "cli/source.h"
 
-#include <glob.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help_text[] =
@@ -237,72 +235,6 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     return CLI_OK;
 }
 
-/* ---- Which profile ---- */
-
-/* The newest *.mtp of this folder; the caller frees it. */
-static char *newest_profile(void) {
-    char *newest = NULL;
-    struct timespec when = {0};
-    glob_t found;
-    if (glob("*.mtp", 0, NULL, &found) != 0) {
-        return NULL;
-    }
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        struct stat status;
-        if (stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) {
-            continue;
-        }
-        if (newest == NULL || status.st_mtim.tv_sec > when.tv_sec ||
-            (status.st_mtim.tv_sec == when.tv_sec && status.st_mtim.tv_nsec > when.tv_nsec)) {
-            free(newest);
-            newest = strdup(found.gl_pathv[i]);
-            when = status.st_mtim;
-        }
-    }
-    globfree(&found);
-    return newest;
-}
-
-/* The region that a killed program left, if there is one. */
-static bool find_left_region(pid_t pid, struct region *region) {
-    struct region *list;
-    struct error error;
-    size_t count;
-    bool found = false;
-    if (region_list(&list, &count, &error) != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < count && !found; i++) {
-        if (list[i].pid == pid) {
-            *region = list[i];
-            found = true;
-        }
-    }
-    free(list);
-    return found;
-}
-
-static struct profile *open_process(uint64_t pid, struct error *error) {
-    struct region region;
-    if (pid > INT32_MAX) {
-        error_set(error, "there is no process %llu", (unsigned long long)pid);
-        return NULL;
-    }
-    if (region_find((pid_t)pid, &region, error) != 0 && !find_left_region((pid_t)pid, &region)) {
-        return NULL;
-    }
-    return profile_open(region.path, error);
-}
-
-/* A number is a process, unless there is a file of that name. */
-static struct profile *open_source(const char *source, struct error *error) {
-    uint64_t pid;
-    if (cli_parse_u64(source, &pid) == 0 && access(source, F_OK) != 0) {
-        return open_process(pid, error);
-    }
-    return profile_open(source, error);
-}
-
 /* ---- The report ---- */
 
 /* A line that is drawn over, where somebody watches. */
@@ -449,7 +381,7 @@ static int report_model(const struct model *model, const char *source,
 
 static int report_source(const char *source, const struct request *request) {
     struct error error;
-    struct profile *profile = open_source(source, &error);
+    struct profile *profile = source_open(source, &error);
     struct model *model;
     int status;
     if (profile == NULL) {
@@ -477,7 +409,7 @@ int cmd_report(int argc, char **argv) {
     if (request.source != NULL) {
         return report_source(request.source, &request);
     }
-    newest = newest_profile();
+    newest = source_newest();
     if (newest == NULL) {
         return cli_error("there is no profile (*.mtp) in this folder; name one or a PID, or make "
                          "one with `memtrace run -- PROGRAM`");

@@ -397,6 +397,31 @@ def case_gone_pid():
     tool_refuses("trace of no address", "trace", str(os.getpid()), "pear", words=["pear"])
 
 
+def killed(folder, regions):
+    """A program that was killed; its profile waits in the region folder. Returns its pid."""
+    program = build(os.path.join(os.path.dirname(HERE), "programs", "subjects", "killed.c"))
+    process = subprocess.Popen([program], stdout=subprocess.PIPE, env=clean_environment(
+        LD_PRELOAD=LIBRARY, MEMTRACE_OUTPUT=os.path.join(folder, "%p.mtp"), MEMTRACE_REGION_DIR=regions))
+    process.stdout.readline()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    return process.pid
+
+
+def case_report_of_killed():
+    """`memtrace report` moves the profile of a killed program to its place, as list and run do."""
+    for arguments in ([], ["PID"]):
+        folder, regions = scratch(), scratch(where="/dev/shm")
+        pid = killed(folder, regions)
+        result = execute([MEMTRACE, "report", *[word.replace("PID", str(pid)) for word in arguments]],
+                         clean_environment(MEMTRACE_REGION_DIR=regions), cwd=folder)
+        place = os.path.join(folder, "%d.mtp" % pid)
+        equal((result.returncode, profiles(folder), os.listdir(regions)), (0, [place], []), arguments,
+              result.stderr)
+        equal(result.stderr.decode().count(place), len(arguments), "a line says where it is", result.stderr)
+
+
 def case_other_user():
     needs_root()
     folder = scratch()
