@@ -15,7 +15,7 @@ static const char help_text[] =
     "usage: memtrace report [OPTION]... [PROFILE|PID]\n"
     "\n"
     "Shows a profile, or what a running program holds now. Without an argument: the newest\n"
-    "*.mtp file of this folder. Without a --show option: a summary, the call paths that held\n"
+    "*.mtp file of this folder. Without a --show-... option: a summary, the call paths that held\n"
     "most, and the trees of maximum and leaked memory.\n"
     "\n"
     "what to show (several are possible):\n"

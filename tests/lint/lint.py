@@ -192,8 +192,27 @@ def check_links():
     return wrong
 
 
+def options_in(text):
+    """The long options a text names, but for those of linkers."""
+    return set(re.findall(r"(?<![\w,-])--[a-z][a-z-]*[a-z](?![\w-])", text)) - {"--help", "--no-as-needed"}
+
+
+def stale_options(pages, known):
+    """Options that a page names and no command has, and a part of the man page that names not just
+    those of its command. known: {command: options}"""
+    every = set().union(*known.values()) | {"--version"}
+    wrong = ["%s knows %s, which no command does" % (page, option) for page, text in pages.items()
+             if page.startswith("docs/") for option in options_in(text) - every]
+    parts = re.split(r"^\.SH (?:OPTIONS OF )?(.*)$", pages["docs/memtrace.1"], flags=re.MULTILINE)
+    for title, part in zip(parts[1::2], parts[2::2]):
+        for option in options_in(part) ^ known.get(title.lower(), options_in(part)):
+            wrong.append("docs/memtrace.1 and --help of %s do not agree on %s" % (title.lower(), option))
+    return wrong
+
+
 def check_documented(command, library):
-    """What --help and the library know must be in docs/, the man page and the completions."""
+    """What --help and the library know must be in docs/, the man page and the completions, and what
+    those name must be there."""
     def text(name):
         if not os.path.exists(os.path.join(ROOT, name)):
             return ""
@@ -201,6 +220,7 @@ def check_documented(command, library):
             return file.read().replace("\\-", "-")
 
     wrong = []
+    known = {}
     completions = ["cli/completion/memtrace." + shell for shell in ("bash", "zsh", "fish")]
     pages = {name: text(name) for name in completions + ["docs/memtrace.1", "docs/environment.md"]}
     commands = run(command, "--help").stdout.split("commands:")[1].split("examples:")[0]
@@ -212,9 +232,8 @@ def check_documented(command, library):
             continue
         wrong += ["%s does not know the command %s" % (p, name)
                   for p in completions + ["docs/memtrace.1"] if name not in pages[p]]
-        for option in set(re.findall(r"--[a-z][a-z-]+", run(command, name, "--help").stdout)):
-            if option == "--help":
-                continue
+        known[name] = options_in(run(command, name, "--help").stdout)
+        for option in known[name]:
             wrong += ["%s does not know %s of %s" % (p, option, name) for p in completions[:2] + [page]
                       if option not in pages[p]]
             if not re.search("(-l |[ ;])%s\\b" % option[2:], pages[completions[2]]):
@@ -222,7 +241,7 @@ def check_documented(command, library):
     for name in set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", run("strings", "-d", library).stdout)):
         if name not in pages["docs/environment.md"]:
             wrong.append("docs/environment.md does not know " + name)
-    return sorted(wrong)
+    return sorted(wrong + stale_options(pages, known))
 
 
 def check_format():
