@@ -6,6 +6,7 @@ non-zero status and one line, never by a signal, never by hanging."""
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -420,6 +421,79 @@ def case_report_of_killed():
         equal((result.returncode, profiles(folder), os.listdir(regions)), (0, [place], []), arguments,
               result.stderr)
         equal(result.stderr.decode().count(place), len(arguments), "a line says where it is", result.stderr)
+
+
+def case_system_calls():
+    """A seccomp filter late in life. Refused calls leave the program as it is, and so does a filter
+    that kills but allows what docs/run.md lists. Else the kernel ends it; the profile stays."""
+    program = build(os.path.join(HERE, "filtered.c"), "gcc", "-O1")
+    if execute([program, "refuse"]).returncode == 77:
+        skip("no filter can be had")
+    for action in ("refuse", "allow", "kill"):
+        folder, regions = scratch(), scratch(where="/dev/shm")
+        settings = {"MEMTRACE_REGION_DIR": regions}
+        under = traced([program, action], "preload", folder, settings)
+        ended = (-signal.SIGSYS, b"") if action == "kill" else (3, b"all done\n")
+        equal((under.returncode, under.stdout), ended, action, "status and output", under.stderr)
+        execute([MEMTRACE, "list"], clean_environment(**settings))
+        found = profiles(folder)
+        equal((len(found), os.listdir(regions)), (1, []), action, "profiles")
+        for path in found:
+            data = report(path)
+            equal(allocations_of(data, 80001), 10 if action == "kill" else 20, action, "allocations",
+                  data["lost"])
+
+
+def case_memory_limit():
+    """Killed for its memory: by the kernel where a group can be had, else as it would be."""
+    needs_root()
+    group = "/sys/fs/cgroup/memory/memtrace-test-%d" % os.getpid()
+    limit = os.path.join(group, "memory.limit_in_bytes")
+    if not os.path.isdir("/sys/fs/cgroup/memory"):
+        group = "/sys/fs/cgroup/memtrace-test-%d" % os.getpid()
+        limit = os.path.join(group, "memory.max")
+    try:
+        os.mkdir(group)
+        with open(limit, "w") as file:
+            file.write("64M")
+    except OSError:
+        skip("no memory group can be had")
+    folder, regions = scratch(), scratch(where="/dev/shm")
+    program = build(os.path.join(HERE, "greedy.c"), "gcc", "-O1")
+    under = traced(["sh", "-c", "echo $$ > %s/cgroup.procs; exec %s" % (group, program)], "preload", folder,
+                   {"MEMTRACE_REGION_DIR": regions})
+    os.rmdir(group)
+    equal(under.returncode, -signal.SIGKILL, "the kernel kills it", under.stderr)
+    execute([MEMTRACE, "list"], clean_environment(MEMTRACE_REGION_DIR=regions))
+    data = [report(path) for path in profiles(folder)]
+    equal(any(allocations_of(item, 1 << 20) > 20 for item in data), True, "what it held is known")
+
+
+def case_trace_rights():
+    """A process that may not be looked into: one line says so."""
+    needs_root()
+    folder, regions = scratch(), scratch(where="/dev/shm")
+    os.chmod(regions, 0o700)
+    os.chown(regions, 65534, 65534)
+    os.chmod(folder, 0o777)
+    program = build(os.path.join(os.path.dirname(HERE), "programs", "subjects", "killed.c"))
+    command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    process = subprocess.Popen(command + ["env", "LD_PRELOAD=" + LIBRARY, program], stdout=subprocess.PIPE,
+                               env=clean_environment(MEMTRACE_OUTPUT=os.path.join(folder, "%p.mtp"),
+                                                     MEMTRACE_REGION_DIR=regions))
+    try:
+        if not process.stdout.readline():
+            skip("other users cannot run what is built here")
+        bounded = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", MEMTRACE]
+        result = execute(bounded + ["trace", str(process.pid), "0x1000"],
+                         clean_environment(MEMTRACE_REGION_DIR=regions))
+        equal((result.returncode > 0, len(result.stderr.splitlines())), (True, 1), "trace without the right",
+              result.stderr)
+        equal(b"may not be read" in result.stderr, True, "the line says why", result.stderr)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def case_other_user():

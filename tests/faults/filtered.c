@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * filtered.c: a program that locks itself in late in its life: a seccomp filter kills it at any
+ * system call that is not on its list, or refuses it. Its heap goes on to grow; it ends with 3.
+ */
+#include "../programs/subjects/subject.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* What a careful program allows: what its own code and its allocator call; then what the library
+ * calls as well (docs/run.md lists it). */
+static const int allowed[] = {
+    SYS_write,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_brk,
+    SYS_madvise,
+    SYS_exit_group,
+    SYS_futex,
+    SYS_rt_sigreturn,
+    /* the library's */
+    SYS_openat,
+    SYS_close,
+    SYS_read,
+    SYS_pread64,
+    SYS_fstat,
+    SYS_newfstatat,
+    SYS_fallocate,
+    SYS_fcntl,
+    SYS_prlimit64,
+    SYS_renameat2,
+    SYS_unlinkat,
+    SYS_faccessat,
+    SYS_readlinkat,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_getppid,
+    SYS_kill,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigpending,
+    SYS_rt_sigtimedwait,
+    SYS_sigaltstack,
+};
+enum { PROGRAMS_OWN = 9 };
+
+static int lock_in(int count, unsigned refusal) {
+    enum { COUNT = sizeof allowed / sizeof *allowed };
+    int size = 2 * count + 2;
+    struct sock_filter filter[COUNT * 2 + 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0)};
+    struct sock_fprog program = {(unsigned short)size, filter};
+    for (int i = 0; i < count; i++) {
+        filter[2 * i + 1] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
+        filter[2 * i + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    filter[size - 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, refusal);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
+}
+
+NOINLINE static void use(size_t size, int count) {
+    for (int i = 0; i < count; i++) {
+        void *block = malloc(size);
+        keep(block);
+        free(block);
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *action = argc > 1 ? argv[1] : "";
+    int count =
+        strcmp(action, "allow") == 0 ? (int)(sizeof allowed / sizeof *allowed) : PROGRAMS_OWN;
+    unsigned refusal =
+        strcmp(action, "refuse") == 0 ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS;
+    use(80001, 10);
+    if (lock_in(count, refusal) != 0) {
+        return 77;
+    }
+    for (size_t size = 1; size < 3000; size++) {
+        keep(malloc(size));
+    }
+    use(80001, 10);
+    say("all done\n");
+    return 3;
+}
