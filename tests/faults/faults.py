@@ -148,60 +148,6 @@ def allocations_of(data, size):
                if context["allocations"] and context["total_bytes"] == size * context["allocations"])
 
 
-def interrupted(action):
-    """What handlers do that interrupt the library; see interrupted.c."""
-    for mode in MODES if action != "map" else MODES[:1]:
-        what = "%s %s:" % (action, mode)
-        program, folder = build(os.path.join(HERE, "interrupted.c"), "gcc", "-O1", mode), scratch()
-        under = traced([program, action], mode, folder,
-                       {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm")})
-        if not equal(under.returncode, 3, what, "status", under.stdout, under.stderr):
-            continue
-        faults = int(under.stdout.split()[-1])
-        equal((under.stdout, under.stderr), (b"faults %d\n" % faults, b""), what, "output")
-        if faults < 8:
-            fail(what, "hardly interrupted:", faults)
-        found = [report(path) for path in profiles(folder)]
-        children = [data for data in found if allocations_of(data, 80007)]
-        equal(len(children), faults if action in ("fork", "storm", "map") else 0, what, "children's profiles")
-        for data in children:
-            equal(allocations_of(data, 80007), 5, what, "a child's allocations after the handler's")
-            held = sorted(context["live_blocks"] for context in data["mappings"])[-1:]
-            if action == "map" and held != [20000] and (held != [0] or data["lost"] < 20000):
-                fail(what, "a child inherits mappings:", held, "lost", data["lost"])
-        yield what, faults, next(data for data in found if data not in children)
-
-
-def case_nested():
-    """The library is not entered twice, wherever the handler's stack lies: it counts a loss."""
-    for what, faults, data in interrupted("nest"):
-        equal(allocations_of(data, 80003), 0, what, "allocations by the handler")
-        equal(data["lost"], 2 * faults, what, "lost: an allocation and a free a handler")
-
-
-def case_left():
-    """A handler that does not come back leaves the thread counted."""
-    for what, faults, data in interrupted("leave"):
-        pages = allocations_of(data, 80005)
-        equal(pages % 4 == 0 and pages > 100 and data["lost"] == 0, True, what, pages, data["lost"])
-
-
-def case_forked_inside():
-    for what, faults, data in interrupted("fork"):
-        equal(allocations_of(data, 80003), 0, what, "allocations by children in the parent's profile")
-
-
-def case_forked_anywhere():
-    for what, faults, data in interrupted("storm"):
-        equal(data["lost"], 0, what, "lost")
-
-
-def case_forked_mapping():
-    """A child gets the mappings whole, or counts their loss."""
-    for what, faults, data in interrupted("map"):
-        equal(data["lost"], 0, what, "lost by the parent")
-
-
 def can_unshare():
     """Mounts of one's own need a root that is a mount point (no chroot) and the right to."""
     if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:
