@@ -4,7 +4,7 @@
 #
 # A plugin serves one major version of one compiler. It lies in FOLDER/gcc-12/memtrace.so, FOLDER
 # being the global property MEMTRACE_PLUGIN_DIR; where MemTrace is built along with the project it is
-# the target memtrace_gcc_12.
+# the target that the global property MEMTRACE_PLUGIN_gcc-12 names.
 
 # The plugin for the project's compiler of a language. Sets in the caller:
 #   plugin_file      the plugin
@@ -23,12 +23,11 @@ function(_memtrace_find_plugin language)
         set(package gcc-${major}-plugin-dev)
     endif()
     set(file "${folder}/${kind}-${major}/memtrace.so")
-    set(target "")
+    get_property(target GLOBAL PROPERTY MEMTRACE_PLUGIN_${kind}-${major})
     set(lacking "")
     if(NOT name MATCHES "^(GCC|Clang)$")
         set(lacking "${name} has no plugins, GCC and Clang do")
-    elseif(TARGET memtrace_${kind}_${major})
-        set(target memtrace_${kind}_${major})
+    elseif(target)
         set(file "$<TARGET_FILE:${target}>")
     elseif(EXISTS "${file}")
         _memtrace_try_plugin(lacking ${language} "${file}")

@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # What must be in a profile: (functions innermost first, live bytes, blocks).
 C_PATH = (["keep_bytes", "store_fill", "main"], 10000, 10)
 CXX_PATH = (["shelf", "make_shelves", "main"], 2500, 5)
+MODES = ("auto", "pass", "hooks", "frame-pointer")
 
 
 def run(command, **kw):
@@ -38,6 +39,12 @@ def environment(**settings):
     return kept
 
 
+def has_fresh_word(path):
+    """Whether the file holds an instruction of MODE pass: FRAME_WORD_FRESH, as a program has it."""
+    with open(path, "rb") as file:
+        return bytes.fromhex("dec0175a") in file.read()
+
+
 def plain(function):
     """ns::shelf::shelf(unsigned long) -> shelf; keep_bytes.constprop.0 -> keep_bytes"""
     name = re.sub(r"\(.*", "", function.replace("(anonymous namespace)", "anonymous"))
@@ -51,6 +58,7 @@ def has_path(names, wanted):
 
 
 def check_profile(memtrace, profile, paths, module=None):
+    """Each path holds what it should, and frames have lines."""
     report = json.loads(run([memtrace, "report", "--json", profile]))
     for wanted, size, blocks in paths:
         found_bytes = found_blocks = 0
@@ -95,11 +103,11 @@ def check_program(memtrace, program, paths, work, module=None):
                  (program, output, set(os.listdir(work)) - before))
 
 
-def configure_and_build(source, build, options, arguments):
+def configure_and_build(source, build, options, arguments, **settings):
     shutil.rmtree(build, ignore_errors=True)
     log = run(["cmake", "-S", source, "-B", build, "-G", options.generator] + arguments,
               env=environment(CC=options.cc, CXX=options.cxx))
-    log += run(["cmake", "--build", build, "--parallel", "2"], env=environment())
+    log += run(["cmake", "--build", build, "--parallel", "2"], env=environment(**settings))
     if re.search(r"\bwarning\b", log, re.IGNORECASE):
         sys.exit("warnings:\n" + log)
     return log
@@ -118,7 +126,7 @@ def check_excluded(build, log, options):
 def check_project(memtrace, build, options, log):
     work = os.path.join(build, "work")
     os.makedirs(work, exist_ok=True)
-    for mode in ("auto", "hooks", "frame-pointer"):
+    for mode in MODES:
         if not re.search(r"MemTrace: c_%s: mode " % mode, log):
             sys.exit("no status line for c_%s:\n%s" % (mode, log))
         for name, paths, module in (("c", [C_PATH], None), ("cxx", [CXX_PATH], None),
@@ -127,6 +135,9 @@ def check_project(memtrace, build, options, log):
                                     ("shared", [C_PATH], "libstore_shared_" + mode),
                                     ("host", [C_PATH], "libplugin_" + mode)):
             check_program(memtrace, os.path.join(build, "%s_%s" % (name, mode)), paths, work, module)
+        for name in ("c_%s", "cxx_%s", "static_%s", "libstore_shared_%s.so", "libplugin_%s.so"):
+            if has_fresh_word(os.path.join(build, name % mode)) != (mode in ("auto", "pass")):
+                sys.exit("mode %s: frame words in %s are wrong" % (mode, name % mode))
     check_program(memtrace, os.path.join(build, "excluded"), [(["store_fill", "main"], 10000, 10)],
                   work)
     check_excluded(build, log, options)
@@ -184,7 +195,7 @@ def way_one_language(options):
 
 def way_make(options):
     memtrace = os.path.join(options.prefix, "bin", "memtrace")
-    modes = ["auto"] if options.way == "pkgconfig" else ["auto", "hooks", "frame-pointer"]
+    modes = ["auto"] if options.way == "pkgconfig" else MODES
     for mode in modes:
         build = os.path.join(options.build, mode)
         shutil.rmtree(build, ignore_errors=True)
@@ -198,6 +209,9 @@ def way_make(options):
                                                       recursive=True)[0]))
         check_program(memtrace, os.path.join(build, "c_make"), [C_PATH], build)
         check_program(memtrace, os.path.join(build, "mixed_make"), [C_PATH, CXX_PATH], build)
+        with_pass = options.way != "pkgconfig" and mode in ("auto", "pass")
+        if has_fresh_word(os.path.join(build, "mixed_make")) != with_pass:
+            sys.exit("mode %s: frame words are wrong" % mode)
 
 
 def way_moved(options):
@@ -231,7 +245,7 @@ def way_wrong_calls(options):
                         ("memtrace_instrument(headers_only)", "only executables"),
                         ("memtrace_instrument(aliased::app)", "only executables"),
                         ("memtrace_instrument(MemTrace::runtime)", "only executables"),
-                        ("memtrace_instrument(app MODE fast)", "MODE is auto, hooks or frame-pointer"),
+                        ("memtrace_instrument(app MODE fast)", "MODE is auto, pass, hooks or frame-pointer"),
                         ("memtrace_instrument(app MODE)", "MODE needs a value"),
                         ("memtrace_instrument(app REPORT_EVERY soon)", "REPORT_EVERY is a number"),
                         ("memtrace_instrument(app TOP many)", "TOP is a number"),
@@ -283,7 +297,7 @@ def way_archive(options):
     way_make(options)
 
 
-def main():
+def parse_options():
     parser = argparse.ArgumentParser()
     parser.add_argument("way")
     parser.add_argument("--prefix", help="where MemTrace is installed")
@@ -293,7 +307,11 @@ def main():
     parser.add_argument("--cc", default="gcc")
     parser.add_argument("--cxx", default="g++")
     parser.add_argument("--generator", default="Ninja")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
     ways = {"package": way_cmake, "subdirectory": way_cmake, "fetch": way_cmake,
             "one-language": way_one_language, "make": way_make, "pkgconfig": way_make,
             "moved": way_moved, "wrong-calls": way_wrong_calls,

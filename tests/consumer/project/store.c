@@ -6,14 +6,15 @@
 
 static void *volatile kept[10];
 
-__attribute__((noinline)) static void keep_bytes(int slot, size_t size) {
+__attribute__((noinline)) static int keep_bytes(int slot, size_t size) {
     kept[slot] = malloc(size);
     memset(kept[slot], slot, size);
+    return kept[slot] != NULL;
 }
 
 __attribute__((noinline)) int store_fill(void) {
-    int slot;
-    for (slot = 0; slot < 10; slot++)
-        keep_bytes(slot, 1000);
-    return slot;
+    int count = 0;
+    for (int slot = 0; slot < 10; slot++)
+        count += keep_bytes(slot, 1000); /* no call is the last thing done: no tail calls */
+    return count;
 }
