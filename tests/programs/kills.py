@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""kills.py COUNT [SEED]: SIGKILLs a program with four allocating threads at random moments, start-up
-included. Each time the profile is there, can be read, and its sums agree but for the one event
-that each thread had under way."""
+"""kills.py MODE COUNT [SEED]: SIGKILLs a program with four allocating threads at random moments,
+start-up included. Each time the profile is there, can be read, and its sums agree but for the one
+event that each thread had under way."""
 
 import os
 import random
@@ -51,14 +51,13 @@ def check_profile(path, what):
 
 
 def main():
-    count = int(sys.argv[1])
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(1 << 32)
+    mode, count = sys.argv[1], int(sys.argv[2])
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(1 << 32)
     print("seed", seed, flush=True)
     generator = random.Random(seed)
     seen = read = 0
     for index in range(count):
-        mode = ("preload", "hooks", "frame-pointer")[index % 3]
-        program = build("killed.c", ("gcc", "clang")[index // 3 % 2], "-O2", mode)
+        program = build("killed.c", ("gcc", "clang")[index % 2], "-O2", mode)
         folder, regions = scratch(prefix=mode), scratch(where="/dev/shm")
         from_start = index % 5 == 4
         delay = generator.random() * (0.01 if from_start else 0.08)
