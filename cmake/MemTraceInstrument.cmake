@@ -100,8 +100,6 @@ function(_memtrace_compile_options target languages)
     endif()
     list(JOIN languages "," languages)
     foreach(option IN LISTS ARGN)
-        # A > would end the expression.
-        string(REPLACE ">" "$<ANGLE-R>" option "${option}")
         target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:${languages}>:${option}>")
     endforeach()
 endfunction()

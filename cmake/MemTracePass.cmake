@@ -87,6 +87,7 @@ function(_memtrace_plugin_options result language file)
     endif()
     foreach(setting IN ITEMS no-alloc exclude-functions exclude-files)
         list(JOIN arg_${setting} "," names)
+        string(REPLACE ">" "$<ANGLE-R>" names "${names}") # of C++: would end the expression
         if(NOT names)
             continue()
         elseif(CMAKE_${language}_COMPILER_ID STREQUAL "Clang")
