@@ -3,21 +3,14 @@
 Each function takes a Bench and yields Rows. A figure is the median over rounds of the difference
 to (or ratio with) the bare run of the same round."""
 
-import collections
 import os
 
 from harness import RunFailed, VARIANTS, median
 import profile
+from table import Row, check
 
 OURS = ("hooks", "frame-pointer", "preload")
 REFERENCE_GHZ = 2.5  # the targets in nanoseconds are for such a core
-
-# cells: {variant: text}; checks: [(text, met)]
-Row = collections.namedtuple("Row", "name cells checks")
-
-
-def check(text, met):
-    return (text, bool(met))
 
 
 def differences(runs, variant, value):
@@ -105,7 +98,7 @@ def pair_checks(depth, at, scale):
     return checks
 
 
-def instructions(bench):
+def instructions(bench, _):
     """Instructions a pair, by callgrind: a number without noise."""
     if bench.quick or not bench.valgrind:
         return
@@ -130,13 +123,13 @@ def instructions(bench):
             yield Row(f"pair, {depth} frames: added instructions (callgrind)", cells, [])
 
 
-def calls(bench):
+def calls(bench, _):
     """What the instrumentation itself costs where nothing is allocated."""
     runs = bench.rounds("calls", [], ("bare", "hooks", "frame-pointer"), 3 if bench.quick else 9)
     yield Row("a call of an empty function: added ns", added_cells(runs, lambda r: r["call_ns"]), [])
 
 
-def threads(bench):
+def threads(bench, _):
     """Four threads that free each other's blocks, against one thread."""
     count = 3 if bench.quick else 9
     lists = ["--batches", 400 if bench.quick else 2000]
@@ -156,7 +149,7 @@ def threads(bench):
                   ratio_cells(four, value, "{:.1f} ns"), checks)
 
 
-def memory(bench):
+def memory(bench, _):
     """Peak resident memory with many live blocks; shared mappings included."""
     divide = 5 if bench.quick else 1
     variants = ("bare",) + OURS if bench.quick else VARIANTS
@@ -178,7 +171,7 @@ def memory(bench):
                   checks)
 
 
-def tree(bench):
+def tree(bench, _):
     """A context of its own for each block: what one costs in time and in bytes."""
     nodes = 500000 if bench.quick else 2500000
     cost = lambda run: run["node_ns"] - run["walk_ns"]
@@ -209,7 +202,7 @@ def tree(bench):
               cells, checks)
 
 
-def fixed(bench):
+def fixed(bench, _):
     """What a program pays that does nothing."""
     variants = ("bare",) + OURS + ("run", "heaptrack")
     runs = bench.rounds("trivial", [], variants, 3 if bench.quick else 9)
@@ -237,7 +230,7 @@ def fixed(bench):
     yield Row("trivial program: added ms from start to end", cells, checks)
 
 
-def bound(bench):
+def bound(bench, _):
     """Threads times contexts: must not be a product."""
     threads_count, contexts = (200, 10000) if bench.quick else (1000, 100000)
     runs = bench.rounds("bound", ["--threads", threads_count, "--contexts", contexts],

@@ -4,10 +4,9 @@ memtrace_instrument(); its self-checks pass with the same output and exit status
 profile's sums agree.
 
 lua: a script through the whole language. sqlite: its own speedtest1 --verify and fuzzcheck.
-The sources come by `apt-get source` with a configuration of their own: the system's stays as it is.
+The sources come by `apt-get source` (debian.py).
 """
 
-import glob
 import os
 import re
 import shutil
@@ -16,70 +15,19 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
-from harness import (BUILD, bare, clean_environment, consistent, equal, execute, fail, finish, have,
-                     only_profile, report, same_behaviour, scratch, skip, traced)
+import debian
+from harness import (BUILD, bare, consistent, equal, execute, fail, finish, have, only_profile,
+                     same_behaviour, scratch, skip, traced)
 
 CACHE = os.path.join(BUILD, "tests", "real", "sources")
 PACKAGES = {"lua": "lua5.4", "sqlite": "sqlite3"}
 
 
-def run_or_skip(command, why, **more):
-    result = execute(command, timeout=200, **more)
-    if result.returncode != 0:
-        print(result.stdout.decode(errors="replace")[-2000:], result.stderr.decode(errors="replace")[-2000:])
-        skip(why)
-    return result
-
-
-def source_lists(folder):
-    """The system's own package sources, asked for source packages."""
-    os.makedirs(os.path.join(folder, "parts"), exist_ok=True)
-    for path in glob.glob("/etc/apt/sources.list") + glob.glob("/etc/apt/sources.list.d/*"):
-        text = open(path).read()
-        if path.endswith(".sources"):
-            text = re.sub(r"(?m)^Types:.*$", "Types: deb-src", text)
-        elif path.endswith(".list"):
-            text = re.sub(r"(?m)^\s*deb\s", "deb-src ", text)
-        else:
-            continue
-        with open(os.path.join(folder, "parts", os.path.basename(path)), "w") as file:
-            file.write(text)
-
-
 def fetch(package):
-    """The unpacked upstream sources of a Debian source package; downloaded once a build folder."""
-    have("apt-get", "tar")
-    folder = os.path.join(CACHE, package)
-    found = glob.glob(os.path.join(folder, "*.orig.tar.*"))
-    if not found:
-        shutil.rmtree(folder, ignore_errors=True)
-        for sub in ("lists/partial", "cache/archives/partial"):
-            os.makedirs(os.path.join(folder, sub))
-        source_lists(folder)
-        configuration = os.path.join(folder, "apt.conf")
-        with open(configuration, "w") as file:
-            file.write('Dir::State::Lists "%s/lists";\nDir::Etc::SourceList "/dev/null";\n'
-                       'Dir::Etc::SourceParts "%s/parts";\nDir::Cache "%s/cache";\n'
-                       'APT::Sandbox::User "root";\n' % (folder, folder, folder))
-        environment = clean_environment(APT_CONFIG=configuration)
-        run_or_skip(["apt-get", "update"], "no package lists", environment=environment)
-        run_or_skip(["apt-get", "source", "--download-only", package], "no source package " + package,
-                    environment=environment, cwd=folder)
-        found = glob.glob(os.path.join(folder, "*.orig.tar.*"))
-    out = os.path.join(folder, "unpacked")
-    if not os.path.isdir(out):
-        os.mkdir(out + ".new")
-        run_or_skip(["tar", "xf", found[0], "-C", out + ".new", "--strip-components=1"], "cannot unpack")
-        os.rename(out + ".new", out)
-    return out
-
-
-def amalgamation(source):
-    """SQLite's one-file form, made by its own build (which needs tclsh)."""
-    have("tclsh", "make")
-    if not os.path.exists(os.path.join(source, "sqlite3.c")):
-        run_or_skip(["sh", "./configure", "--disable-tcl", "--disable-readline"], "configure", cwd=source)
-        run_or_skip(["make", "sqlite3.c"], "the amalgamation", cwd=source)
+    try:
+        return debian.source(package, CACHE)
+    except debian.Unavailable as problem:
+        skip(str(problem))
 
 
 def build_project(name, source, modes):
@@ -138,7 +86,11 @@ def lua():
 
 def sqlite():
     source = fetch(PACKAGES["sqlite"])
-    amalgamation(source)
+    have("tclsh", "make")
+    try:
+        debian.amalgamation(source)
+    except debian.Unavailable as problem:
+        skip(str(problem))
     folder = build_project("sqlite", source, ["bare", "hooks"])
     check(folder, "speedtest1", ["hooks", "preload"], ["--size", "10", "--verify", ":memory:"])
     check(folder, "fuzzcheck", ["hooks"], [os.path.join(source, "test", "fuzzdata6.db"), "--limit-mem",

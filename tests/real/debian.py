@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Debian's source packages, by `apt-get source` with a configuration of its own: the system's stays
+as it is. Used by real.py and by benchmarks/programs."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+LIMIT_S = 300
+
+
+class Unavailable(Exception):
+    """The sources cannot be had here; the message says why."""
+
+
+def run(command, why, **more):
+    try:
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False, **more)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise Unavailable(f"{why}: {problem}") from problem
+    if result.returncode != 0:
+        raise Unavailable(f"{why}: {result.stdout.decode(errors='replace')[-2000:]}")
+
+
+def source_lists(folder):
+    """The system's own package sources, asked for source packages."""
+    os.makedirs(folder, exist_ok=True)
+    for path in glob.glob("/etc/apt/sources.list") + glob.glob("/etc/apt/sources.list.d/*"):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if path.endswith(".sources"):
+            text = re.sub(r"(?m)^Types:.*$", "Types: deb-src", text)
+        elif path.endswith(".list"):
+            text = re.sub(r"(?m)^\s*deb\s", "deb-src ", text)
+        else:
+            continue
+        with open(os.path.join(folder, os.path.basename(path)), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def apt_environment(folder):
+    """The environment under which apt-get knows source packages; their lists lie in `folder`."""
+    configuration = os.path.join(folder, "apt.conf")
+    environment = dict(os.environ, APT_CONFIG=configuration)
+    if not os.path.exists(configuration):
+        for sub in ("lists/partial", "cache/archives/partial"):
+            os.makedirs(os.path.join(folder, sub), exist_ok=True)
+        source_lists(os.path.join(folder, "parts"))
+        with open(configuration + ".new", "w", encoding="utf-8") as file:
+            file.write(f'Dir::State::Lists "{folder}/lists";\nDir::Etc::SourceList "/dev/null";\n'
+                       f'Dir::Etc::SourceParts "{folder}/parts";\nDir::Cache "{folder}/cache";\n'
+                       'APT::Sandbox::User "root";\n')
+        run(["apt-get", "update"], "no package lists",
+            env=dict(environment, APT_CONFIG=configuration + ".new"))
+        os.rename(configuration + ".new", configuration)
+    return environment
+
+
+def source(package, cache):
+    """The folder of the unpacked upstream sources; downloaded once a cache folder."""
+    folder = os.path.join(os.path.abspath(cache), package)
+    unpacked = os.path.join(folder, "unpacked")
+    if os.path.isdir(unpacked):
+        return unpacked
+    found = glob.glob(os.path.join(folder, "*.orig.tar.*z"))
+    if not found:
+        os.makedirs(folder, exist_ok=True)
+        run(["apt-get", "source", "--download-only", package], "no source package " + package,
+            env=apt_environment(os.path.join(folder, "apt")), cwd=folder)
+        found = glob.glob(os.path.join(folder, "*.orig.tar.*z"))
+    shutil.rmtree(unpacked + ".new", ignore_errors=True)
+    os.mkdir(unpacked + ".new")
+    run(["tar", "xf", found[0], "-C", unpacked + ".new", "--strip-components=1"], "cannot unpack")
+    os.rename(unpacked + ".new", unpacked)
+    return unpacked
+
+
+def amalgamation(folder):
+    """SQLite's one-file form, made by its own build (which needs tclsh)."""
+    if not os.path.exists(os.path.join(folder, "sqlite3.c")):
+        run(["sh", "./configure", "--disable-tcl", "--disable-readline"], "configure", cwd=folder)
+        run(["make", "sqlite3.c"], "the amalgamation", cwd=folder)
