@@ -221,12 +221,12 @@ def way_moved(options):
         prefix = os.path.join(options.build, folder)
         shutil.copytree(options.prefix, prefix, symlinks=True)
         memtrace = os.path.join(prefix, "bin", "memtrace")
-        command = 'eval "%s -O2 -g main.c store.c -o \'$0/moved\' $(\"$1\" flags --cflags --libs)"'
-        run(["sh", "-c", command % options.cc, os.path.join(options.build, "plain")
-             if folder == "plain" else options.build, memtrace],
-            cwd=os.path.join(HERE, "project"), env=environment())
-        program = os.path.join(options.build, "plain/moved" if folder == "plain" else "moved")
-        check_program(memtrace, program, [C_PATH], options.build)
+        command = 'eval "%s -O2 -g main.c store.c -o \'$0\' $(\"$1\" flags --mode %s --cflags --libs)"'
+        for mode in ("auto", "pass"):
+            program = os.path.join(options.build, "plain" if folder == "plain" else "", "moved")
+            run(["sh", "-c", command % (options.cc, mode), program, memtrace],
+                cwd=os.path.join(HERE, "project"), env=environment(CC=options.cc))
+            check_program(memtrace, program, [C_PATH], options.build)
     for arguments, status in ((["--explain"], 0), (["--help"], 0), ([], 2), (["--mode", "x"], 2),
                               (["--cflags", "more"], 2), (["--nothing"], 2)):
         done = subprocess.run([memtrace, "flags"] + arguments, stdout=subprocess.PIPE,
