@@ -189,6 +189,8 @@ void emit_strip(Function &function) {
 }
 
 void emit_judged(Function &function) {
+    /* Direct calls are inlined by now; what is left must obey the attribute below. */
+    function.removeFnAttr(Attribute::AlwaysInline);
     /* On this target it means nothing else than "do not inline into functions without it". */
     function.addFnAttr(Attribute::SanitizeMemTag);
 }

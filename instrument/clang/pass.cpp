@@ -114,9 +114,6 @@ const char *unit_pass::obstacle(Function &function) const {
     if (reach.is_promised(function)) {
         return "memtrace_no_alloc"; /* its callers are not covered */
     }
-    if (function.hasFnAttribute(Attribute::AlwaysInline)) {
-        return "always inlined";
-    }
     if (has_entry_hook(function)) {
         return "entry hook";
     }
