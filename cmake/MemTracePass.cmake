@@ -151,7 +151,17 @@ function(_memtrace_pass target languages)
             endforeach()
         endif()
         if(plugin_target)
-            add_dependencies(${target} ${plugin_target})
+            _memtrace_await_plugin(${target} ${plugin_target})
         endif()
     endforeach()
+endfunction()
+
+# Compiles nothing of the target before the plugin is there. A plain dependency on a library orders
+# linking only (Ninja); one on a custom target orders compiling, too.
+function(_memtrace_await_plugin target plugin)
+    if(NOT TARGET ${plugin}_ready)
+        add_custom_target(${plugin}_ready)
+        add_dependencies(${plugin}_ready ${plugin})
+    endif()
+    add_dependencies(${target} ${plugin}_ready)
 endfunction()
