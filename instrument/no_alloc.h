@@ -75,7 +75,7 @@ static const char *const no_alloc_names[] = {
     "sigfillset", "sigaddset", "sigdelset", "sigismember", "sigprocmask", "pthread_sigmask",
     "sigaction", "raise", "kill", "localeconv", "nl_langinfo", "uselocale", "feof", "ferror",
     "clearerr", "fileno", "feof_unlocked", "ferror_unlocked", "fileno_unlocked", "__stack_chk_fail",
-    "__chk_fail", "__fdelt_chk", "__sched_cpucount",
+    "__chk_fail", "__fdelt_chk", "__sched_cpucount", "mcount", "_mcount", "__fentry__",
     /* jumps and other stacks */
     "setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "longjmp", "_longjmp",
     "siglongjmp", "__longjmp_chk", "getcontext", "setcontext", "swapcontext", "makecontext",

@@ -36,6 +36,7 @@
 #include "target.h"
 #include "diagnostic-core.h"
 #include "opts.h"
+#include "asan.h"
 #include "sreal.h"
 // clang-format on
 

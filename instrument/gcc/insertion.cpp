@@ -52,7 +52,8 @@ std::string reach_of_insn(const rtx_insn *insn) {
 struct uncovered {
     std::vector<char> blocks; /* by index: has such a call */
     unsigned calls = 0;
-    std::string reason; /* what the first runs into */
+    std::string reason;     /* what the first runs into */
+    bool has_frame = false; /* a call that the compiler sees, so the red zone is not in use */
 };
 
 uncovered find_uncovered(function *fun) {
@@ -63,6 +64,7 @@ uncovered find_uncovered(function *fun) {
     FOR_EACH_BB_FN(block, fun) {
         FOR_BB_INSNS(block, insn) {
             const std::string reason = reach_of_insn(insn);
+            found.has_frame |= CALL_P(insn) && !SIBLING_CALL_P(insn);
             if (!reason.empty()) {
                 found.blocks[block->index] = 1;
                 if (found.calls++ == 0) {
@@ -86,10 +88,19 @@ rtx make_store(rtx word) {
 }
 
 /* Why the function cannot have a frame word; NULL: it can. */
-const char *unfit(const function *fun) {
+const char *unfit(const function *fun, const uncovered &found) {
     const char *reason = settings_excluded(fun->decl);
     if (reason) {
         return reason;
+    }
+    if (found.calls == 0) {
+        return "no call may allocate";
+    }
+    if (!found.has_frame) {
+        return "calls in assembly only"; /* they would write over a word in the red zone */
+    }
+    if (crtl->calls_eh_return) {
+        return "unwinds by itself";
     }
     if (!flag_asynchronous_unwind_tables) {
         return "no unwind tables";
@@ -111,9 +122,9 @@ class insertion_pass : public rtl_opt_pass {
 
     unsigned int execute(function *fun) final override {
         const uncovered found = find_uncovered(fun);
-        const char *reason = unfit(fun);
-        if (reason || found.calls == 0) {
-            describe(fun, 0, found.calls, reason ? reason : "no call may allocate");
+        const char *reason = unfit(fun, found);
+        if (reason) {
+            describe(fun, 0, found.calls, reason);
             return 0;
         }
         rtx word = assign_stack_local(SImode, GET_MODE_SIZE(SImode), GET_MODE_ALIGNMENT(SImode));

@@ -59,6 +59,11 @@ cgraph_node *definition_of(cgraph_node *node) {
     return certain && has_code(target) ? target : NULL;
 }
 
+/* Calls of a sanitizer's runtime will be added later; what it prints, it may allocate. */
+bool is_checked(tree function) {
+    return sanitize_flags_p(~0u, function) || flag_sanitize_coverage;
+}
+
 /* Reads one unit's functions. */
 class reader {
   public:
@@ -67,6 +72,9 @@ class reader {
         if (node->thunk) {
             call(node, node->callees->callee);
             return;
+        }
+        if (is_checked(node->decl)) {
+            reach(node, "sanitizer");
         }
         node->get_body();
         basic_block block;
@@ -186,7 +194,7 @@ std::string reach_of_symbol(const char *symbol) {
 }
 
 std::string reach_of_asm(const char *text) {
-    for (const char *word : {"call", "jmp", "ret"}) {
+    for (const char *word : {"call", "jmp", "ret", ".byte"}) {
         if (strstr(text, word)) {
             return "asm";
         }

@@ -272,6 +272,8 @@ def operand_size(insn):
             return 4 if name.endswith("ss") or name == "movd" else 8
         return 32 if "%ymm" in insn.operands else 16
     register = re.search(r"%(\w+)", re.sub(r"\([^)]*\)", "", insn.operands))
+    if name.startswith("set"):
+        return 1
     if register is None:
         return OPERAND_SIZES.get(name[-1], 8)
     register = register.group(1)

@@ -87,7 +87,8 @@ class Elf:
 
 
 LINE = re.compile(r"^ *([0-9a-f]+):\t((?:[0-9a-f]{2} )+) *\t(.*)$")
-PREFIXES = {"notrack", "bnd", "rep", "repz", "repnz", "lock", "cs", "ds", "data16", "rex.W"}
+PREFIXES = {"notrack", "bnd", "rep", "repz", "repnz", "lock", "cs", "ds", "fs", "gs",
+            "data16", "addr32", "rex", "rex.W"}
 
 
 def disassemble(path):
