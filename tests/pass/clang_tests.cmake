@@ -6,7 +6,15 @@ foreach(plugin IN LISTS plugins)
     string(REPLACE "clang-" "" major ${plugin})
     set(arguments "${MEMTRACE_CLANG_${major}}" $<TARGET_FILE:memtrace_clang_${major}>)
     foreach(case levels frames unwind_tables exceptions coroutines openmp sanitizers profile lto
-                 lto_linker placement options attribute interposed report refusal warnings)
+                 lto_linker rust placement options attribute interposed report refusal warnings)
         pass_test(clang_${major}.${case} clang_pass.py ${case} ${arguments})
+    endforeach()
+    # tests/programs/CMakeLists.txt has the cases; these are where frames are left in odd ways.
+    foreach(case recursion qsort alloca variadic tail_calls inlined longjmp signal threads fibers)
+        pass_test(clang_${major}.backtraces.${case} clang_backtraces.py stacks.c ${case} ${arguments})
+    endforeach()
+    foreach(case classes exceptions rethrow throw_through_qsort many_throws thread_local coroutines)
+        pass_test(clang_${major}.backtraces.cxx_${case} clang_backtraces.py stacks_cxx.cpp ${case}
+                  ${arguments})
     endforeach()
 endforeach()
