@@ -4,6 +4,7 @@
 #define RUNTIME_BASE_MACHINE_H
 
 #include <elf.h>
+#include <stdint.h>
 
 #if defined(__x86_64__)
 enum {
@@ -34,5 +35,17 @@ enum {
 #else
 #error "unknown machine"
 #endif
+
+/* An instruction that stores a 32-bit constant to the stack. */
+struct machine_store {
+    uintptr_t start, end;
+    uint32_t base_register; /* DWARF number: MACHINE_DWARF_SP or MACHINE_DWARF_FP */
+    int32_t displacement;
+};
+
+/* The first store of `constant` in the code [start, end), which must be readable. 1, or 0: none (or
+ * none that this machine can have). */
+int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
+                       struct machine_store *store);
 
 #endif

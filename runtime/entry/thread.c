@@ -143,7 +143,7 @@ static int make_walker(void) {
             sys_unmap(walker, sizeof *walker);
             return -1;
         }
-        walker->entry = stack_entry;
+        walker->stack.entry = stack_entry;
         own_walker = walker;
     }
     return 0;

@@ -363,5 +363,7 @@ int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *
     }
     *row = state.row;
     row->signal_frame = common.signal_frame;
+    row->start = start;
+    row->end = start + size;
     return 0;
 }

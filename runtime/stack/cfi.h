@@ -32,6 +32,7 @@ struct cfi_row {
     struct cfi_register frame_pointer;
     struct cfi_register return_address;
     int signal_frame;
+    uintptr_t start, end; /* the code that this information is about: a function or a part of one */
 };
 
 /* The row for `address` (a return address minus one, or an interrupted instruction). 0, or -1 if

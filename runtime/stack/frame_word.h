@@ -8,6 +8,12 @@
  * next walk that meets it stops there. docs/instrumentation.md tells why this is sound.
  *
  * Shared by the runtime and the compiler plugins: C and C++, no other header of the runtime.
+ *
+ * What a pass guarantees:
+ *  - Every call of the function that may reach an allocator or unknown code, and does not leave the
+ *    frame first (a tail call), comes after such a store on every path.
+ *  - Nothing else writes the word while the function runs, and its distance from the CFA is fixed.
+ *  - The store has the form below, and the function has unwind information.
  */
 #ifndef RUNTIME_STACK_FRAME_WORD_H
 #define RUNTIME_STACK_FRAME_WORD_H
@@ -17,7 +23,12 @@
 /* Not a context id (they have 24 bits), and hardly anything else's constant. */
 #define FRAME_WORD_FRESH 0x5a17c0deu
 
-/* The form of the store, which the runtime finds in the machine code: mov dword [rsp|rbp + disp],
- * imm32 (Intel SDM volume 2, MOV: C7 /0 id). */
+/* The store is `mov dword [rsp|rbp + displacement], FRAME_WORD_FRESH` (Intel SDM volume 2, MOV: C7
+ * /0 id), so that the runtime can find it in the code of a function, and with it the word. */
+struct cfi_row;
+
+/* Where the frame word of the function that `row` (cfi.h) is about lies: bytes below the CFA; 0: it
+ * has none, or not at one place. Reads the function's code. */
+uint32_t frame_word_below_cfa(const uint8_t *eh_frame_header, const struct cfi_row *row);
 
 #endif

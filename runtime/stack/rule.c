@@ -5,6 +5,10 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/stack/cfi.h"
+#include "runtime/stack/frame_word.h"
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
 
 enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24 };
 
@@ -19,6 +23,8 @@ static struct rule_table *new_table(size_t places) {
 void rule_init(struct rules *rules, struct modules *modules) {
     rules->modules = modules;
     rules->lock.held = 0;
+    /* Started as a command, the loader has no base of its own to tell. */
+    rules->loader = getauxval(AT_BASE) != 0 ? getauxval(AT_BASE) : (uintptr_t)_dl_find_object;
     if (rules->table == NULL) {
         rules->table = new_table(FIRST_PLACES);
     }
@@ -81,19 +87,32 @@ static enum rule_kind classify(const struct cfi_row *row) {
     return row->cfa_register == MACHINE_DWARF_FP ? RULE_FP : RULE_SLOW;
 }
 
+/* Whether the words from `offset` bytes on, counted, fit into a rule's field. */
+static int fits(int64_t offset, int64_t field) {
+    return offset == field * (int64_t)sizeof(uintptr_t);
+}
+
 static struct rule from_row(const struct cfi_row *row) {
     struct rule rule = {.kind = classify(row)};
-    int64_t words = row->frame_pointer.offset / (int64_t)sizeof(uintptr_t);
-    rule.cfa_offset = (int32_t)row->cfa_offset;
-    if (row->frame_pointer.place == CFI_OFFSET) {
-        rule.fp_offset = words;
-    }
+    int64_t fp_offset = row->frame_pointer.place == CFI_OFFSET ? row->frame_pointer.offset : 0;
+    rule.cfa_offset = row->cfa_offset / (int64_t)sizeof(uintptr_t);
+    rule.fp_offset = fp_offset / (int64_t)sizeof(uintptr_t);
     if ((rule.kind == RULE_SP || rule.kind == RULE_FP) &&
-        (rule.cfa_offset != row->cfa_offset || rule.fp_offset != (rule.fp_offset ? words : 0) ||
-         row->frame_pointer.offset % (int64_t)sizeof(uintptr_t) != 0)) {
-        rule.kind = RULE_SLOW; /* does not fit: interpreted */
+        (!fits(row->cfa_offset, rule.cfa_offset) || !fits(fp_offset, rule.fp_offset))) {
+        rule.kind = RULE_SLOW; /* interpreted */
     }
     return rule;
+}
+
+/* Where the function keeps its frame word, in the rule's unit; 0 also if that does not fit. */
+static uint32_t find_frame_word(const uint8_t *eh_frame_header, const struct cfi_row *row) {
+    uint32_t words = frame_word_below_cfa(eh_frame_header, row) / (uint32_t)sizeof(uint32_t);
+    struct rule rule = {.frame_word = words};
+    return rule.frame_word == words ? words : 0;
+}
+
+static int lies_in(const struct module_place *place, uintptr_t address) {
+    return address - place->start < place->end - place->start;
 }
 
 COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
@@ -107,6 +126,10 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     if (place.eh_frame_header != NULL) {
         if (cfi_find(place.eh_frame_header, address, &row) == 0) {
             rule = from_row(&row);
+            /* An interrupted instruction may come before the word is made. */
+            if ((rule.kind == RULE_SP || rule.kind == RULE_FP) && !(pc & RULE_EXACT)) {
+                rule.frame_word = find_frame_word(place.eh_frame_header, &row);
+            }
         } else if (cfi_find(place.eh_frame_header, pc & ~RULE_EXACT, &row) == 0) {
             rule = from_row(&row); /* "returns" to a start: a fiber's first function */
             rule.entry = 1;
@@ -114,8 +137,11 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     }
     rule.entry |= rule.kind == RULE_SIGNAL;
     rule.module = place.id;
-    rule.hidden = (uintptr_t)rule_compute - place.start < place.end - place.start;
+    rule.hidden = lies_in(&place, (uintptr_t)rule_compute);
+    rule.loader = lies_in(&place, rules->loader);
     rule.own = place.own != 0;
+    rule.plain = (rule.kind == RULE_SP || rule.kind == RULE_FP) && !rule.hidden && !rule.entry &&
+                 !rule.loader;
     keep(rules, pc, rule);
     return rule;
 }

@@ -6,6 +6,7 @@
  *   cfa  = (register sp or fp) + cfa_offset
  *   slot = cfa - 8                        where the return address lies
  *   fp'  = *(cfa + fp_offset), or fp      the caller's frame pointer
+ * and where the function keeps its frame word, if it has one.
  * The table is open-addressed; readers take no lock, writers never wait (who does not get the lock
  * computes the rule for itself). 16 bytes a place, at most half full: under 32 bytes a rule... plus
  * what growing left behind, which no reader may lose.
@@ -32,9 +33,12 @@ struct rule {
     uint64_t own : 1;    /* in the program's own code */
     uint64_t hidden : 1; /* in the runtime itself: our pthread_create */
     uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
+    uint64_t loader : 1; /* in the dynamic loader, which lazy binding enters from any call */
     uint64_t module : 13;
-    int64_t fp_offset : 13; /* from the CFA, in words; 0: unchanged */
-    int64_t cfa_offset : 32;
+    int64_t fp_offset : 8;    /* from the CFA, in words; 0: unchanged */
+    int64_t cfa_offset : 18;  /* in words */
+    uint64_t frame_word : 17; /* so many times 4 bytes below the CFA; 0: none */
+    uint64_t plain : 1;       /* RULE_SP or RULE_FP, and none of hidden, entry, loader */
 };
 _Static_assert(sizeof(struct rule) == 8, "a rule is one word");
 
@@ -56,6 +60,7 @@ struct rules {
     size_t count;
     struct trylock lock;
     struct modules *modules;
+    uintptr_t loader; /* an address in the dynamic loader */
 };
 
 void rule_init(struct rules *rules, struct modules *modules);

@@ -3,7 +3,8 @@
  * walk.h: from the registers at an allocation to its context.
  *
  * The walk steps outwards by unwind rules until it meets a frame whose context is known already:
- *  - a slot of the shadow stack with its context filled in (instrumented code), or
+ *  - a slot of the shadow stack with its context filled in (code with hooks),
+ *  - a frame word that holds the context of the frame's caller (code built with a pass), or
  *  - a remembered frame, all of whose older inputs are still what they were (any other code).
  * Then it comes back, one child a frame, and remembers what it met. docs/architecture.md proves
  * that a remembered frame may be trusted.
@@ -14,21 +15,16 @@
 #include "runtime/stack/context.h"
 #include "runtime/stack/rule.h"
 #include "runtime/stack/shadow.h"
-
-/* A frame, seen from its callee: it goes on at pc, which was read at `slot`; fp is its frame
- * pointer. Its stack pointer is slot + 8. */
-struct frame {
-    uintptr_t pc; /* RULE_EXACT set: an interrupted instruction */
-    uintptr_t slot;
-    uintptr_t fp;
-};
+#include "runtime/stack/step.h"
 
 struct walk_frame {
     struct frame frame;
     uint32_t context;
-    int32_t fp_at; /* fp was read at slot + fp_at; 0: it is the next newer frame's */
-    uint32_t flags;
-    uint32_t module;
+    uint32_t parent;       /* the caller's context, which the frame word of this function holds */
+    int32_t fp_at;         /* fp was read at slot + fp_at; 0: it is the next newer frame's */
+    int32_t frame_word_at; /* the word lies at slot + this; 0: none, or not to be believed */
+    uint16_t flags;
+    uint16_t module;
 };
 
 enum {
@@ -38,20 +34,24 @@ enum {
     WALK_SKIPPED = 2, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
 };
 
+enum {
+    BASE_OUTERMOST = 0,        /* nobody called the oldest frame */
+    BASE_UNKNOWN = UINT32_MAX, /* somebody, of whom only a frame word told */
+};
+
 /* What a thread remembers. All in private memory that a forked child inherits. */
 struct walker {
     struct walk_frame *remembered; /* oldest first */
     uint32_t remembered_count;
     /* Where the oldest remembered frame was called from: this slot of the shadow stack, as it was
-     * then; index 0: remembered[0] is the outermost frame. */
-    uint32_t base_index;
+     * then; or a frame that is not remembered. */
+    uint32_t base_index; /* BASE_OUTERMOST, BASE_UNKNOWN or a slot */
+    uint32_t base_context;
     uintptr_t base_slot;
     uintptr_t base_pc;
-    uint32_t base_context;
-    uint32_t capacity;        /* of both arrays */
-    struct walk_frame *fresh; /* newest first; scratch */
-    uintptr_t low, high;      /* the thread's own stack; high 0: not known */
-    uintptr_t entry; /* where the kernel set the stack pointer at the start; 0: elsewhere */
+    uint32_t capacity;         /* of both arrays */
+    struct walk_frame *fresh;  /* newest first; scratch */
+    struct stack_bounds stack; /* the thread's own */
     struct context_cache cache;
     struct shadow_stack shadow;
 };
@@ -70,18 +70,34 @@ void walk_free(struct walker *walker);
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
                                     uintptr_t slot, uintptr_t fp);
 
-/* The context of the allocation whose caller is `frame`. At once where the newest instrumented
- * frame called the allocator from the same place as last time: whatever fills its slot of the
- * shadow stack again forgets what is remembered here. */
+INLINE uint32_t *walk_frame_word(const struct walk_frame *it) {
+    return (uint32_t *)(it->frame.slot + (uintptr_t)(intptr_t)it->frame_word_at);
+}
+
+/* Whether one word vouches for all that is older than the newest remembered frame: its function's
+ * frame word, or the slot of the shadow stack. */
+INLINE int walk_is_vouched(const struct walker *walker, const struct walk_frame *newest) {
+    uint32_t base = walker->base_index;
+    if (LIKELY(newest->frame_word_at != 0)) {
+        return *walk_frame_word(newest) == newest->parent;
+    }
+    return walker->remembered_count == 1 && base != BASE_OUTERMOST && base == walker->shadow.top &&
+           walker->shadow.slot[base] == walker->base_slot;
+}
+
+/* The context of the allocation whose caller is `frame`. At once where an instrumented function
+ * calls the allocator from the same place as last time: had it been entered anew, or its slot of
+ * the shadow stack been filled by another walk, the word would not be what it was. */
 INLINE struct context_id walk_context(struct walk_world *world, struct walker *walker,
                                       struct frame frame) {
-    const struct walk_frame *newest = walker->remembered;
-    uint32_t base = walker->base_index;
-    if (LIKELY(base != 0 && base == walker->shadow.top && walker->remembered_count == 1 &&
-               newest->frame.slot == frame.slot && newest->frame.pc == frame.pc &&
-               newest->frame.fp == frame.fp && (newest->flags & WALK_UNSURE) == 0 &&
-               walker->shadow.slot[base] == walker->base_slot)) {
-        return (struct context_id){newest->context};
+    uint32_t count = walker->remembered_count;
+    if (LIKELY(count != 0)) {
+        const struct walk_frame *newest = &walker->remembered[count - 1];
+        if (LIKELY(newest->frame.slot == frame.slot && newest->frame.pc == frame.pc &&
+                   newest->frame.fp == frame.fp && (newest->flags & WALK_UNSURE) == 0 &&
+                   walk_is_vouched(walker, newest))) {
+            return (struct context_id){newest->context};
+        }
     }
     return walk_context_slow(world, walker, frame.pc, frame.slot, frame.fp);
 }

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* machine.c: reading machine code. See machine.h. */
+#include "runtime/base/machine.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+
+/* MOV m32, imm32 (Intel SDM volume 2: C7 /0 id) with the address forms of a stack variable. */
+static const struct form {
+    uint8_t bytes[3];
+    uint8_t length;
+    uint8_t displacement_bytes;
+    uint32_t base_register;
+} forms[] = {
+    {{0xc7, 0x44, 0x24}, 3, 1, MACHINE_DWARF_SP}, /* [rsp + disp8] */
+    {{0xc7, 0x45}, 2, 1, MACHINE_DWARF_FP},       /* [rbp + disp8] */
+    {{0xc7, 0x84, 0x24}, 3, 4, MACHINE_DWARF_SP}, /* [rsp + disp32] */
+    {{0xc7, 0x85}, 2, 4, MACHINE_DWARF_FP},       /* [rbp + disp32] */
+    {{0xc7, 0x04, 0x24}, 3, 0, MACHINE_DWARF_SP}, /* [rsp] */
+};
+
+/* Whether the constant at `immediate` ends such an instruction that starts in [start, end). */
+static int decode_store(uintptr_t start, uintptr_t immediate, struct machine_store *store) {
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        const struct form *form = &forms[i];
+        size_t length = form->length + form->displacement_bytes;
+        int8_t short_form;
+        if (immediate - start < length ||
+            memcmp((const void *)(immediate - length), form->bytes, form->length) != 0) {
+            continue;
+        }
+        store->start = immediate - length;
+        store->end = immediate + sizeof(uint32_t);
+        store->base_register = form->base_register;
+        store->displacement = 0;
+        if (form->displacement_bytes == sizeof short_form) {
+            memcpy(&short_form, (const void *)(immediate - 1), sizeof short_form);
+            store->displacement = short_form;
+        } else if (form->displacement_bytes != 0) {
+            memcpy(&store->displacement, (const void *)(immediate - 4), 4);
+        }
+        return 1;
+    }
+    return 0;
+}
+
+static uint32_t load_word(uintptr_t address) {
+    uint32_t word;
+    memcpy(&word, (const void *)address, sizeof word);
+    return word;
+}
+
+/* Looks at every fourth byte: whatever way the constant lies, one of its four bytes is there. */
+int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
+                       struct machine_store *store) {
+    for (uintptr_t at = start + 3; at < end; at += 4) {
+        uint8_t byte = *(const uint8_t *)at;
+        for (uintptr_t place = 0; place < sizeof constant; place++) {
+            uintptr_t immediate = at - place;
+            if (byte == (uint8_t)(constant >> (8 * place)) && immediate >= start &&
+                end - immediate >= sizeof constant && load_word(immediate) == constant &&
+                decode_store(start, immediate, store)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+#else
+
+int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
+                       struct machine_store *store) {
+    (void)start;
+    (void)end;
+    (void)constant;
+    (void)store;
+    return 0;
+}
+
+#endif

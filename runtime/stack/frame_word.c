@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* frame_word.c: where a function keeps its frame word. See frame_word.h. */
+#include "runtime/stack/frame_word.h"
+
+#include "runtime/base/machine.h"
+#include "runtime/stack/cfi.h"
+
+#include <stddef.h>
+
+/* The place that one store tells; 0: not relative to the CFA. */
+static uint32_t place_of(const uint8_t *eh_frame_header, const struct machine_store *store) {
+    struct cfi_row row;
+    int64_t below;
+    if (cfi_find(eh_frame_header, store->start, &row) != 0 || row.cfa_expression != NULL ||
+        row.cfa_register != store->base_register) {
+        return 0;
+    }
+    below = row.cfa_offset - store->displacement;
+    /* Above it lies the return address, at least. */
+    return below > (int64_t)sizeof(uintptr_t) && below <= INT32_MAX && below % 4 == 0
+               ? (uint32_t)below
+               : 0;
+}
+
+uint32_t frame_word_below_cfa(const uint8_t *eh_frame_header, const struct cfi_row *row) {
+    struct machine_store store;
+    uint32_t place = 0;
+    uintptr_t from = row->start;
+    while (machine_find_store(from, row->end, FRAME_WORD_FRESH, &store)) {
+        uint32_t next = place_of(eh_frame_header, &store);
+        if (next == 0 || (place != 0 && place != next)) {
+            return 0; /* two words: a function with one of its own was inlined here later */
+        }
+        place = next;
+        from = store.end;
+    }
+    return place;
+}

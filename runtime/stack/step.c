@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* step.c: the steps that no compact rule can tell. See step.h. */
+#include "runtime/stack/step.h"
+
+#include "runtime/base/machine.h"
+#include "runtime/stack/cfi.h"
+#include "runtime/stack/expression.h"
+
+/* The caller's frame of a kernel signal frame: every register lies in memory. */
+static int step_signal(const struct stack_bounds *stack, const struct frame *from,
+                       struct frame *to) {
+    uintptr_t context = from->slot + sizeof(uintptr_t);
+    if (!stack_can_read(stack, context) || !stack_can_read(stack, context + MACHINE_SIGNAL_PC)) {
+        return -1;
+    }
+    to->pc = stack_load(context + MACHINE_SIGNAL_PC) | RULE_EXACT;
+    to->fp = stack_load(context + MACHINE_SIGNAL_FP);
+    /* No return slot holds this pc; its place is the word below the interrupted stack pointer. */
+    to->slot = stack_load(context + MACHINE_SIGNAL_SP) - sizeof(uintptr_t);
+    return 0;
+}
+
+static int register_value(const struct stack_bounds *stack, const struct cfi_register *reg,
+                          const struct expression_machine *machine, uintptr_t cfa,
+                          uintptr_t *value) {
+    uintptr_t address = cfa + (uintptr_t)reg->offset;
+    switch (reg->place) {
+    case CFI_UNCHANGED:
+        return 0;
+    case CFI_EXPRESSION:
+        if (expression_evaluate(reg->expression, machine, &cfa, &address) != 0) {
+            return -1;
+        }
+        break;
+    case CFI_OFFSET:
+        break;
+    default:
+        return -1;
+    }
+    if (!stack_can_read(stack, address)) {
+        return -1;
+    }
+    *value = stack_load(address);
+    return 0;
+}
+
+static COLD int step_interpreted(struct rules *rules, const struct stack_bounds *stack,
+                                 const struct frame *from, struct frame *to) {
+    struct expression_machine machine = {from->pc & ~RULE_EXACT, from->slot + sizeof(uintptr_t),
+                                         from->fp};
+    uintptr_t address = machine.pc - ((from->pc & RULE_EXACT) == 0);
+    struct module_place place;
+    struct cfi_row row;
+    uintptr_t cfa;
+    if (module_find(rules->modules, address, &place) != 0 || place.eh_frame_header == NULL ||
+        (cfi_find(place.eh_frame_header, address, &row) != 0 &&
+         cfi_find(place.eh_frame_header, machine.pc, &row) != 0)) {
+        return -1;
+    }
+    if (row.cfa_expression != NULL) {
+        if (expression_evaluate(row.cfa_expression, &machine, NULL, &cfa) != 0) {
+            return -1;
+        }
+    } else if (row.cfa_register == MACHINE_DWARF_SP || row.cfa_register == MACHINE_DWARF_FP) {
+        cfa = (row.cfa_register == MACHINE_DWARF_SP ? machine.sp : machine.fp) +
+              (uintptr_t)row.cfa_offset;
+    } else {
+        return -1;
+    }
+    to->fp = from->fp;
+    to->slot = cfa - sizeof(uintptr_t);
+    if (row.frame_pointer.place != CFI_UNSUPPORTED &&
+        register_value(stack, &row.frame_pointer, &machine, cfa, &to->fp) != 0) {
+        return -1;
+    }
+    return row.return_address.place == CFI_UNCHANGED
+               ? -1
+               : register_value(stack, &row.return_address, &machine, cfa, &to->pc);
+}
+
+/* No unwind information: the frame pointer may still chain, if what it leads to is code. */
+static COLD int step_guessing(struct rules *rules, const struct stack_bounds *stack,
+                              const struct frame *from, struct frame *to) {
+    struct module_place place;
+    if (stack->entry != 0 && from->slot + sizeof(uintptr_t) >= stack->entry) {
+        to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
+        return 0;
+    }
+    if (from->slot < stack->low || from->slot >= stack->high || from->fp <= from->slot ||
+        from->fp < stack->low || from->fp + 16 > stack->high || from->fp % sizeof(uintptr_t) != 0) {
+        return -1;
+    }
+    to->slot = from->fp + sizeof(uintptr_t);
+    to->pc = stack_load(to->slot);
+    to->fp = stack_load(from->fp);
+    return module_find(rules->modules, to->pc - 1, &place);
+}
+
+COLD enum step step_slow(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
+                         const struct frame *from, struct frame *to) {
+    int failed;
+    switch (rule.kind) {
+    case RULE_END:
+        return STEP_END;
+    case RULE_SIGNAL:
+        failed = step_signal(stack, from, to);
+        break;
+    case RULE_SLOW:
+        failed = step_interpreted(rules, stack, from, to);
+        break;
+    default:
+        failed = step_guessing(rules, stack, from, to);
+    }
+    return failed ? STEP_LOST : STEP_UNSURE;
+}
