@@ -59,9 +59,11 @@ cgraph_node *definition_of(cgraph_node *node) {
     return certain && has_code(target) ? target : NULL;
 }
 
-/* Calls of a sanitizer's runtime will be added later; what it prints, it may allocate. */
+/* Calls of a runtime that may allocate will be added after us, which the insertion will see: those
+ * of sanitizers, transactions, checked virtual tables. */
 bool is_checked(tree function) {
-    return sanitize_flags_p(~0u, function) || flag_sanitize_coverage;
+    return sanitize_flags_p(~0u, function) || flag_sanitize_coverage || flag_tm ||
+           flag_vtable_verify;
 }
 
 /* Reads one unit's functions. */
@@ -74,7 +76,7 @@ class reader {
             return;
         }
         if (is_checked(node->decl)) {
-            reach(node, "sanitizer");
+            reach(node, "a call added later");
         }
         node->get_body();
         basic_block block;

@@ -259,10 +259,11 @@ __attribute__((used)) int from_assembly(int n) {
 /* No call that the compiler sees: the frame may be below the stack pointer. */
 NOINLINE int assembly_only(int n) {
     int result;
-    __asm__ volatile("lea -128(%%rsp), %%rsp; call from_assembly; lea 128(%%rsp), %%rsp"
+    __asm__ volatile("mov %%rsp, %%rbx; lea -128(%%rsp), %%rsp; and $-16, %%rsp\n\t"
+                     "call from_assembly; mov %%rbx, %%rsp"
                      : "=a"(result), "+D"(n)
                      :
-                     : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+                     : "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
     return result;
 }
 
