@@ -8,6 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum { BLOCK = 64 * 1024 };
 
@@ -24,6 +27,10 @@ static const char *reason(long error) {
         return ": read-only file system";
     case ENOENT:
         return ": no such folder";
+    case EISDIR:
+        return ": it is a folder";
+    case EINVAL:
+        return ": it is no regular file";
     case EFBIG:
         return ": over the limit for file sizes (ulimit -f)";
     case ENAMETOOLONG:
@@ -59,9 +66,32 @@ static long copy(struct space *space, int to) {
     return result;
 }
 
-static long write_file(struct space *space, const char *temporary) {
-    long fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+/* As with `memtrace run`: a device or a folder is not replaced by a file; /dev/null takes anything.
+ */
+static long check_target(const char *output, bool *discard) {
+    struct stat status;
+    long fd = sys_open(output, O_PATH, 0); /* opens no device, waits for no reader */
     long result;
+    if (fd < 0) {
+        return 0;
+    }
+    result = sys_fstat((int)fd, &status);
+    sys_close((int)fd);
+    if (result != 0 || S_ISREG(status.st_mode)) {
+        return 0;
+    }
+    *discard = S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
+    return *discard ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
+}
+
+static long write_file(struct space *space, const char *temporary) {
+    bool discard = false;
+    long result = check_target(space->header->output, &discard);
+    long fd;
+    if (result != 0 || discard) {
+        return result;
+    }
+    fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
     if (fd == -EEXIST) { /* left by a killed process that had our pid */
         sys_unlink(temporary);
         fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);

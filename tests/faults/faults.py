@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 
@@ -97,6 +98,26 @@ def case_readonly_folder():
     for mode in MODES:
         goes_on("read-only folder", mode, {"MEMTRACE_OUTPUT": where + "/%p.mtp"}, 2, [where])
         equal(os.listdir(where), [], "left behind")
+
+
+def case_device_output():
+    """What is no file is not replaced by one: /dev/null (a twin, so that no test harms the machine's)
+    takes the profile, a pipe or a folder is refused."""
+    folder = scratch()
+    pipe, null = os.path.join(folder, "pipe"), os.path.join(folder, "null")
+    os.mkfifo(pipe)
+    for mode in MODES:
+        goes_on("a pipe", mode, {"MEMTRACE_OUTPUT": pipe}, 1, ["cannot write the profile"])
+        goes_on("a folder", mode, {"MEMTRACE_OUTPUT": folder}, 1, ["cannot write the profile"])
+    equal(stat.S_ISFIFO(os.lstat(pipe).st_mode), True, "the pipe")
+    needs_root()
+    try:
+        os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except PermissionError:
+        skip("no right to make devices")
+    for mode in MODES:
+        goes_on("/dev/null", mode, {"MEMTRACE_OUTPUT": null}, 0)
+        equal(stat.S_ISCHR(os.lstat(null).st_mode), True, mode, "the device")
 
 
 def case_full_output():
