@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The figures that benchmarks/run prints: what is run, how a figure comes out of it, and its target.
+"""The figures of `benchmarks/run overhead`: what is run, how a figure comes out of it, its target.
 Each function takes a Bench and yields Rows. A figure is the median over rounds of the difference
 to (or ratio with) the bare run of the same round."""
 
 import os
 
-from harness import RunFailed, VARIANTS, median
+from harness import BUILDS, RunFailed, VARIANTS, median
 import profile
 from table import Row, check
 
-OURS = ("hooks", "frame-pointer", "preload")
+OURS = ("pass", "hooks", "frame-pointer", "preload")
 REFERENCE_GHZ = 2.5  # the targets in nanoseconds are for such a core
 
 
@@ -64,8 +64,8 @@ def pairs(bench, ghz):
         yield Row(f"malloc+free pair, {depth} frames, same stack: added ns",
                   added_cells(runs, pair), pair_checks(depth, at, scale))
     for change, paths in ((3, 1), (5, 1), (3, 2), (5, 2)):
-        runs = bench.rounds("pair", ["--depth", 100, "--change", change, "--paths", paths] + batches,
-                            VARIANTS, count)
+        options = ["--depth", 100, "--change", change, "--paths", paths]
+        runs = bench.rounds("pair", options + batches, VARIANTS, count)
         way = "the same way" if paths == 1 else "another way"
         yield Row(f"pair, 100 frames, {change} of them left and entered again {way}: added ns, "
                   "calls counted apart",
@@ -75,13 +75,15 @@ def pairs(bench, ghz):
 def pair_checks(depth, at, scale):
     checks = []
     now = at[depth]
-    if now.get("hooks") is not None:
-        value = now["hooks"] * scale
-        checks.append(check(f"hooks {value:.1f} of 30 ns at 2.5 GHz", value <= 30))
-        first = at[10].get("hooks")
+    for variant, limit in (("pass", 20), ("hooks", 30)):
+        if now.get(variant) is None:
+            continue
+        value = now[variant] * scale
+        checks.append(check(f"{variant} {value:.1f} of {limit} ns at 2.5 GHz", value <= limit))
+        first = at[10].get(variant)
         if depth != 10 and first:
-            change = now["hooks"] / first - 1
-            checks.append(check(f"hooks {change:+.0%} of ±20 % against 10 frames",
+            change = now[variant] / first - 1
+            checks.append(check(f"{variant} {change:+.0%} of ±20 % against 10 frames",
                                 abs(change) <= 0.2))
     if now.get("frame-pointer") is not None:
         value = now["frame-pointer"] * scale
@@ -125,8 +127,9 @@ def instructions(bench, _):
 
 def calls(bench, _):
     """What the instrumentation itself costs where nothing is allocated."""
-    runs = bench.rounds("calls", [], ("bare", "hooks", "frame-pointer"), 3 if bench.quick else 9)
-    yield Row("a call of an empty function: added ns", added_cells(runs, lambda r: r["call_ns"]), [])
+    runs = bench.rounds("calls", [], BUILDS, 3 if bench.quick else 9)
+    yield Row("a call of an empty function: added ns", added_cells(runs, lambda r: r["call_ns"]),
+              [])
 
 
 def threads(bench, _):
@@ -186,8 +189,8 @@ def tree(bench, _):
         value = added(runs, variant, cost)
         if value is not None:
             checks.append(check(f"{variant} {value:.0f} of 200 ns", value <= 200))
-    yield Row(f"binary tree of {nodes:,} nodes, each a context: added ns a node, calls counted apart",
-              added_cells(runs, cost), checks)
+    yield Row(f"binary tree of {nodes:,} nodes, each a context: added ns a node, "
+              "calls counted apart", added_cells(runs, cost), checks)
     yield Row(f"binary tree of {nodes:,} nodes: time against bare",
               ratio_cells(runs, lambda run: run["node_ns"], "{:.1f} ns"), [])
     yield Row(f"binary tree of {nodes:,} nodes: peak resident",
@@ -234,8 +237,8 @@ def bound(bench, _):
     """Threads times contexts: must not be a product."""
     threads_count, contexts = (200, 10000) if bench.quick else (1000, 100000)
     runs = bench.rounds("bound", ["--threads", threads_count, "--contexts", contexts],
-                        ("bare", "hooks", "frame-pointer"), 1)
+                        BUILDS, 1)
     yield Row(f"{threads_count:,} threads each in {contexts:,} contexts: added resident MiB",
               added_cells(runs, lambda run: run["peak_kib"] / 1024, "{:+,.0f}"), [])
-    yield Row("the same: added ns of processor time a pair", added_cells(runs, lambda run: run["pair_cpu_ns"]),
-              [])
+    yield Row("the same: added ns of processor time a pair",
+              added_cells(runs, lambda run: run["pair_cpu_ns"]), [])

@@ -14,7 +14,8 @@ import tempfile
 import time
 
 # Column order of the table. "bare" is what everything is compared with.
-VARIANTS = ("bare", "hooks", "frame-pointer", "preload", "heaptrack")
+BUILDS = ("bare", "pass", "hooks", "frame-pointer")
+VARIANTS = BUILDS + ("preload", "heaptrack")
 RUN_LIMIT_S = 300
 
 
@@ -54,7 +55,7 @@ class Bench:
         return os.path.exists(self._program("trivial", variant))
 
     def _program(self, subject, variant):
-        build = variant if variant in ("hooks", "frame-pointer") else "bare"
+        build = variant if variant in BUILDS else "bare"
         return os.path.join(self.programs, f"{subject}.{build}")
 
     def _environment(self, variant):

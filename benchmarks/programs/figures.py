@@ -3,6 +3,7 @@
 with recording. Each function yields Rows. A ratio is that of two runs of the same round, with the
 variant's bare build; its median over the rounds is shown with the quartiles."""
 
+from figures import REFERENCE_GHZ
 from harness import median
 from programs import subjects
 from programs.builds import VARIANTS
@@ -130,7 +131,7 @@ def pairs(programs, _):
         cases = [(variant, state) for variant in programs.built(subject)
                  for state in ("alone", "on") if state == "on" or BASES[variant] == variant]
         found = programs.rounds(subject, cases, programs.result)
-        yield pair_row(f"{subject.title}: added ns", found)
+        yield pair_row(f"{subject.title}: added ns", found, programs.ghz / REFERENCE_GHZ)
         yield pair_instructions(programs, depth, cases)
 
 
@@ -141,15 +142,16 @@ def added(found):
             if state == "on" and (BASES[variant], "alone") in found}
 
 
-def pair_row(name, found):
+def pair_row(name, found, scale):
     cells = {}
     checks = []
     for variant, values in added(found).items():
         cost = spread(values)
         cells[variant] = f"{cost.median:+.1f} ({cost.low:.0f}–{cost.high:.0f})"
         if variant in PASSES:
-            checks.append(check(f"{TITLES[variant]} {cost.median:+.1f} of "
-                                f"{PAIR_LIMIT_NS:+.0f} ns", cost.median <= PAIR_LIMIT_NS))
+            value = cost.median * scale
+            checks.append(check(f"{TITLES[variant]} {value:.1f} of {PAIR_LIMIT_NS:.0f} ns at "
+                                f"{REFERENCE_GHZ} GHz", value <= PAIR_LIMIT_NS))
     return Row(name, cells, checks)
 
 

@@ -40,6 +40,7 @@ class Programs:
         self.variants = variants
         self.count = 3 if quick else 11
         self.scratch = tempfile.mkdtemp(prefix="memtrace-bench-")
+        self.ghz = 0.0  # the speed of the core, set by who knows it
         self.failures = []
         self.client = os.path.join(work, "gcc-bare", "redis-benchmark")
 
