@@ -117,7 +117,7 @@ void call_reach::find_library(Module &module, library_of library) {
         if (options_no_alloc(function) || has_assumption(function.getFnAttribute("llvm.assume"))) {
             promised.insert(&function);
         }
-        if (!function.isDeclaration() || function.isIntrinsic()) {
+        if (!function.isDeclarationForLinker() || function.isIntrinsic()) {
             continue;
         }
         const StringRef name = function.getName();

@@ -58,7 +58,9 @@ def compiler(source):
 def compile_to(output, *arguments, may_fail=False):
     result = execute([compiler(arguments[-1]), "-w", *arguments, "-o", path(output)],
                      MEMTRACE_PASS_REPORT=REPORT)
-    check(may_fail or result.returncode == 0, *arguments, result.stdout)
+    if result.returncode != 0 and not may_fail:
+        failures.append(" ".join(arguments) + ": " + result.stdout)
+        finish()
     return result
 
 
@@ -125,6 +127,22 @@ def case_frames():
         same_with_pass(subject("clang_subject.c"), *flags, least=12)
 
 
+def case_debugging():
+    """A debugger shows the same stacks and variables."""
+    if shutil.which("gdb") is None:
+        skip("no gdb")
+    commands = ["set print address off", "set print entry-values no", "break cell",
+                "break seldom if value == 4000", "run", "bt", "info args", "up", "info args",
+                "info locals", "delete 1", "continue", "info args", "finish"]
+    for level in ("-O0", "-Og", "-O2"):
+        shown = []
+        for load in ([], LOADED):
+            compile_to("debugged", "-g", level, *load, subject("clang_subject.c"))
+            shown.append(execute(["gdb", "-nx", "-batch"] + [
+                part for command in commands for part in ("-ex", command)] + [path("debugged")]).stdout)
+        check("value = 4000" in shown[0] and shown[0] == shown[1], level, *shown)
+
+
 def case_unwind_tables():
     """Unwind information is asked for where there would be none."""
     same_with_pass(subject("clang_subject.c"), "-O2", "-fno-asynchronous-unwind-tables",
@@ -138,47 +156,8 @@ def case_exceptions():
                    least=10)
 
 
-COROUTINES = r"""
-#if __has_include(<coroutine>) && !defined(OLD)
-#include <coroutine>
-namespace co = std;
-#else
-#include <experimental/coroutine>
-namespace co = std::experimental;
-#endif
-#include <cstdio>
-#include <string>
-struct numbers {
-    struct promise_type {
-        std::string value;
-        numbers get_return_object() {
-            return {co::coroutine_handle<promise_type>::from_promise(*this)};
-        }
-        co::suspend_always initial_suspend() noexcept { return {}; }
-        co::suspend_always final_suspend() noexcept { return {}; }
-        co::suspend_always yield_value(std::string text) { value = text; return {}; }
-        void return_void() {}
-        void unhandled_exception() {}
-    };
-    co::coroutine_handle<promise_type> handle;
-};
-static numbers generate(int count) {
-    for (int i = 0; i < count; i++) {
-        co_yield std::string(40, 'a') + std::to_string(i);
-    }
-}
-int main() {
-    numbers all = generate(5);
-    while (all.handle.resume(), !all.handle.done()) {
-        std::puts(all.handle.promise().value.c_str());
-    }
-    all.handle.destroy();
-}
-"""
-
-
 def case_coroutines():
-    source = write("coroutines.cpp", COROUTINES)
+    source = subject("clang_coroutines.cpp")
     # Clang 14 has the names of the technical specification only for libc++.
     if compile_to("bare", "-std=c++20", source, may_fail=True).returncode != 0:
         skip("coroutines of this Clang and this C++ library do not fit together")
@@ -188,31 +167,8 @@ def case_coroutines():
               level, report)
 
 
-OPENMP = r"""
-#include <stdio.h>
-#include <stdlib.h>
-static void *volatile last;
-int main(void) {
-    long sum = 0;
-#pragma omp parallel for reduction(+ : sum) num_threads(3)
-    for (int i = 0; i < 3000; i++) {
-        char *memory = malloc(i + 1);
-        memory[i] = (char)i;
-        sum += memory[i];
-        last = memory;
-        free(memory);
-    }
-#pragma omp parallel num_threads(2)
-#pragma omp single
-#pragma omp task shared(sum)
-    { last = malloc(9); free(last); sum += 1; }
-    printf("%ld\n", sum);
-}
-"""
-
-
 def case_openmp():
-    source = write("openmp.c", OPENMP)
+    source = subject("clang_openmp.c")
     if compile_to("bare", "-fopenmp", source, may_fail=True).returncode != 0:
         skip("no OpenMP library")
     for level in LEVELS:
@@ -221,22 +177,21 @@ def case_openmp():
 
 
 def case_sanitizers():
-    for sanitizer, more in (("address", []), ("undefined", []), ("thread", []),
-                            ("address,undefined", ["-fno-sanitize-recover=all"])):
-        flags = ["-fsanitize=" + sanitizer, "-g", *more]
-        probe = write("probe.c", "int main(void) { return 0; }\n")
-        if compile_to("bare", *flags, probe, may_fail=True).returncode != 0:
+    programs = (("-O0", "clang_subject.c"), ("-O2", "clang_subject.c"), ("-O2", "clang_subject.cpp"))
+    for sanitizer in ("address", "undefined", "thread"):
+        flags = ["-fsanitize=" + sanitizer, "-g"]
+        empty = write("empty.c", "int main(void) { return 0; }\n")
+        if compile_to("bare", *flags, empty, may_fail=True).returncode != 0:
             print("no run-time library for", sanitizer)
             continue
-        for level in ("-O0", "-O2"):
-            for source in ("clang_subject.c", "clang_subject.cpp"):
-                report = same_with_pass(subject(source), level, *flags, proved=False,
-                                        ASAN_OPTIONS="detect_leaks=0")
-                check(report["main"][0], level, *flags, report["main"])
-                # A shared library does not have the sanitizer's own code in it.
-                compile_to("library.so", level, *flags, *LOADED, "-shared", "-fPIC", subject(source))
-                contract("library.so", "--least", "8")
-                os.remove(REPORT)
+        for level, source in programs:
+            report = same_with_pass(subject(source), level, *flags, proved=False,
+                                    ASAN_OPTIONS="detect_leaks=0")
+            check(report["main"][0], level, *flags, report["main"])
+            # A shared library does not have the sanitizer's own code in it.
+            compile_to("library.so", level, *flags, *LOADED, "-shared", "-fPIC", subject(source))
+            contract("library.so", "--least", "8")
+            os.remove(REPORT)
 
 
 def case_profile():
@@ -320,15 +275,6 @@ def case_lto_linker():
         check(text.count("$0x5a17c0de") >= 1, kind, "no store in the linked program")
 
 
-RUST = r"""
-#[inline(never)]
-fn grow(n: usize) -> Vec<usize> { let mut v = Vec::new(); for i in 0..n { v.push(i * 3); } v }
-#[inline(never)]
-fn pure(n: u64) -> u64 { if n < 2 { n } else { pure(n - 1) + pure(n - 2) } }
-fn main() { println!("{} {}", grow(100).iter().sum::<usize>(), pure(15)); }
-"""
-
-
 def case_rust():
     """Stable Rust: the linker optimises, and loads the pass."""
     rustc = shutil.which("rustc")
@@ -336,8 +282,8 @@ def case_rust():
     version = re.search(r"LLVM version: (\d+)", execute([rustc, "-vV"]).stdout) if rustc else None
     if version is None or not 15 <= int(version.group(1)) <= int(VERSION):
         skip("no rustc whose bitcode this version reads")
-    source = write("program.rs", RUST)
-    result = execute([rustc, "-O", "-g", "-Clinker-plugin-lto", "-Clinker=" + CLANG,
+    source = subject("clang_program.rs")
+    result = execute([rustc, "--crate-name=program", "-O", "-g", "-Clinker-plugin-lto", "-Clinker=" + CLANG,
                       "-Clink-arg=" + lld, "-Clink-arg=-Wl,--load-pass-plugin=" + PLUGIN, source,
                       "-o", path("program")], MEMTRACE_PASS_REPORT=REPORT)
     check(result.returncode == 0, result.stdout)
@@ -484,8 +430,7 @@ def case_warnings():
         check(quiet[0].stdout == quiet[1].stdout and quiet[1].returncode == 0, quiet[1].stdout)
 
 
-def main():
-    globals()["case_" + sys.argv[1]]()
+def finish():
     shutil.rmtree(FOLDER)
     for failure in failures:
         print("FAIL:", failure[:4000])
@@ -494,4 +439,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    globals()["case_" + sys.argv[1]]()
+    finish()

@@ -5,8 +5,9 @@ list(FILTER plugins INCLUDE REGEX "^clang-")
 foreach(plugin IN LISTS plugins)
     string(REPLACE "clang-" "" major ${plugin})
     set(arguments "${MEMTRACE_CLANG_${major}}" $<TARGET_FILE:memtrace_clang_${major}>)
-    foreach(case levels frames unwind_tables exceptions coroutines openmp sanitizers profile lto
-                 lto_linker rust placement options attribute interposed report refusal warnings)
+    foreach(case levels frames debugging unwind_tables exceptions coroutines openmp sanitizers
+                 profile lto lto_linker rust placement options attribute interposed report refusal
+                 warnings)
         pass_test(clang_${major}.${case} clang_pass.py ${case} ${arguments})
     endforeach()
     # tests/programs/CMakeLists.txt has the cases; these are where frames are left in odd ways.
