@@ -84,11 +84,12 @@ INLINE struct memtrace_node *context_node(struct context_tree *tree, struct cont
 
 /* Whether this can be an id of the tree's: what it says may be read. */
 INLINE int context_exists(const struct context_tree *tree, uint32_t id) {
-    return id != 0 && id >> MEMTRACE_CONTEXT_BITS == 0 && LOAD_RELAXED(&tree->leaf[id >> 10]) != NULL;
+    return id != 0 && id >> MEMTRACE_CONTEXT_BITS == 0 &&
+           LOAD_RELAXED(&tree->leaf[id >> 10]) != NULL;
 }
 
 /* A small direct-mapped cache in front of the tree, one a thread. */
-enum { CONTEXT_CACHE_PLACES = 256 };
+enum { CONTEXT_CACHE_PLACES = 512 };
 
 struct context_cache {
     struct {
@@ -101,7 +102,7 @@ struct context_cache {
 INLINE struct context_id context_cached_child(struct context_tree *tree,
                                               struct context_cache *cache, struct context_id parent,
                                               uint64_t frame, enum context_kind kind) {
-    size_t i = ((frame ^ (uint64_t)parent.value << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 56;
+    size_t i = ((frame ^ (uint64_t)parent.value << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 55;
     struct context_id child;
     if (LIKELY(cache->place[i].frame == frame && cache->place[i].parent == parent.value)) {
         return (struct context_id){cache->place[i].child};

@@ -129,6 +129,9 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
             /* An interrupted instruction may come before the word is made. */
             if ((rule.kind == RULE_SP || rule.kind == RULE_FP) && !(pc & RULE_EXACT)) {
                 rule.frame_word = find_frame_word(place.eh_frame_header, &row);
+                if (rule.frame_word != 0) {
+                    STORE_RELAXED(&rules->has_frame_words, 1);
+                }
             }
         } else if (cfi_find(place.eh_frame_header, pc & ~RULE_EXACT, &row) == 0) {
             rule = from_row(&row); /* "returns" to a start: a fiber's first function */
@@ -148,6 +151,7 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
 
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
     struct rule_table *table = LOAD_ACQUIRE(&rules->table);
+    __atomic_fetch_add(&rules->generation, 1, __ATOMIC_RELAXED);
     for (size_t i = 0; table != NULL && i <= table->mask; i++) {
         uintptr_t pc = LOAD_RELAXED(&table->place[i].pc) & ~RULE_EXACT;
         if (pc >= start && pc <= end) {

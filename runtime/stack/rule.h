@@ -60,7 +60,9 @@ struct rules {
     size_t count;
     struct trylock lock;
     struct modules *modules;
-    uintptr_t loader; /* an address in the dynamic loader */
+    uintptr_t loader;    /* an address in the dynamic loader */
+    int has_frame_words; /* some code was built with a pass */
+    uint32_t generation; /* how often rules were forgotten */
 };
 
 void rule_init(struct rules *rules, struct modules *modules);

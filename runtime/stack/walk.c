@@ -384,9 +384,25 @@ static inline uint32_t look_up(struct walker *walker, struct progress *at) {
     return at->known;
 }
 
-struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
-                                    uintptr_t slot, uintptr_t fp) {
-    struct progress at = {.frame = {pc, slot, fp},
+/* The next allocation may be from the same place. */
+static inline void note_last(struct walker *walker, const struct frame *frame) {
+    const struct walk_frame *newest = &walker->remembered[walker->remembered_count - 1];
+    struct walk_last *last = &walker->last;
+    last->pc = 0;
+    if (walker->remembered_count != 0 && same_frame(&newest->frame, frame) &&
+        (newest->flags & WALK_UNSURE) == 0) {
+        last->pc = frame->pc;
+        last->slot = frame->slot;
+        last->fp = frame->fp;
+        last->word = newest->frame_word_at != 0 ? walk_frame_word(newest) : NULL;
+        last->parent = newest->parent;
+        last->context = newest->context;
+    }
+}
+
+static struct context_id walk(struct walk_world *world, struct walker *walker,
+                              const struct frame *from) {
+    struct progress at = {.frame = *from,
                           .shadow_index = walker->shadow.capacity != 0 ? walker->shadow.top : 0};
     struct context_id context = {0};
     for (;;) {
@@ -406,5 +422,17 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
             break;
         }
     }
-    return come_back(world, walker, context, at.count, at.shadow_index);
+    context = come_back(world, walker, context, at.count, at.shadow_index);
+    note_last(walker, from);
+    return context;
+}
+
+struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
+                                    uintptr_t slot, uintptr_t fp) {
+    struct context_id context = {0};
+    struct frame frame = {pc, slot, fp};
+    if (LOAD_RELAXED(&world->rules->has_frame_words) && walker->shadow.capacity == 0) {
+        context = word_walk(world, walker, pc, slot, fp);
+    }
+    return LIKELY(context.value != 0) ? context : walk(world, walker, &frame);
 }

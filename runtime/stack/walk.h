@@ -39,8 +39,36 @@ enum {
     BASE_UNKNOWN = UINT32_MAX, /* somebody, of whom only a frame word told */
 };
 
+/* The newest allocation, for the next one from the same place. */
+struct walk_last {
+    uintptr_t pc; /* 0: the way is not to be trusted */
+    uintptr_t slot;
+    uintptr_t fp;
+    const uint32_t *word; /* its function's frame word, which holds `parent`; NULL: it has none */
+    uint32_t parent;
+    uint32_t context;
+};
+
+/* The way from an allocation to a frame word that told a context. Where CFA = sp + constant, each
+ * return slot follows from the return address before it: the same addresses, the same way. */
+enum { TRAIL_MOST = 12, TRAIL_WAYS = 4, TRAIL_SETS = 16 };
+
+struct walk_trail {
+    uintptr_t pc, slot; /* where it starts; pc 0: unused */
+    uint32_t generation;
+    uint32_t count;
+    uint32_t at[TRAIL_MOST]; /* the next return slots, from the first, and what they held */
+    uintptr_t next_pc[TRAIL_MOST];
+    const uint32_t *base; /* the last function's frame word */
+    uint32_t *word;       /* the first function's; NULL: none */
+    uint32_t base_context;
+    uint32_t parent; /* what the first function's word is to hold */
+    uint32_t context;
+};
+
 /* What a thread remembers. All in private memory that a forked child inherits. */
 struct walker {
+    struct walk_last last;
     struct walk_frame *remembered; /* oldest first */
     uint32_t remembered_count;
     /* Where the oldest remembered frame was called from: this slot of the shadow stack, as it was
@@ -53,6 +81,8 @@ struct walker {
     struct walk_frame *fresh;  /* newest first; scratch */
     struct stack_bounds stack; /* the thread's own */
     struct context_cache cache;
+    struct walk_trail trail[TRAIL_SETS][TRAIL_WAYS];
+    uint32_t trails_kept; /* says which way is overwritten next */
     struct shadow_stack shadow;
 };
 
@@ -70,16 +100,20 @@ void walk_free(struct walker *walker);
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
                                     uintptr_t slot, uintptr_t fp);
 
+/* The walk over frames with words, as far as it is simple; 0: it is not, nothing was done. */
+struct context_id word_walk(struct walk_world *world, struct walker *walker, uintptr_t pc,
+                            uintptr_t slot, uintptr_t fp);
+
 INLINE uint32_t *walk_frame_word(const struct walk_frame *it) {
     return (uint32_t *)(it->frame.slot + (uintptr_t)(intptr_t)it->frame_word_at);
 }
 
-/* Whether one word vouches for all that is older than the newest remembered frame: its function's
- * frame word, or the slot of the shadow stack. */
-INLINE int walk_is_vouched(const struct walker *walker, const struct walk_frame *newest) {
+/* Whether one word vouches for all that is older than the newest allocation: its function's frame
+ * word, or the slot of the shadow stack. */
+INLINE int walk_is_vouched(const struct walker *walker) {
     uint32_t base = walker->base_index;
-    if (LIKELY(newest->frame_word_at != 0)) {
-        return *walk_frame_word(newest) == newest->parent;
+    if (LIKELY(walker->last.word != NULL)) {
+        return *walker->last.word == walker->last.parent;
     }
     return walker->remembered_count == 1 && base != BASE_OUTERMOST && base == walker->shadow.top &&
            walker->shadow.slot[base] == walker->base_slot;
@@ -90,14 +124,10 @@ INLINE int walk_is_vouched(const struct walker *walker, const struct walk_frame 
  * the shadow stack been filled by another walk, the word would not be what it was. */
 INLINE struct context_id walk_context(struct walk_world *world, struct walker *walker,
                                       struct frame frame) {
-    uint32_t count = walker->remembered_count;
-    if (LIKELY(count != 0)) {
-        const struct walk_frame *newest = &walker->remembered[count - 1];
-        if (LIKELY(newest->frame.slot == frame.slot && newest->frame.pc == frame.pc &&
-                   newest->frame.fp == frame.fp && (newest->flags & WALK_UNSURE) == 0 &&
-                   walk_is_vouched(walker, newest))) {
-            return (struct context_id){newest->context};
-        }
+    const struct walk_last *last = &walker->last;
+    if (LIKELY(last->pc == frame.pc && last->slot == frame.slot && last->fp == frame.fp &&
+               walk_is_vouched(walker))) {
+        return (struct context_id){last->context};
     }
     return walk_context_slow(world, walker, frame.pc, frame.slot, frame.fp);
 }
