@@ -17,27 +17,27 @@
 #include "runtime/stack/frame_word.h"
 
 // clang-format off
-#include "gcc-plugin.h"
-#include "plugin-version.h"
-#include "backend.h"
-#include "rtl.h"
-#include "tree.h"
-#include "gimple.h"
-#include "gimple-iterator.h"
-#include "cgraph.h"
-#include "stringpool.h"
-#include "attribs.h"
-#include "tree-pass.h"
-#include "context.h"
-#include "memmodel.h"
-#include "emit-rtl.h"
-#include "cfgrtl.h"
-#include "predict.h"
-#include "target.h"
-#include "diagnostic-core.h"
-#include "opts.h"
-#include "asan.h"
-#include "sreal.h"
+#include <gcc-plugin.h>
+#include <plugin-version.h>
+#include <backend.h>
+#include <rtl.h>
+#include <tree.h>
+#include <gimple.h>
+#include <gimple-iterator.h>
+#include <cgraph.h>
+#include <stringpool.h>
+#include <attribs.h>
+#include <tree-pass.h>
+#include <context.h>
+#include <memmodel.h>
+#include <emit-rtl.h>
+#include <cfgrtl.h>
+#include <predict.h>
+#include <target.h>
+#include <diagnostic-core.h>
+#include <opts.h>
+#include <asan.h>
+#include <sreal.h>
 // clang-format on
 
 #endif

@@ -6,11 +6,11 @@
  * The pass runs just before register allocation: calls, tail calls and calls of the compiler's own
  * routines are all visible, and no optimisation that a volatile statement could hinder is left.
  */
-#include "insertion.h"
+#include "instrument/gcc/insertion.h"
 
-#include "placement.h"
-#include "reach.h"
-#include "settings.h"
+#include "instrument/gcc/placement.h"
+#include "instrument/gcc/reach.h"
+#include "instrument/gcc/settings.h"
 
 namespace {
 
@@ -132,7 +132,7 @@ class insertion_pass : public rtl_opt_pass {
         for (basic_block block : blocks) {
             emit_insn_after_noloc(make_store(copy_rtx(word)), bb_note(block), block);
         }
-        describe(fun, blocks.size(), found.calls, "calls " + found.reason);
+        describe(fun, blocks.size(), found.calls, found.reason);
         return 0;
     }
 };

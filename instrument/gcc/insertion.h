@@ -3,7 +3,7 @@
 #ifndef INSTRUMENT_GCC_INSERTION_H
 #define INSTRUMENT_GCC_INSERTION_H
 
-#include "headers.h"
+#include "instrument/gcc/headers.h"
 
 rtl_opt_pass *insertion_make_pass(gcc::context *context);
 

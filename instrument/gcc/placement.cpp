@@ -6,7 +6,7 @@
  * cost of a subtree is that of one store at its root, if the root itself needs it, and otherwise
  * the less of that and of what its children cost. Loops and hot early exits then pay nothing.
  */
-#include "placement.h"
+#include "instrument/gcc/placement.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #ifndef INSTRUMENT_GCC_PLACEMENT_H
 #define INSTRUMENT_GCC_PLACEMENT_H
 
-#include "headers.h"
+#include "instrument/gcc/headers.h"
 
 /* The cheapest set of blocks such that each block marked in `needs` (by index) is one of them or is
  * reached only through one. A store belongs at the start of each. */

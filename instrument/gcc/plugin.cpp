@@ -3,10 +3,10 @@
  * plugin.cpp: what GCC calls when it loads -fplugin=memtrace.so. Fits one version of GCC; the same
  * file serves all its languages and the link-time compiler.
  */
-#include "headers.h"
-#include "insertion.h"
-#include "reach.h"
-#include "settings.h"
+#include "instrument/gcc/headers.h"
+#include "instrument/gcc/insertion.h"
+#include "instrument/gcc/reach.h"
+#include "instrument/gcc/settings.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 

@@ -7,9 +7,9 @@
  * needs no case of its own. A function of the unit counts only if the linker cannot take another in
  * its place: one that was optimised otherwise may still allocate.
  */
-#include "reach.h"
+#include "instrument/gcc/reach.h"
 
-#include "settings.h"
+#include "instrument/gcc/settings.h"
 
 namespace {
 
@@ -39,7 +39,7 @@ std::string reach_of_external(tree function) {
         (no_alloc_listed(symbol) && is_librarys(function, symbol))) {
         return "";
     }
-    return symbol;
+    return "calls " + symbol;
 }
 
 /* Its statements can be read. (Copies that were inlined are read where they went.) */
@@ -186,13 +186,13 @@ std::string reach_of(tree function) {
     if (found == reasons.end()) {
         return reach_of_external(function);
     }
-    return found->second.empty() ? "" : settings_symbol(function);
+    return found->second.empty() ? "" : "calls " + settings_symbol(function);
 }
 
 std::string reach_of_symbol(const char *symbol) {
     const std::string name = targetm.strip_name_encoding(symbol);
     /* What the loader allocates there is the runtime's business (no_alloc.h). */
-    return name == "__tls_get_addr" || no_alloc_listed(name) ? "" : name;
+    return name == "__tls_get_addr" || no_alloc_listed(name) ? "" : "calls " + name;
 }
 
 std::string reach_of_asm(const char *text) {

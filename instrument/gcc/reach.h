@@ -6,11 +6,12 @@
 #ifndef INSTRUMENT_GCC_REACH_H
 #define INSTRUMENT_GCC_REACH_H
 
-#include "headers.h"
+#include "instrument/gcc/headers.h"
 
 simple_ipa_opt_pass *reach_make_pass(gcc::context *context);
 
-/* What a call of `function` may run into, for the report; empty: it never allocates. */
+/* What a call of `function` may run into, in words for the report ("calls malloc"); empty: it never
+ * allocates. */
 std::string reach_of(tree function);
 
 /* The same for a routine of the compiler that has no declaration: __divti3. */

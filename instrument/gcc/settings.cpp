@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* settings.cpp: the plugin's arguments and attributes. See settings.h. */
-#include "settings.h"
+#include "instrument/gcc/settings.h"
 
 namespace {
 
@@ -21,11 +21,33 @@ std::vector<std::string> split(const std::string &list) {
     return parts;
 }
 
-/* By the linker's name or by the plain one: `_ZN4tree4walkEv` or `walk`. */
+/* The name of a namespace or of a type; NULL: it has none. */
+const char *scope_name(tree scope) {
+    tree name = TYPE_P(scope) ? TYPE_IDENTIFIER(scope) : DECL_NAME(scope);
+    return name ? IDENTIFIER_POINTER(name) : NULL;
+}
+
+std::string plain_name(tree function) {
+    return DECL_NAME(function) ? IDENTIFIER_POINTER(DECL_NAME(function)) : "";
+}
+
+/* As in the source, with its scopes: ns::tree::walk. */
+std::string scoped_name(tree function) {
+    std::string name = plain_name(function);
+    for (tree scope = DECL_CONTEXT(function);
+         scope && (TYPE_P(scope) || TREE_CODE(scope) == NAMESPACE_DECL);
+         scope = TYPE_P(scope) ? TYPE_CONTEXT(scope) : DECL_CONTEXT(scope)) {
+        if (scope_name(scope)) {
+            name = std::string(scope_name(scope)) + "::" + name;
+        }
+    }
+    return name;
+}
+
+/* By the linker's name or by that of the source: `_ZN4tree4walkEv` or `tree::walk`. */
 bool named(const std::unordered_set<std::string> &names, tree function) {
     return !names.empty() &&
-           (names.count(settings_symbol(function)) != 0 ||
-            (DECL_NAME(function) && names.count(IDENTIFIER_POINTER(DECL_NAME(function))) != 0));
+           (names.count(settings_symbol(function)) != 0 || names.count(scoped_name(function)) != 0);
 }
 
 bool in_excluded_file(tree function) {

@@ -6,7 +6,7 @@
 #ifndef INSTRUMENT_GCC_SETTINGS_H
 #define INSTRUMENT_GCC_SETTINGS_H
 
-#include "headers.h"
+#include "instrument/gcc/headers.h"
 
 /* Takes the plugin's arguments; false after an error was printed. */
 bool settings_read(const plugin_name_args *info);

@@ -127,11 +127,14 @@ class Program:
         return callee in self.returning if isinstance(callee, Code) else callee not in NEVER_RETURN
 
     def tables(self, code):
-        """Addresses that `lea` makes in the function, by register and place."""
-        return [(insn.address, insn.operands.rsplit("%", 1)[1], int(match.group(1), 16))
-                for insn in code.instructions(self) if insn.mnemonic in ("lea", "mov", "movabs")
-                for match in [re.search(r"(?:# |^\$0x)([0-9a-f]+)", insn.operands)] if match and
-                "%" in insn.operands]
+        """Addresses that `lea` or `mov` makes in the function: place, register, address."""
+        found = []
+        for insn in code.instructions(self):
+            made = re.match(r"(?:\$0x([0-9a-f]+)|0x[0-9a-f]+\(%rip\)),%(\w+)(?: +# ([0-9a-f]+))?",
+                            insn.operands)
+            if made and insn.mnemonic.startswith(("lea", "mov")):
+                found.append((insn.address, made.group(2), int(made.group(1) or made.group(3), 16)))
+        return found
 
     def entries(self, code, table, others):
         """Code addresses in a table of distances from itself, or of pointers."""
@@ -259,6 +262,15 @@ def below_cfa(program, insn, displacement, register):
     return row.offset - int(displacement or "0", 16)
 
 
+def vector_operand_size(insn):
+    name = insn.mnemonic.lstrip("v")
+    if re.match(r"(cvtt?ss2|movss|\w+ss$|movd$|insertps|pmov[sz]x(bd|wq))", name):
+        return 4
+    if re.match(r"(cvtt?s[di]|cvt(ps|dq|pi)2pd|\w+sd$|movq$|mov[lh]p|pmov[sz]x(bw|wd|dq))", name):
+        return 8 if name[-1] != "l" else 4  # cvtsi2sdl reads a 32-bit integer
+    return 2 if re.match(r"pmov[sz]xbq", name) else 32 if "%ymm" in insn.operands else 16
+
+
 def operand_size(insn):
     """How many bytes of memory an instruction touches; at least what it does."""
     name = insn.mnemonic
@@ -266,11 +278,7 @@ def operand_size(insn):
     if extended:
         return OPERAND_SIZES[extended.group(1)]
     if "%xmm" in insn.operands or "%ymm" in insn.operands:
-        scalar = re.search(r"(s[sd]|[sd])(2\w+)?[lq]?$", name)
-        if name in ("movq", "movd") or name.startswith(("movl", "movh", "cvt")) or \
-                (scalar and scalar.group(1) in ("ss", "sd")):
-            return 4 if name.endswith("ss") or name == "movd" else 8
-        return 32 if "%ymm" in insn.operands else 16
+        return vector_operand_size(insn)
     register = re.search(r"%(\w+)", re.sub(r"\([^)]*\)", "", insn.operands))
     if name.startswith("set"):
         return 1

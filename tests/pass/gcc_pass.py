@@ -99,7 +99,7 @@ def test_reasons(folder, flags):
     """Which functions have a word, and why."""
     got = report_of(folder, ["-O2", "-fplugin-arg-memtrace-exclude-functions=other,excluded", *flags])
     expected = {
-        "by_pointer": ("instrumented", "calls indirect call"),
+        "by_pointer": ("instrumented", "indirect call"),
         "allocates": ("instrumented", "calls malloc"),
         "calls_harmless": ("left-out", "no call may allocate"),
         "even": ("left-out", "no call may allocate"),
