@@ -32,6 +32,18 @@ std::string reach_of_call(const rtx_insn *insn) {
     return "indirect call";
 }
 
+/* The text of an assembler statement, with operands or plain; NULL: `body` is none. */
+const char *asm_text(rtx body) {
+    if (GET_CODE(body) == PARALLEL && XVECLEN(body, 0) > 0) {
+        body = XVECEXP(body, 0, 0); /* the rest are outputs and clobbers */
+    }
+    if (GET_CODE(body) == ASM_INPUT) {
+        return XSTR(body, 0);
+    }
+    rtx operands = extract_asm_operands(body);
+    return operands ? ASM_OPERANDS_TEMPLATE(operands) : NULL;
+}
+
 /* What `insn` may run into while the frame is there; empty: it never allocates. */
 std::string reach_of_insn(const rtx_insn *insn) {
     if (CALL_P(insn)) {
@@ -40,12 +52,8 @@ std::string reach_of_insn(const rtx_insn *insn) {
     if (!NONDEBUG_INSN_P(insn)) {
         return "";
     }
-    rtx body = PATTERN(insn);
-    if (GET_CODE(body) == ASM_INPUT) {
-        return reach_of_asm(XSTR(body, 0));
-    }
-    rtx operands = extract_asm_operands(body);
-    return operands ? reach_of_asm(ASM_OPERANDS_TEMPLATE(operands)) : "";
+    const char *text = asm_text(PATTERN(insn));
+    return text ? reach_of_asm(text) : "";
 }
 
 /* The function's calls that may allocate. */

@@ -115,6 +115,7 @@ def test_reasons(folder, flags):
         "recursive": ("instrumented", "calls recursive"),
         "realigned": ("left-out", "realigns its stack"),
         "assembly_only": ("left-out", "calls in assembly only"),
+        "assembly_plain": ("instrumented", "asm"),
         "bare": ("left-out", "naked"),
     }
     for name, wanted in expected.items():

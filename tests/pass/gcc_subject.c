@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gcc_subject.c: C and GNU C with odd frames, odd calls and odd jumps, for gcc_pass.py. Each function
- * calls what allocates and prints what it computed. The names are those that the script asks for in
- * the pass report.
+ * gcc_subject.c: C and GNU C with odd frames, odd calls and odd jumps, for gcc_pass.py. Each
+ * function calls what allocates and prints what it computed. The names are those that the script
+ * asks for in the pass report.
  */
 #include <alloca.h>
 #include <setjmp.h>
@@ -153,7 +153,8 @@ NOINLINE struct large returned(int n) {
     return result;
 }
 
-NOINLINE int stack_arguments(struct large a, int b, int c, int d, int e, int f, int g, int h, int i) {
+NOINLINE int stack_arguments(struct large a, int b, int c, int d, int e, int f, int g, int h,
+                             int i) {
     return a.values[1] + allocates(b) + c + d + e + f + g + h + allocates(i);
 }
 
@@ -267,6 +268,22 @@ NOINLINE int assembly_only(int n) {
     return result;
 }
 
+__attribute__((naked, used)) void keeps_registers(void);
+__attribute__((naked)) void keeps_registers(void) {
+    __asm__(
+        "push %rax; push %rcx; push %rdx; push %rsi; push %rdi; push %r8; push %r9; push %r10\n\t"
+        "push %r11; push %rbx; mov %rsp, %rbx; and $-16, %rsp; call from_assembly\n\t"
+        "mov %rbx, %rsp; pop %rbx; pop %r11; pop %r10; pop %r9; pop %r8; pop %rdi; pop %rsi\n\t"
+        "pop %rdx; pop %rcx; pop %rax; ret");
+}
+
+/* A plain statement beside a call that never allocates: its word must be fresh. */
+NOINLINE int assembly_plain(int n) {
+    n += even(n & 3);
+    __asm__ volatile("call keeps_registers");
+    return n + even(n & 7);
+}
+
 NOINLINE int assembly_goto(int n) {
     __asm__ goto("testl %0, %0; js %l1" : : "r"(n) : "cc" : negative);
     return allocates(n) + 1;
@@ -307,7 +324,7 @@ int main(void) {
         printf("%d ", switches(i));
     }
     printf("\n%d %d %d\n", returns_twice(5), nested(9), cleaned_up(4));
-    printf("%d %d %d %d %d\n", assembly_only(3), assembly_goto(4), assembly_goto(-4), applied(5),
-           bare(6));
+    printf("%d %d %d %d %d %d\n", assembly_only(3), assembly_plain(2), assembly_goto(4),
+           assembly_goto(-4), applied(5), bare(6));
     return 0;
 }
