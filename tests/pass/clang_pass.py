@@ -123,10 +123,12 @@ def case_frames():
                   ["-O2", "-fPIC", "-fno-plt"], ["-O2", "-fno-pic", "-no-pie"],
                   ["-O2", "-mno-red-zone"], ["-O2", "-mavx2", "-ffast-math"],
                   ["-O2", "-fstack-protector-strong"], ["-O2", "-fstack-clash-protection"],
-                  ["-O2", "-masm=intel"], ["-O2", "-fno-integrated-as"],
+                  ["-O2", "-fno-integrated-as"],
                   ["-O2", "-fno-optimize-sibling-calls"], ["-O2", "-ffunction-sections", "-g"],
                   ["-O2", "-fcf-protection=full"]):
         same_with_pass(subject("clang_subject.c"), *flags, least=12)
+    # The other subject has assembly of its own, in the other dialect.
+    same_with_pass(subject("clang_subject.cpp"), "-std=c++17", "-O2", "-masm=intel", least=10)
 
 
 def case_debugging():
