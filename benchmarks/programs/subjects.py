@@ -68,15 +68,18 @@ def script(name):
     return os.path.join(HERE, name)
 
 
+SPEEDTEST = Subject("SQLite, speedtest1", "speedtest1", ["--size", 20, ":memory:"],
+                    ["--size", 3, ":memory:"])
+
+
 def real_programs(sources):
     """What is measured without recording; {short name: Subject}."""
     cppcheck = ["-q", "--max-configs=1"]
     library = os.path.join(sources["CPPCHECK"], "lib")
     return {
-        "lua": Subject("Lua 5.4, compute.lua", "lua", [script("compute.lua"), 60],
+        "lua": Subject("Lua 5.4, compute.lua", "lua", [script("compute.lua"), 50],
                        [script("compute.lua"), 2]),
-        "sqlite": Subject("SQLite, speedtest1", "speedtest1", ["--size", 25, ":memory:"],
-                          ["--size", 5, ":memory:"]),
+        "sqlite": SPEEDTEST,
         "redis": Redis(),
         "cppcheck": Subject("cppcheck (C++, 85,000 lines)", "cppcheck",
                             cppcheck + [os.path.join(library, "path.cpp")],
@@ -89,10 +92,9 @@ RECURSION = Subject("tiny recursive functions, not inlined, that may allocate", 
 
 # What is measured with the profile on.
 ALLOCATING = {
-    "lua": Subject("Lua 5.4, allocate.lua", "lua", [script("allocate.lua"), 40],
+    "lua": Subject("Lua 5.4, allocate.lua", "lua", [script("allocate.lua"), 30],
                    [script("allocate.lua"), 3]),
-    "sqlite": Subject("SQLite, speedtest1", "speedtest1", ["--size", 25, ":memory:"],
-                      ["--size", 5, ":memory:"]),
+    "sqlite": SPEEDTEST,
 }
 
 
