@@ -16,6 +16,7 @@ HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "storms")
 MANY, FEW = 1000000, 20000
 LOW, HIGH = 70000, 199999
 LEVELS = ["-O0", "-O2"]
+SECONDS = 600  # for one run, on a loaded machine
 # case: (source, flags, compilers that have it)
 CASES = {name: ("control.c", [], ("gcc", "clang"))
          for name in ("longjmp", "fibers", "computed_goto", "alloca", "tail_calls")}
@@ -57,11 +58,11 @@ def check(case, pair, level, flags, rounds, what):
     command = [program, case, str(rounds)]
     if case == "dlopen":
         command += [build(case, pair, level, flags, folder, number) for number in range(3)]
-    alone = execute(command)
+    alone = execute(command, timeout=SECONDS)
     equal((alone.returncode, alone.stdout), (3, b"done\n"), what, "bare")
     try:
-        real, watched = oracle.real_stacks(command, folder, LOW, HIGH)
-        recorded, traced = oracle.recorded_stacks(command, folder)
+        real, watched = oracle.real_stacks(command, folder, LOW, HIGH, timeout=SECONDS)
+        recorded, traced = oracle.recorded_stacks(command, folder, timeout=SECONDS)
         if case == "fibers":
             recorded = oracle.cut_beyond(recorded, real)
     except oracle.Trouble as trouble:
