@@ -176,6 +176,7 @@ static void storm(void) {
         use(80001, 1);
         end_of_child();
     }
+    end_of_child(); /* the last fork may come just before the condition */
     timer_delete(timer);
 }
 
