@@ -231,7 +231,9 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
     struct ledger_event event = {.size = size};
     struct context_id context;
     int number = region_pool(&runtime.region, pool);
-    event_enter(thread, caller.slot);
+    if (!event_enter(thread, caller.slot)) {
+        return;
+    }
     event_tick(thread);
     context.value = event_context(thread, caller);
     context = context_cached_child(&runtime.tree, &thread->walker->cache, context,
@@ -249,7 +251,9 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
 
 static void pool_removed(struct thread *thread, const void *pointer, uintptr_t stack) {
     struct heap_block block;
-    event_enter(thread, stack);
+    if (!event_enter(thread, stack)) {
+        return;
+    }
     event_tick(thread);
     if (heap_remove(&runtime.pools, (uintptr_t)pointer, thread->tick >> TICK_LOW_BITS != 0,
                     &block)) {

@@ -2,6 +2,16 @@
 /* event.c: the parts of an event that most events do not need. See event.h. */
 #include "runtime/entry/event.h"
 
+COLD int event_forked_meanwhile(struct thread *thread, uintptr_t address) {
+    thread->gate = GATE_NONE;
+    thread = thread_get_for_free(address);
+    if (thread != NULL) {
+        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+        thread_done(thread);
+    }
+    return 0;
+}
+
 COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint64_t size) {
     COUNTER_ADD(&thread->record->foreign_free_bytes, size);
     COUNTER_ADD(&thread->record->foreign_free_count, 1);
@@ -16,7 +26,9 @@ int event_take(struct thread *thread, const void *address, struct heap_block *bl
 }
 
 void event_count_free(struct thread *thread, const struct heap_block *block, uintptr_t stack) {
-    event_enter(thread, stack);
+    if (!event_enter(thread, stack)) {
+        return;
+    }
     event_tick(thread);
     event_count_freed(thread, block);
     event_leave(thread);

@@ -29,9 +29,15 @@ INLINE struct shadow_heap *event_heap(void) {
     return &runtime.heap;
 }
 
-INLINE void event_enter(struct thread *thread, uintptr_t address) {
+/* A handler forked between the look at the gate and our entering: this is the child, whose struct
+ * was wiped. Counts the event as lost. 0. */
+int event_forked_meanwhile(struct thread *thread, uintptr_t address);
+
+/* 1, or 0: the event cannot be counted. */
+INLINE int event_enter(struct thread *thread, uintptr_t address) {
     STORE_RELAXED(&thread->gate, address);
     SIGNAL_FENCE();
+    return LIKELY(LOAD_RELAXED(&thread->record) != NULL) || event_forked_meanwhile(thread, address);
 }
 
 INLINE void event_leave(struct thread *thread) {
@@ -56,10 +62,13 @@ INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
 /* The block at `address` was allocated. The thread's gate is open. */
 INLINE void event_alloc(struct thread *thread, const void *address, uint64_t size,
                         struct frame caller) {
-    struct memtrace_thread_record *record = thread->record;
+    struct memtrace_thread_record *record;
     struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)address};
     struct ledger_event event = {.size = size};
-    event_enter(thread, caller.slot);
+    if (!event_enter(thread, caller.slot)) {
+        return;
+    }
+    record = thread->record;
     event_tick(thread);
     block.context = event_context(thread, caller);
     block.birth_tick = thread->tick;
@@ -96,7 +105,9 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
 /* The block at `address` is about to be freed. `stack`: the caller's place on the stack. */
 INLINE void event_free(struct thread *thread, const void *address, uintptr_t stack) {
     struct heap_block block;
-    event_enter(thread, stack);
+    if (!event_enter(thread, stack)) {
+        return;
+    }
     event_tick(thread);
     if (LIKELY(heap_remove(event_heap(), (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0,
                            &block))) {

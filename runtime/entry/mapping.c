@@ -77,7 +77,9 @@ static void changed(uintptr_t removed_start, uintptr_t removed_end, uintptr_t ad
         return;
     }
     counts = thread->gate == GATE_OPEN;
-    event_enter(thread, caller.slot);
+    if (!event_enter(thread, caller.slot)) {
+        return;
+    }
     event_tick(thread);
     if (removed_end > removed_start) {
         note_removed(thread, removed_start, removed_end);

@@ -183,7 +183,8 @@ static int next_lifetime_leaf(struct ledger *ledger, struct ledger_column *colum
 
 COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *column,
                                struct memtrace_cell *cell, uint32_t bucket) {
-    struct memtrace_lifetimes *record;
+    struct memtrace_lifetimes *leaf;
+    uint32_t *record;
     uint32_t id;
     if (cell->lifetimes == 0) {
         STORE_RELAXED(&cell->lifetimes, MEMTRACE_LIFETIME_SINGLE | bucket);
@@ -194,8 +195,12 @@ COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *colu
         return; /* the sketch of this context stays at its first free */
     }
     id = column->lifetimes_next++;
-    record = &ledger->lifetimes[id >> 10][id & 1023];
-    record->bucket[cell->lifetimes & (MEMTRACE_LIFETIME_BUCKETS - 1)]++;
-    record->bucket[bucket]++;
+    leaf = ledger->lifetimes[id >> 10];
+    if (leaf == NULL) {
+        return; /* a fork came in between, in a handler: the child has none yet */
+    }
+    record = leaf[id & 1023].bucket;
+    record[cell->lifetimes & (MEMTRACE_LIFETIME_BUCKETS - 1)]++;
+    record[bucket]++;
     STORE_RELEASE(&cell->lifetimes, id);
 }

@@ -112,11 +112,12 @@ INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
     COUNTER_ADD(&cell->free_count, 1);
     COUNTER_ADD(&cell->temporary_count, (uint64_t)event->temporary);
     lifetimes = cell->lifetimes;
-    if (LIKELY((int32_t)lifetimes >
-               0)) { /* a record's id: neither 0 nor MEMTRACE_LIFETIME_SINGLE */
-        uint32_t *bucket =
-            &ledger->lifetimes[lifetimes >> 10][lifetimes & 1023].bucket[event->lifetime_bucket];
-        STORE_RELAXED(bucket, *bucket + (*bucket != UINT32_MAX));
+    if (LIKELY((int32_t)lifetimes > 0)) { /* a record's id: neither 0 nor SINGLE */
+        struct memtrace_lifetimes *leaf = ledger->lifetimes[lifetimes >> 10];
+        if (LIKELY(leaf != NULL)) { /* a child that forked just now has none yet */
+            uint32_t *bucket = &leaf[lifetimes & 1023].bucket[event->lifetime_bucket];
+            STORE_RELAXED(bucket, *bucket + (*bucket != UINT32_MAX));
+        }
     } else {
         ledger_lifetime_slow(ledger, column, cell, event->lifetime_bucket);
     }
