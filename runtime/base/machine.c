@@ -25,7 +25,7 @@ static int decode_store(uintptr_t start, uintptr_t immediate, struct machine_sto
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         const struct form *form = &forms[i];
         size_t length = form->length + form->displacement_bytes;
-        int8_t short_form;
+        uint8_t byte;
         if (immediate - start < length ||
             memcmp((const void *)(immediate - length), form->bytes, form->length) != 0) {
             continue;
@@ -34,9 +34,9 @@ static int decode_store(uintptr_t start, uintptr_t immediate, struct machine_sto
         store->end = immediate + sizeof(uint32_t);
         store->base_register = form->base_register;
         store->displacement = 0;
-        if (form->displacement_bytes == sizeof short_form) {
-            memcpy(&short_form, (const void *)(immediate - 1), sizeof short_form);
-            store->displacement = short_form;
+        if (form->displacement_bytes == sizeof byte) {
+            memcpy(&byte, (const void *)(immediate - 1), sizeof byte);
+            store->displacement = byte < 0x80 ? byte : byte - 0x100;
         } else if (form->displacement_bytes != 0) {
             memcpy(&store->displacement, (const void *)(immediate - 4), 4);
         }
