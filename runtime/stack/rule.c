@@ -105,10 +105,17 @@ static struct rule from_row(const struct cfi_row *row) {
 }
 
 /* Where the function keeps its frame word, in the rule's unit; 0 also if that does not fit. */
-static uint32_t find_frame_word(const uint8_t *eh_frame_header, const struct cfi_row *row) {
-    uint32_t words = frame_word_below_cfa(eh_frame_header, row) / (uint32_t)sizeof(uint32_t);
-    struct rule rule = {.frame_word = words};
-    return rule.frame_word == words ? words : 0;
+static uint32_t find_frame_word(struct rules *rules, const uint8_t *eh_frame_header,
+                                const struct cfi_row *row) {
+    uint64_t *known = &rules->function[rule_hash(row->start) % RULE_FUNCTIONS];
+    uint64_t value = LOAD_RELAXED(known);
+    if (value >> RULE_WORD_BITS != row->start) {
+        uint64_t words = frame_word_below_cfa(eh_frame_header, row) / sizeof(uint32_t);
+        value = (uint64_t)row->start << RULE_WORD_BITS;
+        value |= words >> RULE_WORD_BITS == 0 ? words : 0;
+        STORE_RELAXED(known, value);
+    }
+    return (uint32_t)(value & ((1u << RULE_WORD_BITS) - 1));
 }
 
 static int lies_in(const struct module_place *place, uintptr_t address) {
@@ -128,7 +135,7 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
             rule = from_row(&row);
             /* An interrupted instruction may come before the word is made. */
             if ((rule.kind == RULE_SP || rule.kind == RULE_FP) && !(pc & RULE_EXACT)) {
-                rule.frame_word = find_frame_word(place.eh_frame_header, &row);
+                rule.frame_word = find_frame_word(rules, place.eh_frame_header, &row);
                 if (rule.frame_word != 0) {
                     STORE_RELAXED(&rules->has_frame_words, 1);
                 }
@@ -152,6 +159,9 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
     struct rule_table *table = LOAD_ACQUIRE(&rules->table);
     __atomic_fetch_add(&rules->generation, 1, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < RULE_FUNCTIONS; i++) {
+        STORE_RELAXED(&rules->function[i], 0);
+    }
     for (size_t i = 0; table != NULL && i <= table->mask; i++) {
         uintptr_t pc = LOAD_RELAXED(&table->place[i].pc) & ~RULE_EXACT;
         if (pc >= start && pc <= end) {

@@ -27,6 +27,8 @@ enum rule_kind {
     RULE_UNKNOWN, /* no unwind information */
 };
 
+enum { RULE_WORD_BITS = 17 };
+
 /* One word, so that it is published in one store. */
 struct rule {
     uint64_t kind : 3;
@@ -35,10 +37,10 @@ struct rule {
     uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
     uint64_t loader : 1; /* in the dynamic loader, which lazy binding enters from any call */
     uint64_t module : 13;
-    int64_t fp_offset : 8;    /* from the CFA, in words; 0: unchanged */
-    int64_t cfa_offset : 18;  /* in words */
-    uint64_t frame_word : 17; /* so many times 4 bytes below the CFA; 0: none */
-    uint64_t plain : 1;       /* RULE_SP or RULE_FP, and none of hidden, entry, loader */
+    int64_t fp_offset : 8;                /* from the CFA, in words; 0: unchanged */
+    int64_t cfa_offset : 18;              /* in words */
+    uint64_t frame_word : RULE_WORD_BITS; /* so many times 4 bytes below the CFA; 0: none */
+    uint64_t plain : 1; /* RULE_SP or RULE_FP, and none of hidden, entry, loader */
 };
 _Static_assert(sizeof(struct rule) == 8, "a rule is one word");
 
@@ -55,14 +57,18 @@ struct rule_table {
     struct rule_place place[];
 };
 
+/* Where functions met lately keep their words, since looking for one takes reading the function. */
+enum { RULE_FUNCTIONS = 512 };
+
 struct rules {
     struct rule_table *table; /* NULL: no memory; every rule is computed */
     size_t count;
     struct trylock lock;
     struct modules *modules;
-    uintptr_t loader;    /* an address in the dynamic loader */
-    int has_frame_words; /* some code was built with a pass */
-    uint32_t generation; /* how often rules were forgotten */
+    uintptr_t loader;                  /* an address in the dynamic loader */
+    int has_frame_words;               /* some code was built with a pass */
+    uint32_t generation;               /* how often rules were forgotten */
+    uint64_t function[RULE_FUNCTIONS]; /* start << RULE_WORD_BITS | frame_word; 0: empty */
 };
 
 void rule_init(struct rules *rules, struct modules *modules);
