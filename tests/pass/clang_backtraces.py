@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
 import backtraces  # noqa: E402
+import clang_names  # noqa: E402
 import harness  # noqa: E402
 
 # Clang gives an optimised coroutine's call line 0 there; gdb takes the line before it.
@@ -21,8 +22,7 @@ LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
 def main():
     clang, plugin = sys.argv[3:5]
     del sys.argv[3:5]
-    folder, name = os.path.split(clang)
-    harness.COMPILERS["clang"] = (clang, os.path.join(folder, name.replace("clang", "clang++")))
+    harness.COMPILERS["clang"] = (clang, clang_names.plus(clang))
     harness.MODES["pass"] = (["-fpass-plugin=" + plugin], True)
     backtraces.VARIANTS = [("clang", level, "pass") for level in LEVELS]
     backtraces.MISLEADING |= MISLEADING

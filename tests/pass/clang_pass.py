@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import clang_names
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
 SKIP = 77
@@ -51,9 +53,7 @@ def write(name, text):
 
 
 def compiler(source):
-    folder, name = os.path.split(CLANG)
-    plus = os.path.join(folder, name.replace("clang", "clang++"))
-    return plus if source.endswith("pp") else CLANG
+    return clang_names.plus(CLANG) if source.endswith("pp") else CLANG
 
 
 def compile_to(output, *arguments, may_fail=False):
