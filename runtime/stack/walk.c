@@ -384,19 +384,15 @@ static inline uint32_t look_up(struct walker *walker, struct progress *at) {
     return at->known;
 }
 
-/* The next allocation may be from the same place. */
+/* What was remembered of the allocation's caller is enough to know it again, if it was. */
 static inline void note_last(struct walker *walker, const struct frame *frame) {
-    const struct walk_frame *newest = &walker->remembered[walker->remembered_count - 1];
-    struct walk_last *last = &walker->last;
-    last->pc = 0;
-    if (walker->remembered_count != 0 && same_frame(&newest->frame, frame) &&
-        (newest->flags & WALK_UNSURE) == 0) {
-        last->pc = frame->pc;
-        last->slot = frame->slot;
-        last->fp = frame->fp;
-        last->word = newest->frame_word_at != 0 ? walk_frame_word(newest) : NULL;
-        last->parent = newest->parent;
-        last->context = newest->context;
+    const struct walk_frame *end = walker->remembered + walker->remembered_count;
+    walker->last.pc = 0;
+    if (end != walker->remembered && same_frame(&end[-1].frame, frame) &&
+        (end[-1].flags & WALK_UNSURE) == 0) {
+        walk_note_last(walker, *frame,
+                       end[-1].frame_word_at != 0 ? walk_frame_word(&end[-1]) : NULL,
+                       end[-1].parent, end[-1].context);
     }
 }
 

@@ -104,6 +104,17 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
 struct context_id word_walk(struct walk_world *world, struct walker *walker, uintptr_t pc,
                             uintptr_t slot, uintptr_t fp);
 
+/* The next allocation may be from the same place. */
+INLINE void walk_note_last(struct walker *walker, struct frame frame, const uint32_t *word,
+                           uint32_t parent, uint32_t context) {
+    walker->last.pc = frame.pc;
+    walker->last.slot = frame.slot;
+    walker->last.fp = frame.fp;
+    walker->last.word = word;
+    walker->last.parent = parent;
+    walker->last.context = context;
+}
+
 INLINE uint32_t *walk_frame_word(const struct walk_frame *it) {
     return (uint32_t *)(it->frame.slot + (uintptr_t)(intptr_t)it->frame_word_at);
 }

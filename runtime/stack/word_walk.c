@@ -112,21 +112,15 @@ static inline void keep_trail(struct walk_trail *trail, const struct rules *rule
     trail->count = path->count - 1;
     trail->base = path->step[path->count - 1].word;
     trail->base_context = path->context;
-    trail->word = path->step[0].word;
 }
 
-/* The next allocation may be from the same place. */
 static inline struct context_id finish(struct walker *walker, const struct walk_trail *trail,
                                        uintptr_t pc, uintptr_t slot, uintptr_t fp) {
     walker->last.pc = 0;
     if (trail->word != NULL) {
         *trail->word = trail->parent;
-        walker->last.pc = pc;
-        walker->last.slot = slot;
-        walker->last.fp = fp;
-        walker->last.word = trail->word;
-        walker->last.parent = trail->parent;
-        walker->last.context = trail->context;
+        walk_note_last(walker, (struct frame){pc, slot, fp}, trail->word, trail->parent,
+                       trail->context);
     }
     return (struct context_id){trail->context};
 }

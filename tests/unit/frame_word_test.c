@@ -6,11 +6,9 @@
 
 #include "runtime/base/machine.h"
 #include "runtime/stack/cfi.h"
-#include "runtime/stack/walk.h"
-#include "tests/unit/space_fixture.h"
+#include "tests/unit/walk_fixture.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -114,35 +112,6 @@ static void finds_the_word(void **state) {
 }
 
 /* --- walks ------------------------------------------------------------------------------------ */
-
-static struct space *space;
-static struct context_tree tree;
-static struct modules modules;
-static struct rules rules;
-static struct walk_world world = {&tree, &rules, NULL, 0};
-static struct walker walker;
-
-static int open_world(void **state) {
-    pthread_attr_t attributes;
-    void *low;
-    size_t size;
-    (void)state;
-    space = world.space = space_fixture_open();
-    context_init(&tree, space, UINT32_MAX);
-    module_init(&modules, space, "/proc/self/exe");
-    rule_init(&rules, &modules);
-    pthread_getattr_np(pthread_self(), &attributes);
-    pthread_attr_getstack(&attributes, &low, &size);
-    pthread_attr_destroy(&attributes);
-    return walk_init(&walker, (uintptr_t)low, (uintptr_t)low + size);
-}
-
-static int close_world(void **state) {
-    (void)state;
-    walk_free(&walker);
-    space_fixture_close(space);
-    return 0;
-}
 
 /* The context as the walk finds it, and as it is without anything remembered or filled in: words
  * are made fresh again for that, through their addresses. */

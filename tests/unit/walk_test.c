@@ -3,12 +3,9 @@
  * Frames of this program count as the runtime's own, which contexts leave out; what a walk met is
  * seen in what it remembers. libc's frames (qsort's) make the contexts. */
 #define _GNU_SOURCE
-#include "runtime/stack/walk.h"
-
-#include "tests/unit/space_fixture.h"
+#include "tests/unit/walk_fixture.h"
 
 #include <execinfo.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,35 +18,7 @@
 
 enum { MOST = 20000 };
 
-static struct space *space;
-static struct context_tree tree;
-static struct modules modules;
-static struct rules rules;
-static struct walk_world world = {&tree, &rules, NULL, 0};
-static struct walker walker;
 static void *expected[MOST];
-
-static int open_world(void **state) {
-    pthread_attr_t attributes;
-    void *low;
-    size_t size;
-    (void)state;
-    space = world.space = space_fixture_open();
-    context_init(&tree, space, UINT32_MAX);
-    module_init(&modules, space, "/proc/self/exe");
-    rule_init(&rules, &modules);
-    pthread_getattr_np(pthread_self(), &attributes);
-    pthread_attr_getstack(&attributes, &low, &size);
-    pthread_attr_destroy(&attributes);
-    return walk_init(&walker, (uintptr_t)low, (uintptr_t)low + size);
-}
-
-static int close_world(void **state) {
-    (void)state;
-    walk_free(&walker);
-    space_fixture_close(space);
-    return 0;
-}
 
 /* Walks, compares with backtrace(), returns the context. */
 static NOINLINE uint32_t check(void) {
