@@ -8,15 +8,15 @@ foreach(plugin IN LISTS plugins)
     foreach(case levels frames debugging unwind_tables exceptions coroutines openmp sanitizers
                  profile lto lto_linker rust placement options attribute interposed report refusal
                  warnings)
-        pass_test(clang_${major}.${case} clang_pass.py ${case} ${arguments})
+        script_test(pass clang_${major}.${case} 900 clang_pass.py ${case} ${arguments})
     endforeach()
     # tests/programs/CMakeLists.txt has the cases; these are where frames are left in odd ways.
     foreach(case recursion qsort alloca variadic tail_calls inlined longjmp signal threads fibers)
-        pass_test(clang_${major}.backtraces.${case} clang_backtraces.py stacks.c ${case}
+        script_test(pass clang_${major}.backtraces.${case} 900 clang_backtraces.py stacks.c ${case}
                   ${arguments})
     endforeach()
     foreach(case classes exceptions rethrow throw_through_qsort many_throws thread_local coroutines)
-        pass_test(clang_${major}.backtraces.cxx_${case} clang_backtraces.py stacks_cxx.cpp ${case}
+        script_test(pass clang_${major}.backtraces.cxx_${case} 900 clang_backtraces.py stacks_cxx.cpp ${case}
                   ${arguments})
     endforeach()
 endforeach()
