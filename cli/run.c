@@ -35,6 +35,8 @@ static const char usage[] =
     "                        the summary at the end (default: yes)\n"
     "      --stacks KIND     none: totals only; short: the program's own modules; full (default)\n"
     "      --contexts N      the most call paths to keep apart\n"
+    "      --unwind MODE     how prebuilt code is walked: auto (default), patch, verify, fp,\n"
+    "                        libunwind\n"
     "  -h, --help            this text\n"
     "\n"
     "Each option is also an environment variable: MEMTRACE_OUTPUT, MEMTRACE_EVERY, ...\n";
@@ -113,12 +115,19 @@ static int set_text(struct run *run, const struct cli_scan *scan, const char *na
     return 0;
 }
 
-static int set_stacks(struct run *run, const struct cli_scan *scan) {
-    if (strcmp(scan->value, "none") != 0 && strcmp(scan->value, "short") != 0 &&
-        strcmp(scan->value, "full") != 0) {
-        return wrong(scan, "none, short or full is wanted");
+static const char *const stack_kinds[] = {"none", "short", "full", NULL};
+static const char *const unwind_modes[] = {"auto", "patch", "verify", "fp", "libunwind", NULL};
+
+/* `words` ends with NULL; `wanted` tells them to who used another. */
+static int set_word(struct run *run, const struct cli_scan *scan, const char *name,
+                    const char *const *words, const char *wanted) {
+    while (*words != NULL && strcmp(scan->value, *words) != 0) {
+        words++;
     }
-    set_variable(run, "MEMTRACE_STACKS", scan->value);
+    if (*words == NULL) {
+        return wrong(scan, wanted);
+    }
+    set_variable(run, name, scan->value);
     return 0;
 }
 
@@ -133,6 +142,7 @@ static int parse(struct run *run, int argc, char **argv, int *first) {
                                                 {"no-summary", 0, false, 'S'},
                                                 {"stacks", 0, true, 'k'},
                                                 {"contexts", 0, true, 'C'},
+                                                {"unwind", 0, true, 'u'},
                                                 {"help", 'h', false, 'h'},
                                                 {0}};
     struct cli_scan scan = cli_scan_start("run", argc, argv, options);
@@ -160,10 +170,15 @@ static int parse(struct run *run, int argc, char **argv, int *first) {
             set_variable(run, "MEMTRACE_SUMMARY", key == 's' ? "1" : "0");
             break;
         case 'k':
-            status = set_stacks(run, &scan);
+            status = set_word(run, &scan, "MEMTRACE_STACKS", stack_kinds,
+                              "none, short or full is wanted");
             break;
         case 'C':
             status = set_number(run, &scan, "MEMTRACE_CONTEXTS", 1);
+            break;
+        case 'u':
+            status = set_word(run, &scan, "MEMTRACE_UNWIND", unwind_modes,
+                              "auto, patch, verify, fp or libunwind is wanted");
             break;
         case 'h':
             return -1;

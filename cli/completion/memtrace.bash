@@ -21,6 +21,10 @@ _memtrace() {
         COMPREPLY=($(compgen -W "none short full" -- "$current"))
         return
         ;;
+    --unwind)
+        COMPREPLY=($(compgen -W "auto patch verify fp libunwind" -- "$current"))
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W "auto always never" -- "$current"))
         return
@@ -47,7 +51,8 @@ _memtrace() {
                 return
             fi
         done
-        options="--output --every --churn --top --log --summary --no-summary --stacks --contexts --help --"
+        options="--output --every --churn --top --log --summary --no-summary --stacks --contexts
+            --unwind --help --"
         ;;
     report)
         options="--show-maximum --show-leaked --show-cumulative --show-allocations --show-temporary

@@ -12,6 +12,7 @@ complete -c memtrace -f -n __fish_use_subcommand -a flags -d 'compiler and linke
 for option in top every churn stacks contexts
     complete -c memtrace -n '__memtrace_on run' -l $option -x
 end
+complete -c memtrace -n '__memtrace_on run' -l unwind -x -a 'auto patch verify fp libunwind'
 for option in output log
     complete -c memtrace -n '__memtrace_on run' -l $option -r
 end

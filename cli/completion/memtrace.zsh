@@ -24,6 +24,7 @@ _memtrace() {
             '--churn[allocated plus freed]:size' '--top[paths shown]:count' \
             '--log[log file]:file:_files' '--summary' '--no-summary' \
             '--stacks[depth]:stacks:(none short full)' '--contexts[most paths kept]:count' \
+            '--unwind[how stacks are walked]:mode:(auto patch verify fp libunwind)' \
             '*::program:_normal'
         ;;
     report)

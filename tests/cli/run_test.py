@@ -139,6 +139,7 @@ def test_missing_command():
 def test_wrong_options():
     for arguments in (["--top", "x", "--", "true"], ["--every", "5 parsecs", "--", "true"],
                       ["--churn", "lots", "--", "true"], ["--stacks", "some", "--", "true"],
+                      ["--unwind", "some", "--", "true"],
                       ["--contexts", "0", "--", "true"], ["--output", "", "--", "true"],
                       ["--nonsense", "--", "true"], ["--top"], []):
         done = run(*arguments)
@@ -148,6 +149,16 @@ def test_wrong_options():
     done = run("--help")
     equal((done.returncode, done.err), (0, b""))
     check(b"--every" in done.out and b"--no-summary" in done.out)
+
+
+def test_options_become_variables():
+    """The kernel still shows what the program was started with."""
+    for mode in (b"auto", b"patch", b"verify", b"fp", b"libunwind"):
+        done = run("--unwind", mode.decode(), "--stacks", "short", "--", "cat", "/proc/self/environ")
+        variables = done.out.split(b"\0")
+        check(b"MEMTRACE_UNWIND=" + mode in variables, mode, done.err)
+        check(b"MEMTRACE_STACKS=short" in variables, done.err)
+        check(done.err.count(b"contexts  ") == 1, done.err)
 
 
 def test_script_without_first_line():
