@@ -133,18 +133,11 @@ static int set_word(struct run *run, const struct cli_scan *scan, const char *na
 
 /* 0; CLI_USAGE with the line printed; -1: --help was asked for. *first: the program's index. */
 static int parse(struct run *run, int argc, char **argv, int *first) {
-    static const struct cli_option options[] = {{"output", 'o', true, 'o'},
-                                                {"every", 'e', true, 'e'},
-                                                {"churn", 'c', true, 'c'},
-                                                {"top", 'n', true, 'n'},
-                                                {"log", 'l', true, 'l'},
-                                                {"summary", 0, false, 's'},
-                                                {"no-summary", 0, false, 'S'},
-                                                {"stacks", 0, true, 'k'},
-                                                {"contexts", 0, true, 'C'},
-                                                {"unwind", 0, true, 'u'},
-                                                {"help", 'h', false, 'h'},
-                                                {0}};
+    static const struct cli_option options[] = {
+        {"output", 'o', true, 'o'},    {"every", 'e', true, 'e'}, {"churn", 'c', true, 'c'},
+        {"top", 'n', true, 'n'},       {"log", 'l', true, 'l'},   {"summary", 0, false, 's'},
+        {"no-summary", 0, false, 'S'}, {"stacks", 0, true, 'k'},  {"contexts", 0, true, 'C'},
+        {"unwind", 0, true, 'u'},      {"help", 'h', false, 'h'}, {0}};
     struct cli_scan scan = cli_scan_start("run", argc, argv, options);
     int status = 0;
     int key;
