@@ -8,7 +8,7 @@
  *     frames, size, (module << 48 | offset) * frames     an allocation, innermost frame first
  *     0, module, bytes, path padded with zeros           a module, before its first use
  * Offsets are those of the call, as in reports: return address minus one, relative to the load
- * bias.
+ * bias; or the address itself where nothing was called.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -107,12 +107,21 @@ struct stack {
     uint64_t frame[MOST_FRAMES];
 };
 
+/* Whether this "return address" is where a function starts: nobody called it (a signal handler's
+ * __restore_rt, a fiber's first function). _Unwind_FindEnclosingFunction looks at its argument - 1;
+ * what __restore_rt's table entry covers starts a byte before it. */
+static int is_entry(uintptr_t pc) {
+    uintptr_t called = (uintptr_t)_Unwind_FindEnclosingFunction((void *)pc);
+    return called == pc - 1 ||
+           (called == 0 && (uintptr_t)_Unwind_FindEnclosingFunction((void *)(pc + 1)) == pc);
+}
+
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *argument) {
     struct stack *stack = argument;
     struct dl_find_object found;
     int exact = 0;
     uintptr_t pc = _Unwind_GetIPInfo(context, &exact);
-    pc -= exact ? 0 : 1;
+    pc -= exact || is_entry(pc) ? 0 : 1;
     if (pc + 1 <= 1) {
         return _URC_NORMAL_STOP;
     }
