@@ -129,6 +129,7 @@ static void put_losses(const struct report *report) {
         [MEMTRACE_LOST_THREADS] = "threads counted as others",
         [MEMTRACE_LOST_MODULES] = "modules not noted",
         [MEMTRACE_LOST_BLOCKS] = "blocks whose frees are not seen",
+        [MEMTRACE_LOST_GUARDS] = "threads not patched any more",
     };
     const struct model *model = report->model;
     const char *separator = " (";

@@ -70,6 +70,7 @@ enum memtrace_loss {
     MEMTRACE_LOST_THREADS = 3,  /* threads whose totals went to "others" */
     MEMTRACE_LOST_MODULES = 4,  /* modules past the table */
     MEMTRACE_LOST_BLOCKS = 5,   /* live blocks that could not be noted: their frees are not seen */
+    MEMTRACE_LOST_GUARDS = 6,   /* threads whose stacks are patched no more (docs/unwinding.md) */
     MEMTRACE_LOSS_KINDS = 8
 };
 

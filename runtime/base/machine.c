@@ -2,6 +2,8 @@
 /* machine.c: reading machine code. See machine.h. */
 #include "runtime/base/machine.h"
 
+#include "runtime/base/sys.h"
+
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -68,7 +70,15 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
     return 0;
 }
 
+int machine_can_patch_returns(void) {
+    return !sys_has_shadow_stack();
+}
+
 #else
+
+int machine_can_patch_returns(void) {
+    return 0;
+}
 
 int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store) {

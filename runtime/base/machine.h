@@ -18,7 +18,11 @@ enum {
     MACHINE_SIGNAL_FP = 40 + 8 * 10,
     MACHINE_SIGNAL_SP = 40 + 8 * 15,
     MACHINE_SIGNAL_PC = 40 + 8 * 16,
+    /* libunwind-x86_64.h: UNW_X86_64_RIP, UNW_X86_64_RSP. */
+    MACHINE_LIBUNWIND_PC = 16,
+    MACHINE_LIBUNWIND_SP = 7,
 };
+#define MACHINE_NAME "x86_64"
 #elif defined(__aarch64__)
 enum {
     MACHINE_ELF = EM_AARCH64,
@@ -31,10 +35,19 @@ enum {
     MACHINE_SIGNAL_FP = 128 + 176 + 8 + 8 * 29,
     MACHINE_SIGNAL_SP = 128 + 176 + 8 + 8 * 31,
     MACHINE_SIGNAL_PC = 128 + 176 + 8 + 8 * 32,
+    /* libunwind-aarch64.h: UNW_AARCH64_PC, UNW_AARCH64_SP. */
+    MACHINE_LIBUNWIND_PC = 32,
+    MACHINE_LIBUNWIND_SP = 31,
 };
+#define MACHINE_NAME "aarch64"
 #else
 #error "unknown machine"
 #endif
+
+/* Whether a return address on the stack may be replaced by another that leads to it: this machine
+ * has code for it (stack/guard_cells.S), and neither does the hardware keep a stack of its own to
+ * compare with (CET) nor is the address signed. */
+int machine_can_patch_returns(void);
 
 /* An instruction that stores a 32-bit constant to the stack. */
 struct machine_store {

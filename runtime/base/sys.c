@@ -27,7 +27,19 @@ static long call6(long n, long a, long b, long c, long d, long e, long f) {
                      : "rcx", "r11", "memory");
     return result;
 }
+
+enum { ARCH_SHSTK_STATUS = 0x5005, ARCH_SHSTK_SHSTK = 1 }; /* arch/x86/include/uapi/asm/prctl.h */
+
+int sys_has_shadow_stack(void) {
+    uint64_t features = 0;
+    return call6(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0, 0, 0) == 0 &&
+           (features & ARCH_SHSTK_SHSTK) != 0;
+}
 #elif defined(__aarch64__)
+int sys_has_shadow_stack(void) {
+    return 0; /* GCS: not asked for yet */
+}
+
 static long call6(long n, long a, long b, long c, long d, long e, long f) {
     register long x8 __asm__("x8") = n;
     register long x0 __asm__("x0") = a;

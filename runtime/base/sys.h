@@ -61,6 +61,9 @@ int sys_readable(const void *address);
 
 uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, through the vdso */
 
+/* Whether the hardware compares this thread's return addresses with a stack of its own. */
+int sys_has_shadow_stack(void);
+
 /* Blocks every signal of this thread and returns the old mask; and puts it back. */
 uint64_t sys_block_signals(void);
 void sys_restore_signals(uint64_t mask);

@@ -16,6 +16,7 @@
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
+#include "runtime/entry/unwind.h"
 #include "runtime/record/finish.h"
 
 #include <errno.h>
@@ -53,6 +54,7 @@ static int make_structures(void) {
     struct memtrace_header *header = runtime.space.header;
     module_init(&runtime.modules, &runtime.space, header->executable);
     rule_init(&runtime.rules, &runtime.modules);
+    runtime.rules.by_frame_pointer = runtime.settings.unwind == UNWIND_FP;
     context_init(&runtime.tree, &runtime.space, (uint32_t)runtime.settings.context_limit);
     runtime.unknown_context = context_child(&runtime.tree, (struct context_id){0},
                                             MEMTRACE_FRAME_UNKNOWN, CONTEXT_CHARGED)
@@ -221,7 +223,9 @@ __attribute__((constructor)) static void wake_up(void) {
     if (real.free == NULL) {
         real_find();
     }
-    runtime_ensure();
+    if (runtime_ensure()) {
+        unwind_choose();
+    }
     thread_pass_through(0);
     if (environ != NULL) {
         settings_clean_environment(environ);

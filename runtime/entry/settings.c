@@ -73,6 +73,17 @@ static int set_stacks(struct settings *settings, const char *value) {
     return -1;
 }
 
+static int set_unwind(struct settings *settings, const char *value) {
+    static const char *const names[UNWIND_MODES] = {"auto", "verify", "patch", "fp", "libunwind"};
+    for (uint32_t i = 0; i < UNWIND_MODES; i++) {
+        if (text_equal(value, names[i])) {
+            settings->unwind = (enum walk_unwind)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
 static int set_text(char *to, size_t capacity, const char *value) {
     if (value[0] == '\0' || text_length(value) >= capacity) {
         return -1;
@@ -151,6 +162,9 @@ static int set(struct settings *settings, const char *name, const char *value) {
     if (text_equal(name, "MEMTRACE_STACKS")) {
         return set_stacks(settings, value);
     }
+    if (text_equal(name, "MEMTRACE_UNWIND")) {
+        return set_unwind(settings, value);
+    }
     if (text_equal(name, "MEMTRACE")) {
         return set_switch(value);
     }
@@ -163,7 +177,8 @@ static int set(struct settings *settings, const char *name, const char *value) {
 static const char *const known_names[] = {
     "MEMTRACE",          "MEMTRACE_OUTPUT", "MEMTRACE_LOG",     "MEMTRACE_REGION_DIR",
     "MEMTRACE_COMMAND",  "MEMTRACE_STACKS", "MEMTRACE_EVERY",   "MEMTRACE_CHURN",
-    "MEMTRACE_CONTEXTS", "MEMTRACE_TOP",    "MEMTRACE_SUMMARY", "MEMTRACE_LIBRARY"};
+    "MEMTRACE_CONTEXTS", "MEMTRACE_TOP",    "MEMTRACE_SUMMARY", "MEMTRACE_LIBRARY",
+    "MEMTRACE_UNWIND"};
 
 /* Levenshtein's distance, for names shorter than 32 letters. */
 static unsigned distance(const char *a, const char *b) {

@@ -8,6 +8,7 @@
 #include "memtrace/format.h"
 #include "runtime/base/compiler.h"
 #include "runtime/base/space.h"
+#include "runtime/stack/walk.h"
 
 enum {
     REGION_THREAD_LIMIT = (1 << MEMTRACE_THREAD_BITS) - 1,
@@ -25,7 +26,8 @@ struct settings {
     uint32_t summary;
     uint32_t collector_pid; /* `memtrace run`, our parent */
     enum memtrace_stacks stacks;
-    char output[1024]; /* a pattern */
+    enum walk_unwind unwind; /* how stacks are walked */
+    char output[1024];       /* a pattern */
     char log[1024];
     char folder[192];  /* where regions go; empty: the usual places */
     char command[512]; /* the memtrace command; empty: beside the library */

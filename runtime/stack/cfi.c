@@ -119,6 +119,7 @@ struct common { /* what a CIE says */
     uint64_t return_register;
     uint8_t pointer_encoding;
     uint8_t signal_frame;
+    uint8_t may_catch;
     uint8_t has_augmentation;
     struct cursor program;
 };
@@ -144,6 +145,7 @@ static int read_common(const uint8_t *entry, struct common *common) {
             if (*letter == 'R') {
                 common->pointer_encoding = (uint8_t)cursor_take(&cursor, 1);
             } else if (*letter == 'P') {
+                common->may_catch = 1;
                 uint8_t encoding = (uint8_t)cursor_take(&cursor, 1);
                 take_format(&cursor, encoding);
             } else if (*letter == 'L') {
@@ -363,6 +365,7 @@ int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *
     }
     *row = state.row;
     row->signal_frame = common.signal_frame;
+    row->may_catch = common.may_catch;
     row->start = start;
     row->end = start + size;
     return 0;

@@ -134,6 +134,14 @@ static void apply(struct evaluation *evaluation, struct cursor *cursor,
     } else if (operation == 0x06) { /* deref */
         uintptr_t address = pop(evaluation);
         push(evaluation, dereference(machine, address, &evaluation->failed));
+    } else if (operation == 0x94) { /* deref_size */
+        unsigned bits = 8 * (unsigned)cursor_take(cursor, 1);
+        uintptr_t address = pop(evaluation);
+        uintptr_t first = address & ~(sizeof address - 1);
+        uintptr_t word = dereference(machine, first, &evaluation->failed);
+        unsigned skip = 8 * (unsigned)(address - first);
+        evaluation->failed |= bits == 0 || skip + bits > 64;
+        push(evaluation, bits < 64 ? word >> skip & ((UINT64_C(1) << bits) - 1) : word);
     } else if (operation == 0x23) { /* plus_uconst */
         uintptr_t top = pop(evaluation);
         push(evaluation, top + cursor_uleb(cursor));

@@ -93,7 +93,7 @@ static int fits(int64_t offset, int64_t field) {
 }
 
 static struct rule from_row(const struct cfi_row *row) {
-    struct rule rule = {.kind = classify(row)};
+    struct rule rule = {.kind = classify(row), .may_catch = row->may_catch != 0};
     int64_t fp_offset = row->frame_pointer.place == CFI_OFFSET ? row->frame_pointer.offset : 0;
     rule.cfa_offset = row->cfa_offset / (int64_t)sizeof(uintptr_t);
     rule.fp_offset = fp_offset / (int64_t)sizeof(uintptr_t);
@@ -122,6 +122,17 @@ static int lies_in(const struct module_place *place, uintptr_t address) {
     return address - place->start < place->end - place->start;
 }
 
+/* Where only frame pointers count, every function that has a caller is said to keep one. */
+static struct rule follow_frame_pointer(struct rule rule) {
+    if (rule.kind != RULE_SIGNAL && rule.kind != RULE_END) {
+        rule.kind = RULE_FP;
+        rule.cfa_offset = 2;
+        rule.fp_offset = -2;
+        rule.frame_word = 0;
+    }
+    return rule;
+}
+
 COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     uintptr_t address = (pc & RULE_EXACT) ? pc & ~RULE_EXACT : pc - 1;
     struct module_place place;
@@ -144,6 +155,9 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
             rule = from_row(&row); /* "returns" to a start: a fiber's first function */
             rule.entry = 1;
         }
+    }
+    if (UNLIKELY(rules->by_frame_pointer)) {
+        rule = follow_frame_pointer(rule);
     }
     rule.entry |= rule.kind == RULE_SIGNAL;
     rule.module = place.id;

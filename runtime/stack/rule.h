@@ -36,7 +36,9 @@ struct rule {
     uint64_t hidden : 1; /* in the runtime itself: our pthread_create */
     uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
     uint64_t loader : 1; /* in the dynamic loader, which lazy binding enters from any call */
-    uint64_t module : 13;
+    uint64_t
+        may_catch : 1; /* exceptions may end here: nothing may stand between it and its callee */
+    uint64_t module : 12;
     int64_t fp_offset : 8;                /* from the CFA, in words; 0: unchanged */
     int64_t cfa_offset : 18;              /* in words */
     uint64_t frame_word : RULE_WORD_BITS; /* so many times 4 bytes below the CFA; 0: none */
@@ -67,6 +69,7 @@ struct rules {
     struct modules *modules;
     uintptr_t loader;                  /* an address in the dynamic loader */
     int has_frame_words;               /* some code was built with a pass */
+    int by_frame_pointer;              /* MEMTRACE_UNWIND=fp: every function is said to keep one */
     uint32_t generation;               /* how often rules were forgotten */
     uint64_t function[RULE_FUNCTIONS]; /* start << RULE_WORD_BITS | frame_word; 0: empty */
 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.c: stepping, recognising, remembering. See walk.h. */
+/* walk.c: stepping, looking up, remembering. See walk.h. */
 #include "runtime/stack/walk.h"
 
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/stack/cfi.h"
 #include "runtime/stack/expression.h"
-#include "runtime/stack/frame_word.h"
+#include "runtime/stack/libunwind.h"
+#include "runtime/stack/remembered.h"
 
 enum { FIRST_CAPACITY = 128, MOST_FRAMES = 1 << 22 };
 
@@ -60,110 +61,6 @@ static COLD int grow(struct walker *walker) {
     return 0;
 }
 
-/* --- recognising ------------------------------------------------------------------------------ */
-
-static inline int same_frame(const struct frame *a, const struct frame *b) {
-    return a->slot == b->slot && a->pc == b->pc && a->fp == b->fp;
-}
-
-/* Whether all that the step to this frame read is what it was. */
-static inline int inputs_hold(const struct walk_frame *it) {
-    return (it->flags & WALK_UNSURE) == 0 && stack_load(it->frame.slot) == it->frame.pc &&
-           (it->fp_at == 0 ||
-            stack_load(it->frame.slot + (uintptr_t)(intptr_t)it->fp_at) == it->frame.fp);
-}
-
-/* Whether the oldest remembered frame still stands on what it stood on. */
-static inline int base_holds(const struct walker *walker) {
-    const struct shadow_stack *shadow = &walker->shadow;
-    uint32_t base = walker->base_index;
-    if (base == BASE_OUTERMOST || base == BASE_UNKNOWN) {
-        return base == BASE_OUTERMOST;
-    }
-    return base <= shadow->top && shadow->slot[base] == walker->base_slot &&
-           shadow->entry[base].pc == walker->base_pc &&
-           shadow->entry[base].context == walker->base_context;
-}
-
-/* Whether the function of this frame, which is there, has a word that vouches for all older. */
-static inline int word_vouches(const struct walk_frame *it) {
-    return it->frame_word_at != 0 && *walk_frame_word(it) == it->parent;
-}
-
-/* Remembered frame `wrong` is not there any more; older ones may be gone, too. Forgets them. */
-static COLD void forget_wrong(struct walker *walker, uint32_t wrong) {
-    for (uint32_t i = wrong; i-- > 0;) {
-        if (!inputs_hold(&walker->remembered[i])) {
-            wrong = i;
-        } else if (word_vouches(&walker->remembered[i])) {
-            walker->remembered_count = wrong;
-            return;
-        }
-    }
-    walker->remembered_count = base_holds(walker) ? wrong : 0;
-}
-
-/* Fills the words that proved to stand where they stood in frames that were entered anew. */
-static inline void refill_words(const struct walk_frame *it, const struct walk_frame *newest) {
-    for (; it <= newest; it++) {
-        if (it->frame_word_at != 0 && *walk_frame_word(it) == FRAME_WORD_FRESH) {
-            *walk_frame_word(it) = it->parent;
-        }
-    }
-}
-
-/* Remembered frame `newest` is there. Are all older ones? Looks outwards, up to a frame word that
- * vouches for the rest. 1, or 0: what proved wrong is forgotten. */
-static inline int recognise_older(struct walker *walker, uint32_t newest) {
-    struct walk_frame *oldest = walker->remembered;
-    struct walk_frame *it = &oldest[newest];
-    int has_words = 0;
-    for (;;) {
-        if (it->frame_word_at != 0) {
-            if (*walk_frame_word(it) == it->parent) {
-                break;
-            }
-            has_words = 1;
-        }
-        if (UNLIKELY(it == oldest)) {
-            if (!base_holds(walker)) {
-                walker->remembered_count = 0;
-                return 0;
-            }
-            break;
-        }
-        it--;
-        if (UNLIKELY(!inputs_hold(it))) {
-            forget_wrong(walker, (uint32_t)(it - oldest));
-            return 0;
-        }
-    }
-    if (has_words) {
-        refill_words(it, &oldest[newest]);
-    }
-    return 1;
-}
-
-/* Is this frame the remembered one, with everything older unchanged? If so its index + 1. Forgets
- * what proved wrong: afterwards every remembered frame is older than this one, or is this one. */
-static inline uint32_t recognise(struct walker *walker, const struct frame *frame) {
-    const struct walk_frame *remembered = walker->remembered;
-    const struct walk_frame *end = remembered + walker->remembered_count;
-    while (end != remembered && end[-1].frame.slot < frame->slot) {
-        end--;
-    }
-    if (end != remembered && end[-1].frame.slot == frame->slot) {
-        if (same_frame(&end[-1].frame, frame) && (end[-1].flags & WALK_UNSURE) == 0) {
-            uint32_t count = (uint32_t)(end - remembered);
-            walker->remembered_count = count;
-            return recognise_older(walker, count - 1) ? count : 0;
-        }
-        end--;
-    }
-    walker->remembered_count = (uint32_t)(end - remembered);
-    return 0;
-}
-
 /* The newest slot of the shadow stack that is not below this frame. */
 static inline uint32_t shadow_skip(struct shadow_stack *shadow, uint32_t index, uintptr_t slot) {
     while ((shadow->slot[index] & ~(uintptr_t)SHADOW_KNOWN) < slot) {
@@ -179,6 +76,8 @@ static inline uint32_t shadow_skip(struct shadow_stack *shadow, uint32_t index, 
 static inline void remember_above(struct walker *walker, uint32_t base, const struct frame *frame,
                                   uint32_t context) {
     walker->remembered_count = 0;
+    walker->vouched = 0;
+    walker->unsure = 0;
     walker->base_index = base;
     walker->base_slot = frame->slot | SHADOW_KNOWN;
     walker->base_pc = frame->pc;
@@ -197,6 +96,10 @@ static inline void remember(struct walker *walker, const struct walk_frame *fres
     to->fp_at = fresh->fp_at;
     to->frame_word_at = fresh->frame_word_at;
     to->flags = fresh->flags;
+    to->guard = 0;
+    if (UNLIKELY((fresh->flags & WALK_UNSURE) != 0)) {
+        walker->unsure = walker->remembered_count;
+    }
 }
 
 static inline struct context_id child_of(struct walk_world *world, struct walker *walker,
@@ -204,7 +107,7 @@ static inline struct context_id child_of(struct walk_world *world, struct walker
                                          enum context_kind kind) {
     uint64_t frame = (fresh->frame.pc & (MEMTRACE_FRAME_EXACT | MEMTRACE_FRAME_ADDRESS_MASK)) |
                      (uint64_t)fresh->module << MEMTRACE_FRAME_MODULE_SHIFT;
-    if (UNLIKELY(fresh->flags != 0)) {
+    if (UNLIKELY((fresh->flags & (WALK_SKIPPED | WALK_ENTRY)) != 0)) {
         if (fresh->flags & WALK_SKIPPED) {
             return parent;
         }
@@ -316,7 +219,13 @@ static inline void meet_frame_word(struct walk_world *world, struct progress *at
 static COLD uint16_t unusual_flags(const struct walk_world *world, struct rule rule,
                                    enum step how) {
     int skipped = rule.hidden || (world->own_frames_only && !rule.own);
-    return (uint16_t)((how == STEP_UNSURE ? WALK_UNSURE : 0) | (skipped ? WALK_SKIPPED : 0));
+    return (uint16_t)((how == STEP_UNSURE ? WALK_UNSURE : 0) | (skipped ? WALK_SKIPPED : 0) |
+                      (rule.entry ? WALK_ENTRY : 0) | (rule.plain ? 0 : WALK_UNPATCHED));
+}
+
+/* What a pc that a step read stands for: a signal may interrupt a guard, too. */
+static inline uintptr_t see_through(uintptr_t pc) {
+    return guard_see_through(pc & ~RULE_EXACT) | (pc & RULE_EXACT);
 }
 
 /* Notes the present frame as fresh and goes to the next. 0, or -1: the walk ends here. */
@@ -330,19 +239,21 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     fresh->fp_at = at->fp_at;
     fresh->frame_word_at = 0;
     fresh->module = rule.module;
-    fresh->flags = 0;
+    fresh->flags = rule.may_catch ? WALK_UNPATCHED : 0;
     if (UNLIKELY(!rule.plain || at->how != STEP_SURE || world->own_frames_only)) {
-        fresh->flags = unusual_flags(world, rule, at->how);
+        fresh->flags |= unusual_flags(world, rule, at->how);
         at->doubtful |= rule.kind == RULE_SIGNAL || rule.loader;
     }
     at->how = step(world->rules, &walker->stack, rule, &at->frame, &next);
     if (UNLIKELY(at->how >= STEP_END || next.pc == 0)) {
         /* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
-        if (at->how == STEP_LOST && stack_holds(&walker->stack, at->frame.slot)) {
+        if (at->how == STEP_LOST && stack_holds(&walker->stack, at->frame.slot) &&
+            !world->rules->by_frame_pointer) { /* whose chain just ends */
             space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
         }
         return -1;
     }
+    next.pc = see_through(next.pc);
     if (rule.frame_word != 0) {
         meet_frame_word(world, at, rule, fresh, &next);
     }
@@ -368,13 +279,14 @@ static inline uint32_t look_at_shadow(struct walker *walker, struct progress *at
 
 /* The context of the present frame, if that is known; 0: not. What remains remembered then is older
  * than the frame, or is the frame. */
-static inline uint32_t look_up(struct walker *walker, struct progress *at) {
+static inline uint32_t look_up(struct walk_world *world, struct walker *walker,
+                               struct progress *at) {
     uint32_t context = at->shadow_index != 0 ? look_at_shadow(walker, at) : 0;
     uint32_t index;
     if (context != 0) {
         return context;
     }
-    index = at->how == STEP_SURE ? recognise(walker, &at->frame) : 0;
+    index = at->how == STEP_SURE ? recognise(world, walker, &at->frame) : 0;
     if (index != 0) {
         return walker->remembered[index - 1].context;
     }
@@ -402,7 +314,7 @@ static struct context_id walk(struct walk_world *world, struct walker *walker,
                           .shadow_index = walker->shadow.capacity != 0 ? walker->shadow.top : 0};
     struct context_id context = {0};
     for (;;) {
-        context.value = look_up(walker, &at);
+        context.value = look_up(world, walker, &at);
         if (context.value != 0) {
             break;
         }
@@ -419,14 +331,48 @@ static struct context_id walk(struct walk_world *world, struct walker *walker,
         }
     }
     context = come_back(world, walker, context, at.count, at.shadow_index);
+    if (UNLIKELY(wants_guard(world, walker))) {
+        remembered_place_guard(walker);
+    }
     note_last(walker, from);
     return context;
+}
+
+/* All frames as libunwind sees them, each time anew. */
+static COLD struct context_id walk_by_libunwind(struct walk_world *world, struct walker *walker,
+                                                uintptr_t pc, uintptr_t slot) {
+    struct frame outermost = {.pc = pc, .slot = slot};
+    struct libunwind_walk walk;
+    uint32_t count = 0;
+    int exact = 0;
+    if (libunwind_start(world->libunwind, &walk, slot) != 0) {
+        return (struct context_id){0};
+    }
+    do {
+        struct walk_frame *fresh = &walker->fresh[count];
+        struct rule rule;
+        *fresh = (struct walk_frame){.frame = walk.frame};
+        fresh->frame.pc = guard_see_through(walk.frame.pc) | (exact ? RULE_EXACT : 0);
+        rule = rule_find(world->rules, fresh->frame.pc);
+        fresh->module = rule.module;
+        fresh->flags = unusual_flags(world, rule, STEP_UNSURE);
+        exact = walk.is_signal;
+        count++;
+    } while (libunwind_step(world->libunwind, &walk) &&
+             (count + 2 < walker->capacity || grow(walker) == 0));
+    remember_above(walker, BASE_OUTERMOST, &outermost, 0);
+    return come_back_over(world, walker, (struct context_id){0}, count, 0, 0);
 }
 
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
                                     uintptr_t slot, uintptr_t fp) {
     struct context_id context = {0};
-    struct frame frame = {pc, slot, fp};
+    struct frame frame = {.slot = slot, .fp = fp};
+    pc = guard_see_through(pc); /* malloc may have been called by a jump */
+    frame.pc = pc;
+    if (UNLIKELY(world->libunwind != NULL)) {
+        return walk_by_libunwind(world, walker, pc, slot);
+    }
     if (LOAD_RELAXED(&world->rules->has_frame_words) && walker->shadow.capacity == 0) {
         context = word_walk(world, walker, pc, slot, fp);
     }

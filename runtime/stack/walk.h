@@ -25,6 +25,7 @@ struct walk_frame {
     int32_t frame_word_at; /* the word lies at slot + this; 0: none, or not to be believed */
     uint16_t flags;
     uint16_t module;
+    uint32_t guard; /* 1 + how far into the guards lies what stands in the slot; 0: none */
 };
 
 enum {
@@ -32,6 +33,20 @@ enum {
         1,          /* reached by a step that depends on more than slot and fp: not trusted later */
     WALK_ENTRY = 4, /* its pc is the start of a function that nobody called: __restore_rt */
     WALK_SKIPPED = 2, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
+    /* Never patched: no plain rule leads on, so others may know this frame by its return address;
+     * or an exception may end here, and unwinders know the frame by its distance from its callee.
+     */
+    WALK_UNPATCHED = 8,
+};
+
+/* How stacks are walked: MEMTRACE_UNWIND. */
+enum walk_unwind {
+    UNWIND_AUTO,      /* patch where that is safe, else verify */
+    UNWIND_VERIFY,    /* what is remembered is compared */
+    UNWIND_PATCH,     /* up to the next guard */
+    UNWIND_FP,        /* by frame pointers alone, whatever the unwind tables say */
+    UNWIND_LIBUNWIND, /* by libunwind, each time from the start */
+    UNWIND_MODES
 };
 
 enum {
@@ -77,6 +92,10 @@ struct walker {
     uint32_t base_context;
     uintptr_t base_slot;
     uintptr_t base_pc;
+    uint32_t vouched; /* index of the remembered frame up to which the last walk had to look */
+    uint32_t unsure;  /* index + 1 of the newest remembered frame that can never be known again */
+    uint32_t guard_hits;
+    int guards_off;            /* the stack was not what a guard vouched for */
     uint32_t capacity;         /* of both arrays */
     struct walk_frame *fresh;  /* newest first; scratch */
     struct stack_bounds stack; /* the thread's own */
@@ -91,7 +110,9 @@ struct walk_world {
     struct context_tree *tree;
     struct rules *rules;
     struct space *space;
-    int own_frames_only; /* MEMTRACE_STACKS=short */
+    int own_frames_only;               /* MEMTRACE_STACKS=short */
+    int patches;                       /* guards are placed */
+    const struct libunwind *libunwind; /* MEMTRACE_UNWIND=libunwind; else NULL */
 };
 
 int walk_init(struct walker *walker, uintptr_t low, uintptr_t high); /* 0, or -1: no memory */
@@ -99,6 +120,9 @@ void walk_free(struct walker *walker);
 
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
                                     uintptr_t slot, uintptr_t fp);
+
+/* Takes every guard off the stack of the calling thread. */
+void walk_remove_guards(struct walker *walker);
 
 /* The walk over frames with words, as far as it is simple; 0: it is not, nothing was done. */
 struct context_id word_walk(struct walk_world *world, struct walker *walker, uintptr_t pc,

@@ -5,6 +5,7 @@
  * need be remembered but the words. Anything unusual is left to walk.c.
  */
 #include "runtime/stack/frame_word.h"
+#include "runtime/stack/guard.h"
 #include "runtime/stack/walk.h"
 
 enum { MOST_FRAMES = 32, MOST_WITHOUT_WORD = 4 };
@@ -58,7 +59,7 @@ static inline int collect(struct walk_world *world, const struct stack_bounds *s
             at.fp = stack_load(place);
         }
         at.slot = cfa - sizeof(uintptr_t);
-        at.pc = stack_load(at.slot);
+        at.pc = guard_see_through(stack_load(at.slot));
     }
     return 0;
 }

@@ -50,7 +50,8 @@ INTERPOSED = """malloc calloc realloc free cfree posix_memalign aligned_alloc me
     __cyg_profile_func_enter __cyg_profile_func_exit""".split()
 # In newer C libraries only (C23), and those the hooks of the compiler and debuggers use.
 BEYOND_LIBC = {"free_sized", "free_aligned_sized", "cfree", "__cyg_profile_func_enter",
-               "__cyg_profile_func_exit", "__register_frame", "__deregister_frame"}
+               "__cyg_profile_func_exit", "__register_frame", "__deregister_frame",
+               "_Unwind_Backtrace"}
 
 
 def run(*command):

@@ -43,6 +43,26 @@ static int read_by_expression(uintptr_t address, uintptr_t *result) {
     return expression_evaluate(expression, &now, NULL, result);
 }
 
+/* A part of a word, as the guards' unwind table asks for it. */
+static void dereferences_parts(void **state) {
+    enum { DEREFERENCE_SIZE = 0x94 };
+    static _Alignas(8) const uint32_t pair[2] = {0x11223344, 0xfedcba98};
+    uintptr_t address = (uintptr_t)&pair[1];
+    uint8_t expression[12] = {11, CONSTANT};
+    struct expression_machine now = machine();
+    uintptr_t result = 0;
+    (void)state;
+    memcpy(expression + 2, &address, sizeof address);
+    expression[10] = DEREFERENCE_SIZE;
+    expression[11] = 4;
+    assert_int_equal(expression_evaluate(expression, &now, NULL, &result), 0);
+    assert_int_equal(result, pair[1]);
+    expression[11] = 8;
+    assert_int_not_equal(expression_evaluate(expression, &now, NULL, &result), 0);
+    expression[11] = 0;
+    assert_int_not_equal(expression_evaluate(expression, &now, NULL, &result), 0);
+}
+
 static void dereferences_what_is_there(void **state) {
     static uintptr_t word = 4711;
     uintptr_t on_stack = 4712;
@@ -65,6 +85,7 @@ static void dereferences_what_is_there(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arithmetic),
+        cmocka_unit_test(dereferences_parts),
         cmocka_unit_test(dereferences_what_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ static struct space *space;
 static struct context_tree tree;
 static struct modules modules;
 static struct rules rules;
-static struct walk_world world = {&tree, &rules, NULL, 0};
+static struct walk_world world = {.tree = &tree, .rules = &rules};
 static struct walker walker;
 
 static int open_world(void **state) {

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unwind.c: choosing how stacks are walked; and backtrace() and _Unwind_Backtrace(), which
+ * show a program its own frames alone, no guards. Nothing else need know of them: exceptions,
+ * cancellation and debuggers step through a guard by its unwind table.
+ */
+#define _GNU_SOURCE
+#include "runtime/entry/unwind.h"
+
+#include "runtime/base/machine.h"
+#include "runtime/base/text.h"
+#include "runtime/entry/real.h"
+#include "runtime/entry/runtime.h"
+#include "runtime/entry/thread.h"
+#include "runtime/stack/guard.h"
+#include "runtime/stack/libunwind.h"
+
+#include <dlfcn.h>
+#include <gnu/lib-names.h>
+#include <unwind.h>
+
+/* --- choosing --------------------------------------------------------------------------------- */
+
+/* A language whose collector finds roots by the return addresses on the stack must find them
+ * unchanged: OCaml, whose programs export their table of them. */
+extern const char caml_frametable[] __attribute__((weak));
+
+static int program_reads_return_addresses(void) {
+    return caml_frametable != NULL;
+}
+
+static int can_patch(void) {
+    if (!machine_can_patch_returns()) {
+        return 0;
+    }
+    return runtime.settings.unwind == UNWIND_PATCH || !program_reads_return_addresses();
+}
+
+void unwind_choose(void) {
+    switch (runtime.settings.unwind) {
+    case UNWIND_AUTO:
+        runtime.world.patches = can_patch();
+        break;
+    case UNWIND_PATCH:
+        runtime.world.patches = can_patch();
+        if (!runtime.world.patches) {
+            log_line("MEMTRACE_UNWIND=patch: not with a hardware shadow stack or on this machine; "
+                     "stacks are verified",
+                     NULL, NULL);
+        }
+        break;
+    case UNWIND_LIBUNWIND:
+        thread_stop_self(); /* what the loader allocates is not the program's */
+        runtime.world.libunwind = libunwind_load();
+        thread_start_self();
+        if (runtime.world.libunwind == NULL) {
+            log_line("MEMTRACE_UNWIND=libunwind: libunwind.so.8 cannot be loaded; stacks are "
+                     "verified",
+                     NULL, NULL);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- who sees --------------------------------------------------------------------------------- */
+
+/* Only what the thread set up itself: this may be called anywhere, in signal handlers, too. */
+static void remove_guards(void) {
+    struct thread *thread = thread_self;
+    if (thread->gate == GATE_OPEN && thread->walker != NULL) {
+        walk_remove_guards(thread->walker);
+    }
+}
+
+typedef int backtrace_function(void **buffer, int size);
+
+/* The first call loads libgcc, which allocates, which may bring guards: so it comes before. Leaves
+ * by a jump, so that no frame of ours is seen. */
+PUBLIC int backtrace(void **buffer, int size);
+PUBLIC int backtrace(void **buffer, int size) {
+    static backtrace_function *real_backtrace;
+    if (real_backtrace == NULL) {
+        backtrace_function *found = (backtrace_function *)real_symbol("backtrace");
+        void *one;
+        found(&one, 1);
+        real_backtrace = found;
+    }
+    remove_guards();
+    return real_backtrace(buffer, size);
+}
+
+/* What the program asked _Unwind_Backtrace for. */
+struct trace {
+    _Unwind_Trace_Fn callback;
+    void *argument;
+    uintptr_t (*get_ip)(struct _Unwind_Context *context);
+    int is_first; /* our own frame */
+};
+
+/* The callback may allocate, so guards may come while the stack is walked: they are left out. */
+static _Unwind_Reason_Code pass_on(struct _Unwind_Context *context, void *argument) {
+    struct trace *trace = argument;
+    if (trace->is_first || guard_is(trace->get_ip(context))) {
+        trace->is_first = 0;
+        return _URC_NO_REASON;
+    }
+    return trace->callback(context, trace->argument);
+}
+
+/* Whoever calls these has libgcc, though perhaps where RTLD_NEXT does not look. */
+static void *find_in_libgcc(const char *name) {
+    void *function = real_symbol(name);
+    if (function == NULL) {
+        void *library = dlopen(LIBGCC_S_SO, RTLD_LAZY | RTLD_NOLOAD);
+        function = library != NULL ? dlsym(library, name) : NULL;
+    }
+    return function;
+}
+
+PUBLIC _Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn callback, void *argument) {
+    static _Unwind_Reason_Code (*walk)(_Unwind_Trace_Fn callback, void *argument);
+    static uintptr_t (*get_ip)(struct _Unwind_Context * context);
+    struct trace trace = {.callback = callback, .argument = argument, .is_first = 1};
+    if (walk == NULL) {
+        get_ip = find_in_libgcc("_Unwind_GetIP");
+        walk = find_in_libgcc("_Unwind_Backtrace");
+    }
+    if (walk == NULL || get_ip == NULL) {
+        return _URC_END_OF_STACK;
+    }
+    trace.get_ip = get_ip;
+    return walk(pass_on, &trace);
+}

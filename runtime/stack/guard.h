@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guard.h: return-address patching. A guard stands in for a return address on the stack: while it
+ * is there the function that would return by it has not, so nothing older has changed, and a walk
+ * that meets it need not look.
+ *
+ * Guards keep no state. Guard i is one instruction that jumps to return address i, for good: to
+ * return by it is to return to the address itself, whoever does it and however often. So nothing
+ * must be undone when a frame is left by another door (longjmp, an exception, a fiber that never
+ * goes on), nor when a stack is copied, moves to another thread, or is inherited by a forked child;
+ * and there is no state in which the program could be lost. Every register is preserved, since none
+ * is touched. Unwinders step through: the guards' CFI says that the return address of the "frame"
+ * lies in the table. docs/unwinding.md says what each of them shows.
+ */
+#ifndef RUNTIME_STACK_GUARD_H
+#define RUNTIME_STACK_GUARD_H
+
+#include "runtime/base/compiler.h"
+
+#include <stdint.h>
+
+enum { GUARD_CELL = 16, GUARD_COUNT = 1024 }; /* as in guard_cells.S */
+
+extern const unsigned char memtrace_guard[]; /* GUARD_COUNT cells of code */
+extern uintptr_t guard_table[GUARD_COUNT];   /* where each jumps to; 0: not used yet */
+
+/* The guard for return address pc; 0: there is no place left for it. Any thread, any time. */
+uintptr_t guard_for(uintptr_t pc);
+
+INLINE int guard_is(uintptr_t pc) {
+    return pc - (uintptr_t)memtrace_guard < (uintptr_t)GUARD_COUNT * GUARD_CELL;
+}
+
+/* What `pc`, read from a return slot, stands for. */
+INLINE uintptr_t guard_see_through(uintptr_t pc) {
+    return LIKELY(!guard_is(pc))
+               ? pc
+               : LOAD_RELAXED(&guard_table[(pc - (uintptr_t)memtrace_guard) / GUARD_CELL]);
+}
+
+#endif

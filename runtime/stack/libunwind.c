@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libunwind.c: see libunwind.h. Its interface (libunwind.h and libunwind-x86_64.h of version 1.6,
+ * the same since 1.0) is declared here in its own terms, so that building needs no header of it.
+ */
+#include "runtime/stack/libunwind.h"
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/machine.h"
+
+#include <dlfcn.h>
+#include <ucontext.h>
+
+struct libunwind {
+    int (*getcontext)(ucontext_t *context);
+    int (*init_local)(void *cursor, ucontext_t *context);
+    int (*step)(void *cursor);
+    int (*get_reg)(void *cursor, int number, uintptr_t *value);
+    int (*is_signal_frame)(void *cursor);
+};
+
+#define FIND(member, name) (loaded.member = (__typeof__(loaded.member))dlsym(library, name))
+#define LOCAL(name)        "_UL" MACHINE_NAME "_" name
+
+const struct libunwind *libunwind_load(void) {
+    static struct libunwind loaded;
+    void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL || FIND(getcontext, "_U" MACHINE_NAME "_getcontext") == NULL ||
+        FIND(init_local, LOCAL("init_local")) == NULL || FIND(step, LOCAL("step")) == NULL ||
+        FIND(get_reg, LOCAL("get_reg")) == NULL ||
+        FIND(is_signal_frame, LOCAL("is_signal_frame")) == NULL) {
+        dlerror(); /* what went wrong here is not the program's to read */
+        return NULL;
+    }
+    return &loaded;
+}
+
+static int look(const struct libunwind *libunwind, struct libunwind_walk *walk) {
+    uintptr_t pc;
+    uintptr_t sp;
+    if (libunwind->get_reg(walk->cursor, MACHINE_LIBUNWIND_PC, &pc) != 0 ||
+        libunwind->get_reg(walk->cursor, MACHINE_LIBUNWIND_SP, &sp) != 0 || pc == 0) {
+        return -1;
+    }
+    walk->frame = (struct frame){.pc = pc, .slot = sp - sizeof(uintptr_t)};
+    walk->is_signal = libunwind->is_signal_frame(walk->cursor) > 0;
+    return 0;
+}
+
+int libunwind_step(const struct libunwind *libunwind, struct libunwind_walk *walk) {
+    return libunwind->step(walk->cursor) > 0 && look(libunwind, walk) == 0;
+}
+
+COLD int libunwind_start(const struct libunwind *libunwind, struct libunwind_walk *walk,
+                         uintptr_t slot) {
+    ucontext_t context;
+    if (libunwind->getcontext(&context) != 0 ||
+        libunwind->init_local(walk->cursor, &context) != 0) {
+        return -1;
+    }
+    do {
+        if (!libunwind_step(libunwind, walk)) {
+            return -1;
+        }
+    } while (walk->frame.slot < slot);
+    return walk->frame.slot == slot ? 0 : -1;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* remembered.c: placing, doubting and removing guards. See remembered.h. */
+#include "runtime/stack/remembered.h"
+
+void walk_remove_guards(struct walker *walker) {
+    for (uint32_t i = 0; i < walker->remembered_count; i++) {
+        struct walk_frame *it = &walker->remembered[i];
+        if (guard_holds(it)) {
+            *(uintptr_t *)it->frame.slot = it->frame.pc;
+        }
+        it->guard = 0;
+    }
+}
+
+COLD int remembered_guard_is_true(const struct walker *walker, uint32_t guarded) {
+    uint32_t turn = (walker->guard_hits / GUARD_CHECK) * UINT32_C(0x9e3779b9);
+    const struct walk_frame *it = &walker->remembered[((uint64_t)turn * (guarded + 1)) >> 32];
+    return inputs_hold(it) || guard_holds(it) || (it->flags & WALK_UNSURE) != 0;
+}
+
+COLD void remembered_give_up_guards(struct walk_world *world, struct walker *walker) {
+    space_lost(world->space, MEMTRACE_LOST_GUARDS, 1);
+    walk_remove_guards(walker);
+    walker->guards_off = 1;
+    walker->remembered_count = 0;
+}
+
+/* Where frames live longer, but newer than a frame that could not be known again. */
+COLD void remembered_place_guard(struct walker *walker) {
+    uint32_t newest = walker->remembered_count - 1;
+    uint32_t i = newest > walker->vouched + GUARD_DISTANCE ? newest - GUARD_DISTANCE : 0;
+    for (i = i < walker->unsure ? walker->unsure : i; i < newest; i++) {
+        struct walk_frame *it = &walker->remembered[i];
+        if (it->flags == 0) {
+            uintptr_t guard = guard_for(it->frame.pc);
+            if (guard != 0) {
+                it->guard = (uint32_t)(guard - (uintptr_t)memtrace_guard) + 1;
+                STORE_RELAXED((uintptr_t *)it->frame.slot, guard);
+            }
+            break;
+        }
+    }
+    walker->unsure = 0;
+}
