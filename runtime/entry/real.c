@@ -39,6 +39,15 @@ void *real_symbol(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
+void *real_unwinder_symbol(const char *name) {
+    void *function = real_symbol(name);
+    if (function == NULL) {
+        void *library = dlopen(LIBGCC_S_SO, RTLD_LAZY | RTLD_NOLOAD);
+        function = library != NULL ? dlsym(library, name) : NULL;
+    }
+    return function;
+}
+
 /* Whether this function lies in the C library. */
 static int in_libc(const void *function) {
     Dl_info info;

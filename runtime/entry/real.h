@@ -38,6 +38,8 @@ extern struct real real;
 /* Fills `real`; a nested call (from dlsym) returns at once with what there is. */
 void real_find(void);
 void *real_symbol(const char *name); /* NULL: not there */
+/* Of libgcc's unwinder, which may be loaded where the other does not look. */
+void *real_unwinder_symbol(const char *name);
 
 void *real_early_alloc(size_t size, size_t alignment);
 

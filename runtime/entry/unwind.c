@@ -15,8 +15,6 @@
 #include "runtime/stack/guard.h"
 #include "runtime/stack/libunwind.h"
 
-#include <dlfcn.h>
-#include <gnu/lib-names.h>
 #include <unwind.h>
 
 /* --- choosing --------------------------------------------------------------------------------- */
@@ -109,23 +107,13 @@ static _Unwind_Reason_Code pass_on(struct _Unwind_Context *context, void *argume
     return trace->callback(context, trace->argument);
 }
 
-/* Whoever calls these has libgcc, though perhaps where RTLD_NEXT does not look. */
-static void *find_in_libgcc(const char *name) {
-    void *function = real_symbol(name);
-    if (function == NULL) {
-        void *library = dlopen(LIBGCC_S_SO, RTLD_LAZY | RTLD_NOLOAD);
-        function = library != NULL ? dlsym(library, name) : NULL;
-    }
-    return function;
-}
-
 PUBLIC _Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn callback, void *argument) {
     static _Unwind_Reason_Code (*walk)(_Unwind_Trace_Fn callback, void *argument);
     static uintptr_t (*get_ip)(struct _Unwind_Context * context);
     struct trace trace = {.callback = callback, .argument = argument, .is_first = 1};
     if (walk == NULL) {
-        get_ip = find_in_libgcc("_Unwind_GetIP");
-        walk = find_in_libgcc("_Unwind_Backtrace");
+        get_ip = real_unwinder_symbol("_Unwind_GetIP");
+        walk = real_unwinder_symbol("_Unwind_Backtrace");
     }
     if (walk == NULL || get_ip == NULL) {
         return _URC_END_OF_STACK;

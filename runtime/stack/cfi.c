@@ -328,45 +328,70 @@ static int run(struct state *state, struct cursor cursor, uintptr_t address,
     return cursor.failed ? -1 : 0;
 }
 
-int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *row) {
-    const uint8_t *entry = search_table(eh_frame_header, address);
-    struct cursor cursor;
+/* What an FDE says, opened: the code it is about, its CIE, its program. */
+struct description {
+    uintptr_t start, size;
     struct common common;
-    struct state state;
-    uintptr_t start;
-    uintptr_t size;
-    const uint8_t *common_place;
-    if (entry == NULL) {
+    struct cursor program;
+};
+
+/* 0, or -1: it is a CIE or cannot be understood. */
+static int read_description(const uint8_t *entry, struct description *out) {
+    struct cursor cursor = open_entry(entry);
+    const uint8_t *common_place = cursor.at;
+    uint32_t distance = (uint32_t)cursor_take(&cursor, 4);
+    if (cursor.failed || distance == 0 || read_common(common_place - distance, &out->common) != 0) {
         return -1;
     }
-    cursor = open_entry(entry);
-    common_place = cursor.at;
-    common_place -= (uint32_t)cursor_take(&cursor, 4);
-    if (cursor.failed || read_common(common_place, &common) != 0) {
-        return -1;
-    }
-    start = take_pointer(&cursor, common.pointer_encoding, 0);
-    size = take_format(&cursor, common.pointer_encoding & ENCODING_FORMAT);
-    if (address - start >= size || cursor.failed) {
-        return -1;
-    }
-    if (common.has_augmentation) {
+    out->start = take_pointer(&cursor, out->common.pointer_encoding, 0);
+    out->size = take_format(&cursor, out->common.pointer_encoding & ENCODING_FORMAT);
+    if (out->common.has_augmentation) {
         uint64_t skip = cursor_uleb(&cursor);
         cursor.at += skip <= (uint64_t)(cursor.end - cursor.at) ? skip : 0;
     }
+    out->program = cursor;
+    return cursor.failed ? -1 : 0;
+}
+
+int cfi_read(const uint8_t *entry, uintptr_t address, struct cfi_row *row) {
+    struct description about;
+    struct state state;
+    if (read_description(entry, &about) != 0 || address - about.start >= about.size) {
+        return -1;
+    }
     memset(&state, 0, sizeof state);
-    state.location = start;
-    if (run(&state, common.program, UINTPTR_MAX, &common) != 0) {
+    state.location = about.start;
+    if (run(&state, about.common.program, UINTPTR_MAX, &about.common) != 0) {
         return -1;
     }
     state.initial = state.row;
-    if (run(&state, cursor, address, &common) != 0) {
+    if (run(&state, about.program, address, &about.common) != 0) {
         return -1;
     }
     *row = state.row;
-    row->signal_frame = common.signal_frame;
-    row->may_catch = common.may_catch;
-    row->start = start;
-    row->end = start + size;
+    row->signal_frame = about.common.signal_frame;
+    row->may_catch = about.common.may_catch;
+    row->start = about.start;
+    row->end = about.start + about.size;
     return 0;
+}
+
+int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *row) {
+    const uint8_t *entry = search_table(eh_frame_header, address);
+    return entry != NULL ? cfi_read(entry, address, row) : -1;
+}
+
+int cfi_range(const uint8_t *entry, uintptr_t *start, uintptr_t *end) {
+    struct description about;
+    if (read_description(entry, &about) != 0) {
+        return -1;
+    }
+    *start = about.start;
+    *end = about.start + about.size;
+    return 0;
+}
+
+const uint8_t *cfi_next(const uint8_t *entry) {
+    struct cursor cursor = open_entry(entry);
+    return cursor.failed ? NULL : cursor.end;
 }

@@ -40,4 +40,11 @@ struct cfi_row {
  * the object has no usable information for it. */
 int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *row);
 
+/* The same from the one entry (FDE) of an .eh_frame that is about `address`. */
+int cfi_read(const uint8_t *entry, uintptr_t address, struct cfi_row *row);
+/* The code that an entry is about. 0, or -1: none (a CIE, or not understood). */
+int cfi_range(const uint8_t *entry, uintptr_t *start, uintptr_t *end);
+/* What stands behind an entry of an .eh_frame; NULL: this was its end. */
+const uint8_t *cfi_next(const uint8_t *entry);
+
 #endif

@@ -6,6 +6,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/stack/cfi.h"
 #include "runtime/stack/frame_word.h"
+#include "runtime/stack/jit.h"
 
 #include <dlfcn.h>
 #include <sys/auxv.h>
@@ -133,13 +134,30 @@ static struct rule follow_frame_pointer(struct rule rule) {
     return rule;
 }
 
+/* Code that the loader does not know. Its rules are never plain: who made it may know its frames by
+ * their return addresses, so no guard may stand there. */
+static COLD struct rule compute_for_jit(struct rules *rules, uintptr_t pc, uintptr_t address) {
+    struct rule rule = {.kind = RULE_UNKNOWN, .own = 1};
+    struct cfi_row row;
+    if (jit_find(address, &row) != 0) {
+        return rule; /* not kept: code may be mapped there later */
+    }
+    rule = from_row(&row);
+    if (rules->by_frame_pointer) {
+        rule = follow_frame_pointer(rule);
+    }
+    rule.own = 1;
+    keep(rules, pc, rule);
+    return rule;
+}
+
 COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     uintptr_t address = (pc & RULE_EXACT) ? pc & ~RULE_EXACT : pc - 1;
     struct module_place place;
     struct cfi_row row;
     struct rule rule = {.kind = RULE_UNKNOWN, .own = 1};
     if (module_find(rules->modules, address, &place) != 0) {
-        return rule; /* not kept: code may be mapped there later */
+        return compute_for_jit(rules, pc, address);
     }
     if (place.eh_frame_header != NULL) {
         if (cfi_find(place.eh_frame_header, address, &row) == 0) {

@@ -5,6 +5,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/stack/cfi.h"
 #include "runtime/stack/expression.h"
+#include "runtime/stack/jit.h"
 
 /* The caller's frame of a kernel signal frame: every register lies in memory. */
 static int step_signal(const struct stack_bounds *stack, const struct frame *from,
@@ -44,17 +45,26 @@ static int register_value(const struct stack_bounds *stack, const struct cfi_reg
     return 0;
 }
 
+/* Of code that returns to `pc` from a call at `address`. */
+static int find_row(struct modules *modules, uintptr_t pc, uintptr_t address, struct cfi_row *row) {
+    struct module_place place;
+    if (module_find(modules, address, &place) != 0) {
+        return jit_find(address, row);
+    }
+    return place.eh_frame_header == NULL || (cfi_find(place.eh_frame_header, address, row) != 0 &&
+                                             cfi_find(place.eh_frame_header, pc, row) != 0)
+               ? -1
+               : 0;
+}
+
 static COLD int step_interpreted(struct rules *rules, const struct stack_bounds *stack,
                                  const struct frame *from, struct frame *to) {
     struct expression_machine machine = {from->pc & ~RULE_EXACT, from->slot + sizeof(uintptr_t),
                                          from->fp};
-    uintptr_t address = machine.pc - ((from->pc & RULE_EXACT) == 0);
-    struct module_place place;
     struct cfi_row row;
     uintptr_t cfa;
-    if (module_find(rules->modules, address, &place) != 0 || place.eh_frame_header == NULL ||
-        (cfi_find(place.eh_frame_header, address, &row) != 0 &&
-         cfi_find(place.eh_frame_header, machine.pc, &row) != 0)) {
+    if (find_row(rules->modules, machine.pc, machine.pc - ((from->pc & RULE_EXACT) == 0), &row) !=
+        0) {
         return -1;
     }
     if (row.cfa_expression != NULL) {
@@ -87,13 +97,14 @@ static COLD int step_guessing(struct rules *rules, const struct stack_bounds *st
         return 0;
     }
     if (from->slot < stack->low || from->slot >= stack->high || from->fp <= from->slot ||
-        from->fp < stack->low || from->fp + 16 > stack->high || from->fp % sizeof(uintptr_t) != 0) {
+        from->fp < stack->low || from->fp >= stack->high ||
+        stack->high - from->fp < 2 * sizeof(uintptr_t) || from->fp % sizeof(uintptr_t) != 0) {
         return -1;
     }
     to->slot = from->fp + sizeof(uintptr_t);
     to->pc = stack_load(to->slot);
     to->fp = stack_load(from->fp);
-    return module_find(rules->modules, to->pc - 1, &place);
+    return module_find(rules->modules, to->pc - 1, &place) == 0 || jit_holds(to->pc - 1) ? 0 : -1;
 }
 
 COLD enum step step_slow(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
