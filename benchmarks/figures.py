@@ -100,14 +100,14 @@ def pair_checks(depth, at, scale):
     return checks
 
 
-def instructions(bench, _):
+def instructions(bench, _, variants=OURS):
     """Instructions a pair, by callgrind: a number without noise."""
     if bench.quick or not bench.valgrind:
         return
     small = 1000
     for depth in (10, 100, 1000):
         counts = {}
-        for variant in ("bare",) + OURS:
+        for variant in ("bare",) + variants:
             if not bench.has(variant):
                 continue
             bench.progress(f"callgrind: pair --depth {depth} ({variant})")

@@ -2,6 +2,7 @@
 """Runs the subjects of the overhead benchmarks: which variants there are, one run, interleaved
 rounds, instruction counts. Used by figures.py; prints progress to stderr only."""
 
+import collections
 import os
 import platform
 import re
@@ -16,7 +17,12 @@ import time
 # Column order of the table. "bare" is what everything is compared with.
 BUILDS = ("bare", "pass", "hooks", "frame-pointer")
 VARIANTS = BUILDS + ("preload", "heaptrack")
+# The bare build under the runtime with this MEMTRACE_UNWIND; fp: the build with frame pointers.
+UNWINDS = ("verify", "patch", "fp", "libunwind")
 RUN_LIMIT_S = 300
+
+# A median over the rounds, and the quartiles beside it.
+Spread = collections.namedtuple("Spread", "median low high")
 
 
 class RunFailed(Exception):
@@ -27,6 +33,25 @@ def median(values):
     return statistics.median(values)
 
 
+def spread(values):
+    low, _, high = statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
+    return Spread(median(values), low, high)
+
+
+def heaptrack_library():
+    """What heaptrack preloads, or None."""
+    command = shutil.which("heaptrack")
+    if command is None:
+        return None
+    library = os.path.join(os.path.dirname(command), "../lib/heaptrack/libheaptrack_preload.so")
+    return os.path.realpath(library) if os.path.exists(library) else None
+
+
+def backtrace_library(build_dir):
+    """What takes a backtrace by libunwind for each allocation, and nothing else."""
+    return os.path.join(build_dir, "benchmarks", "libbench_backtrace.so")
+
+
 class Bench:
     """Where things are, how thorough to be, and the runs themselves."""
 
@@ -34,6 +59,7 @@ class Bench:
         self.programs = os.path.join(build_dir, "benchmarks")
         self.library = os.path.join(build_dir, "lib", "libmemtrace.so")
         self.command = os.path.join(build_dir, "bin", "memtrace")
+        self.backtrace = backtrace_library(build_dir)
         self.quick = quick
         self.heaptrack = shutil.which("heaptrack")
         self.valgrind = shutil.which("valgrind")
@@ -48,14 +74,16 @@ class Bench:
         """Whether this variant can be run here."""
         if variant == "heaptrack":
             return self.heaptrack is not None
-        if variant == "preload":
+        if variant == "preload" or variant in UNWINDS:
             return os.path.exists(self.library)
+        if variant == "backtrace":
+            return os.path.exists(self.backtrace)
         if variant == "run":
             return os.path.exists(self.command) and os.path.exists(self.library)
         return os.path.exists(self._program("trivial", variant))
 
     def _program(self, subject, variant):
-        build = variant if variant in BUILDS else "bare"
+        build = "frame-pointer" if variant == "fp" else variant if variant in BUILDS else "bare"
         return os.path.join(self.programs, f"{subject}.{build}")
 
     def _environment(self, variant):
@@ -63,8 +91,12 @@ class Bench:
                        if not k.startswith("MEMTRACE") and k != "LD_PRELOAD"}
         environment["MEMTRACE_OUTPUT"] = self.profile
         environment["MEMTRACE_SUMMARY"] = "0"
-        if variant == "preload":
+        if variant == "preload" or variant in UNWINDS:
             environment["LD_PRELOAD"] = self.library
+        if variant in UNWINDS:
+            environment["MEMTRACE_UNWIND"] = variant
+        if variant == "backtrace":
+            environment["LD_PRELOAD"] = self.backtrace
         return environment
 
     def command_line(self, subject, variant, options):
@@ -77,7 +109,14 @@ class Bench:
 
     def run(self, subject, variant, *options):
         """One run. The subject's RESULT lines as a dict of floats."""
-        command = self.command_line(subject, variant, options)
+        return self._results(subject, variant, self.command_line(subject, variant, options))
+
+    def micro(self, program, *options):
+        """The same of a program of benchmarks/micro."""
+        command = [os.path.join(self.programs, program)] + [str(option) for option in options]
+        return self._results(program, "bare", command)
+
+    def _results(self, subject, variant, command):
         process = subprocess.Popen(command, env=self._environment(variant), cwd=self.scratch,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -94,17 +133,18 @@ class Bench:
             raise RunFailed(f"{subject} ({variant}): status {process.returncode}: {last}")
         return results
 
-    def rounds(self, subject, options, variants, count):
+    def rounds(self, subject, options, variants, count, own=None):
         """`count` rounds, each running every variant once, one after the other, so that a slow
         minute of the machine hits all alike. {variant: [results of each round]}, without the
-        variants that are not here or failed."""
+        variants that are not here or failed. `own`: options that single variants have besides."""
         chosen = [variant for variant in variants if self.has(variant)]
         runs = {variant: [] for variant in chosen}
         for number in range(count):
             self.progress(f"{subject} {' '.join(map(str, options))}: round {number + 1} of {count}")
             for variant in list(runs):
                 try:
-                    runs[variant].append(self.run(subject, variant, *options))
+                    more = (own or {}).get(variant, [])
+                    runs[variant].append(self.run(subject, variant, *more, *options))
                 except RunFailed as failure:
                     self.failures.append(str(failure))
                     del runs[variant]
@@ -127,9 +167,9 @@ class Bench:
             raise RunFailed(f"{subject} ({variant}): callgrind failed")
         return int(found[-1])
 
-    def spawn_ms(self, subject, variant):
+    def spawn_ms(self, subject, variant, *options):
         """Milliseconds from starting the program to its end."""
-        command = self.command_line(subject, variant, [])
+        command = self.command_line(subject, variant, options)
         environment = self._environment(variant)
         with open(os.devnull, "w", encoding="ascii") as nothing:
             actions = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), 1),

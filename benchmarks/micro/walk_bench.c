@@ -3,13 +3,10 @@
  * walk_bench.c: from the registers at an allocation to its context, with the same stack each time,
  * and with some frames left and entered again; without the rest of an event.
  */
-#include "benchmarks/micro/micro.h"
-#include "runtime/stack/walk.h"
+#include "benchmarks/micro/micro_walk.h"
 
 enum { WALKS = 100000 };
 
-static struct walk_world world;
-static struct walker walker;
 static struct shadow_stack *shadow; /* NULL: nothing feeds it, as in a prebuilt program */
 
 /* What hooks do where a function begins and ends. */
@@ -24,25 +21,18 @@ static struct shadow_stack *shadow; /* NULL: nothing feeds it, as in a prebuilt 
             shadow_pop(shadow, (uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t));         \
     } while (0)
 
-/* In the place of malloc: its caller is where the walk begins. */
-static BENCH_FRAME uint32_t take_context(void) {
-    uintptr_t *frame = __builtin_frame_address(0);
-    struct frame caller = {.pc = frame[1], .slot = (uintptr_t)&frame[1], .fp = frame[0]};
-    return walk_context(&world, &walker, caller).value;
-}
-
 static BENCH_FRAME void walk_here(void *unused) {
     (void)unused;
     ENTER();
     for (int i = 0; i < WALKS; i++)
-        BENCH_KEEP((uintptr_t)take_context());
+        BENCH_KEEP((uintptr_t)micro_take_context());
     LEAVE();
 }
 
 static BENCH_FRAME void enter(long frames) {
     ENTER();
     if (frames <= 1) {
-        BENCH_KEEP((uintptr_t)take_context());
+        BENCH_KEEP((uintptr_t)micro_take_context());
     } else {
         enter(frames - 1);
         BENCH_CALL_SITE(1);
@@ -80,25 +70,14 @@ static BENCH_FRAME void descend(long left, long depth) {
 }
 
 int main(int argc, char **argv) {
-    static struct space space;
-    static struct modules modules;
-    static struct rules rules;
-    static struct context_tree tree;
-    uintptr_t high = ((uintptr_t)__builtin_frame_address(0) | 0xfffff) + 1;
-    micro_open_space(&space);
-    module_init(&modules, &space, argc > 0 ? argv[0] : "");
-    rule_init(&rules, &modules);
-    context_init(&tree, &space, UINT32_MAX);
-    world = (struct walk_world){.tree = &tree, .rules = &rules, .space = &space};
-    high = high < (uintptr_t)argv ? high : (uintptr_t)argv;
-    if (walk_init(&walker, high - (8 << 20), high) != 0)
-        return 1;
+    (void)argc;
+    uintptr_t high = micro_open_walk(argv);
     for (int fed = 0; fed < 2; fed++) {
         for (long depth = 10; depth <= 1000; depth *= 10)
             descend(depth - 6, depth);
-        if (shadow_init(&walker.shadow, high - (8 << 20), high) != 0)
+        if (shadow_init(&micro_walker.shadow, high - (8 << 20), high) != 0)
             return 1;
-        shadow = &walker.shadow;
+        shadow = &micro_walker.shadow;
     }
     return 0;
 }

@@ -60,12 +60,13 @@ def sources(work):
     return folders
 
 
-def build(build_dir, work, as_it_is):
-    """Builds what is out of date, unless asked to take all as it is. Returns the names of the
-    variants that are there, and why others are not."""
+def build(build_dir, work, as_it_is, names=None, targets=()):
+    """Builds what is out of date, unless asked to take all as it is; only these variants and
+    programs, if they are given. Returns the names of the variants that are there, and why others
+    are not."""
     if as_it_is:
         return [variant.name for variant in VARIANTS
-                if os.path.exists(os.path.join(work, variant.name, "lua"))], []
+                if os.path.exists(os.path.join(work, variant.name, "redis-server"))], []
     project = os.path.join(work, "project")
     os.makedirs(project, exist_ok=True)
     copy_if_changed(os.path.join(HERE, "project.cmake.txt"),
@@ -73,7 +74,9 @@ def build(build_dir, work, as_it_is):
     settings = dict(sources(work), OVERHEAD=os.path.join(os.path.dirname(HERE), "overhead"))
     built, missing = [], []
     for variant in VARIANTS:
-        problem = build_variant(variant, build_dir, work, settings)
+        if names and variant.name not in names:
+            continue
+        problem = build_variant(variant, build_dir, work, settings, targets)
         if problem:
             missing.append(f"{variant.name}: {problem}")
             say(missing[-1])
@@ -82,7 +85,7 @@ def build(build_dir, work, as_it_is):
     return built, missing
 
 
-def build_variant(variant, build_dir, work, settings):
+def build_variant(variant, build_dir, work, settings, targets):
     """Why it could not be built, or None."""
     settings = dict(settings, MODE=variant.mode)
     if not version(variant.family):
@@ -98,7 +101,8 @@ def build_variant(variant, build_dir, work, settings):
         configure += ["-G", "Ninja"] if version("ninja") else []
         settings.update(CMAKE_C_COMPILER=variant.family, CMAKE_CXX_COMPILER=CXX[variant.family])
     configure += [f"-D{name}={value}" for name, value in settings.items()]
-    for command in (configure, ["cmake", "--build", folder, "-j", str(os.cpu_count() or 1)]):
+    make = ["cmake", "--build", folder, "-j", str(os.cpu_count() or 1)]
+    for command in (configure, make + (["--target", *targets] if targets else [])):
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True, check=False)
         if result.returncode != 0:

@@ -4,10 +4,10 @@ with recording. Each function yields Rows. A ratio is that of two runs of the sa
 variant's bare build; its median over the rounds is shown with the quartiles."""
 
 from figures import REFERENCE_GHZ
-from harness import median
+from harness import median, spread
 from programs import subjects
 from programs.builds import VARIANTS
-from programs.measure import BASES, spread
+from programs.measure import BASES
 from table import Row, check
 
 TITLES = {variant.name: variant.title for variant in VARIANTS}

@@ -2,33 +2,24 @@
 """Runs the real programs: one run, interleaved rounds, instruction counts, sizes of code. Used by
 figures.py."""
 
-import collections
 import concurrent.futures
 import os
 import re
 import shutil
 import signal
-import statistics
 import subprocess
 import tempfile
 import threading
 
-from harness import RunFailed, median
+from harness import RunFailed, UNWINDS, backtrace_library, heaptrack_library
 from programs import builds
 
 RUN_LIMIT_S = 300
 BASES = {variant.name: variant.base or variant.name for variant in builds.VARIANTS}
 
-# alone: the runtime is not there. off: it is, switched off. on: with the profile.
-STATES = ("alone", "off", "on")
-
-# A median over the rounds, and the quartiles beside it.
-Spread = collections.namedtuple("Spread", "median low high")
-
-
-def spread(values):
-    low, _, high = statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
-    return Spread(median(values), low, high)
+# alone: the runtime is not there. off: it is, switched off. on: with the profile; one of UNWINDS:
+# with it, and unwinding that way. heaptrack, backtrace: under that library instead.
+STATES = ("alone", "off", "on", *UNWINDS, "heaptrack", "backtrace")
 
 
 class Programs:
@@ -36,6 +27,7 @@ class Programs:
 
     def __init__(self, build_dir, work, variants, quick):
         self.library = os.path.join(build_dir, "lib", "libmemtrace.so")
+        self.peers = {"heaptrack": heaptrack_library(), "backtrace": backtrace_library(build_dir)}
         self.work = work
         self.variants = variants
         self.count = 3 if quick else 11
@@ -55,25 +47,31 @@ class Programs:
         return [variant for variant in self.variants
                 if os.path.exists(self.binary(subject, variant))]
 
-    def _environment(self, state, scratch):
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("MEMTRACE") and name != "LD_PRELOAD"}
-        if state != "alone":
-            environment.update(LD_PRELOAD=self.library, MEMTRACE_SUMMARY="0",
-                               MEMTRACE_OUTPUT=os.path.join(scratch, "profile.mtp"))
+    def _added(self, state, scratch):
+        """What a run in this state has in its environment besides."""
+        if state == "alone":
+            return {}
+        if state in self.peers:
+            return {"LD_PRELOAD": self.peers[state],
+                    "DUMP_HEAPTRACK_OUTPUT": os.path.join(scratch, "heaptrack")}
+        added = {"LD_PRELOAD": self.library, "MEMTRACE_SUMMARY": "0",
+                 "MEMTRACE_OUTPUT": os.path.join(scratch, "profile.mtp")}
         if state == "off":
-            environment["MEMTRACE"] = "off"
-        return environment
+            added["MEMTRACE"] = "off"
+        if state in UNWINDS:
+            added["MEMTRACE_UNWIND"] = state
+        return added
 
     def run(self, subject, variant, state, length="full", tool=()):
         """One run. Its processor time in seconds, what it printed, and what the tool said."""
         command = subject.command(os.path.join(self.work, variant), length)
         scratch = tempfile.mkdtemp(dir=self.scratch)
+        added = self._added(state, scratch)
         with tempfile.TemporaryFile("w+", errors="replace") as output, \
                 tempfile.TemporaryFile("w+", errors="replace") as errors:
             process = subprocess.Popen(
-                with_tool(tool, command, self._environment(state, scratch)),
-                env=self._environment("alone" if tool else state, scratch), cwd=scratch,
+                with_tool(tool, command, added), cwd=scratch,
+                env=dict(environment(subject), **({} if tool else added)),
                 stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True)
             limit = threading.Timer(RUN_LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
             limit.start()
@@ -101,15 +99,16 @@ class Programs:
         """The RESULT of a subject that times itself."""
         return float(re.search(r"RESULT \S+ (\S+)", self.run(subject, variant, state)[1]).group(1))
 
-    def rounds(self, subject, cases, value=None):
+    def rounds(self, subject, cases, value=None, count=None):
         """Runs every case (a variant and a state) once a round, one after the other, so that a slow
         minute of the machine hits all alike; each round starts with another case. Returns {case:
         [value of each round]}, without the cases that failed."""
         value = value or self.cpu_s
-        builds.say(f"{subject.title}: {self.count} rounds of "
+        count = count or self.count
+        builds.say(f"{subject.title}: {count} rounds of "
                    f"{' '.join(sorted({state for _, state in cases}))}")
         found = {case: [] for case in cases}
-        for number in range(self.count):
+        for number in range(count):
             order = list(found)
             start = number % len(order) if order else 0
             for case in order[start:] + order[:start]:
@@ -145,10 +144,16 @@ class Programs:
         return int(re.search(r"^\.text\s+(\d+)", output, re.M).group(1))
 
 
-def with_tool(tool, command, environment):
+def environment(subject):
+    """Ours, without what would reach a runtime, and with what the subject wants."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith("MEMTRACE") and name != "LD_PRELOAD"}
+    return dict(kept, **subject.environment)
+
+
+def with_tool(tool, command, added):
     """The command under a tool, which must not be preloaded itself."""
-    ours = [f"{name}={value}" for name, value in environment.items()
-            if name == "LD_PRELOAD" or name.startswith("MEMTRACE")]
     if not tool:
         return command
-    return [*tool, "--trace-children=yes", "env", *ours, *command] if ours else [*tool, *command]
+    return [*tool, "--trace-children=yes", "env",
+            *(f"{name}={value}" for name, value in added.items()), *command]

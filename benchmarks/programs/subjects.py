@@ -17,9 +17,10 @@ CLIENT_LIMIT_S = 300
 class Subject:
     """A program that does its work and ends."""
 
-    def __init__(self, title, binary, full, short):
+    def __init__(self, title, binary, full, short, environment=None):
         self.title = title
-        self.binary = binary
+        self.binary = binary  # in the folder of a variant, or an absolute path
+        self.environment = environment or {}
         self.arguments = {"full": full, "short": short}
 
     def command(self, folder, length):
@@ -34,15 +35,16 @@ class Redis(Subject):
 
     TESTS = "ping_mbulk,set,get,incr,lpush,rpop,sadd,hset,spop,zadd,zpopmin,lrange_100,mset"
 
-    def __init__(self):
+    def __init__(self, title="redis-server under redis-benchmark", load=("-P", 16, "-c", 16)):
         server = ["--port", 0, "--unixsocket", "redis.sock", "--save", "", "--appendonly", "no"]
-        super().__init__("redis-server under redis-benchmark", "redis-server", server, server)
+        super().__init__(title, "redis-server", server, server)
+        self.load = [str(word) for word in load]
 
     def drive(self, length, scratch, client):
         path = os.path.join(scratch, "redis.sock")
         self.talk(path, b"PING\r\n", START_LIMIT_S)
         count = 20000 if length == "full" else 1600
-        subprocess.run([client, "-s", path, "-n", str(count), "-P", "16", "-c", "16", "-r", "10000",
+        subprocess.run([client, "-s", path, "-n", str(count), *self.load, "-r", "10000",
                         "-t", self.TESTS, "-q"], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
                        timeout=CLIENT_LIMIT_S)
