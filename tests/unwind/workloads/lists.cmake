@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# cmake -DSEED=N -P lists.cmake: functions, macros, lists, patterns and recursion.
+cmake_minimum_required(VERSION 3.20)
+
+function(descend depth)
+    if(depth GREATER 0)
+        math(EXPR next "${depth} - 1")
+        string(REPEAT "${depth};" 8 numbers)
+        list(APPEND numbers last)
+        list(TRANSFORM numbers APPEND "-of-${depth}")
+        list(SORT numbers COMPARE NATURAL ORDER DESCENDING)
+        descend(${next})
+    endif()
+endfunction()
+
+macro(collect)
+    foreach(word IN ITEMS ${ARGN})
+        string(REGEX REPLACE "([a-z]+)([0-9]+)" "\\2-\\1" turned "${word}")
+        string(SHA1 digest "${turned}")
+        list(APPEND collected "${turned}=${digest}")
+    endforeach()
+endmacro()
+
+foreach(round RANGE 1 30)
+    string(RANDOM LENGTH 6 ALPHABET abcdef RANDOM_SEED ${SEED} word)
+    math(EXPR depth "10 + (${round} * ${SEED}) % 40")
+    descend(${depth})
+    set(collected)
+    collect(${word}1 ${word}22 ${word}333 ${word}4444)
+    string(JSON document SET "{}" "${word}" "[1, 2, {\"round\": ${round}}]")
+endforeach()
