@@ -15,7 +15,7 @@ void walk_remove_guards(struct walker *walker) {
 COLD int remembered_guard_is_true(const struct walker *walker, uint32_t guarded) {
     uint32_t turn = (walker->guard_hits / GUARD_CHECK) * UINT32_C(0x9e3779b9);
     const struct walk_frame *it = &walker->remembered[((uint64_t)turn * (guarded + 1)) >> 32];
-    return inputs_hold(it) || guard_holds(it) || (it->flags & WALK_UNSURE) != 0;
+    return inputs_hold(it, 0) || guard_holds(it) || (it->flags & WALK_UNSURE) != 0;
 }
 
 COLD void remembered_give_up_guards(struct walk_world *world, struct walker *walker) {
@@ -25,15 +25,19 @@ COLD void remembered_give_up_guards(struct walk_world *world, struct walker *wal
     walker->remembered_count = 0;
 }
 
-/* Where frames live longer, but newer than a frame that could not be known again. */
+/* In the middle of what had to be compared: how long frames live there need not be known, since
+ * guards that live shorter than they are worth are the newest ones, and half as far from the next
+ * each. Newer than a frame that could not be known again. */
 COLD void remembered_place_guard(struct walker *walker) {
     uint32_t newest = walker->remembered_count - 1;
-    uint32_t i = newest > walker->vouched + GUARD_DISTANCE ? newest - GUARD_DISTANCE : 0;
+    uint32_t i = newest - (newest - walker->vouched) / 2;
+    walker->compared = -GUARD_WAIT;
     for (i = i < walker->unsure ? walker->unsure : i; i < newest; i++) {
         struct walk_frame *it = &walker->remembered[i];
-        if (it->flags == 0) {
+        if ((it->flags & (WALK_UNSURE | WALK_ENTRY | WALK_UNPATCHED)) == 0) {
             uintptr_t guard = guard_for(it->frame.pc);
             if (guard != 0) {
+                walker->compared = 0;
                 it->guard = (uint32_t)(guard - (uintptr_t)memtrace_guard) + 1;
                 STORE_RELAXED((uintptr_t *)it->frame.slot, guard);
             }

@@ -10,10 +10,12 @@
 #include "runtime/stack/guard.h"
 #include "runtime/stack/walk.h"
 
-/* Guards stand this far from the newest frame, where frames live longer than an allocation, and
- * twice as far from each other: to meet one costs a mispredicted return when its frame ends, as
- * much as comparing ten frames. */
-enum { GUARD_DISTANCE = 16 };
+/* A guard costs its placing and a mispredicted return when its frame ends, together as much as
+ * comparing so many frames. So one is placed whenever that much was spent on comparing: then guards
+ * never cost more than what they might have saved. */
+enum { GUARD_PRICE = 32 };
+enum { GUARD_GAP = 6 };     /* fewer frames without a guard are left so */
+enum { GUARD_WAIT = 4096 }; /* more comparing until it is tried again where none can stand */
 /* One in so many hits of a guard looks whether it speaks the truth. */
 enum { GUARD_CHECK = 8 };
 
@@ -25,15 +27,20 @@ void remembered_give_up_guards(struct walk_world *world, struct walker *walker);
 /* After a walk that had to look far: the next one need not. */
 void remembered_place_guard(struct walker *walker);
 
-INLINE int same_frame(const struct frame *a, const struct frame *b) {
-    return a->slot == b->slot && a->pc == b->pc && a->fp == b->fp;
+/* Whether this remembered frame is there again, as far as it can tell its own: older ones may
+ * differ. */
+INLINE int same_frame(const struct walk_frame *it, const struct frame *frame) {
+    return it->frame.slot == frame->slot && it->frame.pc == frame->pc &&
+           (it->flags & WALK_UNSURE) == 0 &&
+           ((it->flags & WALK_OWN_FP) != 0 || it->frame.fp == frame->fp);
 }
 
-/* Whether all that the step to this frame read is what it was. */
-INLINE int inputs_hold(const struct walk_frame *it) {
-    return (it->flags & WALK_UNSURE) == 0 && stack_load(it->frame.slot) == it->frame.pc &&
-           (it->fp_at == 0 ||
-            stack_load(it->frame.slot + (uintptr_t)(intptr_t)it->fp_at) == it->frame.fp);
+/* Whether all that the step to this frame read is what it was, and nothing more is to be asked of
+ * the frame than `unless`. In one branch: this is done for every frame that is known again. */
+INLINE int inputs_hold(const struct walk_frame *it, uint16_t unless) {
+    uintptr_t input = it->frame.slot + (uintptr_t)(intptr_t)it->input_at;
+    return LIKELY(((stack_load(it->frame.slot) ^ it->frame.pc) | (stack_load(input) ^ it->input) |
+                   (it->flags & unless)) == 0);
 }
 
 /* Whether the oldest remembered frame still stands on what it stood on. */
@@ -61,50 +68,61 @@ INLINE int guard_holds(const struct walk_frame *it) {
 /* Fills the words that proved to stand where they stood in frames that were entered anew. */
 INLINE void refill_words(const struct walk_frame *it, const struct walk_frame *newest) {
     for (; it <= newest; it++) {
-        if (it->frame_word_at != 0 && *walk_frame_word(it) == FRAME_WORD_FRESH) {
+        if ((it->flags & WALK_HAS_WORD) != 0 && *walk_frame_word(it) == FRAME_WORD_FRESH) {
             *walk_frame_word(it) = it->parent;
         }
     }
 }
 
+/* Whether frame `it`, which is there, vouches for all that is older. */
+INLINE int word_vouches(const struct walk_frame *it) {
+    return (it->flags & WALK_HAS_WORD) != 0 && *walk_frame_word(it) == it->parent;
+}
+
+/* Frame `from` is there and vouches for nothing. The next older one that vouches for the rest, or
+ * the oldest, which stands on its base; NULL: one is not what it was, forgotten is all from there.
+ */
+INLINE struct walk_frame *find_voucher(struct walker *walker, struct walk_frame *from) {
+    struct walk_frame *oldest = walker->remembered;
+    for (struct walk_frame *it = from; it-- != oldest;) {
+        if (inputs_hold(it, WALK_UNSURE | WALK_HAS_WORD)) {
+            continue;
+        }
+        if (guard_holds(it) || (inputs_hold(it, WALK_UNSURE) && word_vouches(it))) {
+            return it;
+        }
+        if (!inputs_hold(it, WALK_UNSURE)) {
+            walker->remembered_count = (uint32_t)(it - oldest);
+            return NULL;
+        }
+    }
+    if (!base_holds(walker)) {
+        walker->remembered_count = 0;
+        return NULL;
+    }
+    return oldest;
+}
+
 /* Remembered frame `newest` is there. Are all older ones? Looks outwards, up to a frame word or a
  * guard that vouches for the rest. 1, or 0: what proved wrong is forgotten. */
 INLINE int recognise_older(struct walk_world *world, struct walker *walker, uint32_t newest) {
-    struct walk_frame *oldest = walker->remembered;
-    struct walk_frame *it = &oldest[newest];
-    int has_words = 0;
-    int guarded = guard_holds(it);
-    while (!guarded) {
-        if (it->frame_word_at != 0) {
-            if (*walk_frame_word(it) == it->parent) {
-                break;
-            }
-            has_words = 1;
-        }
-        if (UNLIKELY(it == oldest)) {
-            if (!base_holds(walker)) {
-                walker->remembered_count = 0;
-                return 0;
-            }
-            break;
-        }
-        it--;
-        if (UNLIKELY(!inputs_hold(it))) {
-            guarded = guard_holds(it);
-            if (!guarded) {
-                walker->remembered_count = (uint32_t)(it - oldest);
-                return 0;
-            }
-        }
-    }
-    walker->vouched = (uint32_t)(it - oldest);
-    if (guarded && ++walker->guard_hits % GUARD_CHECK == 0 &&
-        UNLIKELY(!remembered_guard_is_true(walker, walker->vouched))) {
-        remembered_give_up_guards(world, walker);
+    struct walk_frame *from = &walker->remembered[newest];
+    struct walk_frame *voucher =
+        guard_holds(from) || word_vouches(from) ? from : find_voucher(walker, from);
+    if (UNLIKELY(voucher == NULL)) {
         return 0;
     }
-    if (has_words) {
-        refill_words(it, &oldest[newest]);
+    walker->vouched = (uint32_t)(voucher - walker->remembered);
+    walker->compared += (int32_t)(newest - walker->vouched);
+    if (guard_holds(voucher)) {
+        if (UNLIKELY(++walker->guard_hits % GUARD_CHECK == 0) &&
+            !remembered_guard_is_true(walker, walker->vouched)) {
+            remembered_give_up_guards(world, walker);
+            return 0;
+        }
+    }
+    if (world->rules->has_frame_words) {
+        refill_words(voucher, from);
     }
     return 1;
 }
@@ -119,7 +137,7 @@ INLINE uint32_t recognise(struct walk_world *world, struct walker *walker,
         end--;
     }
     if (end != remembered && end[-1].frame.slot == frame->slot) {
-        if (same_frame(&end[-1].frame, frame) && (end[-1].flags & WALK_UNSURE) == 0) {
+        if (same_frame(&end[-1], frame)) {
             uint32_t count = (uint32_t)(end - remembered);
             walker->remembered_count = count;
             return recognise_older(world, walker, count - 1) ? count : 0;
@@ -130,10 +148,11 @@ INLINE uint32_t recognise(struct walk_world *world, struct walker *walker,
     return 0;
 }
 
-/* Whether the next walk would have to look far. */
-INLINE int wants_guard(const struct walk_world *world, const struct walker *walker) {
-    return (walker->remembered_count - walker->vouched > 2 * GUARD_DISTANCE ||
-            walker->unsure != 0) &&
+/* Whether the next walk had better meet another guard, newer than what vouched for `newest`. */
+INLINE int wants_guard(const struct walk_world *world, const struct walker *walker,
+                       uint32_t newest) {
+    int32_t gap = (int32_t)(newest - walker->vouched);
+    return ((gap > GUARD_GAP && walker->compared + gap > GUARD_PRICE) || walker->unsure != 0) &&
            world->patches && !walker->guards_off && walker->shadow.capacity == 0;
 }
 

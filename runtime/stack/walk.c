@@ -8,6 +8,7 @@
 #include "runtime/stack/expression.h"
 #include "runtime/stack/libunwind.h"
 #include "runtime/stack/remembered.h"
+#include "runtime/stack/trail.h"
 
 enum { FIRST_CAPACITY = 128, MOST_FRAMES = 1 << 22 };
 
@@ -93,7 +94,8 @@ static inline void remember(struct walker *walker, const struct walk_frame *fres
     to->frame.fp = fresh->frame.fp;
     to->context = context;
     to->parent = parent;
-    to->fp_at = fresh->fp_at;
+    to->input = fresh->input;
+    to->input_at = fresh->input_at;
     to->frame_word_at = fresh->frame_word_at;
     to->flags = fresh->flags;
     to->guard = 0;
@@ -157,7 +159,7 @@ INLINE struct context_id come_back_over(struct walk_world *world, struct walker 
         enum context_kind kind = fresh == walker->fresh ? CONTEXT_CHARGED : CONTEXT_INNER;
         uint32_t slot =
             has_shadow ? shadow_find(&walker->shadow, &shadow_index, fresh->frame.slot) : 0;
-        if (fresh->frame_word_at != 0) {
+        if ((fresh->flags & WALK_HAS_WORD) != 0) {
             *walk_frame_word(fresh) = parent.value;
         }
         if (slot != 0) {
@@ -189,11 +191,12 @@ struct progress {
     struct frame frame;
     uint32_t count; /* fresh frames, this one left out */
     uint32_t shadow_index;
-    int32_t fp_at;
+    int32_t input_at;
     enum step how; /* this frame was reached */
     /* The next frame word may be left over from an earlier call: a signal or lazy binding can come
      * before it is made. Only there: a call to what may allocate comes after its making. */
     int doubtful;
+    uint32_t base;  /* index + 1 of the remembered frame that this one is; 0: none */
     uint32_t known; /* the context of this frame, from the word of the one before; 0: not known */
 };
 
@@ -208,10 +211,13 @@ static inline void meet_frame_word(struct walk_world *world, struct progress *at
         return;
     }
     fresh->frame_word_at = word_at;
+    fresh->flags |= WALK_HAS_WORD;
     value = *walk_frame_word(fresh);
     if (value != FRAME_WORD_FRESH) {
         at->known = context_exists(world->tree, value) ? value : 0;
-        fresh->frame_word_at = at->known != 0 ? word_at : 0;
+        if (at->known == 0) {
+            fresh->flags &= (uint16_t)~WALK_HAS_WORD; /* no id: not a word of ours */
+        }
     }
 }
 
@@ -232,14 +238,19 @@ static inline uintptr_t see_through(uintptr_t pc) {
 static inline int advance(struct walk_world *world, struct walker *walker, struct progress *at) {
     struct rule rule = rule_find(world->rules, at->frame.pc);
     struct walk_frame *fresh = &walker->fresh[at->count++];
+    int own_fp = rule.kind == RULE_SP && rule.fp_offset != 0;
     struct frame next;
     fresh->frame.pc = at->frame.pc;
     fresh->frame.slot = at->frame.slot;
     fresh->frame.fp = at->frame.fp;
-    fresh->fp_at = at->fp_at;
-    fresh->frame_word_at = 0;
+    fresh->input = at->frame.pc;
+    fresh->input_at = 0;
+    if (at->input_at != 0 && !own_fp) {
+        fresh->input = at->frame.fp;
+        fresh->input_at = at->input_at;
+    }
     fresh->module = rule.module;
-    fresh->flags = rule.may_catch ? WALK_UNPATCHED : 0;
+    fresh->flags = (uint16_t)((rule.may_catch ? WALK_UNPATCHED : 0) | (own_fp ? WALK_OWN_FP : 0));
     if (UNLIKELY(!rule.plain || at->how != STEP_SURE || world->own_frames_only)) {
         fresh->flags |= unusual_flags(world, rule, at->how);
         at->doubtful |= rule.kind == RULE_SIGNAL || rule.loader;
@@ -257,9 +268,9 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     if (rule.frame_word != 0) {
         meet_frame_word(world, at, rule, fresh, &next);
     }
-    at->fp_at = 0;
+    at->input_at = 0;
     if (rule.fp_offset != 0 && at->how == STEP_SURE) {
-        at->fp_at = (int32_t)(rule.fp_offset + 1) * (int32_t)sizeof(uintptr_t);
+        at->input_at = (int32_t)(rule.fp_offset + 1) * (int32_t)sizeof(uintptr_t);
     }
     at->frame = next;
     return 0;
@@ -282,13 +293,12 @@ static inline uint32_t look_at_shadow(struct walker *walker, struct progress *at
 static inline uint32_t look_up(struct walk_world *world, struct walker *walker,
                                struct progress *at) {
     uint32_t context = at->shadow_index != 0 ? look_at_shadow(walker, at) : 0;
-    uint32_t index;
     if (context != 0) {
         return context;
     }
-    index = at->how == STEP_SURE ? recognise(world, walker, &at->frame) : 0;
-    if (index != 0) {
-        return walker->remembered[index - 1].context;
+    at->base = at->how == STEP_SURE ? recognise(world, walker, &at->frame) : 0;
+    if (at->base != 0) {
+        return walker->remembered[at->base - 1].context;
     }
     if (at->known != 0) {
         remember_above(walker, BASE_UNKNOWN, &at->frame, at->known);
@@ -300,12 +310,66 @@ static inline uint32_t look_up(struct walk_world *world, struct walker *walker,
 static inline void note_last(struct walker *walker, const struct frame *frame) {
     const struct walk_frame *end = walker->remembered + walker->remembered_count;
     walker->last.pc = 0;
-    if (end != walker->remembered && same_frame(&end[-1].frame, frame) &&
-        (end[-1].flags & WALK_UNSURE) == 0) {
+    if (end != walker->remembered && same_frame(&end[-1], frame)) {
         walk_note_last(walker, *frame,
-                       end[-1].frame_word_at != 0 ? walk_frame_word(&end[-1]) : NULL,
+                       (end[-1].flags & WALK_HAS_WORD) != 0 ? walk_frame_word(&end[-1]) : NULL,
                        end[-1].parent, end[-1].context);
     }
+}
+
+/* Keeps the way over the fresh frames to the remembered frame where the walk ended. */
+static inline void keep_trail(struct walk_world *world, struct walker *walker,
+                              const struct frame *from, const struct progress *at,
+                              uint32_t context) {
+    const struct walk_frame *base = &walker->remembered[at->base - 1];
+    struct walk_trail *trail = trail_begin(walker, world->rules, from);
+    if (trail == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < at->count; i++) {
+        const struct walk_frame *next = i + 1 < at->count ? &walker->fresh[i + 1] : base;
+        if ((walker->fresh[i].flags & (WALK_UNSURE | WALK_HAS_WORD)) != 0 ||
+            !trail_add(trail, next->frame.slot) ||
+            (next->input_at != 0 &&
+             !trail_add(trail, next->frame.slot + (uintptr_t)(intptr_t)next->input_at))) {
+            return;
+        }
+    }
+    trail->needs_fp = (walker->fresh[0].flags & WALK_OWN_FP) == 0;
+    trail->base_index = at->base - 1;
+    trail->base = base->frame;
+    trail->base_context = base->context;
+    trail->context = context;
+    trail->from.pc = from->pc;
+}
+
+/* Whether the trail's end is what it was: if it is a remembered frame, with all that is older. */
+static inline int trail_end_holds(struct walk_world *world, struct walker *walker,
+                                  const struct walk_trail *trail) {
+    const struct walk_frame *base = &walker->remembered[trail->base_index];
+    if (trail->base_word != NULL) {
+        return *trail->base_word == trail->base_context;
+    }
+    return trail->base_index < walker->remembered_count && base->context == trail->base_context &&
+           same_frame(base, &trail->base) && recognise_older(world, walker, trail->base_index) &&
+           !wants_guard(world, walker, trail->base_index);
+}
+
+/* The context, where the whole way is known; 0: it is not. */
+static inline uint32_t walk_by_trail(struct walk_world *world, struct walker *walker,
+                                     const struct frame *from) {
+    struct trail_set *set = trail_set(walker, from);
+    for (uint32_t way = 0; way < TRAIL_WAYS; way++) {
+        const struct walk_trail *trail = &set->way[way];
+        if (trail_holds(trail, world->rules, from) && trail_end_holds(world, walker, trail)) {
+            if (trail->base_word != NULL) {
+                walk_note_word(walker, from, trail->word, trail->parent, trail->context);
+            }
+            set->missed = 0;
+            return trail->context;
+        }
+    }
+    return 0;
 }
 
 static struct context_id walk(struct walk_world *world, struct walker *walker,
@@ -331,7 +395,10 @@ static struct context_id walk(struct walk_world *world, struct walker *walker,
         }
     }
     context = come_back(world, walker, context, at.count, at.shadow_index);
-    if (UNLIKELY(wants_guard(world, walker))) {
+    if (at.base != 0 && at.count - 1 < TRAIL_MOST && walker->shadow.capacity == 0) {
+        keep_trail(world, walker, from, &at, context.value);
+    }
+    if (UNLIKELY(wants_guard(world, walker, walker->remembered_count - 1))) {
         remembered_place_guard(walker);
     }
     note_last(walker, from);
@@ -364,16 +431,30 @@ static COLD struct context_id walk_by_libunwind(struct walk_world *world, struct
     return come_back_over(world, walker, (struct context_id){0}, count, 0, 0);
 }
 
+/* Nothing was called or left since the last allocation. */
+static inline int is_repeated(struct walk_world *world, struct walker *walker,
+                              const struct frame *frame) {
+    uint32_t count = walker->remembered_count;
+    return count != 0 && same_frame(&walker->remembered[count - 1], frame) &&
+           recognise_older(world, walker, count - 1) && !wants_guard(world, walker, count - 1);
+}
+
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
                                     uintptr_t slot, uintptr_t fp) {
     struct context_id context = {0};
     struct frame frame = {.slot = slot, .fp = fp};
+    int has_words;
     pc = guard_see_through(pc); /* malloc may have been called by a jump */
     frame.pc = pc;
     if (UNLIKELY(world->libunwind != NULL)) {
         return walk_by_libunwind(world, walker, pc, slot);
     }
-    if (LOAD_RELAXED(&world->rules->has_frame_words) && walker->shadow.capacity == 0) {
+    has_words = LOAD_RELAXED(&world->rules->has_frame_words) && walker->shadow.capacity == 0;
+    if (!has_words && is_repeated(world, walker, &frame)) {
+        return (struct context_id){walker->remembered[walker->remembered_count - 1].context};
+    }
+    context.value = walk_by_trail(world, walker, &frame);
+    if (context.value == 0 && has_words) {
         context = word_walk(world, walker, pc, slot, fp);
     }
     return LIKELY(context.value != 0) ? context : walk(world, walker, &frame);

@@ -19,10 +19,11 @@
 
 struct walk_frame {
     struct frame frame;
+    uintptr_t input; /* what else was read to get here, at slot + input_at: fp, or pc again */
     uint32_t context;
-    uint32_t parent;       /* the caller's context, which the frame word of this function holds */
-    int32_t fp_at;         /* fp was read at slot + fp_at; 0: it is the next newer frame's */
-    int32_t frame_word_at; /* the word lies at slot + this; 0: none, or not to be believed */
+    uint32_t parent; /* the caller's context, which the frame word of this function holds */
+    int32_t input_at;
+    int32_t frame_word_at; /* with WALK_HAS_WORD: the word lies at slot + this */
     uint16_t flags;
     uint16_t module;
     uint32_t guard; /* 1 + how far into the guards lies what stands in the slot; 0: none */
@@ -37,6 +38,10 @@ enum {
      * or an exception may end here, and unwinders know the frame by its distance from its callee.
      */
     WALK_UNPATCHED = 8,
+    WALK_HAS_WORD = 16, /* and it is to be believed */
+    /* Whatever fp is in this frame, nothing older depends on it: the function uses the register for
+     * something else, and has saved its caller's. */
+    WALK_OWN_FP = 32,
 };
 
 /* How stacks are walked: MEMTRACE_UNWIND. */
@@ -64,21 +69,32 @@ struct walk_last {
     uint32_t context;
 };
 
-/* The way from an allocation to a frame word that told a context. Where CFA = sp + constant, each
- * return slot follows from the return address before it: the same addresses, the same way. */
-enum { TRAIL_MOST = 12, TRAIL_WAYS = 4, TRAIL_SETS = 16 };
+/* A way outwards that was taken before: trail.h. */
+enum { TRAIL_MOST = 24, TRAIL_WAYS = 4, TRAIL_SETS = 32 };
+/* After so many misses in a row, only one way in so many is kept. */
+enum { TRAIL_PATIENCE = 16, TRAIL_SELDOM = 8 };
 
 struct walk_trail {
-    uintptr_t pc, slot; /* where it starts; pc 0: unused */
+    struct frame from; /* pc 0: unused */
     uint32_t generation;
     uint32_t count;
-    uint32_t at[TRAIL_MOST]; /* the next return slots, from the first, and what they held */
-    uintptr_t next_pc[TRAIL_MOST];
-    const uint32_t *base; /* the last function's frame word */
-    uint32_t *word;       /* the first function's; NULL: none */
-    uint32_t base_context;
-    uint32_t parent; /* what the first function's word is to hold */
-    uint32_t context;
+    uint32_t at[TRAIL_MOST]; /* the words that were read, from the first slot on */
+    uintptr_t value[TRAIL_MOST];
+    int needs_fp;              /* from.fp was used */
+    uint32_t context;          /* where it led */
+    uint32_t base_context;     /* and of what called the last frame on it, or is that frame: */
+    const uint32_t *base_word; /* the last function's frame word; or NULL, and */
+    uint32_t base_index;       /* the remembered frame that it leads to, */
+    struct frame base;         /* which is this */
+    uint32_t *word;            /* the first function's frame word; NULL: none */
+    uint32_t parent;           /* what that is to hold */
+};
+
+/* Those that start at like places. */
+struct trail_set {
+    uint32_t missed; /* walks since one of them was taken */
+    uint32_t next;   /* says which is overwritten next */
+    struct walk_trail way[TRAIL_WAYS];
 };
 
 /* What a thread remembers. All in private memory that a forked child inherits. */
@@ -92,16 +108,16 @@ struct walker {
     uint32_t base_context;
     uintptr_t base_slot;
     uintptr_t base_pc;
-    uint32_t vouched; /* index of the remembered frame up to which the last walk had to look */
+    uint32_t vouched; /* index of the remembered frame that vouches for all older ones */
     uint32_t unsure;  /* index + 1 of the newest remembered frame that can never be known again */
     uint32_t guard_hits;
+    int32_t compared;          /* frames compared since the last guard was placed */
     int guards_off;            /* the stack was not what a guard vouched for */
     uint32_t capacity;         /* of both arrays */
     struct walk_frame *fresh;  /* newest first; scratch */
     struct stack_bounds stack; /* the thread's own */
     struct context_cache cache;
-    struct walk_trail trail[TRAIL_SETS][TRAIL_WAYS];
-    uint32_t trails_kept; /* says which way is overwritten next */
+    struct trail_set trails[TRAIL_SETS];
     struct shadow_stack shadow;
 };
 
@@ -137,6 +153,16 @@ INLINE void walk_note_last(struct walker *walker, struct frame frame, const uint
     walker->last.word = word;
     walker->last.parent = parent;
     walker->last.context = context;
+}
+
+/* At the end of a way over frame words: that of the allocating function vouches next time. */
+INLINE void walk_note_word(struct walker *walker, const struct frame *frame, uint32_t *word,
+                           uint32_t parent, uint32_t context) {
+    walker->last.pc = 0;
+    if (word != NULL) {
+        *word = parent;
+        walk_note_last(walker, *frame, word, parent, context);
+    }
 }
 
 INLINE uint32_t *walk_frame_word(const struct walk_frame *it) {

@@ -6,7 +6,7 @@
  */
 #include "runtime/stack/frame_word.h"
 #include "runtime/stack/guard.h"
-#include "runtime/stack/walk.h"
+#include "runtime/stack/trail.h"
 
 enum { MOST_FRAMES = 32, MOST_WITHOUT_WORD = 4 };
 
@@ -64,94 +64,46 @@ static inline int collect(struct walk_world *world, const struct stack_bounds *s
     return 0;
 }
 
-static inline size_t trail_set(uintptr_t pc, uintptr_t slot) {
-    return ((pc ^ slot << 24) * UINT64_C(0x9e3779b97f4a7c15)) >> 60;
-}
-
-_Static_assert(TRAIL_SETS == 1 << (64 - 60), "as many as trail_set() tells");
-
-/* Whether the way is the one it was. All its slots lie above the present one, on the same stack. */
-static inline int trail_holds(const struct walk_trail *trail, const struct rules *rules,
-                              uintptr_t pc, uintptr_t slot) {
-    if (trail->pc != pc || trail->slot != slot ||
-        trail->generation != LOAD_RELAXED(&rules->generation)) {
-        return 0;
+/* Where CFA = sp + constant, the return slots are all that was read. */
+static inline void keep_trail(struct walk_trail *trail, const struct path *path, uintptr_t pc,
+                              uint32_t parent, uint32_t context) {
+    int whole = path->by_sp;
+    for (uint32_t i = 1; i < path->count && whole; i++) {
+        whole = trail_add(trail, path->step[i].slot);
     }
-    for (uint32_t i = 0; i < trail->count; i++) {
-        if (stack_load(slot + trail->at[i]) != trail->next_pc[i]) {
-            return 0;
-        }
-    }
-    return *trail->base == trail->base_context;
-}
-
-/* The trail that leads from here to where it led; NULL: none. */
-static inline struct walk_trail *find_trail(struct walk_trail *set, const struct rules *rules,
-                                            uintptr_t pc, uintptr_t slot) {
-    for (uint32_t way = 0; way < TRAIL_WAYS; way++) {
-        if (trail_holds(&set[way], rules, pc, slot)) {
-            return &set[way];
-        }
-    }
-    return NULL;
-}
-
-static inline void keep_trail(struct walk_trail *trail, const struct rules *rules,
-                              const struct path *path, uintptr_t pc) {
-    uintptr_t slot = path->step[0].slot;
-    trail->pc = 0;
-    if (!path->by_sp || path->count > TRAIL_MOST + 1) {
-        return;
-    }
-    for (uint32_t i = 1; i < path->count; i++) {
-        trail->at[i - 1] = (uint32_t)(path->step[i].slot - slot);
-        trail->next_pc[i - 1] = stack_load(path->step[i].slot);
-    }
-    trail->pc = pc;
-    trail->slot = slot;
-    trail->generation = LOAD_RELAXED(&rules->generation);
-    trail->count = path->count - 1;
-    trail->base = path->step[path->count - 1].word;
+    trail->base_word = path->step[path->count - 1].word;
     trail->base_context = path->context;
-}
-
-static inline struct context_id finish(struct walker *walker, const struct walk_trail *trail,
-                                       uintptr_t pc, uintptr_t slot, uintptr_t fp) {
-    walker->last.pc = 0;
-    if (trail->word != NULL) {
-        *trail->word = trail->parent;
-        walk_note_last(walker, (struct frame){pc, slot, fp}, trail->word, trail->parent,
-                       trail->context);
-    }
-    return (struct context_id){trail->context};
+    trail->word = path->step[0].word;
+    trail->parent = parent;
+    trail->context = context;
+    trail->from.pc = whole ? pc : 0;
 }
 
 struct context_id word_walk(struct walk_world *world, struct walker *walker, uintptr_t pc,
                             uintptr_t slot, uintptr_t fp) {
-    struct walk_trail *set = walker->trail[trail_set(pc, slot)];
-    struct walk_trail *trail = find_trail(set, world->rules, pc, slot);
+    struct frame from = {pc, slot, fp};
+    struct walk_trail *trail;
     struct path path;
     struct context_id context;
-    if (LIKELY(trail != NULL)) {
-        return finish(walker, trail, pc, slot, fp);
-    }
+    uint32_t parent = 0;
     if (world->own_frames_only || !stack_holds(&walker->stack, slot) ||
-        !collect(world, &walker->stack, (struct frame){pc, slot, fp}, &path)) {
+        !collect(world, &walker->stack, from, &path)) {
         return (struct context_id){0};
     }
-    trail = &set[walker->trails_kept++ % TRAIL_WAYS];
-    keep_trail(trail, world->rules, &path, pc);
     context.value = path.context;
     for (uint32_t i = path.count; i-- > 0;) {
         if (path.step[i].word != NULL) {
             *path.step[i].word = context.value;
         }
-        trail->parent = context.value;
+        parent = context.value;
         context =
             context_cached_child(world->tree, &walker->cache, context, path.step[i].node_frame,
                                  i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER);
     }
-    trail->word = path.step[0].word;
-    trail->context = context.value;
-    return finish(walker, trail, pc, slot, fp);
+    trail = trail_begin(walker, world->rules, &from);
+    if (trail != NULL) {
+        keep_trail(trail, &path, pc, parent, context.value);
+    }
+    walk_note_word(walker, &from, path.step[0].word, parent, context.value);
+    return context;
 }

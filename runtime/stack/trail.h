@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trail.h: ways outwards that were taken before. What a walk reads determines where it comes: rules
+ * depend on return addresses alone, and each return slot follows from the frame before it. So if
+ * all words that a walk read are as they were, it would come the same way to the same frame, and if
+ * that frame's context is what it was, to the same context. Ends at a frame word or at a remembered
+ * frame, by which all that is older is judged.
+ */
+#ifndef RUNTIME_STACK_TRAIL_H
+#define RUNTIME_STACK_TRAIL_H
+
+#include "runtime/stack/walk.h"
+
+INLINE struct trail_set *trail_set(struct walker *walker, const struct frame *from) {
+    _Static_assert(TRAIL_SETS == 1 << (64 - 59), "as many as the hash has values");
+    return &walker->trails[((from->pc ^ from->slot << 24) * UINT64_C(0x9e3779b97f4a7c15)) >> 59];
+}
+
+/* Whether this trail starts here and nothing on it has changed. All its words lie above the present
+ * frame, on the same stack. */
+INLINE int trail_holds(const struct walk_trail *trail, const struct rules *rules,
+                       const struct frame *from) {
+    if (trail->from.pc != from->pc || trail->from.slot != from->slot ||
+        (trail->needs_fp && trail->from.fp != from->fp) ||
+        trail->generation != LOAD_RELAXED(&rules->generation)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < trail->count; i++) {
+        if (stack_load(from->slot + trail->at[i]) != trail->value[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A place for the trail from here, in place of an older one. NULL: not this time; where ways hardly
+ * ever come again, keeping them all would cost more than it saves. */
+INLINE struct walk_trail *trail_begin(struct walker *walker, const struct rules *rules,
+                                      const struct frame *from) {
+    struct trail_set *set = trail_set(walker, from);
+    uint32_t missed = set->missed++;
+    struct walk_trail *trail;
+    if (missed >= TRAIL_PATIENCE && missed % TRAIL_SELDOM != 0) {
+        return NULL;
+    }
+    trail = &set->way[set->next++ % TRAIL_WAYS];
+    trail->from.pc = 0; /* until it is whole */
+    trail->from.slot = from->slot;
+    trail->from.fp = from->fp;
+    trail->needs_fp = 0;
+    trail->generation = LOAD_RELAXED(&rules->generation);
+    trail->count = 0;
+    trail->base_word = NULL;
+    return trail;
+}
+
+/* The word at `address` was read on the way. 0: it is too long to be kept. */
+INLINE int trail_add(struct walk_trail *trail, uintptr_t address) {
+    uint32_t i = trail->count;
+    if (i == TRAIL_MOST) {
+        return 0;
+    }
+    trail->at[i] = (uint32_t)(address - trail->from.slot);
+    trail->value[i] = stack_load(address);
+    trail->count = i + 1;
+    return 1;
+}
+
+#endif
