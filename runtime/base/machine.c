@@ -53,18 +53,20 @@ static uint32_t load_word(uintptr_t address) {
     return word;
 }
 
-/* Looks at every fourth byte: whatever way the constant lies, one of its four bytes is there. */
+/* Looks for the constant's last byte, which libc does many bytes at a time. */
 int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store) {
-    for (uintptr_t at = start + 3; at < end; at += 4) {
-        uint8_t byte = *(const uint8_t *)at;
-        for (uintptr_t place = 0; place < sizeof constant; place++) {
-            uintptr_t immediate = at - place;
-            if (byte == (uint8_t)(constant >> (8 * place)) && immediate >= start &&
-                end - immediate >= sizeof constant && load_word(immediate) == constant &&
-                decode_store(start, immediate, store)) {
-                return 1;
-            }
+    const int last = (int)(constant >> 24);
+    uintptr_t at = start + sizeof constant - 1;
+    while (at < end) {
+        const void *found = memchr((const void *)at, last, end - at);
+        if (found == NULL) {
+            return 0;
+        }
+        at = (uintptr_t)found + 1;
+        if (load_word(at - sizeof constant) == constant &&
+            decode_store(start, at - sizeof constant, store)) {
+            return 1;
         }
     }
     return 0;
