@@ -37,6 +37,7 @@ static const char usage[] =
     "      --contexts N      the most call paths to keep apart\n"
     "      --unwind MODE     how prebuilt code is walked: auto (default), patch, verify, fp,\n"
     "                        libunwind\n"
+    "      --inject          also follow libraries that bind an allocator of their own\n"
     "  -h, --help            this text\n"
     "\n"
     "Each option is also an environment variable: MEMTRACE_OUTPUT, MEMTRACE_EVERY, ...\n";
@@ -133,11 +134,19 @@ static int set_word(struct run *run, const struct cli_scan *scan, const char *na
 
 /* 0; CLI_USAGE with the line printed; -1: --help was asked for. *first: the program's index. */
 static int parse(struct run *run, int argc, char **argv, int *first) {
-    static const struct cli_option options[] = {
-        {"output", 'o', true, 'o'},    {"every", 'e', true, 'e'}, {"churn", 'c', true, 'c'},
-        {"top", 'n', true, 'n'},       {"log", 'l', true, 'l'},   {"summary", 0, false, 's'},
-        {"no-summary", 0, false, 'S'}, {"stacks", 0, true, 'k'},  {"contexts", 0, true, 'C'},
-        {"unwind", 0, true, 'u'},      {"help", 'h', false, 'h'}, {0}};
+    static const struct cli_option options[] = {{"output", 'o', true, 'o'},
+                                                {"every", 'e', true, 'e'},
+                                                {"churn", 'c', true, 'c'},
+                                                {"top", 'n', true, 'n'},
+                                                {"log", 'l', true, 'l'},
+                                                {"summary", 0, false, 's'},
+                                                {"no-summary", 0, false, 'S'},
+                                                {"stacks", 0, true, 'k'},
+                                                {"contexts", 0, true, 'C'},
+                                                {"unwind", 0, true, 'u'},
+                                                {"inject", 0, false, 'i'},
+                                                {"help", 'h', false, 'h'},
+                                                {0}};
     struct cli_scan scan = cli_scan_start("run", argc, argv, options);
     int status = 0;
     int key;
@@ -172,6 +181,9 @@ static int parse(struct run *run, int argc, char **argv, int *first) {
         case 'u':
             status = set_word(run, &scan, "MEMTRACE_UNWIND", unwind_modes,
                               "auto, patch, verify, fp or libunwind is wanted");
+            break;
+        case 'i':
+            set_variable(run, "MEMTRACE_INJECT", "1");
             break;
         case 'h':
             return -1;

@@ -52,7 +52,7 @@ _memtrace() {
             fi
         done
         options="--output --every --churn --top --log --summary --no-summary --stacks --contexts
-            --unwind --help --"
+            --unwind --inject --help --"
         ;;
     report)
         options="--show-maximum --show-leaked --show-cumulative --show-allocations --show-temporary

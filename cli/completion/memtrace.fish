@@ -13,6 +13,7 @@ for option in top every churn stacks contexts
     complete -c memtrace -n '__memtrace_on run' -l $option -x
 end
 complete -c memtrace -n '__memtrace_on run' -l unwind -x -a 'auto patch verify fp libunwind'
+complete -c memtrace -n '__memtrace_on run' -l inject
 for option in output log
     complete -c memtrace -n '__memtrace_on run' -l $option -r
 end

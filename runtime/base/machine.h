@@ -21,6 +21,10 @@ enum {
     /* libunwind-x86_64.h: UNW_X86_64_RIP, UNW_X86_64_RSP. */
     MACHINE_LIBUNWIND_PC = 16,
     MACHINE_LIBUNWIND_SP = 7,
+    /* Relocations that hold the address of a function: called by, read from the GOT, in data. */
+    MACHINE_RELOC_CALL = R_X86_64_JUMP_SLOT,
+    MACHINE_RELOC_GOT = R_X86_64_GLOB_DAT,
+    MACHINE_RELOC_DATA = R_X86_64_64,
 };
 #define MACHINE_NAME "x86_64"
 #elif defined(__aarch64__)
@@ -38,6 +42,9 @@ enum {
     /* libunwind-aarch64.h: UNW_AARCH64_PC, UNW_AARCH64_SP. */
     MACHINE_LIBUNWIND_PC = 32,
     MACHINE_LIBUNWIND_SP = 31,
+    MACHINE_RELOC_CALL = R_AARCH64_JUMP_SLOT,
+    MACHINE_RELOC_GOT = R_AARCH64_GLOB_DAT,
+    MACHINE_RELOC_DATA = R_AARCH64_ABS64,
 };
 #define MACHINE_NAME "aarch64"
 #else

@@ -216,6 +216,10 @@ void sys_unmap(void *address, size_t size) {
     CALL2(SYS_munmap, address, size);
 }
 
+long sys_protect(void *address, size_t size, int writable) {
+    return CALL3(SYS_mprotect, address, size, PROT_READ | (writable ? PROT_WRITE : 0));
+}
+
 void sys_discard(void *address, size_t size) {
     uintptr_t start = ((uintptr_t)address + 4095) & ~(uintptr_t)4095;
     uintptr_t end = ((uintptr_t)address + size) & ~(uintptr_t)4095;

@@ -50,6 +50,8 @@ void *sys_reserve(size_t size);
 enum sys_pages { SYS_PAGES_NOW, SYS_PAGES_LATER };
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages);
 void sys_unmap(void *address, size_t size);
+/* Whether these pages can be written; reading stays. 0 or a negative errno. */
+long sys_protect(void *address, size_t size, int writable);
 /* The whole pages inside are given back; they read as zeros. */
 void sys_discard(void *address, size_t size);
 void *sys_grow_map(void *address, size_t old_size, size_t new_size); /* NULL on failure */

@@ -1,30 +1,105 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loader.c: dlclose, after which addresses may mean other code. dlopen needs nothing: objects are
- * found by address when they first appear in a backtrace.
+ * loader.c: what loads and unloads code. Objects are found by address when they first appear in a
+ * backtrace, so that opening one needs nothing, MEMTRACE_INJECT apart; after a close addresses may
+ * mean other code. A close that we did not see (by the C library itself, by a library in another
+ * namespace) is noticed before the next thing is loaded, which is soon enough.
  */
+#define _GNU_SOURCE
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
+#include "runtime/entry/inject.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 
+#include <dlfcn.h>
+
+typedef void *open_function(const char *file, int mode);
+typedef void *open_apart_function(Lmid_t space, const char *file, int mode);
 typedef int close_function(void *handle);
+
+static int is_ready(void) {
+    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0;
+}
+
+static int injects(void) {
+    return is_ready() && runtime.settings.inject;
+}
 
 static void forget(void *rules, uintptr_t start, uintptr_t end) {
     rule_forget(rules, start, end);
 }
 
-PUBLIC int dlclose(void *handle);
+static void forget_what_is_gone(void) {
+    if (is_ready()) {
+        uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
+        module_sweep(&runtime.modules, now, forget, &runtime.rules);
+    }
+}
+
+/* A library that is bound at once has no words that the loader would fill in later. */
+static int at_once(int mode) {
+    return (mode & RTLD_LAZY) != 0 ? (mode & ~RTLD_LAZY) | RTLD_NOW : mode;
+}
+
+/* Where not we are to do something afterwards, the real function is entered by a jump: it looks at
+ * who called it, for the run path and the namespace. */
+PUBLIC void *dlopen(const char *file, int mode) {
+    static open_function *real_open;
+    void *handle = NULL;
+    if (LOAD_RELAXED(&real_open) == NULL) {
+        STORE_RELAXED(&real_open, (open_function *)real_symbol("dlopen"));
+    }
+    forget_what_is_gone();
+    if (LIKELY(!injects())) {
+        return real_open(file, mode);
+    }
+    if (!inject_may_open(file, __builtin_return_address(0))) {
+        inject_run(); /* of what came this way before */
+        return real_open(file, mode);
+    }
+    if ((mode & RTLD_DEEPBIND) != 0) {
+        handle = real_open(file, at_once(mode));
+    }
+    if (handle == NULL) {
+        handle = real_open(file, mode);
+    }
+    inject_run();
+    return handle;
+}
+
+PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
+    static open_apart_function *real_open;
+    void *handle;
+    if (LOAD_RELAXED(&real_open) == NULL) {
+        STORE_RELAXED(&real_open, (open_apart_function *)real_symbol("dlmopen"));
+    }
+    forget_what_is_gone();
+    if (LIKELY(!injects())) {
+        return real_open(space, file, mode);
+    }
+    if (!inject_may_open(file, __builtin_return_address(0))) {
+        inject_run();
+        return real_open(space, file, mode);
+    }
+    handle = real_open(space, file, at_once(mode));
+    if (handle == NULL) {
+        handle = real_open(space, file, mode);
+    }
+    inject_run();
+    return handle;
+}
+
 PUBLIC int dlclose(void *handle) {
     static close_function *real_close;
     int result;
-    if (real_close == NULL) {
-        real_close = (close_function *)real_symbol("dlclose");
+    if (LOAD_RELAXED(&real_close) == NULL) {
+        STORE_RELAXED(&real_close, (close_function *)real_symbol("dlclose"));
     }
     result = real_close(handle);
-    if (LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0) {
-        uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-        module_sweep(&runtime.modules, now, forget, &runtime.rules);
+    forget_what_is_gone();
+    if (UNLIKELY(injects())) {
+        inject_run();
     }
     return result;
 }

@@ -25,8 +25,12 @@ INLINE int is_ready(void) {
     return LIKELY(real.free != NULL);
 }
 
+INLINE size_t padded_for(const struct real *from, size_t size) {
+    return UNLIKELY(!from->is_glibc) && size < FOREIGN_SMALLEST ? FOREIGN_SMALLEST : size;
+}
+
 INLINE size_t padded(size_t size) {
-    return UNLIKELY(!real.is_glibc) && size < FOREIGN_SMALLEST ? FOREIGN_SMALLEST : size;
+    return padded_for(&real, size);
 }
 
 INLINE void count(void *pointer, size_t size, struct frame caller) {
@@ -49,7 +53,7 @@ PUBLIC void *malloc(size_t size) {
     return pointer;
 }
 
-INLINE void release(void *pointer, uintptr_t stack) {
+INLINE void release_to(const struct real *to, void *pointer, uintptr_t stack) {
     struct thread *thread;
     if (pointer == NULL) {
         return;
@@ -62,7 +66,11 @@ INLINE void release(void *pointer, uintptr_t stack) {
         event_free(thread, pointer, stack);
         thread_done(thread);
     }
-    real.free(pointer);
+    to->free(pointer);
+}
+
+INLINE void release(void *pointer, uintptr_t stack) {
+    release_to(&real, pointer, stack);
 }
 
 PUBLIC void free(void *pointer) {
@@ -113,7 +121,7 @@ static COLD void *realloc_early(void *old, size_t size) {
 
 /* The old block is taken out before: the moment the real function frees it, another thread may get
  * its address. If it fails, the block is put back as it was, and nothing was counted. */
-static inline void *resize(void *old, size_t size, struct frame caller) {
+INLINE void *resize(const struct real *from, void *old, size_t size, struct frame caller) {
     struct thread *thread;
     struct heap_block block;
     int tracked = 0;
@@ -123,10 +131,10 @@ static inline void *resize(void *old, size_t size, struct frame caller) {
     }
     thread = thread_get_for_free(caller.slot);
     if (UNLIKELY(thread == NULL)) {
-        return real.realloc(old, size == 0 && old != NULL ? 0 : padded(size));
+        return from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     }
     tracked = event_take(thread, old, &block);
-    pointer = real.realloc(old, size == 0 && old != NULL ? 0 : padded(size));
+    pointer = from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     if (pointer == NULL && !(size == 0 && old != NULL)) {
         if (tracked) {
             event_put_back(&block);
@@ -153,7 +161,7 @@ PUBLIC void *realloc(void *old, size_t size) {
         count(pointer, size, EVENT_CALLER());
         return pointer;
     }
-    return resize(old, size, EVENT_CALLER());
+    return resize(&real, old, size, EVENT_CALLER());
 }
 
 PUBLIC int posix_memalign(void **out, size_t alignment, size_t size) {
@@ -247,4 +255,59 @@ void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_ad
 
 void malloc_for_delete(void *pointer, uintptr_t stack) {
     release(pointer, stack);
+}
+
+/* --- for the functions of other allocators (inject_heap.c) -------------------------------------
+ */
+
+void *malloc_from(const struct real *from, void *(*function)(size_t), size_t size,
+                  const void *frame_address) {
+    void *pointer = function(padded_for(from, size));
+    count(pointer, size, event_caller(frame_address));
+    return pointer;
+}
+
+/* What is too large fails there: errno is that C library's. */
+void *malloc_zeroed_from(const struct real *from, size_t number, size_t size,
+                         const void *frame_address) {
+    size_t total;
+    void *pointer;
+    if (UNLIKELY(__builtin_mul_overflow(number, size, &total))) {
+        return from->calloc(number, size);
+    }
+    pointer = from->calloc(1, padded_for(from, total));
+    count(pointer, total, event_caller(frame_address));
+    return pointer;
+}
+
+void *malloc_resized_from(const struct real *from, void *old, size_t size,
+                          const void *frame_address) {
+    struct frame caller = event_caller(frame_address);
+    void *pointer;
+    if (old != NULL) {
+        return resize(from, old, size, caller);
+    }
+    pointer = from->realloc(NULL, padded_for(from, size));
+    count(pointer, size, caller);
+    return pointer;
+}
+
+int malloc_placed_from(const struct real *from, void **out, size_t alignment, size_t size,
+                       const void *frame_address) {
+    int result = from->posix_memalign(out, alignment, padded_for(from, size));
+    if (LIKELY(result == 0)) {
+        count(*out, size, event_caller(frame_address));
+    }
+    return result;
+}
+
+void *malloc_aligned_from(const struct real *from, void *(*function)(size_t, size_t),
+                          size_t alignment, size_t size, const void *frame_address) {
+    void *pointer = function(alignment, padded_for(from, size));
+    count(pointer, size, event_caller(frame_address));
+    return pointer;
+}
+
+void malloc_return_to(const struct real *to, void *pointer, uintptr_t stack) {
+    release_to(to, pointer, stack);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* malloc.h: what operator new and delete share with malloc. */
+/* malloc.h: what operator new and delete, and the functions of other allocators, share with malloc.
+ */
 #ifndef RUNTIME_ENTRY_MALLOC_H
 #define RUNTIME_ENTRY_MALLOC_H
+
+#include "runtime/entry/real.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +13,19 @@
 void *malloc_for_new(size_t size, const void *frame_address);
 void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_address);
 void malloc_for_delete(void *pointer, uintptr_t stack);
+
+/* As malloc and its relatives do, by functions of the allocator `from`. frame_address: of the one
+ * that was called, whose caller is charged. */
+void *malloc_from(const struct real *from, void *(*function)(size_t), size_t size,
+                  const void *frame_address);
+void *malloc_zeroed_from(const struct real *from, size_t number, size_t size,
+                         const void *frame_address);
+void *malloc_resized_from(const struct real *from, void *old, size_t size,
+                          const void *frame_address);
+int malloc_placed_from(const struct real *from, void **out, size_t alignment, size_t size,
+                       const void *frame_address);
+void *malloc_aligned_from(const struct real *from, void *(*function)(size_t, size_t),
+                          size_t alignment, size_t size, const void *frame_address);
+void malloc_return_to(const struct real *to, void *pointer, uintptr_t stack);
 
 #endif

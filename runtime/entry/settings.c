@@ -135,6 +135,9 @@ static int set_numbers(struct settings *settings, const char *name, const char *
     if (text_equal(name, "MEMTRACE_SUMMARY")) {
         return set_small(&settings->summary, value, 1);
     }
+    if (text_equal(name, "MEMTRACE_INJECT")) {
+        return set_small(&settings->inject, value, 1);
+    }
     if (text_equal(name, "MEMTRACE_COLLECTOR")) {
         return set_small(&settings->collector_pid, value, UINT32_MAX);
     }
@@ -178,7 +181,7 @@ static const char *const known_names[] = {
     "MEMTRACE",          "MEMTRACE_OUTPUT", "MEMTRACE_LOG",     "MEMTRACE_REGION_DIR",
     "MEMTRACE_COMMAND",  "MEMTRACE_STACKS", "MEMTRACE_EVERY",   "MEMTRACE_CHURN",
     "MEMTRACE_CONTEXTS", "MEMTRACE_TOP",    "MEMTRACE_SUMMARY", "MEMTRACE_LIBRARY",
-    "MEMTRACE_UNWIND"};
+    "MEMTRACE_UNWIND",   "MEMTRACE_INJECT"};
 
 /* Levenshtein's distance, for names shorter than 32 letters. */
 static unsigned distance(const char *a, const char *b) {

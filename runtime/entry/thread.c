@@ -228,7 +228,18 @@ static void say_goodbye(void *argument) {
 
 /* A few frees of the C library come after the last destructor. They share one thread. */
 static struct thread *join_late(void) {
-    return lock_pool(&pool.late_lock) ? pool.late : NULL;
+    if (!lock_pool(&pool.late_lock)) {
+        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+        return NULL;
+    }
+    return pool.late;
+}
+
+void thread_note_foreign_library(void) {
+    if (thread_self == &thread_none && stack_high == 0 && !said_goodbye &&
+        sys_getpid() != sys_gettid()) {
+        said_goodbye = 1;
+    }
 }
 
 /* --- waking ----------------------------------------------------------------------------------- */

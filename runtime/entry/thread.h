@@ -76,6 +76,10 @@ INLINE void thread_done(struct thread *thread) {
 /* On a new thread, before it runs: where its stack lies. */
 void thread_note_stack(void);
 
+/* The calling thread may be another C library's, which would take what we leave with a thread for
+ * its own: then it is counted with those that said goodbye. */
+void thread_note_foreign_library(void);
+
 void thread_init_process(void); /* once, before the first thread */
 void thread_init_child(void);   /* a forked child: all others are gone */
 void thread_stop_self(void);

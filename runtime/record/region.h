@@ -25,6 +25,7 @@ struct settings {
     uint32_t top;
     uint32_t summary;
     uint32_t collector_pid; /* `memtrace run`, our parent */
+    uint32_t inject;        /* calls of other allocators are led to us */
     enum memtrace_stacks stacks;
     enum walk_unwind unwind; /* how stacks are walked */
     char output[1024];       /* a pattern */

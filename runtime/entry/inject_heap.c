@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* inject_heap.c: stand-ins for the functions of other allocators. See inject_heap.h. */
+#define _GNU_SOURCE
+#include "runtime/entry/inject_heap.h"
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/text.h"
+#include "runtime/entry/malloc.h"
+#include "runtime/entry/real.h"
+#include "runtime/entry/thread.h"
+
+#include <dlfcn.h>
+#include <gnu/lib-names.h>
+
+/* One allocator. */
+struct heap {
+    struct real real;      /* what is known of it */
+    struct link_map *home; /* the object that it lies in; NULL: a free place */
+    void *place;           /* an address there */
+    int is_foreign;
+};
+
+/* glibc has 16 namespaces at most, each with a C library of its own. */
+enum { HEAPS = 16, FUNCTIONS = 9 };
+
+static struct heap heaps[HEAPS];
+
+/* --- the stand-ins ---------------------------------------------------------------------------- */
+
+INLINE const struct real *enter(const struct heap *heap) {
+    if (heap->is_foreign) {
+        thread_note_foreign_library();
+    }
+    return &heap->real;
+}
+
+/* All functions of allocator n, in the order of `functions`. */
+#define STAND_INS(n)                                                                               \
+    static void *malloc_##n(size_t size) {                                                         \
+        return malloc_from(enter(&heaps[n]), heaps[n].real.malloc, size,                           \
+                           __builtin_frame_address(0));                                            \
+    }                                                                                              \
+    static void free_##n(void *pointer) {                                                          \
+        malloc_return_to(enter(&heaps[n]), pointer, (uintptr_t)__builtin_frame_address(0));        \
+    }                                                                                              \
+    static void *calloc_##n(size_t number, size_t size) {                                          \
+        return malloc_zeroed_from(enter(&heaps[n]), number, size, __builtin_frame_address(0));     \
+    }                                                                                              \
+    static void *realloc_##n(void *old, size_t size) {                                             \
+        return malloc_resized_from(enter(&heaps[n]), old, size, __builtin_frame_address(0));       \
+    }                                                                                              \
+    static int posix_memalign_##n(void **out, size_t alignment, size_t size) {                     \
+        return malloc_placed_from(enter(&heaps[n]), out, alignment, size,                          \
+                                  __builtin_frame_address(0));                                     \
+    }                                                                                              \
+    static void *aligned_alloc_##n(size_t alignment, size_t size) {                                \
+        return malloc_aligned_from(enter(&heaps[n]), heaps[n].real.aligned_alloc, alignment, size, \
+                                   __builtin_frame_address(0));                                    \
+    }                                                                                              \
+    static void *memalign_##n(size_t alignment, size_t size) {                                     \
+        return malloc_aligned_from(enter(&heaps[n]), heaps[n].real.memalign, alignment, size,      \
+                                   __builtin_frame_address(0));                                    \
+    }                                                                                              \
+    static void *valloc_##n(size_t size) {                                                         \
+        return malloc_from(enter(&heaps[n]), heaps[n].real.valloc, size,                           \
+                           __builtin_frame_address(0));                                            \
+    }                                                                                              \
+    static void *pvalloc_##n(size_t size) {                                                        \
+        return malloc_from(enter(&heaps[n]), heaps[n].real.pvalloc, size,                          \
+                           __builtin_frame_address(0));                                            \
+    }
+
+#define ROW(n)                                                                                     \
+    {                                                                                              \
+        (void *)malloc_##n, (void *)free_##n, (void *)calloc_##n, (void *)realloc_##n,             \
+            (void *)posix_memalign_##n, (void *)aligned_alloc_##n, (void *)memalign_##n,           \
+            (void *)valloc_##n, (void *)pvalloc_##n                                                \
+    }
+
+#define EACH_HEAP(what)                                                                            \
+    what(0) what(1) what(2) what(3) what(4) what(5) what(6) what(7) what(8) what(9) what(10)       \
+        what(11) what(12) what(13) what(14) what(15)
+#define COMMA_ROW(n) ROW(n),
+
+EACH_HEAP(STAND_INS)
+
+static void *const stand_in[HEAPS][FUNCTIONS] = {EACH_HEAP(COMMA_ROW)};
+
+static const struct {
+    const char *name;
+    size_t at; /* in struct real */
+} functions[FUNCTIONS] = {
+    {"malloc", offsetof(struct real, malloc)},
+    {"free", offsetof(struct real, free)},
+    {"calloc", offsetof(struct real, calloc)},
+    {"realloc", offsetof(struct real, realloc)},
+    {"posix_memalign", offsetof(struct real, posix_memalign)},
+    {"aligned_alloc", offsetof(struct real, aligned_alloc)},
+    {"memalign", offsetof(struct real, memalign)},
+    {"valloc", offsetof(struct real, valloc)},
+    {"pvalloc", offsetof(struct real, pvalloc)},
+};
+
+/* --- finding them ----------------------------------------------------------------------------- */
+
+int inject_heap_function(const char *name) {
+    for (int i = 0; i < FUNCTIONS; i++) {
+        if (text_equal(name, functions[i].name)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int is_gone(const struct heap *heap) {
+    struct dl_find_object found;
+    return heap->home == NULL || _dl_find_object(heap->place, &found) != 0 ||
+           found.dlfo_link_map != heap->home;
+}
+
+static int is_libc(const struct link_map *map) {
+    return text_equal(text_base_name(map->l_name), LIBC_SO);
+}
+
+/* The number of the allocator in this object; that of a free place; or HEAPS. */
+static int number_of(const struct link_map *home) {
+    int number = 0;
+    while (number < HEAPS && (heaps[number].home != home || heaps[number].place != home->l_ld)) {
+        number++;
+    }
+    if (number == HEAPS) {
+        for (number = 0; number < HEAPS && !is_gone(&heaps[number]); number++) {
+        }
+    }
+    return number;
+}
+
+void *inject_heap_stand_in(int function, void *target, struct link_map *home, int is_known,
+                           int is_foreign) {
+    int number = number_of(home);
+    struct heap *heap;
+    void **known;
+    if (number == HEAPS) {
+        return NULL;
+    }
+    heap = &heaps[number];
+    if (heap->home != home || heap->place != home->l_ld) {
+        *heap = (struct heap){.real.is_glibc = is_libc(home),
+                              .home = home,
+                              .place = home->l_ld,
+                              .is_foreign = is_foreign};
+    }
+    known = (void **)((char *)&heap->real + functions[function].at);
+    if (*known == NULL && !is_known) {
+        *known = target;
+    }
+    return *known == target ? stand_in[number][function] : NULL;
+}
