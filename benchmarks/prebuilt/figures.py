@@ -37,19 +37,22 @@ def left_out(bench):
         yield "unw_backtrace alone: no libunwind to build with"
 
 
-def cells(runs, values, bare_form, form):
-    """The bare value itself, and of the others the median and the quartiles."""
-    found = {"bare": bare_form.format(median(values.pop("bare")))}
+def compared_row(name, runs, value, compare, bare_form, form, checks=()):
+    """The bare value itself, and what `compare` makes of the others: the median and quartiles."""
+    cells = {"bare": bare_form.format(median([value(run) for run in runs["bare"]]))}
     for variant in runs:
-        if values.get(variant):
-            found[variant] = form.format(*spread(values[variant]))
-    return found
+        found = compare(runs, variant, value)
+        if variant != "bare" and found:
+            cells[variant] = form.format(*spread(found))
+    return Row(name, cells, list(checks))
 
 
 def added_row(name, runs, value, checks=()):
-    added = {variant: differences(runs, variant, value) for variant in runs}
-    added["bare"] = [value(run) for run in runs["bare"]]
-    return Row(name, cells(runs, added, "{:.1f}", "{:+.1f} ({:.0f}–{:.0f})"), list(checks))
+    return compared_row(name, runs, value, differences, "{:.1f}", "{:+.1f} ({:.0f}–{:.0f})", checks)
+
+
+def ratio_row(name, runs, value, form, checks=()):
+    return compared_row(name, runs, value, ratios, form, "{:.2f}x ({:.2f}–{:.2f})", checks)
 
 
 def against_patch_row(runs, value):
@@ -165,12 +168,6 @@ def resident(prebuilt):
         each = size[f"frame_bytes_{depth}"]
         yield Row(f"{depth:,} remembered frames: resident bytes each", {"verify": f"{each:.1f}"},
                   [check(f"{each:.1f} under {FRAME_LIMIT_BYTES}", each < FRAME_LIMIT_BYTES)])
-
-
-def ratio_row(name, runs, value, form, checks=()):
-    found = {variant: ratios(runs, variant, value) for variant in runs}
-    found["bare"] = [value(run) for run in runs["bare"]]
-    return Row(name, cells(runs, found, form, "{:.2f}x ({:.2f}–{:.2f})"), list(checks))
 
 
 def tree(prebuilt):

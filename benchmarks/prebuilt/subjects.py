@@ -36,22 +36,23 @@ def whole_programs(work):
         yield Whole(1.6, "python3, JSON, PYTHONMALLOC=malloc", PYTHON, [workload, 100],
                     [workload, 3], environment={"PYTHONMALLOC": "malloc"})
     compiler = harness.first_line("gcc", "-print-prog-name=cc1")
-    source = preprocessed(work)
-    if compiler and os.path.isabs(compiler) and source:
-        words = ["-fpreprocessed", "-quiet", "-O1", source, "-o", "/dev/null"]
-        yield Whole(1.15, "cc1 -O1, SQLite's btree.c", compiler, words, words)
+    sources = [preprocessed(work, name) for name in ("btree", "pager")]
+    if compiler and os.path.isabs(compiler) and all(sources):
+        yield Whole(1.15, "cc1 -O1, SQLite's btree.c (short: pager.c)", compiler,
+                    *(["-fpreprocessed", "-quiet", "-O1", source, "-o", "/dev/null"]
+                      for source in sources))
     if os.path.exists(os.path.join(work, "gcc-bare", "redis-server")):
         yield WholeRedis(NOISE, "redis-server under redis-benchmark", ())
         yield WholeRedis(0, "redis-server under redis-benchmark, 16 requests in a pipeline")
 
 
-def preprocessed(work):
-    """btree.c as the compiler proper gets it, made once; None: there are no sources."""
+def preprocessed(work, name):
+    """A file of SQLite's as the compiler proper gets it, made once; None: there are no sources."""
     folder = os.path.join(work, "sources", "sqlite3", "unpacked")
-    target = os.path.join(work, "btree.i")
+    target = os.path.join(work, name + ".i")
     if not os.path.exists(target):
         command = ["gcc", "-E", "-I", folder, "-I", os.path.join(folder, "src"),
-                   os.path.join(folder, "src", "btree.c"), "-o", target]
+                   os.path.join(folder, "src", name + ".c"), "-o", target]
         if subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           check=False).returncode != 0:
             return None
