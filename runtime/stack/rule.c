@@ -13,8 +13,12 @@
 
 enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24 };
 
+static size_t table_bytes(size_t places) {
+    return sizeof(struct rule_table) + places * sizeof(uint64_t);
+}
+
 static struct rule_table *new_table(size_t places) {
-    struct rule_table *table = sys_map(sizeof *table + places * sizeof(struct rule_place));
+    struct rule_table *table = sys_map(table_bytes(places));
     if (table != NULL) {
         table->mask = places - 1;
     }
@@ -26,23 +30,45 @@ void rule_init(struct rules *rules, struct modules *modules) {
     rules->lock.held = 0;
     /* Started as a command, the loader has no base of its own to tell. */
     rules->loader = getauxval(AT_BASE) != 0 ? getauxval(AT_BASE) : (uintptr_t)_dl_find_object;
-    if (rules->table == NULL) {
+    if (rules->numbered == NULL) {
+        rules->numbered = sys_map(RULE_NUMBERS * sizeof rules->numbered[0]);
+        rules->numbers = 1;
+    }
+    if (rules->table == NULL && rules->numbered != NULL) {
         rules->table = new_table(FIRST_PLACES);
     }
 }
 
-/* Caller holds the lock. */
-static void insert(struct rule_table *table, uintptr_t pc, uint64_t word) {
-    size_t i = rule_hash(pc) & table->mask;
-    while (table->place[i].pc != 0 && table->place[i].pc != pc) {
-        i = (i + 1) & table->mask;
+/* The number of this rule, made if it is new; 0: there are too many. Caller holds the lock. */
+static uint64_t number_of(struct rules *rules, uint64_t rule) {
+    uint16_t *hint = &rules->number_hint[rule_hash(rule) % RULE_HINTS];
+    uint32_t number = *hint;
+    if (number == 0 || rules->numbered[number] != rule) {
+        for (number = 1; number < rules->numbers && rules->numbered[number] != rule; number++) {
+        }
     }
-    STORE_RELAXED(&table->place[i].word, word);
-    STORE_RELEASE(&table->place[i].pc, pc);
+    if (number == RULE_NUMBERS) {
+        return 0;
+    }
+    if (number == rules->numbers) {
+        rules->numbered[number] = rule;
+        rules->numbers++;
+    }
+    *hint = (uint16_t)number;
+    return number;
 }
 
-/* Old tables stay mapped: another thread may stand in one. Their sizes add up to less than the
- * newest's. */
+/* Caller holds the lock. */
+static void insert(struct rule_table *table, uint64_t key, uint64_t number) {
+    size_t i = rule_hash(key) & table->mask;
+    while (table->place[i] != 0 && rule_place_key(table->place[i]) != key) {
+        i = (i + 1) & table->mask;
+    }
+    STORE_RELEASE(&table->place[i], key | number << RULE_KEY_BITS);
+}
+
+/* The old table keeps its address, since another thread may stand in one, but not its memory: who
+ * finds zeros there computes the rule for itself. */
 static int grow(struct rules *rules) {
     struct rule_table *old = rules->table;
     struct rule_table *table = new_table((old->mask + 1) * 2);
@@ -50,22 +76,29 @@ static int grow(struct rules *rules) {
         return -1;
     }
     for (size_t i = 0; i <= old->mask; i++) {
-        if (old->place[i].pc != 0) {
-            insert(table, old->place[i].pc, old->place[i].word);
+        if (old->place[i] != 0) {
+            insert(table, rule_place_key(old->place[i]), old->place[i] >> RULE_KEY_BITS);
         }
     }
     STORE_RELEASE(&rules->table, table);
+    sys_discard(old->place + MEMTRACE_PAGE_SIZE / sizeof(uint64_t),
+                table_bytes(old->mask + 1) - MEMTRACE_PAGE_SIZE);
     return 0;
 }
 
 static void keep(struct rules *rules, uintptr_t pc, struct rule rule) {
-    struct rule_place place = {.rule = rule};
-    if (rules->table == NULL || !trylock_take(&rules->lock)) {
+    union rule_word word = {.rule = rule};
+    uint64_t number;
+    if (rules->table == NULL || rule_key(pc) >> RULE_KEY_BITS != 0 || !trylock_take(&rules->lock)) {
         return;
     }
-    if (rules->count * 2 < rules->table->mask || (rules->count < MOST_RULES && grow(rules) == 0)) {
-        insert(rules->table, pc, place.word);
-        rules->count++;
+    if (rules->count * 4 < rules->table->mask * 3 ||
+        (rules->count < MOST_RULES && grow(rules) == 0)) {
+        number = number_of(rules, word.word);
+        if (number != 0) {
+            insert(rules->table, rule_key(pc), number);
+            rules->count++;
+        }
     }
     trylock_release(&rules->lock);
 }
@@ -195,9 +228,10 @@ void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
         STORE_RELAXED(&rules->function[i], 0);
     }
     for (size_t i = 0; table != NULL && i <= table->mask; i++) {
-        uintptr_t pc = LOAD_RELAXED(&table->place[i].pc) & ~RULE_EXACT;
-        if (pc >= start && pc <= end) {
-            STORE_RELAXED(&table->place[i].word, 0); /* RULE_NONE: computed anew when seen */
+        uint64_t key = rule_place_key(LOAD_RELAXED(&table->place[i]));
+        uintptr_t pc = key >> 1;
+        if (key != 0 && pc >= start && pc <= end) {
+            STORE_RELAXED(&table->place[i], key); /* RULE_NONE: computed anew when seen */
         }
     }
 }

@@ -7,9 +7,9 @@
  *   slot = cfa - 8                        where the return address lies
  *   fp'  = *(cfa + fp_offset), or fp      the caller's frame pointer
  * and where the function keeps its frame word, if it has one.
- * The table is open-addressed; readers take no lock, writers never wait (who does not get the lock
- * computes the rule for itself). 16 bytes a place, at most half full: under 32 bytes a rule... plus
- * what growing left behind, which no reader may lose.
+ * Code has many return addresses but few different rules: the open-addressed table holds 8 bytes
+ * for each address, between 3/8 and 3/4 full, with the number of its rule. Readers take no lock,
+ * writers never wait (who does not get the lock computes the rule for itself).
  */
 #ifndef RUNTIME_STACK_RULE_H
 #define RUNTIME_STACK_RULE_H
@@ -46,18 +46,22 @@ struct rule {
 };
 _Static_assert(sizeof(struct rule) == 8, "a rule is one word");
 
-struct rule_place {
-    uintptr_t pc;
-    union {
-        struct rule rule;
-        uint64_t word;
-    };
+/* Loaded and stored in one piece. */
+union rule_word {
+    uint64_t word;
+    struct rule rule;
 };
 
+/* A place: the key (below) and above it the rule's number; 0: empty. */
 struct rule_table {
     size_t mask; /* places - 1 */
-    struct rule_place place[];
+    uint64_t place[];
 };
+
+enum { RULE_KEY_BITS = 48, RULE_NUMBERS = 1 << 16 };
+
+/* Numbers by hash of their rules: where to look before looking through all. */
+enum { RULE_HINTS = 1024 };
 
 /* Where functions met lately keep their words, since looking for one takes reading the function. */
 enum { RULE_FUNCTIONS = 512 };
@@ -65,6 +69,9 @@ enum { RULE_FUNCTIONS = 512 };
 struct rules {
     struct rule_table *table; /* NULL: no memory; every rule is computed */
     size_t count;
+    uint64_t *numbered; /* the different rules, each as a word; number 0 is RULE_NONE */
+    uint32_t numbers;   /* given out */
+    uint16_t number_hint[RULE_HINTS];
     struct trylock lock;
     struct modules *modules;
     uintptr_t loader;                  /* an address in the dynamic loader */
@@ -79,35 +86,44 @@ void rule_init(struct rules *rules, struct modules *modules);
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end);
 struct rule rule_compute(struct rules *rules, uintptr_t pc);
 
+/* Bit 63 of a frame's pc: an interrupted instruction, not a return address (format.h). */
+#define RULE_EXACT (UINT64_C(1) << 63)
+
 INLINE size_t rule_hash(uintptr_t pc) {
     return (size_t)((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-/* The rule of return address pc (bit 63: of the interrupted instruction pc). */
+/* Whether the address is exact moves to the lowest bit: keys of user's addresses have 48 bits. */
+INLINE uint64_t rule_key(uintptr_t pc) {
+    return pc << 1 | pc >> 63;
+}
+
+INLINE uint64_t rule_place_key(uint64_t place) {
+    return place & ((UINT64_C(1) << RULE_KEY_BITS) - 1);
+}
+
+/* The rule of return address pc (RULE_EXACT: of the interrupted instruction pc). */
 INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
     /* Pairs with the release when a grown table is published. */
     struct rule_table *table = LOAD_ACQUIRE(&rules->table);
+    uint64_t key = rule_key(pc);
     if (LIKELY(table != NULL)) {
-        for (size_t i = rule_hash(pc) & table->mask;; i = (i + 1) & table->mask) {
-            struct rule_place *place = &table->place[i];
-            uintptr_t key = LOAD_ACQUIRE(&place->pc); /* pairs with insert(): word first */
-            if (LIKELY(key == pc)) {
-                struct rule_place copy;
-                copy.word = LOAD_RELAXED(&place->word);
-                if (LIKELY(copy.rule.kind != RULE_NONE)) {
-                    return copy.rule;
+        for (size_t i = rule_hash(key);; i++) {
+            /* Pairs with insert(): the numbered rule is there first. */
+            uint64_t place = LOAD_ACQUIRE(&table->place[i & table->mask]);
+            if (LIKELY(rule_place_key(place) == key)) {
+                union rule_word rule = {LOAD_RELAXED(&rules->numbered[place >> RULE_KEY_BITS])};
+                if (LIKELY(rule.word != 0)) {
+                    return rule.rule;
                 }
                 break;
             }
-            if (key == 0) {
+            if (place == 0) {
                 break;
             }
         }
     }
     return rule_compute(rules, pc);
 }
-
-/* Bit 63 of a frame's pc: an interrupted instruction, not a return address (format.h). */
-#define RULE_EXACT (UINT64_C(1) << 63)
 
 #endif
