@@ -219,8 +219,8 @@ static void put_process(yajl_gen json, const struct report *report) {
 }
 
 static void put_lost(yajl_gen json, const struct model *model) {
-    static const char *const kinds[] = {"events",  "contexts", "frames",
-                                        "threads", "modules",  "blocks"};
+    static const char *const kinds[] = {"events",  "contexts", "frames", "threads",
+                                        "modules", "blocks",   "guards"};
     key_number(json, "lost", model->totals.lost);
     key(json, "lost_by_kind");
     yajl_gen_map_open(json);

@@ -16,7 +16,6 @@ struct libunwind {
     int (*init_local)(void *cursor, ucontext_t *context);
     int (*step)(void *cursor);
     int (*get_reg)(void *cursor, int number, uintptr_t *value);
-    int (*is_signal_frame)(void *cursor);
 };
 
 #define FIND(member, name) (loaded.member = (__typeof__(loaded.member))dlsym(library, name))
@@ -27,8 +26,7 @@ const struct libunwind *libunwind_load(void) {
     void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL || FIND(getcontext, "_U" MACHINE_NAME "_getcontext") == NULL ||
         FIND(init_local, LOCAL("init_local")) == NULL || FIND(step, LOCAL("step")) == NULL ||
-        FIND(get_reg, LOCAL("get_reg")) == NULL ||
-        FIND(is_signal_frame, LOCAL("is_signal_frame")) == NULL) {
+        FIND(get_reg, LOCAL("get_reg")) == NULL) {
         dlerror(); /* what went wrong here is not the program's to read */
         return NULL;
     }
@@ -43,7 +41,6 @@ static int look(const struct libunwind *libunwind, struct libunwind_walk *walk) 
         return -1;
     }
     walk->frame = (struct frame){.pc = pc, .slot = sp - sizeof(uintptr_t)};
-    walk->is_signal = libunwind->is_signal_frame(walk->cursor) > 0;
     return 0;
 }
 

@@ -17,7 +17,6 @@ const struct libunwind *libunwind_load(void);
 
 struct libunwind_walk {
     struct frame frame;   /* pc, slot; fp is not filled */
-    int is_signal;        /* a signal frame: the next pc was interrupted */
     uint64_t cursor[256]; /* unw_cursor_t; the largest of any machine has 250 words */
 };
 

@@ -98,7 +98,7 @@ static inline void remember(struct walker *walker, const struct walk_frame *fres
     to->input_at = fresh->input_at;
     to->frame_word_at = fresh->frame_word_at;
     to->flags = fresh->flags;
-    to->guard = 0;
+    to->guard = fresh->guard;
     if (UNLIKELY((fresh->flags & WALK_UNSURE) != 0)) {
         walker->unsure = walker->remembered_count;
     }
@@ -192,7 +192,8 @@ struct progress {
     uint32_t count; /* fresh frames, this one left out */
     uint32_t shadow_index;
     int32_t input_at;
-    enum step how; /* this frame was reached */
+    uint32_t guard; /* as in struct walk_frame */
+    enum step how;  /* this frame was reached */
     /* The next frame word may be left over from an earlier call: a signal or lazy binding can come
      * before it is made. Only there: a call to what may allocate comes after its making. */
     int doubtful;
@@ -229,9 +230,15 @@ static COLD uint16_t unusual_flags(const struct walk_world *world, struct rule r
                       (rule.entry ? WALK_ENTRY : 0) | (rule.plain ? 0 : WALK_UNPATCHED));
 }
 
-/* What a pc that a step read stands for: a signal may interrupt a guard, too. */
-static inline uintptr_t see_through(uintptr_t pc) {
-    return guard_see_through(pc & ~RULE_EXACT) | (pc & RULE_EXACT);
+/* Sees through a guard that a step read as pc, and notes it: a frame whose guard was forgotten has
+ * it still. (A signal may interrupt a guard, too: that one stands in no slot.) */
+static inline void see_through(struct progress *at, struct frame *next) {
+    uintptr_t pc = next->pc & ~RULE_EXACT;
+    at->guard = 0;
+    if (UNLIKELY(guard_is(pc))) {
+        at->guard = pc == next->pc ? (uint32_t)(pc - (uintptr_t)memtrace_guard) + 1 : 0;
+        next->pc = guard_see_through(pc) | (next->pc & RULE_EXACT);
+    }
 }
 
 /* Notes the present frame as fresh and goes to the next. 0, or -1: the walk ends here. */
@@ -249,6 +256,7 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
         fresh->input = at->frame.fp;
         fresh->input_at = at->input_at;
     }
+    fresh->guard = at->guard;
     fresh->module = rule.module;
     fresh->flags = (uint16_t)((rule.may_catch ? WALK_UNPATCHED : 0) | (own_fp ? WALK_OWN_FP : 0));
     if (UNLIKELY(!rule.plain || at->how != STEP_SURE || world->own_frames_only)) {
@@ -264,7 +272,7 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
         }
         return -1;
     }
-    next.pc = see_through(next.pc);
+    see_through(at, &next);
     if (rule.frame_word != 0) {
         meet_frame_word(world, at, rule, fresh, &next);
     }
@@ -395,7 +403,8 @@ static struct context_id walk(struct walk_world *world, struct walker *walker,
         }
     }
     context = come_back(world, walker, context, at.count, at.shadow_index);
-    if (at.base != 0 && at.count - 1 < TRAIL_MOST && walker->shadow.capacity == 0) {
+    if (at.base != 0 && at.count - 1 < TRAIL_MOST && walker->shadow.capacity == 0 &&
+        stack_holds(&walker->stack, from->slot)) {
         keep_trail(world, walker, from, &at, context.value);
     }
     if (UNLIKELY(wants_guard(world, walker, walker->remembered_count - 1))) {
@@ -423,7 +432,7 @@ static COLD struct context_id walk_by_libunwind(struct walk_world *world, struct
         rule = rule_find(world->rules, fresh->frame.pc);
         fresh->module = rule.module;
         fresh->flags = unusual_flags(world, rule, STEP_UNSURE);
-        exact = walk.is_signal;
+        exact = rule.kind == RULE_SIGNAL;
         count++;
     } while (libunwind_step(world->libunwind, &walk) &&
              (count + 2 < walker->capacity || grow(walker) == 0));
