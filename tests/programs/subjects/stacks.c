@@ -4,7 +4,7 @@
  * allocation has a size of its own above 70,000 (backtraces.py finds it by that, in gdb and in the
  * profile). Nothing is freed but where the case says so.
  */
-#include "subject.h"
+#include "depth.h"
 
 #include <alloca.h>
 #include <pthread.h>
@@ -15,6 +15,7 @@
 #include <ucontext.h>
 
 NOINLINE static void *take(size_t size) {
+    disturb();
     void *block = malloc(size);
     keep(block);
     return block;
@@ -446,7 +447,7 @@ static const struct {
 int main(int argc, char **argv) {
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
+            run_deep(cases[i].run);
             say("done\n");
             return 3;
         }

@@ -2,7 +2,7 @@
 /*
  * stacks_cxx.cpp: allocations under interesting stacks, in C++, as stacks.c.
  */
-#include "subject.h"
+#include "depth.h"
 
 #include <algorithm>
 #if __cplusplus >= 202002L
@@ -15,11 +15,13 @@
 #include <vector>
 
 NOINLINE static void take(size_t size) {
+    disturb();
     void *block = std::malloc(size);
     keep(block);
 }
 
 NOINLINE static void take_new(size_t size) {
+    disturb();
     keep(new char[size]);
 }
 
@@ -274,7 +276,7 @@ static const struct {
 int main(int argc, char **argv) {
     for (const auto &entry : cases) {
         if (argc > 1 && strcmp(entry.name, argv[1]) == 0) {
-            entry.run();
+            run_deep(entry.run);
             say("done\n");
             return 3;
         }
