@@ -170,8 +170,8 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
         if (_dl_find_object((void *)module->start, &object) != 0 ||
             (uintptr_t)object.dlfo_map_start != module->start ||
             (uintptr_t)object.dlfo_map_end != module->end) {
-            STORE_RELAXED(&module->unload_ns, now_ns);
             gone(argument, module->start, module->end);
+            STORE_RELAXED(&module->unload_ns, now_ns); /* last: another thread relies on it */
         }
     }
 }

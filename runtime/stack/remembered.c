@@ -25,6 +25,12 @@ COLD void remembered_give_up_guards(struct walk_world *world, struct walker *wal
     walker->remembered_count = 0;
 }
 
+COLD void remembered_forget(struct walker *walker, const struct rules *rules) {
+    walker->generation = LOAD_RELAXED(&rules->generation);
+    walk_remove_guards(walker);
+    walker->remembered_count = 0;
+}
+
 /* In the middle of what had to be compared: how long frames live there need not be known, since
  * guards that live shorter than they are worth are the newest ones, and half as far from the next
  * each. Newer than a frame that could not be known again. */

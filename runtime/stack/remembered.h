@@ -24,6 +24,9 @@ enum { GUARD_CHECK = 8 };
 int remembered_guard_is_true(const struct walker *walker, uint32_t guarded);
 /* It did not: no more guards on this thread's stack, and nothing is remembered. */
 void remembered_give_up_guards(struct walk_world *world, struct walker *walker);
+/* Code is gone, and other code may be where it was: the same addresses no longer say that all is as
+ * it was. */
+void remembered_forget(struct walker *walker, const struct rules *rules);
 /* After a walk that had to look far: the next one need not. */
 void remembered_place_guard(struct walker *walker);
 

@@ -458,6 +458,9 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
     if (UNLIKELY(world->libunwind != NULL)) {
         return walk_by_libunwind(world, walker, pc, slot);
     }
+    if (UNLIKELY(walker->generation != LOAD_RELAXED(&world->rules->generation))) {
+        remembered_forget(walker, world->rules);
+    }
     has_words = LOAD_RELAXED(&world->rules->has_frame_words) && walker->shadow.capacity == 0;
     if (!has_words && is_repeated(world, walker, &frame)) {
         return (struct context_id){walker->remembered[walker->remembered_count - 1].context};

@@ -102,6 +102,7 @@ struct walker {
     struct walk_last last;
     struct walk_frame *remembered; /* oldest first */
     uint32_t remembered_count;
+    uint32_t generation; /* of the rules by which they were reached */
     /* Where the oldest remembered frame was called from: this slot of the shadow stack, as it was
      * then; or a frame that is not remembered. */
     uint32_t base_index; /* BASE_OUTERMOST, BASE_UNKNOWN or a slot */
