@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <time.h>
 #include <unwind.h>
 
 enum { DEPTH = 80, EACH = 8 };
@@ -223,6 +224,30 @@ static void case_own_unwinder(void) {
     take(77203);
 }
 
+/* --- being looked at
+ * ------------------------------------------------------------------------------ */
+
+static void be_ready(void) {
+    say("ready\n");
+    for (;;) {
+        pause();
+    }
+}
+
+/* Until it is killed. */
+static void case_wait_below(void) {
+    descend(DEPTH, be_ready);
+}
+
+static void spin(void) {
+    for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) {
+    }
+}
+
+static void case_spin_below(void) {
+    descend(DEPTH, spin);
+}
+
 /* From a handler that came upon any instruction. */
 static void look_in_handler(int number) {
     (void)number;
@@ -245,8 +270,8 @@ static const struct {
 } cases[] = {
 #define CASE(name)                                                                                 \
     { #name, case_##name }
-    CASE(thread_exit_below), CASE(cancel_below), CASE(jumps_in_a_loop),
-    CASE(own_backtrace),     CASE(own_unwinder), CASE(backtrace_in_handler),
+    CASE(thread_exit_below), CASE(cancel_below),         CASE(jumps_in_a_loop), CASE(own_backtrace),
+    CASE(own_unwinder),      CASE(backtrace_in_handler), CASE(wait_below),      CASE(spin_below),
 };
 
 int main(int argc, char **argv) {
