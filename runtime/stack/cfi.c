@@ -305,7 +305,6 @@ static int run(struct state *state, struct cursor cursor, uintptr_t address,
                const struct common *common) {
     while (cursor.at < cursor.end && !cursor.failed) {
         uint8_t opcode = (uint8_t)cursor_take(&cursor, 1);
-        struct cfi_row before = state->row;
         switch (opcode >> 6) {
         case 1: /* advance_loc */
             state->location += (opcode & 0x3f) * common->code_align;
@@ -321,8 +320,7 @@ static int run(struct state *state, struct cursor cursor, uintptr_t address,
             run_extended(state, &cursor, opcode, common);
         }
         if (state->location > address) {
-            state->row = before;
-            return 0;
+            return 0; /* what moves the location leaves the row as it is */
         }
     }
     return cursor.failed ? -1 : 0;

@@ -102,19 +102,21 @@ INLINE uint64_t rule_place_key(uint64_t place) {
     return place & ((UINT64_C(1) << RULE_KEY_BITS) - 1);
 }
 
-/* The rule of return address pc (RULE_EXACT: of the interrupted instruction pc). */
-INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
+/* The rule of return address pc (RULE_EXACT: of the interrupted instruction pc). As a word: what is
+ * handed on as a struct of bits is taken apart and put together again. */
+INLINE uint64_t rule_find_word(struct rules *rules, uintptr_t pc) {
     /* Pairs with the release when a grown table is published. */
     struct rule_table *table = LOAD_ACQUIRE(&rules->table);
     uint64_t key = rule_key(pc);
+    union rule_word rule;
     if (LIKELY(table != NULL)) {
         for (size_t i = rule_hash(key);; i++) {
             /* Pairs with insert(): the numbered rule is there first. */
             uint64_t place = LOAD_ACQUIRE(&table->place[i & table->mask]);
             if (LIKELY(rule_place_key(place) == key)) {
-                union rule_word rule = {LOAD_RELAXED(&rules->numbered[place >> RULE_KEY_BITS])};
+                rule.word = LOAD_RELAXED(&rules->numbered[place >> RULE_KEY_BITS]);
                 if (LIKELY(rule.word != 0)) {
-                    return rule.rule;
+                    return rule.word;
                 }
                 break;
             }
@@ -123,7 +125,12 @@ INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
             }
         }
     }
-    return rule_compute(rules, pc);
+    rule.rule = rule_compute(rules, pc);
+    return rule.word;
+}
+
+INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
+    return ((union rule_word){rule_find_word(rules, pc)}).rule;
 }
 
 #endif

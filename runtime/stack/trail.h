@@ -66,4 +66,31 @@ INLINE int trail_add(struct walk_trail *trail, uintptr_t address) {
     return 1;
 }
 
+/* Keeps the way from here over what was just remembered to remembered frame `base`, if it is one
+ * that its words alone determine. */
+INLINE void trail_keep(struct walk_world *world, struct walker *walker, const struct frame *from,
+                       uint32_t base, uint32_t context) {
+    const struct walk_frame *oldest = &walker->remembered[base];
+    const struct walk_frame *newest = &walker->remembered[walker->remembered_count - 1];
+    struct walk_trail *trail =
+        newest - oldest - 1 < TRAIL_MOST ? trail_begin(walker, world->rules, from) : NULL;
+    if (trail == NULL) {
+        return;
+    }
+    for (const struct walk_frame *it = newest; it-- != oldest;) {
+        if ((it[1].flags & (WALK_UNSURE | WALK_HAS_WORD)) != 0 ||
+            !trail_add(trail, it->frame.slot) ||
+            (it->input_at != 0 &&
+             !trail_add(trail, it->frame.slot + (uintptr_t)(intptr_t)it->input_at))) {
+            return;
+        }
+    }
+    trail->needs_fp = (newest->flags & WALK_OWN_FP) == 0;
+    trail->base_index = base;
+    trail->base = oldest->frame;
+    trail->base_context = oldest->context;
+    trail->context = context;
+    trail->from.pc = from->pc;
+}
+
 #endif

@@ -325,32 +325,6 @@ static inline void note_last(struct walker *walker, const struct frame *frame) {
     }
 }
 
-/* Keeps the way over the fresh frames to the remembered frame where the walk ended. */
-static inline void keep_trail(struct walk_world *world, struct walker *walker,
-                              const struct frame *from, const struct progress *at,
-                              uint32_t context) {
-    const struct walk_frame *base = &walker->remembered[at->base - 1];
-    struct walk_trail *trail = trail_begin(walker, world->rules, from);
-    if (trail == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; i < at->count; i++) {
-        const struct walk_frame *next = i + 1 < at->count ? &walker->fresh[i + 1] : base;
-        if ((walker->fresh[i].flags & (WALK_UNSURE | WALK_HAS_WORD)) != 0 ||
-            !trail_add(trail, next->frame.slot) ||
-            (next->input_at != 0 &&
-             !trail_add(trail, next->frame.slot + (uintptr_t)(intptr_t)next->input_at))) {
-            return;
-        }
-    }
-    trail->needs_fp = (walker->fresh[0].flags & WALK_OWN_FP) == 0;
-    trail->base_index = at->base - 1;
-    trail->base = base->frame;
-    trail->base_context = base->context;
-    trail->context = context;
-    trail->from.pc = from->pc;
-}
-
 /* Whether the trail's end is what it was: if it is a remembered frame, with all that is older. */
 static inline int trail_end_holds(struct walk_world *world, struct walker *walker,
                                   const struct walk_trail *trail) {
@@ -403,9 +377,8 @@ static struct context_id walk(struct walk_world *world, struct walker *walker,
         }
     }
     context = come_back(world, walker, context, at.count, at.shadow_index);
-    if (at.base != 0 && at.count - 1 < TRAIL_MOST && walker->shadow.capacity == 0 &&
-        stack_holds(&walker->stack, from->slot)) {
-        keep_trail(world, walker, from, &at, context.value);
+    if (at.base != 0 && walker->remembered_count == at.base + at.count) {
+        trail_keep(world, walker, from, at.base - 1, context.value);
     }
     if (UNLIKELY(wants_guard(world, walker, walker->remembered_count - 1))) {
         remembered_place_guard(walker);
@@ -468,6 +441,9 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
     context.value = walk_by_trail(world, walker, &frame);
     if (context.value == 0 && has_words) {
         context = word_walk(world, walker, pc, slot, fp);
+    }
+    if (context.value == 0 && walker->shadow.capacity == 0 && !world->own_frames_only) {
+        context = plain_walk(world, walker, pc, slot, fp);
     }
     return LIKELY(context.value != 0) ? context : walk(world, walker, &frame);
 }

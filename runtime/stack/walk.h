@@ -145,6 +145,11 @@ void walk_remove_guards(struct walker *walker);
 struct context_id word_walk(struct walk_world *world, struct walker *walker, uintptr_t pc,
                             uintptr_t slot, uintptr_t fp);
 
+/* The walk over frames with plain rules to a remembered one, as far as it is simple; 0: it is not.
+ */
+struct context_id plain_walk(struct walk_world *world, struct walker *walker, uintptr_t pc,
+                             uintptr_t slot, uintptr_t fp);
+
 /* The next allocation may be from the same place. */
 INLINE void walk_note_last(struct walker *walker, struct frame frame, const uint32_t *word,
                            uint32_t parent, uint32_t context) {
