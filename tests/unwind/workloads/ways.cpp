@@ -7,6 +7,7 @@
 #include <alloca.h>
 #include <csetjmp>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -19,7 +20,7 @@
 #include <ucontext.h>
 #include <vector>
 
-#define NOINLINE __attribute__((noinline))
+#define NOINLINE __attribute__((noipa)) /* not into itself, either */
 
 static thread_local std::minstd_rand choose;
 static thread_local jmp_buf *landing;
@@ -61,6 +62,48 @@ NOINLINE static void huge(int depth) {
     __asm__ volatile("" : : "r"(block) : "memory");
     go(depth - 1);
     allocate();
+}
+
+NOINLINE static void deep(int depth) {
+    char block[24];
+    __asm__ volatile("" : : "r"(block) : "memory");
+    if (depth == 0) {
+        allocate();
+    } else {
+        deep(depth - 1);
+    }
+    __asm__ volatile("" : : "r"(block) : "memory");
+}
+
+/* The same newer frames in the same places, called from other places. */
+NOINLINE static void again(int depth) {
+    int below = static_cast<int>(choose() % 60);
+    deep(below);
+    deep(below);
+    go(depth - 1);
+    deep(below);
+}
+
+/* What it calls stands in the same place wherever it was called: only the frame pointer tells. */
+NOINLINE static void level(char *lowest) {
+    char *here = static_cast<char *>(__builtin_frame_address(0));
+    char *block = static_cast<char *>(alloca(static_cast<size_t>(here - lowest)));
+    __asm__ volatile("" : : "r"(block) : "memory");
+    deep(2);
+    __asm__ volatile("" : : "r"(block) : "memory");
+}
+
+/* The return address of each call stays behind in the block that is made for the next. */
+NOINLINE static void levelled(int depth) {
+    auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) & ~uintptr_t{15};
+    auto lowest = reinterpret_cast<char *>(here - 2048);
+    for (int i = 0; i < 4; i++) {
+        __asm__ volatile("" : : "r"(alloca(48)) : "memory");
+        level(lowest);
+        __asm__ volatile("" : : "r"(alloca(96)) : "memory");
+        level(lowest);
+    }
+    go(depth - 1);
 }
 
 static int compared_at;
@@ -186,12 +229,12 @@ NOINLINE static void by_thread(int depth) {
 
 NOINLINE static void go(int depth) {
     using way = void(int);
-    static way *const ways[] = {plain,    plain,       growing,  realigned, huge,
-                                by_qsort, by_function, catching, jumping,   by_signal};
+    static way *const ways[] = {plain,    growing,     realigned, huge,    again,    levelled,
+                                by_qsort, by_function, catching,  jumping, by_signal};
     static way *const rare[] = {by_fiber, by_thread};
     allocate();
     if (depth > 0) {
-        (choose() % 100 == 0 ? rare[choose() % 2] : ways[choose() % 10])(depth);
+        (choose() % 100 == 0 ? rare[choose() % 2] : ways[choose() % 11])(depth);
     }
 }
 
