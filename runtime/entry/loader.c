@@ -3,7 +3,7 @@
  * loader.c: what loads and unloads code. Objects are found by address when they first appear in a
  * backtrace, so that opening one needs nothing, MEMTRACE_INJECT apart; after a close addresses may
  * mean other code. A close that we did not see (by the C library itself, by a library in another
- * namespace) is noticed before the next thing is loaded, which is soon enough.
+ * namespace) is noticed before the program opens the next thing.
  */
 #define _GNU_SOURCE
 #include "runtime/base/compiler.h"
@@ -46,6 +46,7 @@ static int at_once(int mode) {
  * who called it, for the run path and the namespace. */
 PUBLIC void *dlopen(const char *file, int mode) {
     static open_function *real_open;
+    const void *caller = __builtin_return_address(0);
     void *handle = NULL;
     if (LOAD_RELAXED(&real_open) == NULL) {
         STORE_RELAXED(&real_open, (open_function *)real_symbol("dlopen"));
@@ -54,7 +55,7 @@ PUBLIC void *dlopen(const char *file, int mode) {
     if (LIKELY(!injects())) {
         return real_open(file, mode);
     }
-    if (!inject_may_open(file, __builtin_return_address(0))) {
+    if (!inject_may_open(file, caller)) {
         inject_run(); /* of what came this way before */
         return real_open(file, mode);
     }
@@ -70,6 +71,7 @@ PUBLIC void *dlopen(const char *file, int mode) {
 
 PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
     static open_apart_function *real_open;
+    const void *caller = __builtin_return_address(0);
     void *handle;
     if (LOAD_RELAXED(&real_open) == NULL) {
         STORE_RELAXED(&real_open, (open_apart_function *)real_symbol("dlmopen"));
@@ -78,7 +80,7 @@ PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
     if (LIKELY(!injects())) {
         return real_open(space, file, mode);
     }
-    if (!inject_may_open(file, __builtin_return_address(0))) {
+    if (!inject_may_open(file, caller)) {
         inject_run();
         return real_open(space, file, mode);
     }

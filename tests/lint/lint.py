@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks the rules of the house that a compiler does not: lint.py CHECK [options].
 
-CHECK: includes, conditionals, exports, needed, text, names, links,
+CHECK: includes, conditionals, exports, needed, waits, text, names, links,
 documented, format, tidy.
 """
 import argparse
@@ -143,6 +143,24 @@ def check_needed(library):
     return wrong
 
 
+def check_waits(library):
+    """What runs in the program neither ends it nor waits for another thread; the loader's lock is
+    taken where libraries are opened, nowhere else."""
+    forbidden = re.compile(r"abort|_*assert\w*|__stack_chk_fail|_?_?exit|raise|v?syslog|err[x]?|"
+                           r"(pthread|mtx|sem|cnd)_\w*(lock|wait|join|timed)\w*|pause|sleep|usleep|"
+                           r"nanosleep|poll|select|dl_iterate_phdr|dlopen|dlclose")
+    undefined = run("nm", "-D", "--undefined-only", library).stdout.split()
+    names = {name.split("@")[0] for name in undefined}
+    wrong = ["uses " + name for name in sorted(names)
+             if forbidden.fullmatch(name) and name != "dl_iterate_phdr"]
+    calls = re.compile(r"\b(abort|assert|dl_iterate_phdr)\s*\(")
+    for path in sources("*.c", "*.h", "*.S", parts=("runtime", "instrument/hooks")):
+        found = {call for line in lines_of(path) for call in calls.findall(line)}
+        found -= {"dl_iterate_phdr"} if path == "runtime/entry/inject.c" else set()
+        wrong += ["%s: calls %s" % (path, call) for call in sorted(found)]
+    return wrong
+
+
 def check_text():
     """SPDX lines, file lengths, leftovers, syntax of shell scripts."""
     files = sources("*.c", "*.h", "*.S", "*.cpp", "*.py", "*.sh", "*.ts", "CMakeLists.txt",
@@ -274,7 +292,7 @@ def main():
     parser.add_argument("--command")
     options = parser.parse_args()
     check = globals()["check_" + options.check]
-    if options.check in ("exports", "needed"):
+    if options.check in ("exports", "needed", "waits"):
         wrong = check(options.library)
     elif options.check == "documented":
         wrong = check(options.command, options.library)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * turns.c: a thread calls into one library after the other, from the same place and depth; the main
- * thread changes them meanwhile, so that their code lies at the same addresses. Says where each lay.
+ * thread changes them meanwhile, so that their code lies at the same addresses. Says where each
+ * lay.
  */
 #include "subject.h"
 
