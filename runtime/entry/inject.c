@@ -21,6 +21,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/inject_heap.h"
+#include "runtime/entry/objects.h"
 
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
@@ -28,33 +29,6 @@
 #include <sys/auxv.h>
 
 /* --- objects ---------------------------------------------------------------------------------- */
-
-typedef void visit_function(void *argument, struct link_map *map);
-
-struct visit {
-    visit_function *function;
-    void *argument;
-};
-
-/* The loader's lists, one a namespace. Called with its lock held, so that nothing is unloaded. */
-static int visit_lists(struct dl_phdr_info *info, size_t size, void *argument) {
-    const struct visit *visit = argument;
-    const struct r_debug_extended *list = (const struct r_debug_extended *)&_r_debug;
-    (void)info;
-    (void)size;
-    while (list != NULL) {
-        for (struct link_map *map = list->base.r_map; map != NULL; map = map->l_next) {
-            visit->function(visit->argument, map);
-        }
-        list = _r_debug.r_version >= 2 ? list->r_next : NULL;
-    }
-    return 1; /* all is done */
-}
-
-static void each_object(visit_function *function, void *argument) {
-    struct visit visit = {function, argument};
-    dl_iterate_phdr(visit_lists, &visit);
-}
 
 /* Entry `tag` of an object's dynamic section; NULL: none. */
 static const ElfW(Dyn) * dynamic(const struct link_map *map, ElfW(Sxword) tag) {
@@ -232,9 +206,9 @@ static void say_what_was_left(const struct pass *pass) {
 
 void inject_run(void) {
     struct pass pass = {.own = own_map()};
-    each_object(visit_object, &pass);
+    objects_visit(visit_object, &pass);
     pass.in_data = 1;
-    each_object(visit_object, &pass);
+    objects_visit(visit_object, &pass);
     say_what_was_left(&pass);
 }
 
@@ -254,7 +228,7 @@ int inject_may_open(const char *file, const void *caller) {
     if (__builtin_strchr(file, '/') != NULL) {
         return 1;
     }
-    each_object(note_run_path, &has_run_path); /* which an object shares with those it needs */
+    objects_visit(note_run_path, &has_run_path); /* which an object shares with those it needs */
     return !has_run_path && _dl_find_object((void *)caller, &found) == 0 &&
            dynamic(found.dlfo_link_map, DT_RUNPATH) == NULL;
 }

@@ -9,6 +9,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
 #include "runtime/entry/inject.h"
+#include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 
@@ -30,10 +31,15 @@ static void forget(void *rules, uintptr_t start, uintptr_t end) {
     rule_forget(rules, start, end);
 }
 
+static void sweep(void *unused) {
+    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
+    (void)unused;
+    module_sweep(&runtime.modules, now, forget, &runtime.rules);
+}
+
 static void forget_what_is_gone(void) {
     if (is_ready()) {
-        uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-        module_sweep(&runtime.modules, now, forget, &runtime.rules);
+        objects_hold(sweep, NULL);
     }
 }
 

@@ -23,6 +23,7 @@ guard_before:
      * DW_OP_breg16 0, DW_OP_plus. */
     .cfi_escape 0x10, 0x10, 7, 0x80, 12, 0x94, 4, 0x80, 0, 0x22
     .fill   CELL, 1, 0xcc
+    .size   guard_before, . - guard_before
     .globl  memtrace_guard
     .hidden memtrace_guard
     .type   memtrace_guard, @function
@@ -36,7 +37,6 @@ memtrace_guard:
     .set    number, number + 1
     .endr
     .cfi_endproc
-    .size   guard_before, . - guard_before
     .size   memtrace_guard, . - memtrace_guard
 #else
     /* No guards on this machine: machine_can_patch_returns() says so. */

@@ -93,12 +93,21 @@ static void fill(struct modules *modules, struct memtrace_module *module,
     read_headers(module, module->start, module->bias);
 }
 
-static uint32_t lookup(const struct modules *modules, uintptr_t start, uintptr_t end) {
+/* Whether this object, which cannot go meanwhile, is the one of the record: another one may lie
+ * where it was. */
+static int is_same(const struct memtrace_module *module, const struct dl_find_object *object) {
+    const char *path = object->dlfo_link_map->l_name;
+    return module->start == (uintptr_t)object->dlfo_map_start &&
+           module->end == (uintptr_t)object->dlfo_map_end &&
+           (path == NULL || path[0] != '/' ||
+            __builtin_strncmp(path, module->path, sizeof module->path - 1) == 0);
+}
+
+static uint32_t lookup(const struct modules *modules, const struct dl_find_object *object) {
     uint32_t count = LOAD_ACQUIRE(&modules->space->header->module_count);
     for (uint32_t id = count; id-- > 1;) {
         const struct memtrace_module *module = module_get(modules, id);
-        if (module != NULL && module->start == start && module->end == end &&
-            LOAD_RELAXED(&module->unload_ns) == 0) {
+        if (module != NULL && LOAD_RELAXED(&module->unload_ns) == 0 && is_same(module, object)) {
             return id;
         }
     }
@@ -144,12 +153,14 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
                                    .end = (uintptr_t)object.dlfo_map_end,
                                    .eh_frame_header = object.dlfo_eh_frame,
                                    .own = 1};
-    place->id = lookup(modules, place->start, place->end);
-    if (place->id == 0 && trylock_take(&modules->lock)) {
-        place->id = lookup(modules, place->start, place->end);
+    place->id = lookup(modules, &object);
+    place->is_known = place->id != 0;
+    if (!place->is_known && trylock_take(&modules->lock)) {
+        place->id = lookup(modules, &object);
         if (place->id == 0) {
             place->id = add(modules, &object);
         }
+        place->is_known = 1;
         trylock_release(&modules->lock);
     }
     module = place->id != 0 ? module_get(modules, place->id) : NULL;
@@ -167,9 +178,7 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
         if (module == NULL || module->unload_ns != 0) {
             continue;
         }
-        if (_dl_find_object((void *)module->start, &object) != 0 ||
-            (uintptr_t)object.dlfo_map_start != module->start ||
-            (uintptr_t)object.dlfo_map_end != module->end) {
+        if (_dl_find_object((void *)module->start, &object) != 0 || !is_same(module, &object)) {
             gone(argument, module->start, module->end);
             STORE_RELAXED(&module->unload_ns, now_ns); /* last: another thread relies on it */
         }

@@ -25,13 +25,15 @@ struct module_place {
     uintptr_t start, end;
     const uint8_t *eh_frame_header; /* .eh_frame_hdr; NULL: none */
     uint32_t id;                    /* 0: not in the table */
+    int is_known;                   /* id is final; else a record could not be added just now */
     int own;                        /* the program's own code, not the system's */
 };
 
 void module_init(struct modules *modules, struct space *space, const char *executable);
 /* 0, or -1: no object there (JIT code, a wild address). */
 int module_find(struct modules *modules, uintptr_t address, struct module_place *place);
-/* After a dlclose: notes which objects are gone. Calls gone(argument, start, end) for each. */
+/* After a dlclose: notes which objects are gone. Calls gone(argument, start, end) for each. While
+ * nothing can be loaded or unloaded. */
 void module_sweep(struct modules *modules, uint64_t now_ns,
                   void (*gone)(void *argument, uintptr_t start, uintptr_t end), void *argument);
 struct memtrace_module *module_get(const struct modules *modules, uint32_t id);

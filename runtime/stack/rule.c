@@ -205,6 +205,9 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
         } else if (cfi_find(place.eh_frame_header, pc & ~RULE_EXACT, &row) == 0) {
             rule = from_row(&row); /* "returns" to a start: a fiber's first function */
             rule.entry = 1;
+            if (rule.kind != RULE_SIGNAL) {
+                rule.kind = RULE_END; /* nobody called it, whatever word lies there */
+            }
         }
     }
     if (UNLIKELY(rules->by_frame_pointer)) {
@@ -217,7 +220,9 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     rule.own = place.own != 0;
     rule.plain = (rule.kind == RULE_SP || rule.kind == RULE_FP) && !rule.hidden && !rule.entry &&
                  !rule.loader;
-    keep(rules, pc, rule);
+    if (place.is_known) {
+        keep(rules, pc, rule);
+    }
     return rule;
 }
 

@@ -33,14 +33,20 @@ INLINE int trail_holds(const struct walk_trail *trail, const struct rules *rules
     return 1;
 }
 
-/* A place for the trail from here, in place of an older one. NULL: not this time; where ways hardly
- * ever come again, keeping them all would cost more than it saves. */
+/* Not this time: where ways hardly ever come again, looking for them and keeping them would cost
+ * more than it saves. */
+INLINE int trail_is_seldom(const struct trail_set *set) {
+    return UNLIKELY(set->missed >= TRAIL_PATIENCE) && set->missed % TRAIL_SELDOM != 0;
+}
+
+/* A place for the trail from here, in place of an older one. NULL: not this time. */
 INLINE struct walk_trail *trail_begin(struct walker *walker, const struct rules *rules,
                                       const struct frame *from) {
     struct trail_set *set = trail_set(walker, from);
-    uint32_t missed = set->missed++;
     struct walk_trail *trail;
-    if (missed >= TRAIL_PATIENCE && missed % TRAIL_SELDOM != 0) {
+    int seldom = trail_is_seldom(set);
+    set->missed++;
+    if (seldom) {
         return NULL;
     }
     trail = &set->way[set->next++ % TRAIL_WAYS];

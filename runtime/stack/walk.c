@@ -10,7 +10,7 @@
 #include "runtime/stack/remembered.h"
 #include "runtime/stack/trail.h"
 
-enum { FIRST_CAPACITY = 128, MOST_FRAMES = 1 << 22 };
+enum { FIRST_CAPACITY = 128, MOST_FRAMES = 1 << 22, LONG_WALK = 512 };
 
 static size_t bytes_of(uint32_t frames) {
     return frames * sizeof(struct walk_frame);
@@ -341,6 +341,9 @@ static inline int trail_end_holds(struct walk_world *world, struct walker *walke
 static inline uint32_t walk_by_trail(struct walk_world *world, struct walker *walker,
                                      const struct frame *from) {
     struct trail_set *set = trail_set(walker, from);
+    if (trail_is_seldom(set)) {
+        return 0;
+    }
     for (uint32_t way = 0; way < TRAIL_WAYS; way++) {
         const struct walk_trail *trail = &set->way[way];
         if (trail_holds(trail, world->rules, from) && trail_end_holds(world, walker, trail)) {
@@ -354,8 +357,9 @@ static inline uint32_t walk_by_trail(struct walk_world *world, struct walker *wa
     return 0;
 }
 
-static struct context_id walk(struct walk_world *world, struct walker *walker,
-                              const struct frame *from) {
+/* Apart, so that what comes before it stays short. */
+static __attribute__((noinline)) struct context_id
+walk(struct walk_world *world, struct walker *walker, const struct frame *from) {
     struct progress at = {.frame = *from,
                           .shadow_index = walker->shadow.capacity != 0 ? walker->shadow.top : 0};
     struct context_id context = {0};
@@ -382,6 +386,9 @@ static struct context_id walk(struct walk_world *world, struct walker *walker,
     }
     if (UNLIKELY(wants_guard(world, walker, walker->remembered_count - 1))) {
         remembered_place_guard(walker);
+    }
+    if (UNLIKELY(at.count > LONG_WALK)) {
+        sys_discard(walker->fresh + LONG_WALK, bytes_of(at.count - LONG_WALK));
     }
     note_last(walker, from);
     return context;
@@ -421,29 +428,34 @@ static inline int is_repeated(struct walk_world *world, struct walker *walker,
            recognise_older(world, walker, count - 1) && !wants_guard(world, walker, count - 1);
 }
 
+/* Something was called or left since the last allocation. */
+static __attribute__((noinline)) struct context_id walk_anew(struct walk_world *world,
+                                                             struct walker *walker, uintptr_t pc,
+                                                             uintptr_t slot, uintptr_t fp) {
+    struct frame from = {pc, slot, fp};
+    struct context_id context = {walk_by_trail(world, walker, &from)};
+    if (context.value == 0 && walker->shadow.capacity == 0) {
+        if (LOAD_RELAXED(&world->rules->has_frame_words)) {
+            context = word_walk(world, walker, pc, slot, fp);
+        }
+        if (context.value == 0 && !world->own_frames_only) {
+            context = plain_walk(world, walker, pc, slot, fp);
+        }
+    }
+    return LIKELY(context.value != 0) ? context : walk(world, walker, &from);
+}
+
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
                                     uintptr_t slot, uintptr_t fp) {
-    struct context_id context = {0};
-    struct frame frame = {.slot = slot, .fp = fp};
-    int has_words;
-    pc = guard_see_through(pc); /* malloc may have been called by a jump */
-    frame.pc = pc;
+    struct frame from = {guard_see_through(pc), slot, fp}; /* malloc may be called by a jump */
     if (UNLIKELY(world->libunwind != NULL)) {
-        return walk_by_libunwind(world, walker, pc, slot);
+        return walk_by_libunwind(world, walker, from.pc, slot);
     }
     if (UNLIKELY(walker->generation != LOAD_RELAXED(&world->rules->generation))) {
         remembered_forget(walker, world->rules);
     }
-    has_words = LOAD_RELAXED(&world->rules->has_frame_words) && walker->shadow.capacity == 0;
-    if (!has_words && is_repeated(world, walker, &frame)) {
+    if (!LOAD_RELAXED(&world->rules->has_frame_words) && is_repeated(world, walker, &from)) {
         return (struct context_id){walker->remembered[walker->remembered_count - 1].context};
     }
-    context.value = walk_by_trail(world, walker, &frame);
-    if (context.value == 0 && has_words) {
-        context = word_walk(world, walker, pc, slot, fp);
-    }
-    if (context.value == 0 && walker->shadow.capacity == 0 && !world->own_frames_only) {
-        context = plain_walk(world, walker, pc, slot, fp);
-    }
-    return LIKELY(context.value != 0) ? context : walk(world, walker, &frame);
+    return walk_anew(world, walker, from.pc, slot, fp);
 }

@@ -71,7 +71,7 @@ struct walk_last {
 
 /* A way outwards that was taken before: trail.h. */
 enum { TRAIL_MOST = 24, TRAIL_WAYS = 4, TRAIL_SETS = 32 };
-/* After so many misses in a row, only one way in so many is kept. */
+/* After so many misses in a row, trails are used only one time in so many. */
 enum { TRAIL_PATIENCE = 16, TRAIL_SELDOM = 8 };
 
 struct walk_trail {

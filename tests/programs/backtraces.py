@@ -77,6 +77,11 @@ def from_gdb(frames, program):
             "line": frame["line"], "inlined": frame["inlined"], "dwarf": frame["dwarf"],
             "signal": frame["function"] == "<signal>",
             "module": os.path.basename(os.path.realpath(frame["module"] or program))})
+    # Nobody called what a fiber's first function returns to, but gdb goes on, to wherever that leads.
+    for index, frame in enumerate(out):
+        if "fiber_main" in frame["names"]:
+            del out[index + 2:]
+            break
     # Above a stack's first function gdb guesses: frames without a name.
     while out and not out[-1]["names"]:
         out.pop()
