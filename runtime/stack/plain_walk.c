@@ -115,6 +115,7 @@ static inline struct context_id come_back(struct walk_world *world, struct walke
                                  i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER);
         to->context = context.value;
     }
+    SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
     walker->remembered_count += path->count;
     return context;
 }

@@ -50,7 +50,8 @@ INLINE struct walk_trail *trail_begin(struct walker *walker, const struct rules 
         return NULL;
     }
     trail = &set->way[set->next++ % TRAIL_WAYS];
-    trail->from.pc = 0; /* until it is whole */
+    trail->from.pc = 0; /* until it is whole, whatever a handler does meanwhile */
+    SIGNAL_FENCE();
     trail->from.slot = from->slot;
     trail->from.fp = from->fp;
     trail->needs_fp = 0;
@@ -96,6 +97,7 @@ INLINE void trail_keep(struct walk_world *world, struct walker *walker, const st
     trail->base = oldest->frame;
     trail->base_context = oldest->context;
     trail->context = context;
+    SIGNAL_FENCE();
     trail->from.pc = from->pc;
 }
 

@@ -88,7 +88,7 @@ static inline void remember_above(struct walker *walker, uint32_t base, const st
 /* Word by word: what was just stored in words is not read back in one piece without a stall. */
 static inline void remember(struct walker *walker, const struct walk_frame *fresh, uint32_t parent,
                             uint32_t context) {
-    struct walk_frame *to = &walker->remembered[walker->remembered_count++];
+    struct walk_frame *to = &walker->remembered[walker->remembered_count];
     to->frame.pc = fresh->frame.pc;
     to->frame.slot = fresh->frame.slot;
     to->frame.fp = fresh->frame.fp;
@@ -99,6 +99,8 @@ static inline void remember(struct walker *walker, const struct walk_frame *fres
     to->frame_word_at = fresh->frame_word_at;
     to->flags = fresh->flags;
     to->guard = fresh->guard;
+    SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
+    walker->remembered_count++;
     if (UNLIKELY((fresh->flags & WALK_UNSURE) != 0)) {
         walker->unsure = walker->remembered_count;
     }

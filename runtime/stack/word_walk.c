@@ -76,6 +76,7 @@ static inline void keep_trail(struct walk_trail *trail, const struct path *path,
     trail->word = path->step[0].word;
     trail->parent = parent;
     trail->context = context;
+    SIGNAL_FENCE();
     trail->from.pc = whole ? pc : 0;
 }
 
