@@ -168,7 +168,7 @@ def ways(folder):
 
 
 def work_ways(seed, folder, environment):
-    run([ways(folder), str(seed), "1000"], environment)
+    run([ways(folder), str(seed), "100"], environment)
 
 
 PROGRAMS = [
@@ -182,4 +182,4 @@ PROGRAMS = [
     Program("cmake (C++)", ["cmake"], ["cmake", "--version"], work_cmake),
     Program("ways.cpp (C++, ours)", ["g++"], ["g++", "--version"], work_ways),
 ]
-SHORT = ("python3", "git", "perl", "sqlite3")
+SHORT = ("python3", "git", "perl", "sqlite3", "ways.cpp")
