@@ -143,6 +143,20 @@ static uint32_t add(struct modules *modules, const struct dl_find_object *object
     return id;
 }
 
+enum { MOST_TRIES = 1000 };
+
+/* Held while one record is filled. Who does not get it in time does without. */
+static int lock(struct modules *modules) {
+    for (int i = 0; i < MOST_TRIES; i++) {
+        if (trylock_take(&modules->lock)) {
+            return 1;
+        }
+        SIGNAL_FENCE();
+    }
+    space_lost(modules->space, MEMTRACE_LOST_MODULES, 1);
+    return 0;
+}
+
 int module_find(struct modules *modules, uintptr_t address, struct module_place *place) {
     struct dl_find_object object;
     const struct memtrace_module *module;
@@ -155,7 +169,7 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
                                    .own = 1};
     place->id = lookup(modules, &object);
     place->is_known = place->id != 0;
-    if (!place->is_known && trylock_take(&modules->lock)) {
+    if (!place->is_known && lock(modules)) {
         place->id = lookup(modules, &object);
         if (place->id == 0) {
             place->id = add(modules, &object);
