@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 from harness import (LIBRARY, MEMTRACE, SUBJECTS, bare, build, clean_environment, consistent, equal,
                      execute, fail, finish, heap, only_profile, same_behaviour, scratch, traced)
 
-RUNS = 2
+RUNS, VISITS = 2, 30  # as in host.c
 # Behind the guest's first size: (frees of its runs, innermost functions).
 BLOCKS = {1: "guest_run", 3: "guest_run", 5: "guest_run", 7: "guest_run", 9: "guest_run",
           11: "guest_run", 13: "guest_run", 15: "strdup", 17: "guest_run", 19: "guest_run",
@@ -30,7 +30,7 @@ def host(flags=()):
     return build(os.path.join(HERE, "host.c"), "gcc", "-O2", flags=["-I" + SUBJECTS, *flags])
 
 
-def run(command, settings, what, log=b""):
+def run(command, settings, what, log=b"", lost=0):
     """Under MemTrace as bare; its profile."""
     folder = scratch()
     alone = bare(command)
@@ -39,7 +39,8 @@ def run(command, settings, what, log=b""):
     equal((under.returncode, under.stdout), (3, alone.stdout), what, "status and output")
     equal(under.stderr[:len(log)] if log else under.stderr, log, what, "stderr", under.stderr)
     data = only_profile(folder, what)
-    equal(data["lost"], 0, what, "lost")
+    if data["lost"] > lost:
+        fail(what, "lost", data["lost"])
     consistent(data, what)
     return data
 
@@ -107,6 +108,22 @@ def case_allocator():
         equal(blocks(data, 95101 + more)[1][0], RUNS, "allocator", "+%d" % more)
 
 
+def case_storm():
+    """Threads that open and close libraries while words are rewritten: names may be wrong where one
+    is loaded as another goes, but no block is missing. A constructor's block is seen if another
+    thread was at it just then."""
+    guests = [guest(94101 + 100 * number, flags) for number, flags in
+              enumerate([*WAYS_TO_CALL.values(), []])]
+    command = [host(), "storm", *("deepbind:" + path for path in guests)]
+    data = run(command, {"MEMTRACE_INJECT": "1"}, "storm", lost=100)
+    found = [context for context in heap(data) if context["total_bytes"] > 90000 * context["allocations"]]
+    allocations = sum(context["allocations"] for context in found)
+    visits = len(guests) * VISITS
+    least = visits * RUNS * len(BLOCKS)
+    equal(least <= allocations <= least + visits, True, "storm: allocations", allocations, least)
+    equal(sum(context["live_blocks"] for context in found), visits * RUNS * len(LEAKED), "storm: live")
+
+
 def case_run_path():
     """The loader looks for a name where the caller's run path says, with us as without."""
     path = guest(96101)
@@ -122,7 +139,7 @@ def case_option():
     out = os.path.join(folder, "out.mtp")
     under = execute([MEMTRACE, "run", "--inject", "--no-summary", "-o", out, "--", host(),
                      "apart:" + guest(first)], clean_environment())
-    equal((under.returncode, under.stdout), (3, b"apart\n"), "--inject", under.stderr)
+    equal((under.returncode, under.stdout), (3, b"done\n"), "--inject", under.stderr)
     check_counted(only_profile(folder, "--inject"), first, "--inject")
 
 
