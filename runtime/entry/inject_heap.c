@@ -122,37 +122,43 @@ static int is_libc(const struct link_map *map) {
     return text_equal(text_base_name(map->l_name), LIBC_SO);
 }
 
-/* The number of the allocator in this object; that of a free place; or HEAPS. */
-static int number_of(const struct link_map *home) {
-    int number = 0;
-    while (number < HEAPS && (heaps[number].home != home || heaps[number].place != home->l_ld)) {
-        number++;
-    }
-    if (number == HEAPS) {
-        for (number = 0; number < HEAPS && !is_gone(&heaps[number]); number++) {
+/* The allocator in this object; NULL: it is not known yet. */
+static struct heap *find(const struct link_map *home) {
+    for (int i = 0; i < HEAPS; i++) {
+        if (heaps[i].home == home && heaps[i].place == home->l_ld) {
+            return &heaps[i];
         }
     }
-    return number;
+    return NULL;
+}
+
+/* A place for it, perhaps that of one whose object is gone; NULL: there is none. */
+static struct heap *add(struct link_map *home, int is_foreign) {
+    for (int i = 0; i < HEAPS; i++) {
+        if (is_gone(&heaps[i])) {
+            heaps[i] = (struct heap){.real.is_glibc = is_libc(home),
+                                     .home = home,
+                                     .place = home->l_ld,
+                                     .is_foreign = is_foreign};
+            return &heaps[i];
+        }
+    }
+    return NULL;
 }
 
 void *inject_heap_stand_in(int function, void *target, struct link_map *home, int is_known,
                            int is_foreign) {
-    int number = number_of(home);
-    struct heap *heap;
+    struct heap *heap = find(home);
     void **known;
-    if (number == HEAPS) {
-        return NULL;
+    if (heap == NULL && !is_known) {
+        heap = add(home, is_foreign);
     }
-    heap = &heaps[number];
-    if (heap->home != home || heap->place != home->l_ld) {
-        *heap = (struct heap){.real.is_glibc = is_libc(home),
-                              .home = home,
-                              .place = home->l_ld,
-                              .is_foreign = is_foreign};
+    if (heap == NULL) {
+        return NULL;
     }
     known = (void **)((char *)&heap->real + functions[function].at);
     if (*known == NULL && !is_known) {
         *known = target;
     }
-    return *known == target ? stand_in[number][function] : NULL;
+    return *known == target ? stand_in[heap - heaps][function] : NULL;
 }

@@ -46,7 +46,7 @@ static inline int is_known(struct walk_world *world, struct walker *walker,
     return 0;
 }
 
-/* Steps outwards to a remembered frame. 1, or 0: unusual. */
+/* Steps outwards to a remembered frame. 1, or 0: unusual, or that is where the walk starts. */
 static inline int collect(struct walk_world *world, struct walker *walker, struct frame at,
                           struct path *path) {
     int32_t input_at = 0;
@@ -55,6 +55,9 @@ static inline int collect(struct walk_world *world, struct walker *walker, struc
         uintptr_t cfa;
         path->count = count;
         if (is_known(world, walker, &at)) {
+            if (count != 0) {
+                reached_from_another(&walker->remembered[walker->remembered_count - 1], input_at);
+            }
             return count != 0;
         }
         rule.word = rule_find_word(world->rules, at.pc);

@@ -130,6 +130,14 @@ INLINE int recognise_older(struct walk_world *world, struct walker *walker, uint
     return 1;
 }
 
+/* A remembered frame was reached by a step from another callee than before: where fp was read by it
+ * depends on the callee. */
+INLINE void reached_from_another(struct walk_frame *it, int32_t input_at) {
+    int needs_fp = input_at != 0 && (it->flags & WALK_OWN_FP) == 0;
+    it->input = needs_fp ? it->frame.fp : it->frame.pc;
+    it->input_at = needs_fp ? input_at : 0;
+}
+
 /* Is this frame the remembered one, with everything older unchanged? If so its index + 1. Forgets
  * what proved wrong: afterwards every remembered frame is older than this one, or is this one. */
 INLINE uint32_t recognise(struct walk_world *world, struct walker *walker,

@@ -308,6 +308,9 @@ static inline uint32_t look_up(struct walk_world *world, struct walker *walker,
     }
     at->base = at->how == STEP_SURE ? recognise(world, walker, &at->frame) : 0;
     if (at->base != 0) {
+        if (at->count != 0) {
+            reached_from_another(&walker->remembered[at->base - 1], at->input_at);
+        }
         return walker->remembered[at->base - 1].context;
     }
     if (at->known != 0) {
