@@ -10,7 +10,7 @@
 #include "runtime/stack/remembered.h"
 #include "runtime/stack/trail.h"
 
-enum { FIRST_CAPACITY = 128, MOST_FRAMES = 1 << 22, LONG_WALK = 512 };
+enum { FIRST_CAPACITY = 128, MOST_FRAMES = 1 << 22, LONG_WALK = 64 };
 
 static size_t bytes_of(uint32_t frames) {
     return frames * sizeof(struct walk_frame);
