@@ -6,6 +6,7 @@
  */
 #include "subject.h"
 
+#include <execinfo.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -161,6 +162,27 @@ NOINLINE static void allocate(const char *what, const struct piece *piece, size_
 
 /* --- cases ------------------------------------------------------------------------------------ */
 
+static int frames_behind; /* the written code, as backtrace() saw it */
+static const void *written;
+
+NOINLINE static void *look_back(size_t size) {
+    void *frames[64];
+    int count = backtrace(frames, 64);
+    for (int i = 0; i < count; i++) {
+        if (frames[i] == written) {
+            frames_behind = count - i - 1;
+        }
+    }
+    return malloc(size);
+}
+
+/* What is registered reaches the unwinder of exceptions, too. */
+NOINLINE static void check_foreign_unwinder(const struct piece *piece) {
+    written = piece->back;
+    keep(((piece_function *)(uintptr_t)piece->code)(81000, look_back));
+    check(frames_behind >= 3, "backtrace() through written code");
+}
+
 /* Registered, by each of the ways. */
 static void registered(void) {
     struct piece pieces[MOST_PIECES];
@@ -172,6 +194,7 @@ static void registered(void) {
     }
     __register_frame(pieces[0].frames);
     allocate("known", &pieces[0], 81001);
+    check_foreign_unwinder(&pieces[0]);
     __register_frame_info(pieces[1].frames, object);
     allocate("known", &pieces[1], 81003);
     allocate("known", &pieces[2], 81005); /* not registered: its frame pointer leads on */
