@@ -234,14 +234,15 @@ def program_checks(subject, runs):
 
 
 def counts(prebuilt):
-    """Instructions, by callgrind: figures without noise."""
+    """Instructions, by callgrind: figures without noise. Under valgrind heaptrack does nothing, so
+    peers are left out."""
     yield from instructions(prebuilt.bench, prebuilt.ghz, ("verify", "patch", "fp"))
     real = prebuilt.programs
     if prebuilt.bench.quick or not prebuilt.bench.valgrind:
         return
     for subject in subjects.whole_programs(real.work):
         found = by_column(real.instructions(subject, [case for case in cases_of(real, subject)
-                                                      if case[1] != "backtrace"]))
+                                                      if case[1] not in real.peers]))
         if "bare" in found:
             yield Row(f"{subject.title}, short: instructions (callgrind)",
                       {column: f"{count / 1e6:,.0f} M" if column == "bare"
