@@ -9,20 +9,40 @@
 #include "runtime/stack/jit.h"
 
 #include <dlfcn.h>
+#include <string.h>
 #include <sys/auxv.h>
 
-enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24 };
+enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24, MOST_TRIES = 10000 };
 
 static size_t table_bytes(size_t places) {
     return sizeof(struct rule_table) + places * sizeof(uint64_t);
 }
 
-static struct rule_table *new_table(size_t places) {
-    struct rule_table *table = sys_map(table_bytes(places));
+static struct rule_table *new_table(size_t places, uint64_t *numbered) {
+    struct rule_table *table = numbered != NULL ? sys_map(table_bytes(places)) : NULL;
     if (table != NULL) {
         table->mask = places - 1;
+        table->numbered = numbered;
     }
     return table;
+}
+
+/* An empty table with numbers of its own. */
+static struct rule_table *new_world(void) {
+    size_t bytes = RULE_NUMBERS * sizeof(uint64_t);
+    uint64_t *numbered = sys_map(bytes);
+    struct rule_table *table = new_table(FIRST_PLACES, numbered);
+    if (table == NULL && numbered != NULL) {
+        sys_unmap(numbered, bytes);
+    }
+    return table;
+}
+
+/* A table that is replaced keeps its address, since another thread may stand in it, but not its
+ * memory: who finds zeros there computes the rule for itself. */
+static void discard(struct rule_table *table) {
+    sys_discard(table->place + MEMTRACE_PAGE_SIZE / sizeof(uint64_t),
+                table_bytes(table->mask + 1) - MEMTRACE_PAGE_SIZE);
 }
 
 void rule_init(struct rules *rules, struct modules *modules) {
@@ -30,59 +50,61 @@ void rule_init(struct rules *rules, struct modules *modules) {
     rules->lock.held = 0;
     /* Started as a command, the loader has no base of its own to tell. */
     rules->loader = getauxval(AT_BASE) != 0 ? getauxval(AT_BASE) : (uintptr_t)_dl_find_object;
-    if (rules->numbered == NULL) {
-        rules->numbered = sys_map(RULE_NUMBERS * sizeof rules->numbered[0]);
+    if (rules->table == NULL) {
+        rules->table = new_world();
         rules->numbers = 1;
-    }
-    if (rules->table == NULL && rules->numbered != NULL) {
-        rules->table = new_table(FIRST_PLACES);
     }
 }
 
 /* The number of this rule, made if it is new; 0: there are too many. Caller holds the lock. */
 static uint64_t number_of(struct rules *rules, uint64_t rule) {
+    uint64_t *numbered = rules->table->numbered;
     uint16_t *hint = &rules->number_hint[rule_hash(rule) % RULE_HINTS];
     uint32_t number = *hint;
-    if (number == 0 || rules->numbered[number] != rule) {
-        for (number = 1; number < rules->numbers && rules->numbered[number] != rule; number++) {
-        }
+    if (number != 0 && numbered[number] == rule) {
+        return number;
     }
-    if (number == RULE_NUMBERS) {
+    if (rules->numbers == RULE_NUMBERS) {
         return 0;
     }
+    for (number = 1; number < rules->numbers && numbered[number] != rule; number++) {
+    }
     if (number == rules->numbers) {
-        rules->numbered[number] = rule;
+        numbered[number] = rule;
         rules->numbers++;
     }
     *hint = (uint16_t)number;
     return number;
 }
 
-/* Caller holds the lock. */
-static void insert(struct rule_table *table, uint64_t key, uint64_t number) {
+/* How many places more are taken. Caller holds the lock. */
+static size_t insert(struct rule_table *table, uint64_t key, uint64_t number) {
     size_t i = rule_hash(key) & table->mask;
+    size_t taken;
     while (table->place[i] != 0 && rule_place_key(table->place[i]) != key) {
         i = (i + 1) & table->mask;
     }
+    taken = table->place[i] == 0;
     STORE_RELEASE(&table->place[i], key | number << RULE_KEY_BITS);
+    return taken;
 }
 
-/* The old table keeps its address, since another thread may stand in one, but not its memory: who
- * finds zeros there computes the rule for itself. */
+/* Leaves out what was forgotten. */
 static int grow(struct rules *rules) {
     struct rule_table *old = rules->table;
-    struct rule_table *table = new_table((old->mask + 1) * 2);
+    struct rule_table *table = new_table((old->mask + 1) * 2, old->numbered);
     if (table == NULL) {
         return -1;
     }
+    rules->count = 0;
     for (size_t i = 0; i <= old->mask; i++) {
-        if (old->place[i] != 0) {
-            insert(table, rule_place_key(old->place[i]), old->place[i] >> RULE_KEY_BITS);
+        uint64_t place = old->place[i];
+        if (place >> RULE_KEY_BITS != 0) {
+            rules->count += insert(table, rule_place_key(place), place >> RULE_KEY_BITS);
         }
     }
     STORE_RELEASE(&rules->table, table);
-    sys_discard(old->place + MEMTRACE_PAGE_SIZE / sizeof(uint64_t),
-                table_bytes(old->mask + 1) - MEMTRACE_PAGE_SIZE);
+    discard(old);
     return 0;
 }
 
@@ -96,8 +118,7 @@ static void keep(struct rules *rules, uintptr_t pc, struct rule rule) {
         (rules->count < MOST_RULES && grow(rules) == 0)) {
         number = number_of(rules, word.word);
         if (number != 0) {
-            insert(rules->table, rule_key(pc), number);
-            rules->count++;
+            rules->count += insert(rules->table, rule_key(pc), number);
         }
     }
     trylock_release(&rules->lock);
@@ -226,17 +247,47 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     return rule;
 }
 
-void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
-    struct rule_table *table = LOAD_ACQUIRE(&rules->table);
-    __atomic_fetch_add(&rules->generation, 1, __ATOMIC_RELAXED);
-    for (size_t i = 0; i < RULE_FUNCTIONS; i++) {
-        STORE_RELAXED(&rules->function[i], 0);
+/* Rules carry their module, so plug-ins loaded again and again use numbers up: start anew. */
+static void renew(struct rules *rules) {
+    struct rule_table *old = rules->table;
+    struct rule_table *table = new_world();
+    if (table != NULL) {
+        rules->count = 0;
+        rules->numbers = 1;
+        memset(rules->number_hint, 0, sizeof rules->number_hint);
+        STORE_RELEASE(&rules->table, table);
+        sys_discard(old->numbered, RULE_NUMBERS * sizeof(uint64_t));
+        discard(old);
     }
-    for (size_t i = 0; table != NULL && i <= table->mask; i++) {
+}
+
+static void empty_places(struct rule_table *table, uintptr_t start, uintptr_t end) {
+    for (size_t i = 0; i <= table->mask; i++) {
         uint64_t key = rule_place_key(LOAD_RELAXED(&table->place[i]));
         uintptr_t pc = key >> 1;
         if (key != 0 && pc >= start && pc <= end) {
             STORE_RELAXED(&table->place[i], key); /* RULE_NONE: computed anew when seen */
         }
+    }
+}
+
+void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
+    int is_mine = 0;
+    __atomic_fetch_add(&rules->generation, 1, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < RULE_FUNCTIONS; i++) {
+        STORE_RELAXED(&rules->function[i], 0);
+    }
+    /* Who holds the lock copies or inserts a rule: a moment, unless this is its signal handler. */
+    for (int tries = 0; !is_mine && tries < MOST_TRIES; tries++) {
+        is_mine = trylock_take(&rules->lock);
+    }
+    if (rules->table != NULL) {
+        empty_places(rules->table, start, end);
+        if (is_mine && rules->numbers > RULE_NUMBERS / 2) {
+            renew(rules);
+        }
+    }
+    if (is_mine) {
+        trylock_release(&rules->lock);
     }
 }

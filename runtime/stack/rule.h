@@ -54,7 +54,8 @@ union rule_word {
 
 /* A place: the key (below) and above it the rule's number; 0: empty. */
 struct rule_table {
-    size_t mask; /* places - 1 */
+    size_t mask;        /* places - 1 */
+    uint64_t *numbered; /* the different rules, each as a word; number 0 is RULE_NONE */
     uint64_t place[];
 };
 
@@ -69,8 +70,7 @@ enum { RULE_FUNCTIONS = 512 };
 struct rules {
     struct rule_table *table; /* NULL: no memory; every rule is computed */
     size_t count;
-    uint64_t *numbered; /* the different rules, each as a word; number 0 is RULE_NONE */
-    uint32_t numbers;   /* given out */
+    uint32_t numbers; /* given out */
     uint16_t number_hint[RULE_HINTS];
     struct trylock lock;
     struct modules *modules;
@@ -114,7 +114,7 @@ INLINE uint64_t rule_find_word(struct rules *rules, uintptr_t pc) {
             /* Pairs with insert(): the numbered rule is there first. */
             uint64_t place = LOAD_ACQUIRE(&table->place[i & table->mask]);
             if (LIKELY(rule_place_key(place) == key)) {
-                rule.word = LOAD_RELAXED(&rules->numbered[place >> RULE_KEY_BITS]);
+                rule.word = LOAD_RELAXED(&table->numbered[place >> RULE_KEY_BITS]);
                 if (LIKELY(rule.word != 0)) {
                     return rule.word;
                 }
