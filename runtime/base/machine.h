@@ -26,7 +26,8 @@ enum {
     MACHINE_RELOC_GOT = R_X86_64_GLOB_DAT,
     MACHINE_RELOC_DATA = R_X86_64_64,
 };
-#define MACHINE_NAME "x86_64"
+#define MACHINE_NAME        "x86_64"
+#define MACHINE_FIRST_GLIBC "GLIBC_2.2.5" /* the version of its oldest symbols */
 #elif defined(__aarch64__)
 enum {
     MACHINE_ELF = EM_AARCH64,
@@ -46,7 +47,8 @@ enum {
     MACHINE_RELOC_GOT = R_AARCH64_GLOB_DAT,
     MACHINE_RELOC_DATA = R_AARCH64_ABS64,
 };
-#define MACHINE_NAME "aarch64"
+#define MACHINE_NAME        "aarch64"
+#define MACHINE_FIRST_GLIBC "GLIBC_2.17"
 #else
 #error "unknown machine"
 #endif

@@ -29,7 +29,8 @@ static void take_back(const void *key) {
     ({                                                                                             \
         static __typeof__(&(name)) next_;                                                          \
         if (LOAD_RELAXED(&next_) == NULL) {                                                        \
-            STORE_RELAXED(&next_, (__typeof__(next_))real_unwinder_symbol(#name));                 \
+            STORE_RELAXED(&next_, (__typeof__(next_))real_unwinder_symbol(                         \
+                                      #name, __builtin_return_address(0)));                        \
         }                                                                                          \
         LOAD_RELAXED(&next_);                                                                      \
     })

@@ -12,6 +12,7 @@
 #include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
+#include "runtime/stack/guard.h"
 
 #include <dlfcn.h>
 
@@ -52,7 +53,7 @@ static int at_once(int mode) {
  * who called it, for the run path and the namespace. */
 PUBLIC void *dlopen(const char *file, int mode) {
     static open_function *real_open;
-    const void *caller = __builtin_return_address(0);
+    const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
     void *handle = NULL;
     if (LOAD_RELAXED(&real_open) == NULL) {
         STORE_RELAXED(&real_open, (open_function *)real_symbol("dlopen"));
@@ -77,7 +78,7 @@ PUBLIC void *dlopen(const char *file, int mode) {
 
 PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
     static open_apart_function *real_open;
-    const void *caller = __builtin_return_address(0);
+    const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
     void *handle;
     if (LOAD_RELAXED(&real_open) == NULL) {
         STORE_RELAXED(&real_open, (open_apart_function *)real_symbol("dlmopen"));

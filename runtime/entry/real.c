@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "runtime/entry/real.h"
 
+#include "runtime/base/machine.h"
+
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
 
@@ -35,12 +37,34 @@ size_t real_early_size(const void *pointer) {
     return *(const size_t *)(const void *)((const unsigned char *)pointer - EARLY_HEADER);
 }
 
+/* For dlsym.S: the real one, by a function that is not wrapped. */
+void *real_dlsym;
+void *real_find_dlsym(void);
+
+void *real_find_dlsym(void) {
+    real_dlsym = dlvsym(RTLD_NEXT, "dlsym", MACHINE_FIRST_GLIBC);
+    return real_dlsym;
+}
+
 void *real_symbol(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
-void *real_unwinder_symbol(const char *name) {
+static const void *object_of(const void *address) {
+    struct dl_find_object object;
+    return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_map_start : NULL;
+}
+
+/* As the loader would have found it: in the global scope, else in that of the object that calls. */
+void *real_unwinder_symbol(const char *name, const void *caller) {
     void *function = real_symbol(name);
+    struct dl_find_object object;
+    if (function == NULL && _dl_find_object((void *)caller, &object) == 0) {
+        function = dlsym(object.dlfo_link_map, name);
+        if (function != NULL && object_of(function) == object_of(real_unwinder_symbol)) {
+            function = NULL; /* the program's own scope has us in front */
+        }
+    }
     if (function == NULL) {
         void *library = dlopen(LIBGCC_S_SO, RTLD_LAZY | RTLD_NOLOAD);
         function = library != NULL ? dlsym(library, name) : NULL;

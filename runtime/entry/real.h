@@ -39,7 +39,7 @@ extern struct real real;
 void real_find(void);
 void *real_symbol(const char *name); /* NULL: not there */
 /* Of libgcc's unwinder, which may be loaded where the other does not look. */
-void *real_unwinder_symbol(const char *name);
+void *real_unwinder_symbol(const char *name, const void *caller);
 
 void *real_early_alloc(size_t size, size_t alignment);
 

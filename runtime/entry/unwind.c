@@ -9,6 +9,7 @@
 
 #include "runtime/base/machine.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
@@ -64,11 +65,17 @@ void unwind_choose(void) {
 
 /* --- who sees --------------------------------------------------------------------------------- */
 
-/* Only what the thread set up itself: this may be called anywhere, in signal handlers, too. */
-static void remove_guards(void) {
-    struct thread *thread = thread_self;
-    if (thread->gate == GATE_OPEN && thread->walker != NULL) {
-        walk_remove_guards(thread->walker);
+/* Takes the guards off the stack from the caller of the function whose frame this is outwards.
+ * Looks for them itself: this may be called anywhere, in signal handlers and on other stacks, too.
+ */
+static void remove_guards(void *frame_address) {
+    static const struct stack_bounds unknown;
+    const struct thread *thread = thread_self;
+    struct frame caller = event_caller(frame_address);
+    caller.pc = guard_restore(frame_address);
+    if (runtime.world.patches) {
+        walk_remove_guards(&runtime.world,
+                           thread->walker != NULL ? &thread->walker->stack : &unknown, caller);
     }
 }
 
@@ -85,7 +92,7 @@ PUBLIC int backtrace(void **buffer, int size) {
         found(&one, 1);
         real_backtrace = found;
     }
-    remove_guards();
+    remove_guards(__builtin_frame_address(0));
     return real_backtrace(buffer, size);
 }
 
@@ -107,17 +114,22 @@ static _Unwind_Reason_Code pass_on(struct _Unwind_Context *context, void *argume
     return trace->callback(context, trace->argument);
 }
 
+typedef _Unwind_Reason_Code unwind_function(_Unwind_Trace_Fn callback, void *argument);
+typedef uintptr_t get_ip_function(struct _Unwind_Context *context);
+
+/* Both of one library. Where there is none in the global scope, each caller may have one of its
+ * own. */
 PUBLIC _Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn callback, void *argument) {
-    static _Unwind_Reason_Code (*walk)(_Unwind_Trace_Fn callback, void *argument);
-    static uintptr_t (*get_ip)(struct _Unwind_Context * context);
-    struct trace trace = {.callback = callback, .argument = argument, .is_first = 1};
-    if (walk == NULL) {
-        get_ip = real_unwinder_symbol("_Unwind_GetIP");
-        walk = real_unwinder_symbol("_Unwind_Backtrace");
+    static unwind_function *global;
+    static get_ip_function *global_get_ip;
+    const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
+    struct trace trace = {callback, argument, LOAD_RELAXED(&global_get_ip), 1};
+    unwind_function *walk = LOAD_RELAXED(&global);
+    if (walk == NULL || trace.get_ip == NULL) {
+        STORE_RELAXED(&global_get_ip, (get_ip_function *)real_symbol("_Unwind_GetIP"));
+        STORE_RELAXED(&global, (unwind_function *)real_symbol("_Unwind_Backtrace"));
+        trace.get_ip = (get_ip_function *)real_unwinder_symbol("_Unwind_GetIP", caller);
+        walk = (unwind_function *)real_unwinder_symbol("_Unwind_Backtrace", caller);
     }
-    if (walk == NULL || get_ip == NULL) {
-        return _URC_END_OF_STACK;
-    }
-    trace.get_ip = get_ip;
-    return walk(pass_on, &trace);
+    return walk != NULL && trace.get_ip != NULL ? walk(pass_on, &trace) : _URC_END_OF_STACK;
 }

@@ -38,4 +38,14 @@ INLINE uintptr_t guard_see_through(uintptr_t pc) {
                : LOAD_RELAXED(&guard_table[(pc - (uintptr_t)memtrace_guard) / GUARD_CELL]);
 }
 
+/* For a function that looks at who called it: entered by a jump, it has its caller's return slot,
+ * where a guard may stand. Puts the address itself back and returns it; `frame`:
+ * __builtin_frame_address(0). */
+INLINE uintptr_t guard_restore(void *frame) {
+    uintptr_t *slot = (uintptr_t *)frame + 1;
+    uintptr_t caller = guard_see_through(*slot);
+    *slot = caller;
+    return caller;
+}
+
 #endif

@@ -2,13 +2,28 @@
 /* remembered.c: placing, doubting and removing guards. See remembered.h. */
 #include "runtime/stack/remembered.h"
 
-void walk_remove_guards(struct walker *walker) {
+/* Those that are remembered. */
+static void remove_guards(struct walker *walker) {
     for (uint32_t i = 0; i < walker->remembered_count; i++) {
         struct walk_frame *it = &walker->remembered[i];
         if (guard_holds(it)) {
             *(uintptr_t *)it->frame.slot = it->frame.pc;
         }
         it->guard = 0;
+    }
+}
+
+void walk_remove_guards(struct walk_world *world, const struct stack_bounds *stack,
+                        struct frame frame) {
+    struct frame next;
+    while (step(world->rules, stack, rule_find(world->rules, frame.pc), &frame, &next) < STEP_END &&
+           next.pc != 0) {
+        if (guard_is(next.pc)) {
+            next.pc = guard_see_through(next.pc);
+            *(uintptr_t *)next.slot = next.pc;
+        }
+        next.pc = guard_see_through(next.pc & ~RULE_EXACT) | (next.pc & RULE_EXACT);
+        frame = next;
     }
 }
 
@@ -20,14 +35,14 @@ COLD int remembered_guard_is_true(const struct walker *walker, uint32_t guarded)
 
 COLD void remembered_give_up_guards(struct walk_world *world, struct walker *walker) {
     space_lost(world->space, MEMTRACE_LOST_GUARDS, 1);
-    walk_remove_guards(walker);
+    remove_guards(walker);
     walker->guards_off = 1;
     walker->remembered_count = 0;
 }
 
 COLD void remembered_forget(struct walker *walker, const struct rules *rules) {
     walker->generation = LOAD_RELAXED(&rules->generation);
-    walk_remove_guards(walker);
+    remove_guards(walker);
     walker->remembered_count = 0;
 }
 

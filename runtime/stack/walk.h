@@ -138,8 +138,9 @@ void walk_free(struct walker *walker);
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
                                     uintptr_t slot, uintptr_t fp);
 
-/* Takes every guard off the stack of the calling thread. */
-void walk_remove_guards(struct walker *walker);
+/* Takes the guards off the calling thread's stack, from this frame outwards. */
+void walk_remove_guards(struct walk_world *world, const struct stack_bounds *stack,
+                        struct frame frame);
 
 /* The walk over frames with words, as far as it is simple; 0: it is not, nothing was done. */
 struct context_id word_walk(struct walk_world *world, struct walker *walker, uintptr_t pc,
