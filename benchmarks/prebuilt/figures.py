@@ -7,7 +7,7 @@ quartiles."""
 import collections
 import os
 
-from figures import REFERENCE_GHZ, differences, instructions, ratios
+from figures import REFERENCE_GHZ, core_speed, differences, instructions, ratios
 from harness import RunFailed, heaptrack_library, median, spread
 from prebuilt import subjects
 from table import Row, check
@@ -25,8 +25,8 @@ TREE_LIMIT, RULE_LIMIT_BYTES, FRAME_LIMIT_BYTES = 4, 32, 64
 LAZY_SHARE = 0.01
 LIBRARIES = ("libstdc++.so.6", "libpython3.11.so.1.0", "libLLVM-14.so.1")
 
-# bench runs the small subjects, programs the real ones; ghz is the speed of the core.
-Prebuilt = collections.namedtuple("Prebuilt", "bench programs ghz")
+# bench runs the small subjects, programs the real ones.
+Prebuilt = collections.namedtuple("Prebuilt", "bench programs")
 
 
 def left_out(bench):
@@ -86,8 +86,9 @@ def pairs(prebuilt):
     for depth, limit in PAIR_LIMIT_NS.items():
         runs = bench.rounds("pair", ["--depth", depth, "--batch", 5000, "--batches", 25],
                             FAST + ("libunwind",), 3 if bench.quick else 11, SLOW)
-        at[depth] = added_at_reference(runs, "verify", pair, prebuilt.ghz)
-        checks = list(limit_checks(runs, pair, prebuilt.ghz, limit))
+        ghz = core_speed(bench)  # each time: it changes
+        at[depth] = added_at_reference(runs, "verify", pair, ghz)
+        checks = list(limit_checks(runs, pair, ghz, limit))
         if depth == 1000 and at[10] is not None and at[depth] is not None:
             each = (at[depth] - at[10]) / (depth - 10)
             checks.append(check(f"verify {each:.2f} of {VERIFY_LIMIT_NS} ns a frame at "
@@ -106,7 +107,7 @@ def changes(prebuilt):
                             FAST + ("libunwind",), 3 if bench.quick else 11, SLOW)
         yield added_row(f"pair, 100 frames, {change} of them entered anew by another way: added "
                         "ns, calls counted apart", runs, cost,
-                        limit_checks(runs, cost, prebuilt.ghz, CHANGE_LIMIT_NS))
+                        limit_checks(runs, cost, core_speed(bench), CHANGE_LIMIT_NS))
         yield against_patch_row(runs, cost)
 
 
@@ -119,7 +120,7 @@ def first_sight(prebuilt):
         runs = bench.rounds("first", ["--levels", levels, "--paths", paths], FAST + ("libunwind",),
                             3 if bench.quick else 7, {"libunwind": ["--paths", 1000]})
         yield added_row(f"{paths:,} new stacks, {name}: added ns a frame", runs, cost,
-                        limit_checks(runs, cost, prebuilt.ghz, FIRST_LIMIT_NS,
+                        limit_checks(runs, cost, core_speed(bench), FIRST_LIMIT_NS,
                                      ("verify", "patch")))
 
 
@@ -236,7 +237,7 @@ def program_checks(subject, runs):
 def counts(prebuilt):
     """Instructions, by callgrind: figures without noise. Under valgrind heaptrack does nothing, so
     peers are left out."""
-    yield from instructions(prebuilt.bench, prebuilt.ghz, ("verify", "patch", "fp"))
+    yield from instructions(prebuilt.bench, None, ("verify", "patch", "fp"))
     real = prebuilt.programs
     if prebuilt.bench.quick or not prebuilt.bench.valgrind:
         return
