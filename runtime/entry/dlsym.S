@@ -4,8 +4,7 @@
  * caller's return slot, where a guard may stand (stack/guard.h): the address itself is put back,
  * before the real function is entered by a jump.
  */
-#define COUNT 1024
-#define CELL  16
+#include "runtime/stack/guard_cells.h"
 
 #if defined(__x86_64__)
     .text
@@ -18,7 +17,7 @@ dlsym:
     mov     (%rsp), %rax
     lea     memtrace_guard(%rip), %r11
     sub     %r11, %rax
-    cmp     $COUNT * CELL, %rax
+    cmp     $GUARD_COUNT * GUARD_CELL, %rax
     jae     .Lenter
     shr     $4, %rax
     lea     guard_table(%rip), %r11

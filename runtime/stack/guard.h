@@ -16,10 +16,9 @@
 #define RUNTIME_STACK_GUARD_H
 
 #include "runtime/base/compiler.h"
+#include "runtime/stack/guard_cells.h"
 
 #include <stdint.h>
-
-enum { GUARD_CELL = 16, GUARD_COUNT = 1024 }; /* as in guard_cells.S */
 
 extern const unsigned char memtrace_guard[]; /* GUARD_COUNT cells of code */
 extern uintptr_t guard_table[GUARD_COUNT];   /* where each jumps to; 0: not used yet */

@@ -9,12 +9,11 @@
  * where the cell's own address is what was read as the return address into it (DWARF register 16).
  * A return address is looked up as pc - 1, for which a cell stands before the first one.
  */
-#define COUNT 1024
-#define CELL  16
+#include "runtime/stack/guard_cells.h"
 
 #if defined(__x86_64__)
     .text
-    .balign CELL
+    .balign GUARD_CELL
     .type   guard_before, @function
 guard_before:
     .cfi_startproc
@@ -22,14 +21,14 @@ guard_before:
     /* DW_CFA_expression, register 16, 7 bytes: DW_OP_breg16 12, DW_OP_deref_size 4,
      * DW_OP_breg16 0, DW_OP_plus. */
     .cfi_escape 0x10, 0x10, 7, 0x80, 12, 0x94, 4, 0x80, 0, 0x22
-    .fill   CELL, 1, 0xcc
+    .fill   GUARD_CELL, 1, 0xcc
     .size   guard_before, . - guard_before
     .globl  memtrace_guard
     .hidden memtrace_guard
     .type   memtrace_guard, @function
 memtrace_guard:
     .set    number, 0
-    .rept   COUNT
+    .rept   GUARD_COUNT
 1:
     jmp     *guard_table + 8 * number(%rip)
     .fill   12 - (. - 1b), 1, 0xcc
@@ -44,6 +43,6 @@ memtrace_guard:
     .globl  memtrace_guard
     .hidden memtrace_guard
 memtrace_guard:
-    .fill   COUNT * CELL, 1, 0
+    .fill   GUARD_COUNT * GUARD_CELL, 1, 0
 #endif
     .section .note.GNU-stack, "", %progbits

@@ -55,13 +55,13 @@ COLD void remembered_place_guard(struct walker *walker) {
     walker->compared = -GUARD_WAIT;
     for (i = i < walker->unsure ? walker->unsure : i; i < newest; i++) {
         struct walk_frame *it = &walker->remembered[i];
-        if ((it->flags & (WALK_UNSURE | WALK_ENTRY | WALK_UNPATCHED)) == 0) {
-            uintptr_t guard = guard_for(it->frame.pc);
-            if (guard != 0) {
-                walker->compared = 0;
-                it->guard = (uint32_t)(guard - (uintptr_t)memtrace_guard) + 1;
-                STORE_RELAXED((uintptr_t *)it->frame.slot, guard);
-            }
+        uintptr_t guard = (it->flags & (WALK_UNSURE | WALK_ENTRY | WALK_UNPATCHED)) == 0
+                              ? guard_for(it->frame.pc)
+                              : 0;
+        if (guard != 0) {
+            walker->compared = 0;
+            it->guard = (uint32_t)(guard - (uintptr_t)memtrace_guard) + 1;
+            STORE_RELAXED((uintptr_t *)it->frame.slot, guard);
             break;
         }
     }

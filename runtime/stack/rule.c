@@ -273,7 +273,7 @@ static void empty_places(struct rule_table *table, uintptr_t start, uintptr_t en
 
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
     int is_mine = 0;
-    __atomic_fetch_add(&rules->generation, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&rules->generation, 1, __ATOMIC_SEQ_CST);
     for (size_t i = 0; i < RULE_FUNCTIONS; i++) {
         STORE_RELAXED(&rules->function[i], 0);
     }
@@ -290,4 +290,6 @@ void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
     if (is_mine) {
         trylock_release(&rules->lock);
     }
+    /* Again: who began to walk meanwhile may have used what was on its way out. */
+    __atomic_fetch_add(&rules->generation, 1, __ATOMIC_SEQ_CST);
 }

@@ -41,25 +41,24 @@ void walk_free(struct walker *walker) {
     shadow_free(&walker->shadow);
 }
 
+/* Signals are held back: a handler that leaves by longjmp must not leave us with the memory that
+ * was moved away. */
 static COLD int grow(struct walker *walker) {
     size_t old = bytes_of(walker->capacity);
-    void *remembered;
-    void *fresh;
-    if (walker->capacity >= MOST_FRAMES) {
-        return -1;
+    uint64_t mask = sys_block_signals();
+    void *remembered =
+        walker->capacity < MOST_FRAMES ? sys_grow_map(walker->remembered, old, 2 * old) : NULL;
+    void *fresh = NULL;
+    if (remembered != NULL) {
+        walker->remembered = remembered;
+        fresh = sys_grow_map(walker->fresh, old, 2 * old);
     }
-    remembered = sys_grow_map(walker->remembered, old, 2 * old);
-    if (remembered == NULL) {
-        return -1;
+    if (fresh != NULL) { /* else remembered is longer than capacity says: harmless */
+        walker->fresh = fresh;
+        walker->capacity *= 2;
     }
-    walker->remembered = remembered;
-    fresh = sys_grow_map(walker->fresh, old, 2 * old);
-    if (fresh == NULL) {
-        return -1; /* remembered is longer than capacity says: harmless */
-    }
-    walker->fresh = fresh;
-    walker->capacity *= 2;
-    return 0;
+    sys_restore_signals(mask);
+    return fresh != NULL ? 0 : -1;
 }
 
 /* The newest slot of the shadow stack that is not below this frame. */
