@@ -255,6 +255,19 @@ uint64_t sys_clock_ns(int clock) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+int sys_take(struct trylock *lock) {
+    enum { SPINS = 100, YIELDS = 10000 };
+    for (int tries = 0; tries < SPINS + YIELDS; tries++) {
+        if (trylock_take(lock)) {
+            return 1;
+        }
+        if (tries >= SPINS) {
+            CALL0(SYS_sched_yield);
+        }
+    }
+    return 0;
+}
+
 uint64_t sys_block_signals(void) {
     uint64_t all = ~UINT64_C(0);
     uint64_t old = 0;

@@ -66,6 +66,11 @@ uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, through the vd
 /* Whether the hardware compares this thread's return addresses with a stack of its own. */
 int sys_has_shadow_stack(void);
 
+/* Tries for some milliseconds, letting others run. 1: taken; 0: not, since who holds it is the
+ * thread that this handler interrupted, or has no chance to run. For what is rare and short. */
+struct trylock;
+int sys_take(struct trylock *lock);
+
 /* Blocks every signal of this thread and returns the old mask; and puts it back. */
 uint64_t sys_block_signals(void);
 void sys_restore_signals(uint64_t mask);

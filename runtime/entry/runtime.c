@@ -164,6 +164,7 @@ static int start_in_child(void) {
     runtime.space.header->module_count = modules;
     region_describe(&runtime.region, 1);
     runtime.rules.lock.held = 0;
+    runtime.world.libunwind = NULL; /* its locks may be held by threads that are not here */
     runtime.modules.lock.held = 0;
     context_fork(&runtime.tree);
     ledger_fork(&runtime.ledger);

@@ -3,8 +3,9 @@
 #ifndef RUNTIME_STACK_GUARD_CELLS_H
 #define RUNTIME_STACK_GUARD_CELLS_H
 
-#define GUARD_CELL  16    /* bytes of code */
-#define GUARD_COUNT 16384 /* a large C++ program has some thousand return addresses that want one  \
-                           */
+#define GUARD_CELL 16 /* bytes of code */
+#define GUARD_COUNT                                                                                \
+    16384 /* a large C++ program has some thousand return addresses that want one                  \
+           */
 
 #endif

@@ -143,18 +143,13 @@ static uint32_t add(struct modules *modules, const struct dl_find_object *object
     return id;
 }
 
-enum { MOST_TRIES = 1000 };
-
 /* Held while one record is filled. Who does not get it in time does without. */
 static int lock(struct modules *modules) {
-    for (int i = 0; i < MOST_TRIES; i++) {
-        if (trylock_take(&modules->lock)) {
-            return 1;
-        }
-        SIGNAL_FENCE();
+    int is_mine = sys_take(&modules->lock);
+    if (!is_mine) {
+        space_lost(modules->space, MEMTRACE_LOST_MODULES, 1);
     }
-    space_lost(modules->space, MEMTRACE_LOST_MODULES, 1);
-    return 0;
+    return is_mine;
 }
 
 int module_find(struct modules *modules, uintptr_t address, struct module_place *place) {

@@ -15,7 +15,7 @@ enum { MODULE_LIMIT = 4096, MODULE_LEAF_ITEMS = 64 };
 struct modules {
     struct space *space;
     struct memtrace_module *leaf[MODULE_LIMIT / MODULE_LEAF_ITEMS];
-    struct trylock lock;   /* taken to add a record; who does not get it uses module 0 */
+    struct trylock lock;   /* taken to add a record; who does not get it in time uses module 0 */
     char executable[1024]; /* the loader leaves the main program's name empty */
     uintptr_t executable_start;
 };

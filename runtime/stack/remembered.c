@@ -28,7 +28,7 @@ void walk_remove_guards(struct walk_world *world, const struct stack_bounds *sta
 }
 
 COLD int remembered_guard_is_true(const struct walker *walker, uint32_t guarded) {
-    uint32_t turn = (walker->guard_hits / GUARD_CHECK) * UINT32_C(0x9e3779b9);
+    uint32_t turn = walker->chance * UINT32_C(0x9e3779b9);
     const struct walk_frame *it = &walker->remembered[((uint64_t)turn * (guarded + 1)) >> 32];
     return inputs_hold(it, 0) || guard_holds(it) || (it->flags & WALK_UNSURE) != 0;
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24, MOST_TRIES = 10000 };
+enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24 };
 
 static size_t table_bytes(size_t places) {
     return sizeof(struct rule_table) + places * sizeof(uint64_t);
@@ -272,15 +272,12 @@ static void empty_places(struct rule_table *table, uintptr_t start, uintptr_t en
 }
 
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
-    int is_mine = 0;
+    int is_mine;
     __atomic_fetch_add(&rules->generation, 1, __ATOMIC_SEQ_CST);
     for (size_t i = 0; i < RULE_FUNCTIONS; i++) {
         STORE_RELAXED(&rules->function[i], 0);
     }
-    /* Who holds the lock copies or inserts a rule: a moment, unless this is its signal handler. */
-    for (int tries = 0; !is_mine && tries < MOST_TRIES; tries++) {
-        is_mine = trylock_take(&rules->lock);
-    }
+    is_mine = sys_take(&rules->lock);
     if (rules->table != NULL) {
         empty_places(rules->table, start, end);
         if (is_mine && rules->numbers > RULE_NUMBERS / 2) {

@@ -109,12 +109,12 @@ struct walker {
     uint32_t base_context;
     uintptr_t base_slot;
     uintptr_t base_pc;
-    uint32_t vouched; /* index of the remembered frame that vouches for all older ones */
-    uint32_t unsure;  /* index + 1 of the newest remembered frame that can never be known again */
-    uint32_t guard_hits;
-    int32_t compared;          /* frames compared since the last guard was placed */
-    int guards_off;            /* the stack was not what a guard vouched for */
-    uint32_t capacity;         /* of both arrays */
+    uint32_t vouched;  /* index of the remembered frame that vouches for all older ones */
+    uint32_t unsure;   /* index + 1 of the newest remembered frame that can never be known again */
+    uint32_t chance;   /* a number of a pseudo-random sequence */
+    int32_t compared;  /* frames compared since the last guard was placed */
+    int guards_off;    /* the stack was not what a guard vouched for */
+    uint32_t capacity; /* of both arrays */
     struct walk_frame *fresh;  /* newest first; scratch */
     struct stack_bounds stack; /* the thread's own */
     struct context_cache cache;
