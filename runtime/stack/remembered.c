@@ -2,11 +2,12 @@
 /* remembered.c: placing, doubting and removing guards. See remembered.h. */
 #include "runtime/stack/remembered.h"
 
-/* Those that are remembered. */
-static void remove_guards(struct walker *walker) {
+/* Those that are remembered, as far as their frames are not newer than the one of this slot: below
+ * it the stack is somebody else's. */
+static void remove_guards(struct walker *walker, uintptr_t slot) {
     for (uint32_t i = 0; i < walker->remembered_count; i++) {
         struct walk_frame *it = &walker->remembered[i];
-        if (guard_holds(it)) {
+        if (it->frame.slot >= slot && guard_holds(it)) {
             *(uintptr_t *)it->frame.slot = it->frame.pc;
         }
         it->guard = 0;
@@ -35,14 +36,14 @@ COLD int remembered_guard_is_true(const struct walker *walker, uint32_t guarded)
 
 COLD void remembered_give_up_guards(struct walk_world *world, struct walker *walker) {
     space_lost(world->space, MEMTRACE_LOST_GUARDS, 1);
-    remove_guards(walker);
+    remove_guards(walker, 0); /* all are there */
     walker->guards_off = 1;
     walker->remembered_count = 0;
 }
 
-COLD void remembered_forget(struct walker *walker, const struct rules *rules) {
+COLD void remembered_forget(struct walker *walker, const struct rules *rules, uintptr_t slot) {
     walker->generation = LOAD_RELAXED(&rules->generation);
-    remove_guards(walker);
+    remove_guards(walker, slot);
     walker->remembered_count = 0;
 }
 
@@ -53,6 +54,9 @@ COLD void remembered_place_guard(struct walker *walker) {
     uint32_t newest = walker->remembered_count - 1;
     uint32_t i = newest - (newest - walker->vouched) / 2;
     walker->compared = -GUARD_WAIT;
+    if (walker->unsure > newest) {
+        walker->unsure = 0; /* that frame is gone */
+    }
     for (i = i < walker->unsure ? walker->unsure : i; i < newest; i++) {
         struct walk_frame *it = &walker->remembered[i];
         uintptr_t guard = (it->flags & (WALK_UNSURE | WALK_ENTRY | WALK_UNPATCHED)) == 0

@@ -26,7 +26,7 @@ int remembered_guard_is_true(const struct walker *walker, uint32_t guarded);
 void remembered_give_up_guards(struct walk_world *world, struct walker *walker);
 /* Code is gone, and other code may be where it was: the same addresses no longer say that all is as
  * it was. */
-void remembered_forget(struct walker *walker, const struct rules *rules);
+void remembered_forget(struct walker *walker, const struct rules *rules, uintptr_t slot);
 /* After a walk that had to look far: the next one need not. */
 void remembered_place_guard(struct walker *walker);
 

@@ -456,7 +456,7 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
         return walk_by_libunwind(world, walker, from.pc, slot);
     }
     if (UNLIKELY(walker->generation != LOAD_RELAXED(&world->rules->generation))) {
-        remembered_forget(walker, world->rules);
+        remembered_forget(walker, world->rules, slot);
     }
     if (!LOAD_RELAXED(&world->rules->has_frame_words) && is_repeated(world, walker, &from)) {
         return (struct context_id){walker->remembered[walker->remembered_count - 1].context};
