@@ -72,7 +72,9 @@ class Subject:
 
     def check(self, mode, what):
         folder = scratch()
-        settings = {**self.settings, "SUBJECT_DISTURB": "1", "MEMTRACE_UNWIND": mode}
+        # Regions apart: what a subject that is killed leaves behind is told to whoever runs next.
+        settings = {**self.settings, "SUBJECT_DISTURB": "1", "MEMTRACE_UNWIND": mode,
+                    "MEMTRACE_REGION_DIR": scratch(where="/dev/shm")}
         equal(self.alone.returncode, 3, what, "bare exit status")
         same_behaviour(self.alone, traced([self.program, self.case], "preload", folder, settings), what)
         data = only_profile(folder, what)

@@ -19,6 +19,7 @@ GUARD = "memtrace_guard"
 def settings(folder, mode):
     return {"SUBJECT_DEPTH": str(DEEP), "SUBJECT_DISTURB": "1", "LD_PRELOAD": LIBRARY,
             "MEMTRACE_UNWIND": mode, "MEMTRACE_SUMMARY": "0",
+            "MEMTRACE_REGION_DIR": scratch(where="/dev/shm"),  # it is killed: told to nobody else
             "MEMTRACE_OUTPUT": os.path.join(folder, "%p.mtp")}
 
 
