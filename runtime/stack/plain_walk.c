@@ -15,7 +15,7 @@ struct path {
         uint64_t node_frame; /* as in the context tree; its address is the frame's pc */
         uintptr_t slot;
         uintptr_t fp;
-        int32_t input_at; /* as in struct walk_frame */
+        int32_t input_at; /* where fp was read, from slot on; 0: it was not */
         uint16_t flags;
         uint16_t module;
     } step[MOST_FRAMES];
@@ -26,26 +26,6 @@ static inline uintptr_t pc_of(uint64_t node_frame) {
     return node_frame & MEMTRACE_FRAME_ADDRESS_MASK;
 }
 
-/* Whether this frame is the newest one of those remembered that are not newer, and older ones are
- * as they were. Forgets what is newer, and what proved wrong. */
-static inline int is_known(struct walk_world *world, struct walker *walker,
-                           const struct frame *frame) {
-    uint32_t count = walker->remembered_count;
-    const struct walk_frame *remembered = walker->remembered;
-    while (count != 0 && remembered[count - 1].frame.slot < frame->slot) {
-        count--;
-    }
-    walker->remembered_count = count;
-    if (LIKELY(count == 0 || remembered[count - 1].frame.slot != frame->slot)) {
-        return 0;
-    }
-    if (same_frame(&remembered[count - 1], frame)) {
-        return recognise_older(world, walker, count - 1);
-    }
-    walker->remembered_count = count - 1;
-    return 0;
-}
-
 /* Steps outwards to a remembered frame. 1, or 0: unusual, or that is where the walk starts. */
 static inline int collect(struct walk_world *world, struct walker *walker, struct frame at,
                           struct path *path) {
@@ -54,9 +34,9 @@ static inline int collect(struct walk_world *world, struct walker *walker, struc
         union rule_word rule;
         uintptr_t cfa;
         path->count = count;
-        if (is_known(world, walker, &at)) {
+        if (recognise(world, walker, &at) != 0) {
             if (count != 0) {
-                reached_from_another(&walker->remembered[walker->remembered_count - 1], input_at);
+                note_input(&walker->remembered[walker->remembered_count - 1], input_at);
             }
             return count != 0;
         }
@@ -83,7 +63,6 @@ static inline int collect(struct walk_world *world, struct walker *walker, struc
             }
             if (rule.rule.kind == RULE_SP) {
                 path->step[count].flags |= WALK_OWN_FP;
-                path->step[count].input_at = 0;
             }
             at.fp = stack_load(place);
             input_at = (int32_t)(rule.rule.fp_offset + 1) * (int32_t)sizeof(uintptr_t);
@@ -107,10 +86,9 @@ static inline struct context_id come_back(struct walk_world *world, struct walke
         to->frame.pc = pc;
         to->frame.slot = path->step[i].slot;
         to->frame.fp = path->step[i].fp;
-        to->input = path->step[i].input_at != 0 ? path->step[i].fp : pc;
-        to->input_at = path->step[i].input_at;
         to->parent = context.value;
         to->flags = path->step[i].flags;
+        note_input(to, path->step[i].input_at);
         to->module = path->step[i].module;
         to->guard = 0;
         context =

@@ -64,7 +64,7 @@ COLD void remembered_place_guard(struct walker *walker) {
                               : 0;
         if (guard != 0) {
             walker->compared = 0;
-            it->guard = (uint32_t)(guard - (uintptr_t)memtrace_guard) + 1;
+            it->guard = guard_number(guard);
             STORE_RELAXED((uintptr_t *)it->frame.slot, guard);
             break;
         }

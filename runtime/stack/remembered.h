@@ -62,6 +62,11 @@ INLINE uintptr_t guard_address(const struct walk_frame *it) {
     return (uintptr_t)memtrace_guard + it->guard - 1;
 }
 
+/* What a frame notes of its guard. */
+INLINE uint32_t guard_number(uintptr_t guard) {
+    return (uint32_t)(guard - (uintptr_t)memtrace_guard) + 1;
+}
+
 /* Whether this frame's slot holds the guard that was put there. Only a call writes a return slot:
  * so its function has not returned since, and all that is older is as it was. */
 INLINE int guard_holds(const struct walk_frame *it) {
@@ -132,9 +137,9 @@ INLINE int recognise_older(struct walk_world *world, struct walker *walker, uint
     return 1;
 }
 
-/* A remembered frame was reached by a step from another callee than before: where fp was read by it
- * depends on the callee. */
-INLINE void reached_from_another(struct walk_frame *it, int32_t input_at) {
+/* Notes what the step to this frame read besides its return address: fp, at input_at (0: it did
+ * not). That is the callee's doing, so it differs for a frame that is reached from another. */
+INLINE void note_input(struct walk_frame *it, int32_t input_at) {
     int needs_fp = input_at != 0 && (it->flags & WALK_OWN_FP) == 0;
     it->input = needs_fp ? it->frame.fp : it->frame.pc;
     it->input_at = needs_fp ? input_at : 0;

@@ -237,7 +237,7 @@ static inline void see_through(struct progress *at, struct frame *next) {
     uintptr_t pc = next->pc & ~RULE_EXACT;
     at->guard = 0;
     if (UNLIKELY(guard_is(pc))) {
-        at->guard = pc == next->pc ? (uint32_t)(pc - (uintptr_t)memtrace_guard) + 1 : 0;
+        at->guard = pc == next->pc ? guard_number(pc) : 0;
         next->pc = guard_see_through(pc) | (next->pc & RULE_EXACT);
     }
 }
@@ -251,15 +251,10 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     fresh->frame.pc = at->frame.pc;
     fresh->frame.slot = at->frame.slot;
     fresh->frame.fp = at->frame.fp;
-    fresh->input = at->frame.pc;
-    fresh->input_at = 0;
-    if (at->input_at != 0 && !own_fp) {
-        fresh->input = at->frame.fp;
-        fresh->input_at = at->input_at;
-    }
     fresh->guard = at->guard;
     fresh->module = rule.module;
     fresh->flags = (uint16_t)((rule.may_catch ? WALK_UNPATCHED : 0) | (own_fp ? WALK_OWN_FP : 0));
+    note_input(fresh, at->input_at);
     if (UNLIKELY(!rule.plain || at->how != STEP_SURE || world->own_frames_only)) {
         fresh->flags |= unusual_flags(world, rule, at->how);
         at->doubtful |= rule.kind == RULE_SIGNAL || rule.loader;
@@ -308,7 +303,7 @@ static inline uint32_t look_up(struct walk_world *world, struct walker *walker,
     at->base = at->how == STEP_SURE ? recognise(world, walker, &at->frame) : 0;
     if (at->base != 0) {
         if (at->count != 0) {
-            reached_from_another(&walker->remembered[at->base - 1], at->input_at);
+            note_input(&walker->remembered[at->base - 1], at->input_at);
         }
         return walker->remembered[at->base - 1].context;
     }
