@@ -214,7 +214,7 @@ static int ensure_pools(void) {
     if (LIKELY(LOAD_ACQUIRE(&runtime.space.header->pool_heap) != 0)) {
         return 1;
     }
-    if (!trylock_take(&lock)) {
+    if (!sys_take(&lock)) {
         return 0;
     }
     if (runtime.pools.root == NULL) {

@@ -20,22 +20,17 @@
 static struct intervals mappings;
 static struct trylock mappings_lock;
 
-enum { TRIES = 10000 };
-
 static uintptr_t page_up(uintptr_t size) {
     return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uintptr_t)(MEMTRACE_PAGE_SIZE - 1);
 }
 
 /* Held for a few instructions, with the thread's gate closed; who does not get it counts a loss. */
 static int lock(void) {
-    for (int i = 0; i < TRIES; i++) {
-        if (trylock_take(&mappings_lock)) {
-            return 1;
-        }
-        SIGNAL_FENCE();
+    if (!sys_take(&mappings_lock)) {
+        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+        return 0;
     }
-    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
-    return 0;
+    return 1;
 }
 
 static void count_removed(void *argument, const struct interval *piece, int is_last) {

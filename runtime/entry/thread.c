@@ -35,8 +35,7 @@ enum {
     POOL_BYTES = 1 << 20,
     FIRST_INTERVAL = 1,
     LAST_INTERVAL = 256,
-    GOODBYE_ROUNDS = 3,
-    MOST_TRIES = 10000
+    GOODBYE_ROUNDS = 3
 };
 
 /* All struct threads, in memory that forked children find wiped. */
@@ -45,7 +44,7 @@ static struct {
     uint32_t taken;
     uint32_t capacity;
     struct thread *free;
-    struct trylock lock;
+    struct trylock lock; /* held for a few instructions, with signals blocked */
     pthread_key_t key;
     int has_key;
     uint32_t joined;     /* threads that ever came */
@@ -66,21 +65,10 @@ static int new_pool(void) {
     return pool.start != NULL && sys_wipe_on_fork(pool.start, POOL_BYTES) == 0 ? 0 : -1;
 }
 
-/* Held for a few instructions, with signals blocked. Who does not get it in time does without. */
-static int lock_pool(struct trylock *lock) {
-    for (int tries = 0; tries < MOST_TRIES; tries++) {
-        if (trylock_take(lock)) {
-            return 1;
-        }
-        SIGNAL_FENCE();
-    }
-    return 0;
-}
-
 /* A wiped struct, or NULL: no memory, or not now. */
 static struct thread *take_struct(void) {
     struct thread *thread = NULL;
-    if (!lock_pool(&pool.lock)) {
+    if (!sys_take(&pool.lock)) {
         return NULL;
     }
     if (pool.free != NULL) {
@@ -97,7 +85,7 @@ static struct thread *take_struct(void) {
 }
 
 static void return_struct(struct thread *thread) {
-    if (lock_pool(&pool.lock)) {
+    if (sys_take(&pool.lock)) {
         thread->next_free = pool.free;
         pool.free = thread;
         trylock_release(&pool.lock);
@@ -171,7 +159,7 @@ static struct thread *own_struct(void) {
     return thread_self != &thread_none ? thread_self : take_struct();
 }
 
-/* Makes the calling thread known. NULL: cannot be had. */
+/* Makes the calling thread known. NULL: cannot be had; the event that asked is lost. */
 struct thread *thread_join(void) {
     uint64_t mask = sys_block_signals();
     struct thread *thread = NULL;
@@ -187,6 +175,8 @@ struct thread *thread_join(void) {
             pthread_setspecific(pool.key, thread);
         }
         thread_self = thread;
+    } else {
+        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
     }
     sys_restore_signals(mask);
     return thread;
@@ -228,7 +218,7 @@ static void say_goodbye(void *argument) {
 
 /* A few frees of the C library come after the last destructor. They share one thread. */
 static struct thread *join_late(void) {
-    if (!lock_pool(&pool.late_lock)) {
+    if (!sys_take(&pool.late_lock)) {
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
         return NULL;
     }

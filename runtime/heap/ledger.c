@@ -33,7 +33,7 @@ int ledger_init(struct ledger *ledger, struct space *space) {
 
 struct ledger_column *ledger_adopt(struct ledger *ledger) {
     struct ledger_column *column = NULL;
-    if (trylock_take(&ledger->lock)) {
+    if (sys_take(&ledger->lock)) {
         column = ledger->free;
         if (column != NULL) {
             ledger->free = column->next_free;
@@ -50,8 +50,8 @@ void ledger_release(struct ledger *ledger, struct ledger_column *column) {
     if (column->number == 0) {
         return;
     }
-    if (!trylock_take(&ledger->lock)) {
-        return; /* somebody is in there: rather an idle column than a wait */
+    if (!sys_take(&ledger->lock)) {
+        return; /* rather an idle column than a longer wait */
     }
     column->next_free = ledger->free;
     ledger->free = column;

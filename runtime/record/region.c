@@ -404,7 +404,7 @@ static int find_pool(const struct region *region, const char *name) {
 int region_pool(struct region *region, const char *name) {
     struct memtrace_header *header = region->space->header;
     int pool = find_pool(region, name);
-    if (pool >= 0 || !trylock_take(&region->lock)) {
+    if (pool >= 0 || !sys_take(&region->lock)) {
         return pool;
     }
     pool = find_pool(region, name);

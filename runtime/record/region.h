@@ -39,7 +39,7 @@ struct region {
     struct memtrace_thread_record *thread_leaf[REGION_THREAD_LIMIT / REGION_THREADS_PER_LEAF + 1];
     struct memtrace_pool *pools; /* place 0 is under the segment header */
     struct memtrace_timeline *timeline;
-    struct trylock lock; /* of the tables; nobody waits for it */
+    struct trylock lock; /* of the tables */
     const struct settings *settings;
 };
 
