@@ -284,11 +284,15 @@ static int case_setuid(void) {
     return 3;
 }
 
+/* A barrier, if any, is where all that were started meet. */
 static void *short_lived(void *argument) {
     for (int i = 0; i < 4; i++) {
         void *block = malloc(1101);
         keep(block);
         free(block);
+    }
+    if (argument != NULL) {
+        pthread_barrier_wait(argument);
     }
     return argument;
 }
@@ -302,11 +306,11 @@ static long resident_kib(void) {
     return line != NULL ? atol(line + 6) : 0;
 }
 
-static void thread_rounds(int rounds, int at_once) {
+static void thread_rounds(int rounds, int at_once, pthread_barrier_t *together) {
     pthread_t threads[64];
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < at_once; i++) {
-            if (pthread_create(&threads[i], NULL, short_lived, NULL) != 0) {
+            if (pthread_create(&threads[i], NULL, short_lived, together) != 0) {
                 say("no thread\n");
                 _exit(96);
             }
@@ -319,10 +323,12 @@ static void thread_rounds(int rounds, int at_once) {
 
 /* 1,000 threads, 50 at a time; memory must be back to what the first 50 needed. */
 static int case_many_threads(void) {
+    pthread_barrier_t together;
     mallopt(M_ARENA_MAX, 1); /* glibc's own arenas grow without us */
-    thread_rounds(4, 50);
+    pthread_barrier_init(&together, NULL, 50);
+    thread_rounds(4, 50, &together); /* all alive at once: the most that is ever needed */
     long before = resident_kib();
-    thread_rounds(16, 50);
+    thread_rounds(16, 50, NULL);
     long grown = resident_kib() - before;
     check(grown < 2048, "the threads' memory came back");
     return 3;
