@@ -9,6 +9,7 @@ enum {
     LIST_MOST = 16,                                          /* children before the table is used */
     FIRST_PLACES = 1 << 12,
     LAST_PLACES = 1 << 26,
+    MOST_ASIDE = 64, /* leaf indices */
 };
 
 /* Bits 24..30 of a place: hash bits that the index does not use, so that few nodes are looked at
@@ -64,24 +65,57 @@ static COLD int install_leaf(struct context_tree *tree, uint32_t index) {
     return 0;
 }
 
-/* The index of a new leaf. One for charged contexts sets another aside, below it, for the next
- * inner leaf: else each new inner leaf, whose nodes' children must have higher ids, would make the
- * charged leaf of the moment useless for them, half empty as it is. */
+/* Leaf indices kept for inner leaves: `next` in the low half, the end in the high one. */
+static uint64_t aside_range(uint32_t next, uint32_t end) {
+    return (uint64_t)end << 32 | next;
+}
+
+/* The next index kept aside; 0: none, or those that are left would be below the parent's and are
+ * given up (0 itself is never kept: the first leaf is taken by a child of the root). */
+static uint32_t take_aside(struct context_tree *tree, uint32_t parent) {
+    uint64_t range = LOAD_RELAXED(&tree->aside);
+    uint64_t rest;
+    uint32_t next;
+    do {
+        next = (uint32_t)range;
+        if (range == 0) {
+            return 0;
+        }
+        rest = next <= parent / MEMTRACE_LEAF_ITEMS || next + 1 == range >> 32 ? 0 : range + 1;
+    } while (!__atomic_compare_exchange_n(&tree->aside, &range, rest, 1, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    return next > parent / MEMTRACE_LEAF_ITEMS ? next : 0;
+}
+
+/* How many inner leaves the next charged one is to serve. Where most nodes are inner ones it must
+ * be many, or it is left nearly empty; twice as many as the last one served, found in a few steps.
+ */
+static uint32_t inner_leaves_to_serve(struct context_tree *tree) {
+    uint32_t served = __atomic_exchange_n(&tree->inner_leaves, 0, __ATOMIC_RELAXED);
+    return served == 0 ? 1 : served < MOST_ASIDE / 2 ? 2 * served : MOST_ASIDE;
+}
+
+/* The index of a new leaf. One for charged contexts keeps others aside, below it, for the next
+ * inner leaves: else each new inner leaf, whose nodes' children must have higher ids, would make
+ * the charged leaf of the moment useless for them, nearly empty as it may be. */
 static uint32_t take_leaf_index(struct context_tree *tree, enum context_kind kind,
                                 uint32_t parent) {
-    uint32_t aside;
+    uint64_t none = 0;
+    uint32_t index;
+    uint32_t kept;
     if (kind == CONTEXT_INNER) {
-        aside = __atomic_exchange_n(&tree->leaf_aside, 0, __ATOMIC_RELAXED);
-        return aside != 0 && aside > parent / MEMTRACE_LEAF_ITEMS
-                   ? aside
-                   : __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&tree->inner_leaves, 1, __ATOMIC_RELAXED);
+        index = take_aside(tree, parent);
+        return index != 0 ? index : __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
     }
-    if (LOAD_RELAXED(&tree->leaf_aside) != 0 || LOAD_RELAXED(&tree->leaves) == 0) {
+    if (LOAD_RELAXED(&tree->aside) != 0 || LOAD_RELAXED(&tree->leaves) == 0) {
         return __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
     }
-    aside = __atomic_fetch_add(&tree->leaves, 2, __ATOMIC_RELAXED);
-    STORE_RELAXED(&tree->leaf_aside, aside);
-    return aside + 1;
+    kept = inner_leaves_to_serve(tree);
+    index = __atomic_fetch_add(&tree->leaves, kept + 1, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&tree->aside, &none, aside_range(index, index + kept), 0,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return index + kept;
 }
 
 /* Starts a leaf of its own for this kind of ids and gives out its first. 0: no room. */

@@ -58,8 +58,9 @@ struct context_tree {
     uint32_t table_count;        /* keys in the table */
     struct trylock growing;
     uint32_t next_id[2]; /* by kind; the first of a leaf (or 0): start another */
-    uint32_t leaves;     /* given out */
-    uint32_t leaf_aside; /* given out, kept for the next inner leaf; 0: none */
+    uint32_t leaves;       /* given out */
+    uint32_t inner_leaves; /* of these, since the last charged one */
+    uint64_t aside;        /* given out, kept for the next inner leaves: a range; 0: none */
     uint32_t taken;      /* nodes made */
     uint32_t limit;      /* past it paths are charged to their ancestor */
 };

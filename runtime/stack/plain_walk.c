@@ -7,7 +7,7 @@
 #include "runtime/stack/remembered.h"
 #include "runtime/stack/trail.h"
 
-enum { MOST_FRAMES = 32 };
+enum { MOST_FRAMES = 128 };
 
 /* The frames stepped over, newest first. */
 struct path {
