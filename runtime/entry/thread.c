@@ -31,12 +31,7 @@ static THREAD_LOCAL struct {
     struct walker *walker;
 } forked_inside;
 
-enum {
-    POOL_BYTES = 1 << 20,
-    FIRST_INTERVAL = 1,
-    LAST_INTERVAL = 256,
-    GOODBYE_ROUNDS = 3
-};
+enum { POOL_BYTES = 1 << 20, FIRST_INTERVAL = 1, LAST_INTERVAL = 256, GOODBYE_ROUNDS = 3 };
 
 /* All struct threads, in memory that forked children find wiped. */
 static struct {

@@ -57,12 +57,12 @@ struct context_tree {
     struct context_table *table; /* NULL: no memory, every path is charged to the root */
     uint32_t table_count;        /* keys in the table */
     struct trylock growing;
-    uint32_t next_id[2]; /* by kind; the first of a leaf (or 0): start another */
+    uint32_t next_id[2];   /* by kind; the first of a leaf (or 0): start another */
     uint32_t leaves;       /* given out */
     uint32_t inner_leaves; /* of these, since the last charged one */
     uint64_t aside;        /* given out, kept for the next inner leaves: a range; 0: none */
-    uint32_t taken;      /* nodes made */
-    uint32_t limit;      /* past it paths are charged to their ancestor */
+    uint32_t taken;        /* nodes made */
+    uint32_t limit;        /* past it paths are charged to their ancestor */
 };
 
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit);
