@@ -71,6 +71,7 @@ enum memtrace_loss {
     MEMTRACE_LOST_MODULES = 4,  /* modules past the table */
     MEMTRACE_LOST_BLOCKS = 5,   /* live blocks that could not be noted: their frees are not seen */
     MEMTRACE_LOST_GUARDS = 6,   /* threads whose stacks are patched no more (docs/unwinding.md) */
+    MEMTRACE_LOST_RECORDS = 7,  /* events that the profile has and the recording has not */
     MEMTRACE_LOSS_KINDS = 8
 };
 
@@ -122,7 +123,7 @@ struct memtrace_header {
     uint32_t summary;           /* 1: print the summary at the end */
     uint64_t snapshot_request;  /* live: grows by one for each memtrace_snapshot() */
     uint64_t clock_ns;          /* live: the latest time any thread looked at the clock */
-    char reserved[2048 - 296];
+    char reserved[2048 - 296]; /* from offset 320 on: struct memtrace_recording (events.h) */
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
     char output[4096];     /* absolute path the profile goes to, patterns expanded */
@@ -141,6 +142,7 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_POOLS = 6,     /* struct memtrace_pool[] */
     MEMTRACE_SEGMENT_TIMELINE = 7,  /* struct memtrace_timeline, the only one */
     MEMTRACE_SEGMENT_FREES = 8,     /* struct memtrace_foreign_frees[] of thread `owner` */
+    MEMTRACE_SEGMENT_EVENTS = 9,    /* struct memtrace_chunk[32] (events.h): buffers, while running */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
@@ -308,7 +310,9 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_point) == 40, "point size");
  * pool heap's root has the same shape with its own granule.
  *   fine leaf:   uint64_t record[span >> granule shift] | uint16_t birth_high[same]
  *   coarse leaf: struct memtrace_big_block[span >> 10], for blocks of 1 KiB and more
- * A leaf is fine, then coarse, in one mapping (docs/format.md gives the offsets).
+ *   numbers: uint32_t[span >> granule shift], of the block that starts in the granule: the low bits
+ *   of its number in the recording (events.h); 0: it is not recorded
+ * A leaf is fine, coarse, numbers, in one mapping (docs/format.md gives the offsets).
  * A fine record is 0 where no block starts in the granule, else (see the MEMTRACE_BLOCK_* shifts)
  *   context (24 bits) | size (10) | thread id (12) | start offset in the granule / 8 (2) | birth
  * (16) birth is the low part of the tick of birth since header.start_monotonic_ns; birth_high, the

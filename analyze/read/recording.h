@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recording.h: a recording (memtrace/recording.h), opened read-only: its blocks, checked, and what
+ * they hold. Nothing but one block at a time is in memory: a file may be larger than that.
+ *
+ * Called by analyze/model, collect and cli. A recording belongs to one thread, but for
+ * recording_payload(), which several may call at once.
+ *
+ * A file that is cut off, damaged or still being written opens as long as its header is whole:
+ * damaged blocks are left out, `damage` says how many and where the first one is.
+ */
+#ifndef ANALYZE_READ_RECORDING_H
+#define ANALYZE_READ_RECORDING_H
+
+#include "analyze/read/error.h"
+#include "analyze/read/eventcode.h"
+
+struct recording_entry {
+    uint64_t offset; /* of the block's header in the file */
+    struct memtrace_block block;
+};
+
+struct recording {
+    struct memtrace_recording_header header;
+    struct memtrace_header program; /* of the last PROGRAM block; strings end inside their arrays */
+    struct recording_entry *blocks; /* in the order of the file; all kinds */
+    size_t block_count;
+    bool closed;      /* has an index: its writer finished it */
+    char damage[256]; /* empty: whole */
+    uint64_t damaged_blocks;
+    char *path;
+    int fd;
+    uint64_t size;
+};
+
+/* Whether the file at `path` begins as a recording does. */
+bool recording_is(const char *path);
+
+/* NULL on failure: no such file, no recording, another version or byte order, header cut off, no
+ * whole PROGRAM block; error holds one line. */
+struct recording *recording_open(const char *path, struct error *error);
+void recording_close(struct recording *recording); /* NULL is allowed */
+
+/* Looks for blocks appended since. 0 or -1. */
+int recording_refresh(struct recording *recording, struct error *error);
+
+/* A growing buffer that recording_payload() fills again and again. Start from {0}. */
+struct recording_buffer {
+    unsigned char *bytes;
+    size_t size;
+    size_t capacity;
+    unsigned char *stored; /* as in the file */
+    size_t stored_capacity;
+    void *context; /* zstd's */
+};
+void recording_buffer_free(struct recording_buffer *buffer);
+
+/* Reads block i, checks it and unpacks it into the buffer. 0; -1: damaged (error says where). Any
+ * thread, each with a buffer of its own. */
+int recording_payload(const struct recording *recording, size_t i, struct recording_buffer *buffer,
+                      struct error *error);
+
+/* The nodes of the context tree, by id: of all NODES blocks. The caller frees *nodes. A node that
+ * is not there has frame 0. 0, or -1: out of memory. */
+int recording_nodes(const struct recording *recording, struct memtrace_node **nodes, size_t *count,
+                    struct error *error);
+
+#endif

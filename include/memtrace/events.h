@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * events.h: how a recorded program hands its events to the collector: buffers in the profile region
+ * (format.h), written by the program's threads and drained by one collector. docs/format.md says
+ * the same in words. What the collector makes of them, the file, is recording.h.
+ *
+ * A thread appends 64-bit words to a chunk of its own. A full chunk is left to the collector, and a
+ * free one is taken: both by one atomic operation, so a thread that is killed leaves nothing in
+ * between. Who drains knows a chunk by its stream and sequence; whatever `used` covers is whole.
+ */
+#ifndef MEMTRACE_EVENTS_H
+#define MEMTRACE_EVENTS_H
+
+#include "memtrace/format.h"
+
+enum {
+    MEMTRACE_CHUNK_BYTES = 32768,
+    MEMTRACE_CHUNK_WORDS = (MEMTRACE_CHUNK_BYTES - 64) / 8,
+    MEMTRACE_CHUNKS_PER_SEGMENT = 32, /* place 0 lies under the segment's header and is no chunk */
+    MEMTRACE_CHUNK_SEGMENTS = 64,     /* so all buffers are 64 MiB at most */
+    MEMTRACE_CHUNK_LIMIT = MEMTRACE_CHUNK_SEGMENTS * MEMTRACE_CHUNKS_PER_SEGMENT
+};
+
+enum memtrace_record_state {
+    MEMTRACE_RECORD_NONE = 0,    /* no recording was asked for */
+    MEMTRACE_RECORD_WANTED = 1,  /* events are buffered; the collector writes them down */
+    MEMTRACE_RECORD_STOPPED = 2, /* for good: the disk is full, a limit was reached */
+};
+
+/* What a thread does that finds no free chunk. */
+enum memtrace_lag {
+    MEMTRACE_LAG_WAIT = 0, /* waits in bounded steps while the collector's heart beats */
+    MEMTRACE_LAG_DROP = 1, /* counts the event as lost */
+};
+
+/*
+ * In the header of the region (MEMTRACE_RECORDING_OFFSET). Chunk c is place c % 32 of the segment
+ * of kind MEMTRACE_SEGMENT_EVENTS with index c / 32.
+ */
+struct memtrace_recording {
+    uint32_t state;        /* live: enum memtrace_record_state */
+    uint32_t on_lag;       /* enum memtrace_lag */
+    uint32_t flags;        /* MEMTRACE_RECORDING_* */
+    uint32_t stream_count; /* live: streams begun */
+    uint64_t heartbeat_ns; /* live: CLOCK_MONOTONIC of the collector's last round; 0: none yet */
+    uint64_t sample_bytes; /* 0: every allocation; else the mean distance of sampled bytes */
+    uint64_t rotate_bytes; /* 0: one file; else a new one is begun at this size */
+    uint64_t duration_ns;  /* 0: to the end; else recording stops so long after the start */
+    uint64_t lost_allocs;  /* live: in the profile but not in the recording */
+    uint64_t lost_frees;   /* live: of recorded blocks */
+    uint64_t reserved[8];
+    /* live: bit c % 64 of word c / 64: chunk c is free. A thread takes one by clearing its bit, the
+     * collector gives it back by setting it. */
+    uint64_t free_chunks[MEMTRACE_CHUNK_LIMIT / 64];
+    char path[1024]; /* absolute path of the recording, patterns expanded */
+};
+#define MEMTRACE_RECORDING_OFFSET 320
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording) == 1408, "recording size");
+MEMTRACE_STATIC_ASSERT(MEMTRACE_RECORDING_OFFSET + sizeof(struct memtrace_recording) <= 2048,
+                       "recording lies in the header's reserve");
+
+/* recording.flags */
+enum {
+    MEMTRACE_RECORDING_PRECISE = 1u << 0,     /* a time before each event */
+    MEMTRACE_RECORDING_FREE_STACKS = 1u << 1, /* frees carry their own context */
+    MEMTRACE_RECORDING_NO_ADDRESSES = 1u << 2 /* the file is to hold no addresses */
+};
+
+enum memtrace_chunk_state {
+    MEMTRACE_CHUNK_FREE = 0,
+    MEMTRACE_CHUNK_OPEN = 1, /* its stream's thread appends to it */
+    MEMTRACE_CHUNK_FULL = 2, /* left to the collector */
+};
+
+/*
+ * One chunk. A stream is what one thread recorded: its chunks by sequence, without gaps. The words
+ * [0, used) are whole events (a prefix word and what it belongs to are published together);
+ * `used` is stored with release after them. The collector alone writes `drained`.
+ */
+struct memtrace_chunk {
+    uint32_t state;        /* enum memtrace_chunk_state */
+    uint32_t stream;       /* from 1 on; unique within the process */
+    uint32_t thread;       /* id in the thread table; streams of MEMTRACE_THREAD_OTHERS share it */
+    uint32_t sequence;     /* within the stream, from 0 */
+    uint64_t first_number; /* of the first allocation in it (see "numbers" below) */
+    uint64_t start_ns;     /* time of its events before the first MEMTRACE_WORD_TIME */
+    uint32_t used;         /* live: words */
+    uint32_t drained;      /* live: words that are in the file */
+    uint64_t reserved[3];
+    uint64_t word[MEMTRACE_CHUNK_WORDS];
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_chunk) == MEMTRACE_CHUNK_BYTES, "chunk size");
+
+/*
+ * Words. The low four bits of an event's first word tell its kind, and so its length.
+ *
+ * Numbers. A block is named by the thread id that allocated it and a number: the allocations of a
+ * thread id are numbered from 1 on, in the order of its stream, so an allocation's number is not
+ * written: it is chunk.first_number plus the allocations before it in the chunk
+ * (MEMTRACE_WORD_NUMBERS sets it anew). A free names the block: its owner's thread id and number
+ * are read from the block's own record, which nobody else writes while the block lives. So a free
+ * finds its allocation whatever thread it comes from, in whatever order chunks are read, and
+ * however often the address was reused.
+ */
+enum memtrace_word {
+    /* kind 4 | context 24 | size 36, then address 48 | slack 12 | flags 4. slack: usable size minus
+     * size, MEMTRACE_SLACK_MOST: that or more. A custom pool's allocation is one, too: its context
+     * ends in the pool's class frame. */
+    MEMTRACE_WORD_ALLOC = 1,
+    /* kind 4 | owner's thread id 12 | number, low 32 bits | number, next 16 bits */
+    MEMTRACE_WORD_FREE = 2,
+    /* the same, then the context (24) in which it was freed */
+    MEMTRACE_WORD_FREE_AT = 3,
+    /* prefix of an ALLOC: as FREE, the block that realloc moved or resized */
+    MEMTRACE_WORD_REALLOC = 4,
+    /* prefix of an ALLOC, before a REALLOC prefix: kind 4 | log2 of the alignment asked for 6, 0:
+     * none | size, bits from 36 on 12 | zero 42 */
+    MEMTRACE_WORD_EXTRA = 5,
+    /* kind 4 | nanoseconds since the start 60: the time of all that follows */
+    MEMTRACE_WORD_TIME = 6,
+    /* kind 4 | operation 4 (enum memtrace_map_operation) | protection 8 | flags 8 | context 24 |
+     * zero 16, then address, length, old address (mremap; else 0), old length */
+    MEMTRACE_WORD_MAP = 7,
+    /* kind 4 | what 4 (enum memtrace_mark) | bytes of text 16 | id 40, then the text, padded with
+     * zeros to whole words */
+    MEMTRACE_WORD_MARK = 8,
+    /* kind 4 | allocations lost 30 | frees lost 30, of this stream, before this place */
+    MEMTRACE_WORD_LOST = 9,
+    /* kind 4 | number 60: of the next allocation */
+    MEMTRACE_WORD_NUMBERS = 10,
+    /* prefix of an ALLOC, first of all: kind 4 | weight 60: a sampled allocation stands for so many
+     * bytes (sample_bytes != 0) */
+    MEMTRACE_WORD_WEIGHT = 11,
+};
+
+/* flags of an ALLOC */
+enum {
+    MEMTRACE_ALLOC_ZEROED = 1u << 0, /* by calloc */
+    MEMTRACE_ALLOC_MAPPED = 1u << 1, /* glibc gave it a mapping of its own */
+    MEMTRACE_ALLOC_ARENA = 1u << 2,  /* glibc: not from the main arena */
+};
+#define MEMTRACE_SLACK_MOST 4095u
+
+enum memtrace_map_operation {
+    MEMTRACE_MAP_MAP = 1,
+    MEMTRACE_MAP_UNMAP = 2,
+    MEMTRACE_MAP_REMAP = 3,
+    MEMTRACE_MAP_BREAK = 4, /* brk, sbrk: [address, length) is new, or [old, old length) is gone */
+};
+
+enum memtrace_mark {
+    MEMTRACE_MARK_POINT = 1,       /* memtrace_mark() */
+    MEMTRACE_MARK_SCOPE_BEGIN = 2, /* memtrace_scope_begin(); id: the scope */
+    MEMTRACE_MARK_SCOPE_END = 3,   /* memtrace_scope_end() */
+    MEMTRACE_MARK_SNAPSHOT = 4,    /* memtrace_snapshot() */
+    MEMTRACE_MARK_ON = 5,          /* recording was switched on */
+    MEMTRACE_MARK_OFF = 6,
+};
+
+#endif

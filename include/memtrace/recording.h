@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recording.h: the file that holds every event of a program: a short header, then blocks back to
+ * back, each whole in itself. docs/format.md says the same in words, with the columns of an events
+ * block.
+ *
+ * A file is only ever appended to. One whose writer was killed ends in a torn block or without an
+ * index: a reader steps from block to block, skips what is damaged (it looks for the next
+ * MEMTRACE_BLOCK_MAGIC at a multiple of 8) and says so. Numbers are in the byte order of the
+ * machine that wrote them, times are nanoseconds since the program's start.
+ */
+#ifndef MEMTRACE_RECORDING_H
+#define MEMTRACE_RECORDING_H
+
+#include "memtrace/format.h"
+
+#define MEMTRACE_RECORDING_MAGIC   "MEMTRREC" /* 8 bytes, no terminator */
+#define MEMTRACE_RECORDING_VERSION 1u
+#define MEMTRACE_BLOCK_MAGIC       0x4b4c424du /* "MBLK" in memory on little-endian machines */
+
+struct memtrace_recording_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_size;
+    uint32_t byte_order; /* MEMTRACE_BYTE_ORDER */
+    uint32_t pid;
+    uint64_t process_start_ticks; /* with the pid: which process */
+    uint32_t part;                /* 0, 1, ... of a recording that is rotated */
+    uint32_t flags;               /* MEMTRACE_RECORDING_* of events.h */
+    uint64_t reserved[3];
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording_header) == 64, "recording header size");
+
+enum memtrace_block_kind {
+    MEMTRACE_BLOCK_PROGRAM = 1, /* struct memtrace_header as it is then; the last one counts */
+    MEMTRACE_BLOCK_NODES = 2, /* nodes of the context tree, parents first; before their first use */
+    MEMTRACE_BLOCK_EVENTS = 3,  /* of one stream, in its order */
+    MEMTRACE_BLOCK_THREADS = 4, /* struct memtrace_thread_record[]: all; the last one counts */
+    MEMTRACE_BLOCK_MODULES = 5, /* struct memtrace_module[]: new or changed ones */
+    MEMTRACE_BLOCK_POOLS = 6,   /* struct memtrace_recording_pool[]: new ones */
+    MEMTRACE_BLOCK_SAMPLES = 7, /* struct memtrace_sample[] */
+    MEMTRACE_BLOCK_SMAPS = 8,   /* struct memtrace_mapping[] at one moment, their names behind */
+    MEMTRACE_BLOCK_FILE = 9,    /* struct memtrace_embedded, then a program file or its symbols */
+    MEMTRACE_BLOCK_INDEX = 10,  /* struct memtrace_index_entry[]: all blocks before it */
+    MEMTRACE_BLOCK_MARKS = 11,  /* struct memtrace_event_mark[]: the collector's own: limits, ... */
+};
+
+/*
+ * Before each block's payload, which begins behind it and is padded with zeros to a multiple of 8.
+ * stored_size bytes are stored; they are a zstd frame of raw_size bytes unless the two are equal.
+ * checksum: XXH3, 64 bits, of this header with a checksum of 0, then of the payload as stored.
+ *
+ * stream .. first_number are of events blocks. An events block holds the words from word
+ * `first_word` of chunk `first_sequence` up to before word `end_word` of chunk `end_sequence`
+ * (events.h) of its stream: so whoever goes on with a file knows what is in it already, and a
+ * reader sees whether something is missing.
+ */
+struct memtrace_block {
+    uint32_t magic;
+    uint16_t kind; /* enum memtrace_block_kind; a reader skips those it does not know */
+    uint16_t header_size;
+    uint32_t stored_size;
+    uint32_t raw_size;
+    uint64_t checksum;
+    uint64_t first_ns; /* the earliest and the latest time in it */
+    uint64_t last_ns;
+    uint32_t items; /* events, nodes, records */
+    uint32_t stream;
+    uint32_t thread;
+    uint32_t first_sequence;
+    uint32_t end_sequence;
+    uint16_t first_word;
+    uint16_t end_word;
+    uint64_t first_number; /* of the first allocation in it */
+    uint32_t allocs; /* how many of its events allocate, and how many free (a realloc: both) */
+    uint32_t frees;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_block) == 80, "block header size");
+
+/* The index block is the last of a file that was closed; behind its payload stands this. */
+struct memtrace_index_end {
+    uint64_t index_offset; /* of the index block's header */
+    char magic[8];         /* MEMTRACE_RECORDING_MAGIC */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_index_end) == 16, "index end size");
+
+struct memtrace_index_entry {
+    uint64_t offset;
+    struct memtrace_block block;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_index_entry) == 88, "index entry size");
+
+struct memtrace_recording_pool {
+    uint32_t number; /* of MEMTRACE_FRAME_POOL + number */
+    uint32_t reserved;
+    char name[64];
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording_pool) == 72, "pool size");
+
+/* The process at one moment. 0: not known. */
+struct memtrace_sample {
+    uint64_t time_ns;
+    uint64_t resident_bytes;
+    uint64_t swap_bytes;
+    uint64_t virtual_bytes;
+    uint64_t live_bytes; /* heap, by the profile's counters */
+    uint64_t cgroup_bytes;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_sample) == 48, "sample size");
+
+/* One line of /proc/PID/smaps. The names stand behind the array, each ended by NUL. */
+struct memtrace_mapping {
+    uint64_t start, end;
+    uint64_t offset;
+    uint64_t resident_bytes;
+    uint64_t dirty_bytes;
+    uint64_t swap_bytes;
+    uint32_t protection; /* PROT_*, bit 3: shared */
+    uint32_t name;       /* offset of its name behind the array */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_mapping) == 56, "mapping size");
+
+/* What stands before an embedded file. */
+enum memtrace_embedded_what {
+    MEMTRACE_EMBEDDED_WHOLE = 1,   /* the file as it is */
+    MEMTRACE_EMBEDDED_SYMBOLS = 2, /* an ELF file with the same addresses and build-id that holds
+                                      what names functions and lines, without code and data */
+};
+struct memtrace_embedded {
+    uint32_t module; /* id of the module, 0: none */
+    uint32_t what;   /* enum memtrace_embedded_what */
+    uint64_t offset; /* of these bytes in the file: large files come in several blocks */
+    uint64_t size;   /* of the whole file */
+    uint8_t build_id[32];
+    uint32_t build_id_size;
+    uint32_t path_size; /* bytes of the path that follows, NUL included; then the bytes */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_embedded) == 64, "embedded size");
+
+#endif
