@@ -48,7 +48,10 @@ struct memtrace_recording {
     uint64_t duration_ns;  /* 0: to the end; else recording stops so long after the start */
     uint64_t lost_allocs;  /* live: in the profile but not in the recording */
     uint64_t lost_frees;   /* live: of recorded blocks */
-    uint64_t reserved[8];
+    uint64_t cull_ns; /* 0: nothing; else what lives shorter is left out of the file, both ends */
+    uint32_t embed;   /* enum memtrace_embed */
+    uint32_t reserved_u32;
+    uint64_t reserved[6];
     /* live: bit c % 64 of word c / 64: chunk c is free. A thread takes one by clearing its bit, the
      * collector gives it back by setting it. */
     uint64_t free_chunks[MEMTRACE_CHUNK_LIMIT / 64];
@@ -61,9 +64,17 @@ MEMTRACE_STATIC_ASSERT(MEMTRACE_RECORDING_OFFSET + sizeof(struct memtrace_record
 
 /* recording.flags */
 enum {
-    MEMTRACE_RECORDING_PRECISE = 1u << 0,     /* a time before each event */
-    MEMTRACE_RECORDING_FREE_STACKS = 1u << 1, /* frees carry their own context */
-    MEMTRACE_RECORDING_NO_ADDRESSES = 1u << 2 /* the file is to hold no addresses */
+    MEMTRACE_RECORDING_PRECISE = 1u << 0,      /* a time before each event */
+    MEMTRACE_RECORDING_FREE_STACKS = 1u << 1,  /* frees carry their own context */
+    MEMTRACE_RECORDING_NO_ADDRESSES = 1u << 2, /* the file is to hold no addresses */
+    MEMTRACE_RECORDING_PROFILE = 1u << 3       /* a profile is written at the end, too */
+};
+
+/* What of the program's files goes into the recording. */
+enum memtrace_embed {
+    MEMTRACE_EMBED_SYMBOLS = 0, /* what names functions and lines */
+    MEMTRACE_EMBED_NONE = 1,
+    MEMTRACE_EMBED_ALL = 2,
 };
 
 enum memtrace_chunk_state {

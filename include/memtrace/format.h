@@ -123,11 +123,11 @@ struct memtrace_header {
     uint32_t summary;           /* 1: print the summary at the end */
     uint64_t snapshot_request;  /* live: grows by one for each memtrace_snapshot() */
     uint64_t clock_ns;          /* live: the latest time any thread looked at the clock */
-    char reserved[2048 - 296]; /* from offset 320 on: struct memtrace_recording (events.h) */
-    char executable[2048]; /* absolute path of the program */
-    char command[4096];    /* arguments joined by NUL, ended by two */
-    char output[4096];     /* absolute path the profile goes to, patterns expanded */
-    char log[4096];        /* absolute path of the log, empty: stderr */
+    char reserved[2048 - 296];  /* from offset 320 on: struct memtrace_recording (events.h) */
+    char executable[2048];      /* absolute path of the program */
+    char command[4096];         /* arguments joined by NUL, ended by two */
+    char output[4096];          /* absolute path the profile goes to, patterns expanded */
+    char log[4096];             /* absolute path of the log, empty: stderr */
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_header) == MEMTRACE_HEADER_SIZE, "header size");
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, executable) == 2048, "header layout");
@@ -142,7 +142,7 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_POOLS = 6,     /* struct memtrace_pool[] */
     MEMTRACE_SEGMENT_TIMELINE = 7,  /* struct memtrace_timeline, the only one */
     MEMTRACE_SEGMENT_FREES = 8,     /* struct memtrace_foreign_frees[] of thread `owner` */
-    MEMTRACE_SEGMENT_EVENTS = 9,    /* struct memtrace_chunk[32] (events.h): buffers, while running */
+    MEMTRACE_SEGMENT_EVENTS = 9, /* struct memtrace_chunk[32] (events.h): buffers, while running */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */

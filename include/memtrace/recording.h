@@ -33,7 +33,7 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording_header) == 64, "recordin
 
 enum memtrace_block_kind {
     MEMTRACE_BLOCK_PROGRAM = 1, /* struct memtrace_header as it is then; the last one counts */
-    MEMTRACE_BLOCK_NODES = 2, /* nodes of the context tree, parents first; before their first use */
+    MEMTRACE_BLOCK_NODES = 2,   /* struct memtrace_recording_node[]: before their first use */
     MEMTRACE_BLOCK_EVENTS = 3,  /* of one stream, in its order */
     MEMTRACE_BLOCK_THREADS = 4, /* struct memtrace_thread_record[]: all; the last one counts */
     MEMTRACE_BLOCK_MODULES = 5, /* struct memtrace_module[]: new or changed ones */
@@ -43,6 +43,7 @@ enum memtrace_block_kind {
     MEMTRACE_BLOCK_FILE = 9,    /* struct memtrace_embedded, then a program file or its symbols */
     MEMTRACE_BLOCK_INDEX = 10,  /* struct memtrace_index_entry[]: all blocks before it */
     MEMTRACE_BLOCK_MARKS = 11,  /* struct memtrace_event_mark[]: the collector's own: limits, ... */
+    MEMTRACE_BLOCK_CULLED = 12, /* struct memtrace_culled[]: what the events leave out */
 };
 
 /*
@@ -89,6 +90,25 @@ struct memtrace_index_entry {
     struct memtrace_block block;
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_index_entry) == 88, "index entry size");
+
+/* A node of the context tree (struct memtrace_node) with its id. A parent stands in the file before
+ * its children. */
+struct memtrace_recording_node {
+    uint64_t frame;
+    uint32_t parent;
+    uint32_t id;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording_node) == 16, "recording node size");
+
+/* Blocks of a context that were freed so soon that neither end is among the events. Counted since
+ * the file's last block of this kind: the sum of all such blocks is the total. */
+struct memtrace_culled {
+    uint32_t context;
+    uint32_t thread; /* that allocated them */
+    uint64_t count;
+    uint64_t bytes;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_culled) == 24, "culled size");
 
 struct memtrace_recording_pool {
     uint32_t number; /* of MEMTRACE_FRAME_POOL + number */
