@@ -2,7 +2,9 @@
 /*
  * loader.c: what loads and unloads code. Objects are found by address when they first appear in a
  * backtrace, so that opening one needs nothing, MEMTRACE_INJECT apart; after a close addresses may
- * mean other code. A close that we did not see (by the C library itself, by a library in another
+ * mean other code. What is known of an object is forgotten when its last destructor has run, since
+ * another thread may load something to its place before dlclose is back; and after dlclose whatever
+ * did not say so. A close that we did not see (by the C library itself, by a library in another
  * namespace) is noticed before the program opens the next thing.
  */
 #define _GNU_SOURCE
@@ -19,6 +21,9 @@
 typedef void *open_function(const char *file, int mode);
 typedef void *open_apart_function(Lmid_t space, const char *file, int mode);
 typedef int close_function(void *handle);
+typedef void finalize_function(void *object);
+
+static THREAD_LOCAL int closing; /* calls of dlclose that this thread is in */
 
 static int is_ready(void) {
     return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0;
@@ -105,10 +110,28 @@ PUBLIC int dlclose(void *handle) {
     if (LOAD_RELAXED(&real_close) == NULL) {
         STORE_RELAXED(&real_close, (close_function *)real_symbol("dlclose"));
     }
+    closing++;
     result = real_close(handle);
+    closing--;
     forget_what_is_gone();
     if (UNLIKELY(injects())) {
         inject_run();
     }
     return result;
+}
+
+/* The compiler's start files make every object call this after its other destructors, with an
+ * address of its own. (Those with a priority come still later.) At exit nothing is unmapped. */
+PUBLIC void __cxa_finalize(void *object);
+PUBLIC void __cxa_finalize(void *object) {
+    static finalize_function *real_finalize;
+    if (LOAD_RELAXED(&real_finalize) == NULL) {
+        STORE_RELAXED(&real_finalize, (finalize_function *)real_symbol("__cxa_finalize"));
+    }
+    if (closing == 0 || !is_ready()) {
+        real_finalize(object);
+        return;
+    }
+    real_finalize(object);
+    module_retire(&runtime.modules, (uintptr_t)object, forget, &runtime.rules);
 }

@@ -172,10 +172,21 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
         place->is_known = 1;
         trylock_release(&modules->lock);
     }
+    place->is_known &= !LOAD_RELAXED(&modules->retired[place->id]);
     module = place->id != 0 ? module_get(modules, place->id) : NULL;
     place->own =
         module == NULL || place->start == modules->executable_start || is_own_path(module->path);
     return 0;
+}
+
+void module_retire(struct modules *modules, uintptr_t address,
+                   void (*gone)(void *argument, uintptr_t start, uintptr_t end), void *argument) {
+    struct dl_find_object object;
+    uint32_t id = _dl_find_object((void *)address, &object) == 0 ? lookup(modules, &object) : 0;
+    if (id != 0) {
+        STORE_RELAXED(&modules->retired[id], 1);
+        gone(argument, module_get(modules, id)->start, module_get(modules, id)->end);
+    }
 }
 
 void module_sweep(struct modules *modules, uint64_t now_ns,
@@ -187,7 +198,8 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
         if (module == NULL || module->unload_ns != 0) {
             continue;
         }
-        if (_dl_find_object((void *)module->start, &object) != 0 || !is_same(module, &object)) {
+        if (LOAD_RELAXED(&modules->retired[id]) ||
+            _dl_find_object((void *)module->start, &object) != 0 || !is_same(module, &object)) {
             gone(argument, module->start, module->end);
             STORE_RELAXED(&module->unload_ns, now_ns); /* last: another thread relies on it */
         }

@@ -18,6 +18,7 @@ struct modules {
     struct trylock lock;   /* taken to add a record; who does not get it in time uses module 0 */
     char executable[1024]; /* the loader leaves the main program's name empty */
     uintptr_t executable_start;
+    uint8_t retired[MODULE_LIMIT]; /* by id: its code has run its course: module_retire() */
 };
 
 /* Where an address is, as the loader knows it. */
@@ -25,13 +26,18 @@ struct module_place {
     uintptr_t start, end;
     const uint8_t *eh_frame_header; /* .eh_frame_hdr; NULL: none */
     uint32_t id;                    /* 0: not in the table */
-    int is_known;                   /* id is final; else a record could not be added just now */
+    int is_known;                   /* id is final, and it stays: what is learnt may be kept */
     int own;                        /* the program's own code, not the system's */
 };
 
 void module_init(struct modules *modules, struct space *space, const char *executable);
 /* 0, or -1: no object there (JIT code, a wild address). */
 int module_find(struct modules *modules, uintptr_t address, struct module_place *place);
+/* The object at this address is about to be unmapped. Until a sweep notes that it is gone nothing
+ * that is learnt of it is known: at its addresses there may be another at any moment. Calls gone()
+ * if it was known. */
+void module_retire(struct modules *modules, uintptr_t address,
+                   void (*gone)(void *argument, uintptr_t start, uintptr_t end), void *argument);
 /* After a dlclose: notes which objects are gone. Calls gone(argument, start, end) for each. While
  * nothing can be loaded or unloaded. */
 void module_sweep(struct modules *modules, uint64_t now_ns,

@@ -160,15 +160,17 @@ static struct rule from_row(const struct cfi_row *row) {
 }
 
 /* Where the function keeps its frame word, in the rule's unit; 0 also if that does not fit. */
-static uint32_t find_frame_word(struct rules *rules, const uint8_t *eh_frame_header,
+static uint32_t find_frame_word(struct rules *rules, const struct module_place *place,
                                 const struct cfi_row *row) {
     uint64_t *known = &rules->function[rule_hash(row->start) % RULE_FUNCTIONS];
     uint64_t value = LOAD_RELAXED(known);
     if (value >> RULE_WORD_BITS != row->start) {
-        uint64_t words = frame_word_below_cfa(eh_frame_header, row) / sizeof(uint32_t);
+        uint64_t words = frame_word_below_cfa(place->eh_frame_header, row) / sizeof(uint32_t);
         value = (uint64_t)row->start << RULE_WORD_BITS;
         value |= words >> RULE_WORD_BITS == 0 ? words : 0;
-        STORE_RELAXED(known, value);
+        if (place->is_known) {
+            STORE_RELAXED(known, value);
+        }
     }
     return (uint32_t)(value & ((1u << RULE_WORD_BITS) - 1));
 }
@@ -218,7 +220,7 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
             rule = from_row(&row);
             /* An interrupted instruction may come before the word is made. */
             if ((rule.kind == RULE_SP || rule.kind == RULE_FP) && !(pc & RULE_EXACT)) {
-                rule.frame_word = find_frame_word(rules, place.eh_frame_header, &row);
+                rule.frame_word = find_frame_word(rules, &place, &row);
                 if (rule.frame_word != 0) {
                     STORE_RELAXED(&rules->has_frame_words, 1);
                 }
