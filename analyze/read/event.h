@@ -33,7 +33,7 @@ struct event {
     uint64_t time_ns;         /* since the program's start, as finely as it was recorded */
     struct event_block block; /* ALLOC: the new block; FREE: the one that ends */
     struct event_block old;   /* ALLOC */
-    uint64_t address;         /* ALLOC (0: the file has none), MAP */
+    uint64_t address;         /* ALLOC (0: the file has none; below 2^48), MAP */
     uint64_t size;            /* ALLOC, MAP */
     uint64_t old_address;     /* MAP */
     uint64_t old_size;        /* MAP */

@@ -21,7 +21,8 @@ void event_encoder_free(struct event_encoder *encoder); /* NULL is allowed */
 
 /* Starts a block of events of this thread whose first allocation has this number. */
 void event_encoder_start(struct event_encoder *encoder, uint32_t thread, uint64_t first_number);
-/* Appends an event of the thread. Allocations must be numbered upwards. 0, or -1: out of memory. */
+/* Appends an event of the thread. Allocations must be numbered upwards. 0, or -1: out of memory, or
+ * the block has MEMTRACE_BLOCK_EVENTS_MOST events. */
 int event_encoder_add(struct event_encoder *encoder, const struct event *event);
 /* Events and (a bound of the) payload bytes so far. */
 size_t event_encoder_count(const struct event_encoder *encoder);

@@ -18,6 +18,12 @@
 #define MEMTRACE_RECORDING_VERSION 1u
 #define MEMTRACE_BLOCK_MAGIC       0x4b4c424du /* "MBLK" in memory on little-endian machines */
 
+/* No writer goes past these, so that a reader knows how much memory a block can ask of it. */
+enum {
+    MEMTRACE_BLOCK_MOST = 1 << 26,        /* stored_size and raw_size */
+    MEMTRACE_BLOCK_EVENTS_MOST = 1 << 20, /* items of an events block */
+};
+
 struct memtrace_recording_header {
     char magic[8];
     uint32_t version;

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* eventdecode.c: the columns of a block into events. See eventcode.h. */
+#include "analyze/read/eventcode.h"
+#include "analyze/read/eventcolumns.h"
+#include "analyze/read/predict.h"
+#include "analyze/read/varint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct state {
+    struct predict predict;
+    struct varint_reader column[COLUMNS];
+    uint64_t time_ns;
+    uint32_t items; /* still to come */
+    bool no_memory;
+    bool damaged; /* what was read cannot be */
+};
+
+static int fail(struct event_decoder *decoder, const char *what) {
+    snprintf(decoder->error, sizeof decoder->error, "%s", what);
+    return -1;
+}
+
+static int split(struct state *state, const unsigned char *payload, size_t size) {
+    size_t offset = COLUMNS * sizeof(uint32_t);
+    if (size < offset) {
+        return -1;
+    }
+    for (size_t i = 0; i < COLUMNS; i++) {
+        uint32_t bytes;
+        memcpy(&bytes, payload + i * sizeof bytes, sizeof bytes);
+        if (bytes > size - offset) {
+            return -1;
+        }
+        state->column[i].next = payload + offset;
+        state->column[i].end = payload + offset + bytes;
+        state->column[i].failed = &state->damaged;
+        offset += bytes;
+    }
+    return offset == size ? 0 : -1;
+}
+
+int event_decoder_start(struct event_decoder *decoder, const struct memtrace_block *block,
+                        const void *payload, size_t size) {
+    struct state *state = calloc(1, sizeof *state);
+    *decoder = (struct event_decoder){.payload = payload, .size = size, .state = state};
+    if (state == NULL || predict_start(&state->predict, block->thread, block->first_number) != 0) {
+        fail(decoder, "out of memory");
+    } else if (split(state, payload, size) != 0) {
+        fail(decoder, "the sizes of its columns do not add up");
+    } else if (block->items > MEMTRACE_BLOCK_EVENTS_MOST) {
+        fail(decoder, "it has more events than a block can have");
+    } else {
+        state->items = block->items;
+        state->time_ns = block->items != 0 ? varint_get(&state->column[COLUMN_TIMES]) : 0;
+        return 0;
+    }
+    event_decoder_end(decoder);
+    return -1;
+}
+
+void event_decoder_end(struct event_decoder *decoder) {
+    struct state *state = decoder->state;
+    if (state != NULL) {
+        predict_end(&state->predict);
+        free(state);
+        decoder->state = NULL;
+    }
+}
+
+static uint64_t get(struct state *state, enum column column) {
+    return varint_get(&state->column[column]);
+}
+
+static uint64_t get_signed(struct state *state, enum column column) {
+    return varint_unzigzag(get(state, column));
+}
+
+static uint32_t get_context(struct state *state, const struct predict_sites *sites,
+                            enum column column) {
+    uint32_t before = sites->count != 0 ? sites->site[sites->count - 1].context : 0;
+    return before + (uint32_t)get_signed(state, column);
+}
+
+static void get_new_site(struct state *state, struct predict_site *site) {
+    struct varint_reader *shapes = &state->column[COLUMN_SHAPES];
+    uint64_t shape = varint_get(shapes);
+    site->context = get_context(state, &state->predict.sites, COLUMN_CONTEXTS);
+    site->size = get(state, COLUMN_SIZES);
+    site->slack = (uint32_t)(varint_unzigzag(shape >> 1) + predict_slack(site->size));
+    if (shape & 1) {
+        site->flags = varint_get_byte(shapes);
+        site->alignment = varint_get_byte(shapes);
+        site->weight = varint_get(shapes);
+    }
+}
+
+/* The index of the site that an op names; new ones are read from their columns. */
+static uint32_t get_site(struct state *state, struct predict_sites *sites, enum op_site how,
+                         bool place) {
+    uint64_t index = 0;
+    if (how == SITE_NEW) {
+        struct predict_site site = {0};
+        int64_t added;
+        if (place) {
+            site.context = get_context(state, sites, COLUMN_PLACES);
+        } else {
+            get_new_site(state, &site);
+        }
+        added = predict_add_site(sites, &site);
+        state->no_memory |= added < 0;
+        index = (uint64_t)added;
+    } else if (how == SITE_KNOWN) {
+        index = get(state, place ? COLUMN_PLACES : COLUMN_SITES);
+    } else if (sites->count != 0) {
+        index = predict_next_site(sites);
+    }
+    if (index >= sites->count) {
+        state->damaged = true;
+        return 0;
+    }
+    predict_use_site(sites, (uint32_t)index);
+    return (uint32_t)index;
+}
+
+static struct event_block get_foreign(struct state *state) {
+    uint64_t owner = get(state, COLUMN_BLOCKS);
+    uint64_t *last = &state->predict.foreign[owner % PREDICT_THREADS];
+    state->damaged |= owner >= PREDICT_THREADS;
+    *last += get_signed(state, COLUMN_BLOCKS);
+    return (struct event_block){.number = *last, .thread = (uint32_t)owner};
+}
+
+/* The block that this op ends; *slot: its own, 0: not of this block. */
+static struct event_block end_block(struct state *state, unsigned op, uint64_t *slot) {
+    struct predict *predict = &state->predict;
+    struct event_block block = {.thread = predict->thread};
+    switch (op >> OP_BLOCK_SHIFT & 7) {
+    case BLOCK_NEWEST:
+        block.number = predict_newest(predict);
+        break;
+    case BLOCK_NEWER:
+        block.number = predict_newer(predict);
+        break;
+    case BLOCK_OLDER:
+        block.number = predict_older(predict);
+        break;
+    case BLOCK_BACK:
+        block.number = predict->newest - get(state, COLUMN_BLOCKS);
+        break;
+    case BLOCK_DELTA:
+        block.number = predict->last + get_signed(state, COLUMN_BLOCKS);
+        break;
+    case BLOCK_FOREIGN:
+        *slot = 0;
+        return get_foreign(state);
+    default:
+        state->damaged = true;
+        break;
+    }
+    *slot = predict_free(predict, block.number);
+    return block;
+}
+
+static uint64_t get_address(struct state *state, enum op_address how,
+                            const struct predict_site *site, uint64_t old_address) {
+    struct predict *predict = &state->predict;
+    uint64_t address = predict->frontier;
+    if (how == ADDRESS_NONE) {
+        return 0;
+    }
+    if (how == ADDRESS_REUSED) {
+        if (old_address == 0) {
+            old_address = predict_reused(predict, site);
+            predict_pop(predict, site);
+        }
+        return old_address;
+    }
+    if (how == ADDRESS_DELTA) {
+        uint64_t value = get(state, COLUMN_ADDRESSES);
+        address += varint_unzigzag(value >> 1) * (value & 1 ? 1 : 16);
+        address &= PREDICT_ADDRESS_MASK;
+    }
+    predict_advance(predict, site, address);
+    return address;
+}
+
+static void get_alloc(struct state *state, unsigned op, struct event *event) {
+    struct predict *predict = &state->predict;
+    const struct predict_site *site;
+    uint64_t old_address = 0;
+    uint64_t old_slot = 0;
+    uint32_t index;
+    if ((op & OP_KIND) == OP_REALLOC) {
+        unsigned old_op = varint_get_byte(&state->column[COLUMN_OPS]);
+        event->old = end_block(state, old_op, &old_slot);
+        old_address = old_slot != 0 ? predict->slots[old_slot].address : 0;
+    }
+    index = get_site(state, &predict->sites, op >> OP_SITE_SHIFT & 3, false);
+    if (state->damaged || state->no_memory) {
+        return;
+    }
+    site = &predict->sites.site[index];
+    predict->newest++;
+    event->kind = EVENT_ALLOC;
+    event->block = (struct event_block){.number = predict->newest, .thread = predict->thread};
+    event->address = get_address(state, op >> OP_ADDRESS_SHIFT & 3, site, old_address);
+    event->context = site->context;
+    event->size = site->size;
+    event->slack = site->slack;
+    event->flags = site->flags;
+    event->alignment = site->alignment;
+    event->weight = site->weight;
+    if (old_slot != 0 && event->address != old_address) {
+        predict_push(predict, old_slot);
+    }
+    state->no_memory |= predict_alloc(predict, index, event->address) != 0;
+}
+
+static void get_free(struct state *state, unsigned op, struct event *event) {
+    enum op_site how = op >> OP_PLACE_SHIFT & 3;
+    uint64_t slot;
+    event->kind = EVENT_FREE;
+    event->block = end_block(state, op, &slot);
+    if (slot != 0) {
+        predict_push(&state->predict, slot);
+    }
+    if (how != SITE_NONE) {
+        uint32_t index = get_site(state, &state->predict.places, how, true);
+        if (!state->damaged) {
+            event->context = state->predict.places.site[index].context;
+        }
+    }
+}
+
+static void get_map(struct varint_reader *rest, struct event *event) {
+    event->kind = EVENT_MAP;
+    event->operation = varint_get_byte(rest);
+    event->protection = varint_get_byte(rest);
+    event->flags = varint_get_byte(rest);
+    event->context = (uint32_t)varint_get(rest);
+    event->address = varint_get(rest);
+    event->size = varint_get(rest);
+    event->old_address = varint_get(rest);
+    event->old_size = varint_get(rest);
+}
+
+static void get_mark(struct varint_reader *rest, struct event *event) {
+    event->kind = EVENT_MARK;
+    event->operation = varint_get_byte(rest);
+    event->id = varint_get(rest);
+    event->text_size = (uint32_t)varint_get(rest);
+    event->text = varint_get_bytes(rest, event->text_size);
+}
+
+static void get_rest(struct state *state, unsigned op, struct event *event) {
+    struct varint_reader *rest = &state->column[COLUMN_REST];
+    switch (op >> 2 & 31) {
+    case REST_MAP:
+        get_map(rest, event);
+        break;
+    case REST_MARK:
+        get_mark(rest, event);
+        break;
+    case REST_LOST:
+        event->kind = EVENT_LOST;
+        event->lost_allocs = varint_get(rest);
+        event->lost_frees = varint_get(rest);
+        break;
+    default:
+        state->damaged = true;
+        break;
+    }
+}
+
+static bool is_gap(unsigned op) {
+    return op == (OP_REST | REST_NUMBERS << 2);
+}
+
+int event_decoder_next(struct event_decoder *decoder, struct event *event) {
+    struct state *state = decoder->state;
+    unsigned op;
+    if (state->items == 0) {
+        return 0;
+    }
+    state->items--;
+    *event = (struct event){0};
+    op = varint_get_byte(&state->column[COLUMN_OPS]);
+    while (is_gap(op)) {
+        state->predict.newest += get(state, COLUMN_REST);
+        op = varint_get_byte(&state->column[COLUMN_OPS]);
+    }
+    if (op & OP_TIME) {
+        state->time_ns += get_signed(state, COLUMN_TIMES);
+    }
+    event->time_ns = state->time_ns;
+    if ((op & OP_KIND) == OP_FREE) {
+        get_free(state, op, event);
+    } else if ((op & OP_KIND) == OP_REST) {
+        get_rest(state, op, event);
+    } else {
+        get_alloc(state, op, event);
+    }
+    if (state->no_memory) {
+        return fail(decoder, "out of memory");
+    }
+    return state->damaged ? fail(decoder, "its events cannot be") : 1;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* predict.c: memory of predict.h. */
+#include "analyze/read/predict.h"
+
+#include <stdlib.h>
+
+int predict_grow(struct predict *predict, uint64_t slot) {
+    uint64_t capacity = predict->slot_capacity != 0 ? predict->slot_capacity * 2 : 1024;
+    struct predict_slot *grown;
+    while (capacity <= slot) {
+        capacity *= 2;
+    }
+    grown = realloc(predict->slots, capacity * sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    predict->slots = grown;
+    predict->slot_capacity = capacity;
+    return 0;
+}
+
+int predict_start(struct predict *predict, uint32_t thread, uint64_t first_number) {
+    if (predict->slot_capacity == 0 && predict_grow(predict, 0) != 0) {
+        return -1;
+    }
+    predict->slots[0] = (struct predict_slot){0};
+    predict->slot_count = 1;
+    predict->sites.count = predict->sites.last = 0;
+    predict->places.count = predict->places.last = 0;
+    predict->thread = thread;
+    predict->first_number = first_number;
+    predict->newest = predict->last = first_number - 1;
+    predict->last_slot = 0;
+    predict->frontier = 0;
+    memset(predict->top, 0, sizeof predict->top);
+    memset(predict->foreign, 0, sizeof predict->foreign);
+    return 0;
+}
+
+void predict_end(struct predict *predict) {
+    free(predict->sites.site);
+    free(predict->places.site);
+    free(predict->slots);
+    *predict = (struct predict){0};
+}
+
+int64_t predict_add_site(struct predict_sites *sites, const struct predict_site *site) {
+    if (sites->count == sites->capacity) {
+        uint32_t capacity = sites->capacity != 0 ? sites->capacity * 2 : 64;
+        struct predict_site *grown = realloc(sites->site, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        sites->site = grown;
+        sites->capacity = capacity;
+    }
+    sites->site[sites->count] = *site;
+    sites->site[sites->count].next = sites->count;
+    return sites->count++;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * predict.h: what an events block lets one expect of the next event. Encoder and decoder keep the
+ * same state event by event, so that what comes as expected costs no bytes but its op's.
+ * docs/format.md tells the rules; a change here is a change of the format.
+ *
+ * Called by eventencode.c and eventdecode.c.
+ */
+#ifndef ANALYZE_READ_PREDICT_H
+#define ANALYZE_READ_PREDICT_H
+
+#include "analyze/read/event.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    PREDICT_CLASSES = 1024, /* of usable size, by which allocators reuse addresses */
+    PREDICT_THREADS = 1 << MEMTRACE_THREAD_BITS,
+};
+
+#define PREDICT_ADDRESS_MASK ((UINT64_C(1) << 48) - 1)
+
+/* What allocations have in common: where, how much and how. Of frees: where. */
+struct predict_site {
+    uint64_t size;
+    uint64_t weight;
+    uint32_t context;
+    uint32_t slack;
+    uint8_t flags;
+    uint8_t alignment;
+    uint32_t next; /* the site that followed last time; itself as long as none did */
+};
+
+/* Sites in the order of their first use. */
+struct predict_sites {
+    struct predict_site *site;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t last; /* used */
+};
+
+/* An allocation of this block. Slot s is number first_number + s - 1; slot 0 is the end of the ring
+ * of live ones. */
+struct predict_slot {
+    uint64_t address;
+    uint32_t site;
+    uint32_t older; /* live neighbours, by number; of a freed one: when it was freed */
+    uint32_t newer;
+    uint32_t below; /* freed ones of a class are a stack; 0: the lowest */
+    uint32_t live;
+};
+
+struct predict {
+    struct predict_sites sites;
+    struct predict_sites places; /* where frees come from; only `context` is used */
+    struct predict_slot *slots;
+    uint64_t slot_count;    /* slot 0 included */
+    uint64_t slot_capacity; /* at least slot_count */
+    uint64_t first_number;
+    uint64_t newest;    /* number of the last allocation */
+    uint64_t last;      /* number of the thread's own block that was freed last */
+    uint64_t last_slot; /* its slot; 0: not of this block */
+    uint64_t frontier;  /* where the allocator goes on if it does not reuse */
+    uint32_t thread;
+    uint32_t top[PREDICT_CLASSES];     /* freed last of each class: slot; 0: none */
+    uint64_t foreign[PREDICT_THREADS]; /* freed last of each other thread: number */
+};
+
+/* Everything as at the start of a block. 0, or -1: out of memory. Start from {0}. */
+int predict_start(struct predict *predict, uint32_t thread, uint64_t first_number);
+void predict_end(struct predict *predict); /* frees what it holds */
+
+/* Adds a site, its `next` set, and returns its index; or -1: out of memory. */
+int64_t predict_add_site(struct predict_sites *sites, const struct predict_site *site);
+
+/* Grows the slots up to this number. 0, or -1: out of memory. */
+int predict_grow(struct predict *predict, uint64_t slot);
+
+static inline uint32_t predict_next_site(const struct predict_sites *sites) {
+    return sites->site[sites->last].next;
+}
+
+static inline void predict_use_site(struct predict_sites *sites, uint32_t index) {
+    sites->site[sites->last].next = index;
+    sites->last = index;
+}
+
+/* What malloc of glibc leaves unused in a block of this size. */
+static inline uint64_t predict_slack(uint64_t size) {
+    uint64_t chunk = (size + 8 + 15) & ~UINT64_C(15);
+    return (chunk < 32 ? 32 : chunk) - 8 - size;
+}
+
+static inline uint64_t predict_usable(const struct predict_site *site) {
+    return site->size + site->slack;
+}
+
+static inline uint32_t predict_class(const struct predict_site *site) {
+    return predict_usable(site) / 16 % PREDICT_CLASSES;
+}
+
+/* The slot of an own number; 0: none in this block. */
+static inline uint64_t predict_slot_of(const struct predict *predict, uint64_t number) {
+    uint64_t slot = number - predict->first_number + 1;
+    return slot < predict->slot_count && predict->slots[slot].live ? slot : 0;
+}
+
+/* Own numbers that may be freed next; 0: there is none. */
+static inline uint64_t predict_number(const struct predict *predict, uint64_t slot) {
+    return slot != 0 ? predict->first_number + slot - 1 : 0;
+}
+static inline uint64_t predict_newest(const struct predict *predict) {
+    return predict_number(predict, predict->slots[0].older);
+}
+static inline uint64_t predict_newer(const struct predict *predict) {
+    return predict->last_slot != 0
+               ? predict_number(predict, predict->slots[predict->last_slot].newer)
+               : predict->last + 1;
+}
+static inline uint64_t predict_older(const struct predict *predict) {
+    return predict->last_slot != 0
+               ? predict_number(predict, predict->slots[predict->last_slot].older)
+               : predict->last - 1;
+}
+
+/* The address that the allocator would reuse for this site; 0: not known. */
+static inline uint64_t predict_reused(const struct predict *predict,
+                                      const struct predict_site *site) {
+    uint32_t top = predict->top[predict_class(site)];
+    return top != 0 ? predict->slots[top].address : 0;
+}
+
+/* The allocator did not reuse: where it probably goes on, behind this block and its header. */
+static inline void predict_advance(struct predict *predict, const struct predict_site *site,
+                                   uint64_t address) {
+    predict->frontier = (address + predict_usable(site) + 8) & PREDICT_ADDRESS_MASK;
+}
+
+/* Addresses have 48 bits, and so have their differences, the uppermost one for the sign. */
+static inline uint64_t predict_address_difference(uint64_t difference) {
+    return (uint64_t)((int64_t)(difference << 16) >> 16);
+}
+
+static inline void predict_pop(struct predict *predict, const struct predict_site *site) {
+    uint32_t *top = &predict->top[predict_class(site)];
+    *top = predict->slots[*top].below;
+}
+
+static inline void predict_push(struct predict *predict, uint64_t slot) {
+    struct predict_slot *freed = &predict->slots[slot];
+    uint32_t *top = &predict->top[predict_class(&predict->sites.site[freed->site])];
+    freed->below = *top;
+    *top = (uint32_t)slot;
+}
+
+/* A free of an own block: out of the ring. Returns its slot, 0: not of this block. */
+static inline uint64_t predict_free(struct predict *predict, uint64_t number) {
+    uint64_t slot = predict_slot_of(predict, number);
+    predict->last = number;
+    predict->last_slot = slot;
+    if (slot != 0) {
+        struct predict_slot *freed = &predict->slots[slot];
+        predict->slots[freed->older].newer = freed->newer;
+        predict->slots[freed->newer].older = freed->older;
+        freed->live = 0;
+    }
+    return slot;
+}
+
+/* An allocation with the number `newest`. 0, or -1: out of memory. */
+static inline int predict_alloc(struct predict *predict, uint32_t site, uint64_t address) {
+    uint64_t slot = predict->newest - predict->first_number + 1;
+    if (slot >= MEMTRACE_BLOCK_EVENTS_MOST) {
+        return 0; /* numbers with large gaps: no slots for these */
+    }
+    if (slot >= predict->slot_capacity && predict_grow(predict, slot) != 0) {
+        return -1;
+    }
+    while (predict->slot_count < slot) { /* a gap in the numbers */
+        predict->slots[predict->slot_count++].live = 0;
+    }
+    predict->slot_count = slot + 1;
+    predict->slots[slot] = (struct predict_slot){
+        .address = address, .site = site, .older = predict->slots[0].older, .live = 1};
+    predict->slots[predict->slots[0].older].newer = (uint32_t)slot;
+    predict->slots[0].older = (uint32_t)slot;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * varint.h: growing byte strings, and numbers in them as varints: seven bits a byte, the lowest
+ * first, bit 7 set in all but the last. Signed ones are zigzag: 0, -1, 1, -2, ... as 0, 1, 2, 3.
+ *
+ * Called by analyze/read. Writers and readers remember that they failed, so that a row of calls is
+ * checked once, at its end.
+ */
+#ifndef ANALYZE_READ_VARINT_H
+#define ANALYZE_READ_VARINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { VARINT_MOST = 10 }; /* bytes of a number */
+
+/* Start from {0}; who made it frees `bytes`. */
+struct varint_writer {
+    unsigned char *bytes;
+    size_t size;
+    size_t capacity;
+    bool failed; /* out of memory */
+};
+
+struct varint_reader {
+    const unsigned char *next;
+    const unsigned char *end;
+    bool *failed; /* set by a read beyond the end or a number of more than 64 bits, which give 0 */
+};
+
+/* Makes room for `more` bytes. 0, or -1 and failed. */
+int varint_reserve(struct varint_writer *writer, size_t more);
+
+/* The number's bytes after the first. */
+uint64_t varint_get_rest(struct varint_reader *reader, uint64_t low);
+
+static inline bool varint_room(struct varint_writer *writer, size_t more) {
+    return writer->capacity - writer->size >= more || varint_reserve(writer, more) == 0;
+}
+
+static inline void varint_put_byte(struct varint_writer *writer, unsigned char byte) {
+    if (varint_room(writer, 1)) {
+        writer->bytes[writer->size++] = byte;
+    }
+}
+
+static inline void varint_put(struct varint_writer *writer, uint64_t value) {
+    if (varint_room(writer, VARINT_MOST)) {
+        while (value >= 0x80) {
+            writer->bytes[writer->size++] = (unsigned char)(value | 0x80);
+            value >>= 7;
+        }
+        writer->bytes[writer->size++] = (unsigned char)value;
+    }
+}
+
+static inline void varint_put_bytes(struct varint_writer *writer, const void *bytes, size_t size) {
+    if (size != 0 && varint_room(writer, size)) {
+        memcpy(writer->bytes + writer->size, bytes, size);
+        writer->size += size;
+    }
+}
+
+static inline uint64_t varint_zigzag(uint64_t difference) {
+    return difference << 1 ^ (0 - (difference >> 63));
+}
+
+static inline uint64_t varint_unzigzag(uint64_t value) {
+    return value >> 1 ^ (0 - (value & 1));
+}
+
+static inline unsigned char varint_get_byte(struct varint_reader *reader) {
+    if (reader->next == reader->end) {
+        *reader->failed = true;
+        return 0;
+    }
+    return *reader->next++;
+}
+
+static inline uint64_t varint_get(struct varint_reader *reader) {
+    uint64_t low = varint_get_byte(reader);
+    return low < 0x80 ? low : varint_get_rest(reader, low & 0x7f);
+}
+
+/* `size` bytes; NULL and failed if there are not so many. */
+static inline const void *varint_get_bytes(struct varint_reader *reader, uint64_t size) {
+    const unsigned char *bytes = reader->next;
+    if (size > (uint64_t)(reader->end - reader->next)) {
+        *reader->failed = true;
+        return NULL;
+    }
+    reader->next += size;
+    return bytes;
+}
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* eventcode_test.c: analyze/read/eventencode.c and eventdecode.c: what goes in comes out, and
+ * whatever else comes in does no harm. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "analyze/read/eventcode.h"
+#include "tests/unit/event_stream.h"
+
+#include <stdlib.h>
+
+static void assert_same(const struct event *a, const struct event *b) {
+    struct event x = *a;
+    struct event y = *b;
+    assert_int_equal(x.text_size, y.text_size);
+    if (x.text_size != 0) {
+        assert_memory_equal(x.text, y.text, x.text_size);
+    }
+    x.text = y.text = NULL;
+    assert_int_equal(x.kind, y.kind);
+    assert_int_equal(x.time_ns, y.time_ns);
+    assert_int_equal(x.context, y.context);
+    assert_int_equal(x.block.number, y.block.number);
+    assert_int_equal(x.block.thread, y.block.thread);
+    assert_int_equal(x.old.number, y.old.number);
+    assert_int_equal(x.old.thread, y.old.thread);
+    assert_int_equal(x.address, y.address);
+    assert_int_equal(x.size, y.size);
+    assert_int_equal(x.slack, y.slack);
+    assert_int_equal(x.weight, y.weight);
+    assert_int_equal(x.flags, y.flags);
+    assert_int_equal(x.alignment, y.alignment);
+    assert_int_equal(x.operation, y.operation);
+    assert_int_equal(x.protection, y.protection);
+    assert_int_equal(x.old_address, y.old_address);
+    assert_int_equal(x.old_size, y.old_size);
+    assert_int_equal(x.id, y.id);
+    assert_int_equal(x.lost_allocs, y.lost_allocs);
+    assert_int_equal(x.lost_frees, y.lost_frees);
+}
+
+/* A copy of exactly these bytes, so that a sanitizer sees each one read beyond them. */
+static void *exact_copy(const void *bytes, size_t size) {
+    void *copy = malloc(size != 0 ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    return copy;
+}
+
+/* The events come back as they were. */
+static void check_decoded(const struct memtrace_block *block, const void *payload, size_t size,
+                          const struct event *events, size_t count) {
+    struct event_decoder decoder;
+    struct event event;
+    void *copy = exact_copy(payload, size);
+    assert_int_equal(event_decoder_start(&decoder, block, copy, size), 0);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(event_decoder_next(&decoder, &event), 1);
+        assert_same(&event, &events[i]);
+    }
+    assert_int_equal(event_decoder_next(&decoder, &event), 0);
+    assert_int_equal(event_decoder_next(&decoder, &event), 0);
+    event_decoder_end(&decoder);
+    free(copy);
+}
+
+/* Reads until the end or the first damage. Returns the number of events. */
+static size_t drain(const struct memtrace_block *block, const void *payload, size_t size) {
+    struct event_decoder decoder;
+    struct event event;
+    size_t count = 0;
+    unsigned sum = 0;
+    int result;
+    if (event_decoder_start(&decoder, block, payload, size) != 0) {
+        assert_true(decoder.error[0] != '\0');
+        return 0;
+    }
+    while ((result = event_decoder_next(&decoder, &event)) == 1) {
+        for (size_t i = 0; i < event.text_size; i++) {
+            sum += (unsigned char)event.text[i];
+        }
+        count++;
+    }
+    assert_true(result == 0 || decoder.error[0] != '\0');
+    assert_true(sum < UINT32_MAX);
+    event_decoder_end(&decoder);
+    return count;
+}
+
+struct expected {
+    uint32_t allocs;
+    uint32_t frees;
+    uint64_t first_ns;
+    uint64_t last_ns;
+};
+
+static void expect(struct expected *expected, const struct event *event) {
+    expected->allocs += event->kind == EVENT_ALLOC;
+    expected->frees += event->kind == EVENT_FREE || event->old.number != 0;
+    expected->first_ns = event->time_ns < expected->first_ns ? event->time_ns : expected->first_ns;
+    expected->last_ns = event->time_ns > expected->last_ns ? event->time_ns : expected->last_ns;
+}
+
+/* Blocks of the stream through one encoder, one after the other. */
+static void round_trip(struct stream *stream, uint32_t flags, size_t blocks, size_t count) {
+    struct event_encoder *encoder = event_encoder_new(flags);
+    struct event *events = calloc(count + 1, sizeof *events);
+    assert_non_null(encoder);
+    assert_non_null(events);
+    for (size_t i = 0; i < blocks; i++) {
+        struct memtrace_block block = {0};
+        struct expected expected = {.first_ns = UINT64_MAX};
+        uint64_t first_number = stream->number + 1;
+        size_t size;
+        const void *payload;
+        event_encoder_start(encoder, stream->thread, first_number);
+        for (size_t k = 0; k < count; k++) {
+            stream_next(stream, &events[k]);
+            assert_int_equal(event_encoder_add(encoder, &events[k]), 0);
+            expect(&expected, &events[k]);
+            if (flags & MEMTRACE_RECORDING_NO_ADDRESSES && events[k].kind == EVENT_ALLOC) {
+                events[k].address = 0;
+            }
+        }
+        assert_int_equal(event_encoder_count(encoder), count);
+        payload = event_encoder_finish(encoder, &size, &block);
+        assert_non_null(payload);
+        assert_true(size <= event_encoder_bytes(encoder));
+        assert_int_equal(block.items, count);
+        assert_int_equal(block.allocs, expected.allocs);
+        assert_int_equal(block.frees, expected.frees);
+        assert_int_equal(block.first_number, first_number);
+        assert_int_equal(block.thread, stream->thread);
+        if (count != 0) {
+            assert_int_equal(block.first_ns, expected.first_ns);
+            assert_int_equal(block.last_ns, expected.last_ns);
+        }
+        check_decoded(&block, payload, size, events, count);
+    }
+    free(events);
+    event_encoder_free(encoder);
+}
+
+static void random_streams(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct stream stream = stream_start(seed, 3, seed % 7 == 0 ? UINT64_C(1) << 47 : seed);
+        stream.precise = seed % 3 == 0;
+        stream.wild = seed % 2 == 0;
+        stream.addresses = seed % 5 != 0;
+        round_trip(&stream, seed % 11 == 0 ? MEMTRACE_RECORDING_NO_ADDRESSES : 0, 3,
+                   (size_t)(seed % 20 == 0 ? 5000 : seed));
+    }
+}
+
+static void no_events(void **state) {
+    struct stream stream = stream_start(1, 3, 1);
+    (void)state;
+    round_trip(&stream, 0, 2, 0);
+}
+
+/* One event of each kind, every field at its end. */
+static void extremes(void **state) {
+    static const struct event events[] = {
+        {.kind = EVENT_ALLOC,
+         .context = UINT32_MAX,
+         .time_ns = UINT64_MAX,
+         .block = {.number = 1, .thread = 9},
+         .old = {.number = UINT64_MAX, .thread = 4095},
+         .address = (UINT64_C(1) << 48) - 1,
+         .size = UINT64_MAX,
+         .weight = UINT64_MAX,
+         .slack = MEMTRACE_SLACK_MOST,
+         .flags = UINT8_MAX,
+         .alignment = UINT8_MAX},
+        {.kind = EVENT_FREE, .block = {.number = UINT64_MAX, .thread = 9}, .context = UINT32_MAX},
+        {.kind = EVENT_FREE, .block = {.number = 1, .thread = 9}, .time_ns = 1},
+        {.kind = EVENT_FREE, .block = {.number = 1, .thread = 9}, .time_ns = 1},
+        {.kind = EVENT_ALLOC, .block = {.number = UINT64_MAX, .thread = 9}},
+        {.kind = EVENT_MAP,
+         .operation = UINT8_MAX,
+         .protection = UINT8_MAX,
+         .flags = UINT8_MAX,
+         .context = UINT32_MAX,
+         .address = UINT64_MAX,
+         .size = UINT64_MAX,
+         .old_address = UINT64_MAX,
+         .old_size = UINT64_MAX},
+        {.kind = EVENT_MARK, .operation = UINT8_MAX, .id = UINT64_MAX, .text = "", .text_size = 1},
+        {.kind = EVENT_LOST, .lost_allocs = UINT64_MAX, .lost_frees = UINT64_MAX},
+    };
+    size_t count = sizeof events / sizeof events[0];
+    struct event_encoder *encoder = event_encoder_new(0);
+    struct memtrace_block block = {0};
+    size_t size;
+    const void *payload;
+    (void)state;
+    event_encoder_start(encoder, 9, 1);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(event_encoder_add(encoder, &events[i]), 0);
+    }
+    payload = event_encoder_finish(encoder, &size, &block);
+    check_decoded(&block, payload, size, events, count);
+    event_encoder_free(encoder);
+}
+
+/* More than a block can have is refused, and the block stays good. */
+static void full_block(void **state) {
+    struct event_encoder *encoder = event_encoder_new(0);
+    struct memtrace_block block = {0};
+    struct event event = {.kind = EVENT_LOST, .lost_allocs = 1};
+    size_t size;
+    const void *payload;
+    (void)state;
+    event_encoder_start(encoder, 2, 1);
+    for (uint32_t i = 0; i < MEMTRACE_BLOCK_EVENTS_MOST; i++) {
+        assert_int_equal(event_encoder_add(encoder, &event), 0);
+    }
+    assert_int_equal(event_encoder_add(encoder, &event), -1);
+    payload = event_encoder_finish(encoder, &size, &block);
+    assert_non_null(payload);
+    assert_int_equal(drain(&block, payload, size), MEMTRACE_BLOCK_EVENTS_MOST);
+    event_encoder_free(encoder);
+}
+
+static const void *example(struct event_encoder *encoder, uint64_t seed, size_t count,
+                           struct memtrace_block *block, size_t *size) {
+    struct stream stream = stream_start(seed, 3, 1);
+    struct event event;
+    event_encoder_start(encoder, 3, 1);
+    for (size_t i = 0; i < count; i++) {
+        stream_next(&stream, &event);
+        assert_int_equal(event_encoder_add(encoder, &event), 0);
+    }
+    return event_encoder_finish(encoder, size, block);
+}
+
+static void cut_at_every_byte(void **state) {
+    struct event_encoder *encoder = event_encoder_new(0);
+    struct memtrace_block block = {0};
+    size_t size;
+    const void *payload = example(encoder, 5, 500, &block, &size);
+    (void)state;
+    for (size_t cut = 0; cut < size; cut++) {
+        void *copy = exact_copy(payload, cut);
+        assert_int_equal(drain(&block, copy, cut), 0);
+        free(copy);
+    }
+    event_encoder_free(encoder);
+}
+
+static void damage_in_every_byte(void **state) {
+    struct event_encoder *encoder = event_encoder_new(0);
+    struct memtrace_block block = {0};
+    size_t size;
+    const void *payload = example(encoder, 6, 400, &block, &size);
+    unsigned char *copy = exact_copy(payload, size);
+    (void)state;
+    for (size_t i = 0; i < size; i++) {
+        for (unsigned flip = 1; flip < 256; flip = flip * 2 + 1) {
+            copy[i] ^= (unsigned char)flip;
+            assert_true(drain(&block, copy, size) <= block.items);
+            copy[i] ^= (unsigned char)flip;
+        }
+    }
+    assert_int_equal(drain(&block, copy, size), block.items);
+    free(copy);
+    event_encoder_free(encoder);
+}
+
+/* The header lies: more events than there are, and more than there can be. */
+static void too_many_items(void **state) {
+    struct event_encoder *encoder = event_encoder_new(0);
+    struct memtrace_block block = {0};
+    size_t size;
+    const void *payload = example(encoder, 7, 100, &block, &size);
+    (void)state;
+    block.items = 101;
+    assert_int_equal(drain(&block, payload, size), 100);
+    block.items = UINT32_MAX;
+    assert_int_equal(drain(&block, payload, size), 0);
+    event_encoder_free(encoder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_streams),    cmocka_unit_test(no_events),
+        cmocka_unit_test(extremes),          cmocka_unit_test(full_block),
+        cmocka_unit_test(cut_at_every_byte), cmocka_unit_test(damage_in_every_byte),
+        cmocka_unit_test(too_many_items),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
