@@ -38,4 +38,4 @@ add_library(memtrace_tool_libraries INTERFACE)
 target_link_libraries(
     memtrace_tool_libraries INTERFACE PkgConfig::MEMTRACE_DW PkgConfig::MEMTRACE_LZMA
                                       PkgConfig::MEMTRACE_YAJL PkgConfig::MEMTRACE_ZSTD
-                                      ${MEMTRACE_IBERTY} Threads::Threads)
+                                      ${MEMTRACE_IBERTY} Threads::Threads m)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* census.c: the threads, modules, pools and the timeline of a profile, checked. See model.h. */
+/*
+ * census.c: the threads, modules, pools and the timeline of a profile, checked. See model.h. How
+ * one record becomes part of a model is here for recordings (recorded.c), too.
+ */
 #include "analyze/model/load.h"
 
 #include <stdlib.h>
@@ -7,6 +10,7 @@
 
 enum {
     MODULE_LIMIT = MEMTRACE_FRAME_MODULE_MASK + 1,
+    MODULE_PATH = sizeof(((struct memtrace_module *)0)->path),
     THREAD_LIMIT = 1 << MEMTRACE_THREAD_BITS,
     OWNERS_PER_LEAF = 256, /* see struct memtrace_foreign_frees */
 };
@@ -30,9 +34,23 @@ static size_t count_modules(const struct profile *profile) {
     return count;
 }
 
-static void load_module(struct model *model, const struct memtrace_module *record, uint32_t id,
-                        char *path) {
+int census_reserve_modules(struct model *model, size_t count) {
+    model->module_count = count;
+    model->modules = calloc(count, sizeof *model->modules);
+    model->strings = calloc(count, MODULE_PATH);
+    if (model->modules == NULL || model->strings == NULL) {
+        return -1;
+    }
+    for (size_t id = 0; id < count; id++) {
+        model->modules[id].id = (uint32_t)id;
+        model->modules[id].path = "";
+    }
+    return 0;
+}
+
+void census_take_module(struct model *model, const struct memtrace_module *record, uint32_t id) {
     struct model_module *module = &model->modules[id];
+    char *path = model->strings + (size_t)id * MODULE_PATH;
     uint32_t size = profile_load_u32(&record->build_id_size);
     copy_text(path, record->path, sizeof record->path);
     *module = (struct model_module){
@@ -49,16 +67,8 @@ static void load_module(struct model *model, const struct memtrace_module *recor
 }
 
 static int load_modules(struct model *model, const struct profile *profile) {
-    const size_t path_size = sizeof((struct memtrace_module *)0)->path;
-    model->module_count = count_modules(profile);
-    model->modules = calloc(model->module_count, sizeof *model->modules);
-    model->strings = calloc(model->module_count, path_size);
-    if (model->modules == NULL || model->strings == NULL) {
+    if (census_reserve_modules(model, count_modules(profile)) != 0) {
         return -1;
-    }
-    for (size_t id = 0; id < model->module_count; id++) {
-        model->modules[id].id = (uint32_t)id;
-        model->modules[id].path = "";
     }
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
@@ -68,7 +78,7 @@ static int load_modules(struct model *model, const struct profile *profile) {
             uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
             /* The id is written after the rest. */
             if (record != NULL && id < model->module_count && profile_load_u32(&record->id) == id) {
-                load_module(model, record, (uint32_t)id, model->strings + id * path_size);
+                census_take_module(model, record, (uint32_t)id);
             }
         }
     }
@@ -77,7 +87,12 @@ static int load_modules(struct model *model, const struct profile *profile) {
 
 /* ---- Threads ---- */
 
-static void load_thread(struct model *model, const struct memtrace_thread_record *record) {
+int census_reserve_threads(struct model *model, size_t count) {
+    model->threads = calloc(count + 1, sizeof *model->threads);
+    return model->threads != NULL ? 0 : -1;
+}
+
+void census_take_thread(struct model *model, const struct memtrace_thread_record *record) {
     struct model_thread *thread = &model->threads[model->thread_count];
     uint32_t state = profile_load_u32(&record->state);
     uint64_t frees = profile_load_u64(&record->free_count);
@@ -116,8 +131,7 @@ static int load_threads(struct model *model, const struct profile *profile) {
             capacity += profile->segments[i].item_count;
         }
     }
-    model->threads = calloc(capacity + 1, sizeof *model->threads);
-    if (model->threads == NULL) {
+    if (census_reserve_threads(model, capacity) != 0) {
         return -1;
     }
     for (size_t i = 0; i < profile->segment_count; i++) {
@@ -126,11 +140,10 @@ static int load_threads(struct model *model, const struct profile *profile) {
              segment->kind == MEMTRACE_SEGMENT_THREADS && place < segment->item_count; place++) {
             const struct memtrace_thread_record *record = profile_item(profile, segment, place);
             if (record != NULL && record->id < THREAD_LIMIT) {
-                load_thread(model, record);
+                census_take_thread(model, record);
             }
         }
     }
-    qsort(model->threads, model->thread_count, sizeof *model->threads, by_thread_id);
     return 0;
 }
 
@@ -139,7 +152,7 @@ static struct model_thread *find_thread(struct model *model, uint32_t id) {
     return bsearch(&key, model->threads, model->thread_count, sizeof key, by_thread_id);
 }
 
-static int add_foreign(struct model *model, struct model_foreign foreign) {
+int census_take_foreign(struct model *model, struct model_foreign foreign) {
     if ((model->foreign_count & (model->foreign_count - 1)) == 0) {
         size_t capacity = model->foreign_count != 0 ? model->foreign_count * 2 : 1;
         struct model_foreign *grown = realloc(model->foreign, capacity * sizeof *grown);
@@ -171,7 +184,7 @@ static int load_foreign(struct model *model, const struct profile *profile) {
             }
             foreign.blocks = profile_load_u64(&frees->count);
             foreign.bytes = profile_load_u64(&frees->bytes);
-            if ((foreign.blocks | foreign.bytes) != 0 && add_foreign(model, foreign) != 0) {
+            if ((foreign.blocks | foreign.bytes) != 0 && census_take_foreign(model, foreign) != 0) {
                 return -1;
             }
         }
@@ -195,12 +208,27 @@ static void hold(struct model *model) {
     }
 }
 
+void census_finish(struct model *model) {
+    qsort(model->threads, model->thread_count, sizeof *model->threads, by_thread_id);
+    hold(model);
+}
+
 /* ---- Pools ---- */
 
+int census_reserve_pools(struct model *model) {
+    model->pools = calloc(MEMTRACE_FRAME_CLASSES, sizeof *model->pools);
+    return model->pools != NULL ? 0 : -1;
+}
+
+void census_take_pool(struct model *model, uint64_t id, const char *name) {
+    if (id < MEMTRACE_FRAME_CLASSES) {
+        copy_text(model->pools[id], name, sizeof model->pools[id]);
+        model->pool_count = id + 1 > model->pool_count ? id + 1 : model->pool_count;
+    }
+}
+
 static int load_pools(struct model *model, const struct profile *profile) {
-    size_t limit = MEMTRACE_FRAME_CLASSES;
-    model->pools = calloc(limit, sizeof *model->pools);
-    if (model->pools == NULL) {
+    if (census_reserve_pools(model) != 0) {
         return -1;
     }
     for (size_t i = 0; i < profile->segment_count; i++) {
@@ -208,10 +236,9 @@ static int load_pools(struct model *model, const struct profile *profile) {
         for (uint32_t place = 0;
              segment->kind == MEMTRACE_SEGMENT_POOLS && place < segment->item_count; place++) {
             const struct memtrace_pool *record = profile_item(profile, segment, place);
-            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
-            if (record != NULL && id < limit) {
-                copy_text(model->pools[id], record->name, sizeof record->name);
-                model->pool_count = id + 1 > model->pool_count ? id + 1 : model->pool_count;
+            if (record != NULL) {
+                census_take_pool(model, (uint64_t)segment->index * segment->leaf_items + place,
+                                 record->name);
             }
         }
     }
@@ -226,7 +253,7 @@ static int by_time(const void *left, const void *right) {
     return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-static int take_points(struct model *model, const struct memtrace_point *points, uint32_t count) {
+int census_take_points(struct model *model, const struct memtrace_point *points, size_t count) {
     size_t kept = 0;
     model->timeline = calloc(count + 1, sizeof *model->timeline);
     if (model->timeline == NULL) {
@@ -234,7 +261,7 @@ static int take_points(struct model *model, const struct memtrace_point *points,
     }
     memcpy(model->timeline, points, count * sizeof *points);
     qsort(model->timeline, count, sizeof *model->timeline, by_time);
-    for (uint32_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (kept == 0 || model->timeline[i].time_ns > model->timeline[kept - 1].time_ns) {
             model->timeline[kept++] = model->timeline[i];
         }
@@ -259,8 +286,8 @@ static int load_timeline(struct model *model, const struct profile *profile) {
         if (count > MEMTRACE_TIMELINE_POINTS) {
             count = MEMTRACE_TIMELINE_POINTS;
         }
-        return take_points(model, (const void *)(profile->bytes + segment->offset + start),
-                           count < room ? count : (uint32_t)room);
+        return census_take_points(model, (const void *)(profile->bytes + segment->offset + start),
+                                  count < room ? count : (uint32_t)room);
     }
     return 0;
 }
@@ -271,6 +298,6 @@ int census_load(struct model *model, const struct profile *profile) {
         load_timeline(model, profile) != 0) {
         return -1;
     }
-    hold(model);
+    census_finish(model);
     return 0;
 }

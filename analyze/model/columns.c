@@ -11,20 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_LIFETIMES 0u
 enum { PEAK_TRIES = 3 };
-
-/* One context's cells, added. Signed sums wrap as unsigned: a column may free what another
- * allocated, so only the whole is positive. */
-struct sum {
-    uint64_t alloc_bytes;
-    uint64_t alloc_count;
-    uint64_t free_bytes;
-    uint64_t free_count;
-    uint64_t temporary;
-    uint64_t peak_bytes;
-    uint32_t lifetimes; /* number in struct work, from 1; NO_LIFETIMES */
-};
 
 struct leaves {
     const struct profile_segment **at;
@@ -34,10 +21,9 @@ struct leaves {
 struct work {
     const struct profile *profile;
     struct model *model;
-    struct sum *sums;         /* node_count */
-    struct leaves ledger;     /* by index, then as in the file */
-    struct leaves lifetimes;  /* by index */
-    size_t lifetime_capacity; /* contexts with room in model->lifetimes */
+    struct sum *sums;        /* node_count */
+    struct leaves ledger;    /* by index, then as in the file */
+    struct leaves lifetimes; /* by index */
     uint32_t epoch;
 };
 
@@ -187,26 +173,6 @@ static void load_peaks_again(struct work *work) {
     }
 }
 
-static uint64_t *buckets_of(struct work *work, struct sum *sum) {
-    struct model *model = work->model;
-    if (sum->lifetimes == NO_LIFETIMES) {
-        if (model->lifetime_count == work->lifetime_capacity) {
-            size_t capacity = work->lifetime_capacity != 0 ? work->lifetime_capacity * 2 : 64;
-            uint64_t *grown =
-                realloc(model->lifetimes, capacity * MEMTRACE_LIFETIME_BUCKETS * sizeof *grown);
-            if (grown == NULL) {
-                return NULL;
-            }
-            model->lifetimes = grown;
-            work->lifetime_capacity = capacity;
-        }
-        memset(&model->lifetimes[model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS], 0,
-               MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
-        sum->lifetimes = (uint32_t)++model->lifetime_count;
-    }
-    return &model->lifetimes[(size_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS];
-}
-
 static const struct memtrace_lifetimes *lifetimes_record(const struct work *work, uint32_t id) {
     uint32_t leaf = id / MEMTRACE_LEAF_ITEMS;
     if (leaf >= work->lifetimes.count || work->lifetimes.at[leaf] == NULL) {
@@ -222,7 +188,7 @@ static int add_lifetimes(struct work *work, struct sum *sum, const struct memtra
     if (lifetimes == 0) {
         return 0;
     }
-    buckets = buckets_of(work, sum);
+    buckets = contexts_buckets(work->model, sum);
     if (buckets == NULL) {
         return -1;
     }
@@ -296,71 +262,6 @@ static int load_nodes(struct work *work) {
     return 0;
 }
 
-static void classify(const struct model *model, struct model_context *context) {
-    uint64_t frame = context->frame;
-    context->class = MODEL_HEAP;
-    context->path = frame != 0 ? context->id : 0;
-    if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES) {
-        return;
-    }
-    context->class = frame >= MEMTRACE_FRAME_POOL      ? MODEL_POOL
-                     : frame == MEMTRACE_FRAME_UNKNOWN ? MODEL_HEAP
-                                                       : MODEL_MAPPING; /* or of a later writer */
-    context->pool = context->class == MODEL_POOL ? (uint32_t)(frame - MEMTRACE_FRAME_POOL) : 0;
-    context->path = model->nodes[context->id].parent;
-}
-
-/* frees <= allocations holds in every whole profile; cells that the writer was killed in the
- * middle of, and damage, may break it. */
-static struct model_context context_from(const struct model *model, uint32_t id,
-                                         const struct sum *sum) {
-    struct model_context context = {
-        .id = id,
-        .parent = model->nodes[id].parent,
-        .frame = model->nodes[id].frame,
-        .peak_bytes = sum->peak_bytes <= INT64_MAX ? sum->peak_bytes : 0,
-        .total_bytes = sum->alloc_bytes,
-        .allocations = sum->alloc_count,
-        .freed_bytes = sum->free_bytes < sum->alloc_bytes ? sum->free_bytes : sum->alloc_bytes,
-        .frees = sum->free_count < sum->alloc_count ? sum->free_count : sum->alloc_count,
-        .temporary = sum->temporary,
-        .lifetimes = sum->lifetimes != NO_LIFETIMES
-                         ? (uint64_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS
-                         : MODEL_NO_LIFETIMES,
-    };
-    context.live_bytes = context.total_bytes - context.freed_bytes;
-    context.live_blocks = context.allocations - context.frees;
-    classify(model, &context);
-    return context;
-}
-
-static bool is_used(const struct sum *sum) {
-    return (sum->alloc_count | sum->free_count | sum->alloc_bytes) != 0;
-}
-
-static int make_contexts(struct work *work) {
-    struct model *model = work->model;
-    size_t count = 0;
-    for (size_t id = 1; id < model->node_count; id++) {
-        count += is_used(&work->sums[id]);
-    }
-    model->contexts = calloc(count + 1, sizeof *model->contexts);
-    if (model->contexts == NULL) {
-        return -1;
-    }
-    for (size_t id = 1; id < model->node_count; id++) {
-        const struct sum *sum = &work->sums[id];
-        if (!is_used(sum)) {
-            continue;
-        }
-        if (sum->free_count > sum->alloc_count && model->header.state == MEMTRACE_STATE_ENDED) {
-            model_damage(model, "context %zu frees more than it allocated", id);
-        }
-        model->contexts[model->context_count++] = context_from(model, (uint32_t)id, sum);
-    }
-    return 0;
-}
-
 static int load_costs(struct work *work) {
     static const cell_visitor visitors[] = {add_frees, add_allocations, add_peak, add_lifetimes};
     if (index_lifetimes(work) != 0 || gather_ledger(work) != 0) {
@@ -371,7 +272,7 @@ static int load_costs(struct work *work) {
         return -1;
     }
     load_peaks_again(work);
-    return load_nodes(work) != 0 ? -1 : make_contexts(work);
+    return load_nodes(work) != 0 ? -1 : contexts_make(work->model, work->sums);
 }
 
 int columns_load(struct model *model, const struct profile *profile) {

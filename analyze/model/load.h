@@ -5,9 +5,42 @@
 
 #include "analyze/model/model.h"
 
+/* One context's costs, added up. Signed sums wrap as unsigned: one column may free what another
+ * allocated, so only the whole is positive. */
+struct sum {
+    uint64_t alloc_bytes;
+    uint64_t alloc_count;
+    uint64_t free_bytes;
+    uint64_t free_count;
+    uint64_t temporary;
+    uint64_t peak_bytes;
+    uint32_t lifetimes; /* number of its buckets, from 1; 0: none yet */
+};
+
 /* Each returns 0, or -1: out of memory. What they have filled model_free() frees. */
 int columns_load(struct model *model, const struct profile *profile);
 int census_load(struct model *model, const struct profile *profile);
+
+/* contexts.c. The class that an innermost frame tells. */
+enum model_class contexts_class(uint64_t frame);
+/* The buckets of a sum's lifetimes, empty at first. NULL: out of memory. */
+uint64_t *contexts_buckets(struct model *model, struct sum *sum);
+/* Makes model->contexts of sums[0 .. node_count). 0 or -1. */
+int contexts_make(struct model *model, const struct sum *sums);
+
+/* census.c: room for so many, then one by one, ids below the count; census_finish() at the end. */
+int census_reserve_modules(struct model *model, size_t count);
+void census_take_module(struct model *model, const struct memtrace_module *record, uint32_t id);
+int census_reserve_threads(struct model *model, size_t count);
+void census_take_thread(struct model *model, const struct memtrace_thread_record *record);
+int census_take_foreign(struct model *model, struct model_foreign foreign);
+int census_reserve_pools(struct model *model);
+void census_take_pool(struct model *model, uint64_t id, const char *name);
+int census_take_points(struct model *model, const struct memtrace_point *points, size_t count);
+void census_finish(struct model *model);
+
+/* model.c: totals and the latest time, when everything else is there. */
+void model_finish(struct model *model);
 
 /* Notes the first thing that does not add up. */
 __attribute__((format(printf, 2, 3))) void model_damage(struct model *model, const char *format,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model.c: model_load and look-ups. See model.h. The parts: columns.c (costs of contexts), census.c
- * (threads, modules, pools, timeline).
+ * model.c: model_load and look-ups. See model.h. The parts: columns.c and contexts.c (costs of
+ * contexts), census.c (threads, modules, pools, timeline), replay.c (all of a recording).
  */
 #include "analyze/model/model.h"
 
@@ -109,6 +109,11 @@ static void take_header(struct model *model, const struct profile *profile) {
     }
 }
 
+void model_finish(struct model *model) {
+    total(model);
+    model->now_ns = latest_time(model);
+}
+
 struct model *model_load(const struct profile *profile, struct error *error) {
     struct model *model = calloc(1, sizeof *model);
     if (model == NULL) {
@@ -124,8 +129,7 @@ struct model *model_load(const struct profile *profile, struct error *error) {
         model_free(model);
         return NULL;
     }
-    total(model);
-    model->now_ns = latest_time(model);
+    model_finish(model);
     return model;
 }
 

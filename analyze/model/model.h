@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model.h: the costs of a profile, added up: totals, calling contexts, threads, modules, timeline.
+ * model.h: the costs of a profile or a recording, added up: totals, calling contexts, threads,
+ * modules, timeline.
  *
  * Called by analyze/report, collect and cli. A model is a value: it does not change after
- * model_load and needs its profile no more. Two models of the same running program, taken at two
- * moments, are compared by context id (model_find). Belongs to one thread at a time.
+ * model_load or model_replay (replay.h) and needs its profile or recording no more. Two models of
+ * the same running program, taken at two moments, are compared by context id (model_find). Belongs
+ * to one thread at a time.
  *
  * Invariants, whatever the file says:
  *   nodes[id].parent < id, for every id < node_count (damaged nodes become children of nothing)
@@ -50,6 +52,14 @@ struct model_context {
     uint64_t lifetimes; /* index of its first bucket in model.lifetimes; MODEL_NO_LIFETIMES */
 };
 #define MODEL_NO_LIFETIMES UINT64_MAX
+
+/* Standard errors of what a sampled recording estimates. */
+struct model_errors {
+    double total_bytes;
+    double allocations;
+    double live_bytes;
+    double maximum_bytes;
+};
 
 struct model_totals {
     uint64_t maximum_bytes;
@@ -101,6 +111,23 @@ struct model_module {
     const char *path;   /* "" where unknown */
 };
 
+/* What only a recording tells. */
+struct model_recording {
+    bool present; /* false: the model is a profile's, and the rest is 0 */
+    bool closed;  /* its writer finished it */
+    bool precise;
+    uint32_t part; /* of a recording in several files: 0, 1, ... */
+    uint64_t bytes;
+    uint64_t blocks; /* blocks of events */
+    uint64_t events;
+    uint64_t lost_allocs; /* not recorded, because no buffer was free */
+    uint64_t lost_frees;
+    uint64_t foreign_frees;     /* of blocks that are not in this file: begun before it, or lost */
+    uint64_t sample_bytes;      /* 0: every allocation; else the mean distance of sampled bytes */
+    bool sampled;               /* some allocations stand for others: what follows is not 0 */
+    struct model_errors errors; /* of the totals */
+};
+
 struct model {
     struct memtrace_header header; /* strings end inside their arrays */
     struct model_totals totals;
@@ -120,6 +147,7 @@ struct model {
     size_t pool_count;
     struct memtrace_point *timeline; /* times grow strictly */
     size_t timeline_count;
+    struct model_recording recording;
     uint64_t now_ns;  /* the latest time known, since the program's start */
     bool live;        /* taken from a program that was running */
     char damage[256]; /* empty: whole; else where the file breaks or what did not add up */

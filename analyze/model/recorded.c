@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* recorded.c: the blocks of a recording that hold no events. See recorded.h. */
+#include "analyze/model/recorded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 1 << MEMTRACE_THREAD_BITS, MODULES = MEMTRACE_FRAME_MODULE_MASK + 1 };
+
+/* ---- Blocks of a kind ---- */
+
+typedef int (*record_visitor)(void *argument, const void *record);
+
+/* Calls visit() with every whole record of every block of this kind that can be read. Stops and
+ * returns what visit() returns if that is not 0. */
+static int each_record(const struct recording *recording, enum memtrace_block_kind kind,
+                       size_t record_size, record_visitor visit, void *argument) {
+    struct recording_buffer buffer = {0};
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < recording->block_count; i++) {
+        if (recording->blocks[i].block.kind != kind ||
+            recording_payload(recording, i, &buffer, NULL) != 0) {
+            continue;
+        }
+        for (size_t at = 0; result == 0 && at + record_size <= buffer.size; at += record_size) {
+            result = visit(argument, buffer.bytes + at);
+        }
+    }
+    recording_buffer_free(&buffer);
+    return result;
+}
+
+/* ---- Nodes ---- */
+
+int recorded_nodes(struct model *model, const struct recording *recording, uint32_t *missing) {
+    struct memtrace_node *nodes = NULL;
+    size_t count = 0;
+    if (recording_nodes(recording, &nodes, &count, NULL) != 0) {
+        return -1;
+    }
+    count = count != 0 ? count : 1;
+    model->nodes = calloc(count + 1, sizeof *model->nodes);
+    for (size_t id = 1; model->nodes != NULL && nodes != NULL && id < count; id++) {
+        model->nodes[id] = (struct model_node){nodes[id].frame, nodes[id].parent};
+        if (model->nodes[id].parent >= id) {
+            model->nodes[id].parent = 0;
+            model_damage(model, "context %zu has an impossible parent", id);
+        }
+    }
+    free(nodes);
+    if (model->nodes == NULL) {
+        return -1;
+    }
+    model->nodes[count].frame = MEMTRACE_FRAME_UNKNOWN;
+    model->node_count = count + 1;
+    *missing = (uint32_t)count;
+    return 0;
+}
+
+/* ---- Modules and pools ---- */
+
+static int count_module(void *argument, const void *record) {
+    const struct memtrace_module *module = record;
+    size_t *count = argument;
+    if (module->id < MODULES && module->id >= *count) {
+        *count = module->id + 1;
+    }
+    return 0;
+}
+
+static int take_module(void *argument, const void *record) {
+    struct model *model = argument;
+    const struct memtrace_module *module = record;
+    if (module->id != 0 && module->id < model->module_count) {
+        census_take_module(model, module, module->id);
+    }
+    return 0;
+}
+
+static int take_pool(void *argument, const void *record) {
+    const struct memtrace_recording_pool *pool = record;
+    census_take_pool(argument, pool->number, pool->name);
+    return 0;
+}
+
+int recorded_places(struct model *model, const struct recording *recording) {
+    const size_t size = sizeof(struct memtrace_module);
+    size_t count = 1;
+    each_record(recording, MEMTRACE_BLOCK_MODULES, size, count_module, &count);
+    if (census_reserve_modules(model, count) != 0 || census_reserve_pools(model) != 0) {
+        return -1;
+    }
+    each_record(recording, MEMTRACE_BLOCK_MODULES, size, take_module, model);
+    each_record(recording, MEMTRACE_BLOCK_POOLS, sizeof(struct memtrace_recording_pool), take_pool,
+                model);
+    return 0;
+}
+
+/* ---- Threads ---- */
+
+static int take_record(void *argument, const void *record) {
+    struct memtrace_thread_record *threads = argument;
+    const struct memtrace_thread_record *thread = record;
+    if (thread->id < THREADS) {
+        threads[thread->id] = *thread; /* the last one counts */
+    }
+    return 0;
+}
+
+static uint64_t whole(uint64_t units) {
+    return (units + TALLY_ONE / 2) / TALLY_ONE;
+}
+
+/* The runtime's counters are of what happened, events of what is in the file: those are shown. */
+static void take_thread(struct model *model, struct memtrace_thread_record *record, uint32_t id,
+                        const struct tally_thread *counts) {
+    bool did_something = (counts->alloc_units | counts->free_units) != 0;
+    if (record->state == MEMTRACE_THREAD_FREE && !did_something) {
+        return;
+    }
+    record->id = id;
+    record->alloc_count = whole(counts->alloc_units);
+    record->alloc_bytes = counts->alloc_bytes;
+    record->free_count = whole(counts->free_units);
+    record->free_bytes = counts->free_bytes;
+    record->foreign_free_count = whole(counts->foreign_units);
+    record->foreign_free_bytes = counts->foreign_bytes;
+    census_take_thread(model, record);
+}
+
+int recorded_threads(struct model *model, const struct recording *recording,
+                     const struct tally *tally) {
+    struct memtrace_thread_record *records = calloc(THREADS, sizeof *records);
+    if (records == NULL || census_reserve_threads(model, THREADS) != 0) {
+        free(records);
+        return -1;
+    }
+    each_record(recording, MEMTRACE_BLOCK_THREADS, sizeof *records, take_record, records);
+    for (uint32_t id = 0; id < THREADS; id++) {
+        take_thread(model, &records[id], id, &tally->threads[id]);
+    }
+    free(records);
+    return 0;
+}
+
+/* ---- Samples ---- */
+
+struct points {
+    struct memtrace_point *items;
+    size_t count;
+    size_t capacity;
+};
+
+static int take_sample(void *argument, const void *record) {
+    struct points *points = argument;
+    const struct memtrace_sample *sample = record;
+    if (points->count == points->capacity) {
+        size_t capacity = points->capacity != 0 ? points->capacity * 2 : 64;
+        struct memtrace_point *grown = reallocarray(points->items, capacity, sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        points->items = grown;
+        points->capacity = capacity;
+    }
+    points->items[points->count++] = (struct memtrace_point){
+        .time_ns = sample->time_ns,
+        .live_bytes = sample->live_bytes,
+        .resident_bytes = sample->resident_bytes,
+    };
+    return 0;
+}
+
+int recorded_samples(const struct recording *recording, struct memtrace_point **points,
+                     size_t *count) {
+    struct points all = {0};
+    int result = each_record(recording, MEMTRACE_BLOCK_SAMPLES, sizeof(struct memtrace_sample),
+                             take_sample, &all);
+    *points = all.items;
+    *count = all.count;
+    return result;
+}
+
+/* ---- Culled blocks ---- */
+
+struct culling {
+    struct tally *tally;
+    uint32_t missing;
+};
+
+static int take_culled(void *argument, const void *record) {
+    const struct culling *culling = argument;
+    struct memtrace_culled culled = *(const struct memtrace_culled *)record;
+    if (culled.context == 0 || culled.context >= culling->missing) {
+        culled.context = culling->missing;
+    }
+    tally_culled(culling->tally, &culled);
+    return 0;
+}
+
+int recorded_culled(struct tally *tally, const struct recording *recording, uint32_t missing) {
+    struct culling culling = {tally, missing};
+    return each_record(recording, MEMTRACE_BLOCK_CULLED, sizeof(struct memtrace_culled),
+                       take_culled, &culling);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replay.h: a recording becomes the model that a profile of the same run would give. All events are
+ * gone through once, in the order of timeorder.h.
+ *
+ * Called by cli. Of one thread's events everything is exact. Of several threads counts and bytes
+ * are exact, too; the maximum is that of one possible order, totals.maximum_error_bytes bounds its
+ * distance from the true one (peakbound.h). Lifetimes are as fine as the recorded times. A sampled
+ * recording gives estimates: each sampled allocation counts for its weight, model.recording.errors
+ * are their standard errors.
+ */
+#ifndef ANALYZE_MODEL_REPLAY_H
+#define ANALYZE_MODEL_REPLAY_H
+
+#include "analyze/model/model.h"
+#include "analyze/read/recording.h"
+
+struct replay_options {
+    void (*progress)(void *context, uint64_t done, uint64_t total); /* events; NULL: none */
+    void *context;
+};
+
+/* options may be NULL. NULL: out of memory, or no thread to read with. */
+struct model *model_replay(const struct recording *recording, const struct replay_options *options,
+                           struct error *error);
+
+#endif

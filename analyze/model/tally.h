@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tally.h: the costs of contexts, threads and the whole process while a recording is replayed: what
+ * the runtime's ledger, thread records and peak are for a profile.
+ *
+ * Called by analyze/model/replay, one event at a time. Belongs to one thread.
+ *
+ * Counts are in units of 1 / TALLY_ONE: a sampled allocation stands for a number of allocations
+ * that need not be whole. Peak: the process is at its maximum or below it; leaving the maximum and
+ * reaching it each begin an epoch, and a cell keeps what it held at its first change in an epoch.
+ */
+#ifndef ANALYZE_MODEL_TALLY_H
+#define ANALYZE_MODEL_TALLY_H
+
+#include "analyze/model/load.h"
+#include "analyze/model/pairing.h"
+
+#define TALLY_ONE UINT64_C(65536)
+
+struct tally_cell {
+    struct sum sum; /* counts in units */
+    uint64_t saved_live;
+    uint32_t epoch;
+    uint8_t class; /* 0: not looked up yet; else enum model_class + 1 */
+};
+
+struct tally_thread {
+    uint64_t alloc_units, alloc_bytes;
+    uint64_t free_units, free_bytes;
+    uint64_t foreign_units, foreign_bytes;
+    struct model_foreign *freed_of; /* by owner, sorted; blocks in units */
+    size_t freed_of_count;
+};
+
+struct tally {
+    struct model *model;      /* its nodes are there */
+    struct tally_cell *cells; /* model->node_count */
+    struct tally_thread threads[1 << MEMTRACE_THREAD_BITS];
+    uint64_t live;
+    uint64_t maximum;
+    uint32_t epoch;
+    bool at_maximum;
+    uint64_t alloc_units, alloc_bytes; /* of the heap */
+    struct tally_variance {
+        double total, allocations, live, maximum;
+    } variance;
+    bool out_of_memory;
+};
+
+/* 0, or -1: out of memory. */
+int tally_start(struct tally *tally, struct model *model);
+void tally_end(struct tally *tally);
+
+/* How many bytes and allocations a block stands for. */
+static inline uint64_t tally_bytes(const struct pairing_block *block) {
+    return block->weight != 0 ? block->weight : block->size;
+}
+uint64_t tally_units(const struct pairing_block *block);
+
+enum model_class tally_class(struct tally *tally, uint32_t context);
+
+/* A block begins. `thread`: who allocated it; it is not counted there if `inherited`. Returns by
+ * how much the heap's live bytes grew. */
+int64_t tally_alloc(struct tally *tally, const struct pairing_block *block, uint32_t thread,
+                    bool inherited);
+/* It ends. Returns by how much the heap's live bytes grew: not at all, or less than 0. */
+int64_t tally_free(struct tally *tally, const struct pairing_block *block, uint32_t owner,
+                   const struct pairing_end *end, bool temporary);
+
+/* Address space of a context of class MODEL_MAPPING. */
+void tally_map(struct tally *tally, uint32_t context, uint64_t bytes);
+void tally_unmap(struct tally *tally, uint32_t context, uint64_t bytes, bool is_last);
+
+/* Blocks that lived so shortly that the recording left out both ends. */
+void tally_culled(struct tally *tally, const struct memtrace_culled *culled);
+
+/* Turns all into contexts, threads' foreign frees and errors of the model. 0, or -1: no memory. */
+int tally_finish(struct tally *tally);
+
+#endif
