@@ -301,17 +301,24 @@ static int start(struct run *run, char **argv) {
 
 /* --- while it runs ---------------------------------------------------------------------------- */
 
-/* The child's region, if it is there by now. */
+static bool attach_in(struct run *run, const char *folder) {
+    for (unsigned number = 1; number <= REGION_NUMBERS; number++) {
+        char path[512];
+        region_path(folder, run->child.pid, run->start_ticks, number, path, sizeof path);
+        if (collector_attach(&run->work, path, NULL) == HELD_OK) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The child's region, if it is there by now; after an exec: those that are left, one by one. */
 static bool attach(struct run *run) {
     struct region_folders folders;
     size_t count = region_folders(geteuid(), &folders);
     for (size_t i = 0; i < count && !collector_attached(&run->work); i++) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/%ld.%" PRIu64 ".mtp", folders.path[i], (long)run->child.pid,
-                 run->start_ticks);
-        collector_attach(&run->work, path, NULL);
+        run->recorded |= attach_in(run, folders.path[i]);
     }
-    run->recorded |= collector_attached(&run->work);
     return collector_attached(&run->work);
 }
 
@@ -375,13 +382,12 @@ static void note_adopted(void *context, const struct adopted *adopted) {
  * parent will finish the region. */
 static void finish_all(struct run *run) {
     const char *mode = getenv("MEMTRACE");
-    if (collector_attached(&run->work) || attach(run)) {
-        /* After an exec a moment ago it is the old region, and a new one may have its name. */
-        bool is_old = !held_named(&run->work.held);
+    bool kept = false;
+    while (!kept && (collector_attached(&run->work) || attach(run))) { /* after an exec: several */
+        char path[sizeof run->work.held.region.path];
+        strcpy(path, run->work.held.region.path);
         finish(run);
-        if (is_old && attach(run)) {
-            finish(run);
-        }
+        kept = access(path, F_OK) == 0; /* it could not be written anywhere */
     }
     /* A region may have come and gone before we looked, as that of `sh -c "exec program"`. */
     if (!run->recorded && folders_changed_ns() == run->folders_ns &&

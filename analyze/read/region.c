@@ -56,17 +56,33 @@ bool region_alive(pid_t pid, uint64_t start_ticks) {
            state != 'X';
 }
 
+void region_path(const char *folder, pid_t pid, uint64_t start_ticks, unsigned number, char *path,
+                 size_t capacity) {
+    char infix[16] = "";
+    if (number > 1) {
+        snprintf(infix, sizeof infix, ".%u", number);
+    }
+    snprintf(path, capacity, "%s/%ld.%" PRIu64 "%s.mtp", folder, (long)pid, start_ticks, infix);
+}
+
+/* What follows "<pid>.<ticks>". */
+static bool is_ending(const char *text) {
+    if (text[0] == '.' && text[1] >= '1' && text[1] <= '9') {
+        text++;
+        text += strspn(text, "0123456789");
+    }
+    return strcmp(text, ".mtp") == 0;
+}
+
 int region_parse(const char *path, struct region *region) {
     const char *name = strrchr(path, '/');
-    char tail[8] = "";
     int end = 0;
     uint64_t pid;
     *region = (struct region){0};
     name = name != NULL ? name + 1 : path;
     if (name[0] < '0' || name[0] > '9' || strlen(path) >= sizeof region->path ||
-        sscanf(name, "%" SCNu64 ".%" SCNu64 ".%4s%n", &pid, &region->start_ticks, tail, &end) !=
-            3 ||
-        strcmp(tail, "mtp") != 0 || name[end] != '\0' || pid == 0 || pid > INT32_MAX) {
+        sscanf(name, "%" SCNu64 ".%" SCNu64 "%n", &pid, &region->start_ticks, &end) != 2 ||
+        !is_ending(name + end) || pid == 0 || pid > INT32_MAX) {
         return -1;
     }
     region->pid = (pid_t)pid;
@@ -109,7 +125,7 @@ static int find_by_name(pid_t pid, uint64_t ticks, uid_t uid, struct region *reg
     for (size_t i = 0; i < count; i++) {
         int found;
         char path[512];
-        snprintf(path, sizeof path, "%s/%ld.%" PRIu64 ".mtp", folders.path[i], (long)pid, ticks);
+        region_path(folders.path[i], pid, ticks, 1, path, sizeof path);
         if (region_parse(path, region) != 0) {
             continue;
         }

@@ -54,6 +54,10 @@ static void names(void **state) {
     assert_int_equal(region.pid, 12);
     assert_int_equal(region.start_ticks, 345);
     assert_int_equal(region_parse("12.345.mtp", &region), 0);
+    assert_int_equal(region_parse("/a/12.345.2.mtp", &region), 0);
+    assert_int_equal(region.start_ticks, 345);
+    assert_int_equal(region_parse("/a/12.345.0.mtp", &region), -1);
+    assert_int_equal(region_parse("/a/12.345.2.3.mtp", &region), -1);
     assert_int_equal(region_parse("/a/12.345.mtp.tmp", &region), -1);
     assert_int_equal(region_parse("/a/12.345", &region), -1);
     assert_int_equal(region_parse("/a/0.345.mtp", &region), -1);
