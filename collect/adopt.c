@@ -62,7 +62,7 @@ int adopt_region(const char *path, adopt_note note, void *context) {
 static bool says_execed(const char *path) {
     struct memtrace_header header;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    size_t wanted = offsetof(struct memtrace_header, reserved);
+    size_t wanted = offsetof(struct memtrace_header, recording);
     bool execed = fd >= 0 && pread(fd, &header, wanted, 0) == (ssize_t)wanted &&
                   header.state == MEMTRACE_STATE_EXECED;
     if (fd >= 0) {

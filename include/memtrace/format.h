@@ -75,6 +75,24 @@ enum memtrace_loss {
     MEMTRACE_LOSS_KINDS = 8
 };
 
+/* What the collector does when the program nears the end of its memory (docs/limits.md). */
+enum memtrace_limit_action {
+    MEMTRACE_LIMIT_REPORT = 0, /* a periodic report */
+    MEMTRACE_LIMIT_DUMP = 1,   /* and the profile as it is */
+    MEMTRACE_LIMIT_ABORT = 2,  /* and SIGABRT to the program */
+};
+struct memtrace_limit {
+    uint64_t bytes;   /* of the process; 0: see percent */
+    uint32_t percent; /* of what the process, its cgroup and the machine may use; both 0: none */
+    uint32_t action;  /* enum memtrace_limit_action */
+};
+
+/* Who is to own the files that are written. */
+struct memtrace_owner {
+    uint32_t is_set;
+    uint32_t uid, gid;
+};
+
 /*
  * The first MEMTRACE_HEADER_SIZE bytes. Fields marked "live" change while the program runs.
  *
@@ -123,15 +141,20 @@ struct memtrace_header {
     uint32_t summary;           /* 1: print the summary at the end */
     uint64_t snapshot_request;  /* live: grows by one for each memtrace_snapshot() */
     uint64_t clock_ns;          /* live: the latest time any thread looked at the clock */
-    char reserved[2048 - 296];  /* from offset 320 on: struct memtrace_recording (events.h) */
-    char executable[2048];      /* absolute path of the program */
-    char command[4096];         /* arguments joined by NUL, ended by two */
-    char output[4096];          /* absolute path the profile goes to, patterns expanded */
-    char log[4096];             /* absolute path of the log, empty: stderr */
+    uint64_t log_size_bytes;    /* the log is begun anew at this size; 0: never */
+    struct memtrace_limit limit;
+    char recording[1408]; /* struct memtrace_recording (events.h) */
+    struct memtrace_owner owner;
+    char reserved[308];
+    char executable[2048]; /* absolute path of the program */
+    char command[4096];    /* arguments joined by NUL, ended by two */
+    char output[4096];     /* absolute path the profile goes to, patterns expanded */
+    char log[4096];        /* absolute path of the log, empty: stderr */
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_header) == MEMTRACE_HEADER_SIZE, "header size");
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, executable) == 2048, "header layout");
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, end) == 24, "header layout");
+MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, recording) == 320, "header layout");
 
 enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_TREE = 1,      /* struct memtrace_node[1024], ids index * 1024 + i */

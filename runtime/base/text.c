@@ -116,9 +116,18 @@ const char *text_base_name(const char *path) {
     return base;
 }
 
-void log_line(const char *a, const char *b, const char *c) {
+static enum log_level highest_level = LOG_LEVEL_WARNING;
+
+void log_set_level(enum log_level level) {
+    highest_level = level;
+}
+
+void log_at(enum log_level level, const char *a, const char *b, const char *c) {
     char buffer[1024];
     struct text line;
+    if (level > highest_level) {
+        return;
+    }
     text_init(&line, buffer, sizeof buffer - 1); /* one place kept for the end of the line */
     text_add(&line, "memtrace: ");
     text_add(&line, a);
@@ -126,6 +135,14 @@ void log_line(const char *a, const char *b, const char *c) {
     text_add(&line, c != NULL ? c : "");
     buffer[line.length++] = '\n';
     write_all(2, buffer, line.length);
+}
+
+void log_line(const char *a, const char *b, const char *c) {
+    log_at(LOG_LEVEL_WARNING, a, b, c);
+}
+
+void log_error(const char *a, const char *b, const char *c) {
+    log_at(LOG_LEVEL_ERROR, a, b, c);
 }
 
 static long write_loud(int fd, const char *at, size_t size) {

@@ -30,8 +30,13 @@ int text_starts(const char *string, const char *prefix);
 void text_copy(char *to, size_t capacity, const char *from); /* always terminated */
 const char *text_base_name(const char *path);
 
+/* Which lines are written: those of a level and all that are graver. */
+enum log_level { LOG_LEVEL_NONE, LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
+void log_set_level(enum log_level level); /* LOG_LEVEL_WARNING at first */
 /* One line "memtrace: <a><b><c>\n" in one write to stderr. NULLs are left out. */
-void log_line(const char *a, const char *b, const char *c);
+void log_at(enum log_level level, const char *a, const char *b, const char *c);
+void log_line(const char *a, const char *b, const char *c);  /* a warning */
+void log_error(const char *a, const char *b, const char *c); /* something asked for is missing */
 /* All of it, in as many writes as the kernel wants. 0, or a negative errno; never a signal. */
 long write_all(int fd, const void *bytes, size_t size);
 

@@ -6,6 +6,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/switch.h"
 #include "runtime/record/survey.h"
 
 #include <errno.h>
@@ -23,8 +24,7 @@ API int memtrace_start(void) {
     ready = runtime_ensure();
     thread_pass_through(0);
     if (ready) {
-        STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_OPEN);
-        thread_start_self();
+        switch_on();
     }
     errno = saved;
     return ready ? 0 : -1;
@@ -32,25 +32,18 @@ API int memtrace_start(void) {
 
 API void memtrace_stop(void) {
     if (is_ready()) {
-        STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_STOPPED);
-        thread_stop_self();
+        switch_off();
     }
 }
 
 API int memtrace_is_active(void) {
-    return is_ready() && LOAD_RELAXED(&runtime.gate) == GATE_OPEN;
+    return is_ready() && switch_is_on();
 }
 
 API void memtrace_snapshot(void) {
-    if (!is_ready()) {
-        return;
+    if (is_ready()) {
+        switch_snapshot(1);
     }
-    __atomic_fetch_add(&runtime.space.header->snapshot_request, 1, __ATOMIC_RELAXED);
-    int saved = errno;
-    thread_pass_through(1);
-    runtime_periodic(sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns);
-    thread_pass_through(0);
-    errno = saved;
 }
 
 /* --- reports ---------------------------------------------------------------------------------- */

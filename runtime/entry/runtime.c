@@ -16,7 +16,9 @@
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
+#include "runtime/entry/signals.h"
 #include "runtime/entry/unwind.h"
+#include "runtime/entry/zero.h"
 #include "runtime/record/finish.h"
 
 #include <errno.h>
@@ -67,8 +69,8 @@ static int make_structures(void) {
     };
     if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
         ledger_init(&runtime.ledger, &runtime.space) != 0 || runtime.unknown_context == 0) {
-        log_line("not enough address space to profile (ulimit -v?); the program goes on without",
-                 NULL, NULL);
+        log_error("not enough address space to profile (ulimit -v?); the program goes on without",
+                  NULL, NULL);
         return -1;
     }
     header->shadow_heap = (uintptr_t)runtime.heap.root;
@@ -86,13 +88,19 @@ static void at_quick_exit_handler(void) {
     runtime_finish(MEMTRACE_STATE_ENDED);
 }
 
-/* Whoever watches us: `memtrace run`, our parent; else a companion, if something is periodic. */
+static int wants_collector(const struct memtrace_header *header) {
+    const struct memtrace_recording *recording = (const void *)header->recording;
+    return header->every_ns != 0 || header->churn_limit_bytes != 0 || header->limit.bytes != 0 ||
+           header->limit.percent != 0 || recording->state != MEMTRACE_RECORD_NONE;
+}
+
+/* Whoever watches us: `memtrace run`, our parent; else a companion, if there is work for one. */
 static void find_collector(void) {
     struct memtrace_header *header = runtime.space.header;
     if (runtime.settings.collector_pid != 0 &&
         runtime.settings.collector_pid == header->parent_pid) {
         header->collector_pid = header->parent_pid;
-    } else if (header->every_ns != 0 || header->churn_limit_bytes != 0) {
+    } else if (wants_collector(header)) {
         runtime.has_companion = companion_start(&runtime.region, environ) == 0;
     }
 }
@@ -119,10 +127,14 @@ static int start(void) {
     thread_init_process();
     __cxa_atexit(at_exit, NULL, NULL);
     at_quick_exit(at_quick_exit_handler);
-    runtime.gate = GATE_OPEN;
+    if (runtime.settings.zero) {
+        zero_start();
+    }
+    runtime.gate = runtime.settings.starts_off ? GATE_STOPPED : GATE_OPEN;
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     find_collector();
+    signals_start(&runtime.settings.signals);
     return 0;
 }
 
@@ -229,7 +241,7 @@ __attribute__((constructor)) static void wake_up(void) {
     }
     thread_pass_through(0);
     if (environ != NULL) {
-        settings_clean_environment(environ);
+        settings_clean_environment(&runtime.settings, environ);
     }
     errno = saved;
 }

@@ -7,7 +7,8 @@
 
 /* Reads defaults linked into the program, then the environment. 1: on, 0: switched off. */
 int settings_read(struct settings *settings, char **environment);
-/* Takes out of the environment what `memtrace run` put there for us alone. */
-void settings_clean_environment(char **environment);
+/* Takes out of the environment what `memtrace run` put there for us alone, unless children follow:
+ * they find it as we did. */
+void settings_clean_environment(const struct settings *settings, char **environment);
 
 #endif

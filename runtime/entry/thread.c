@@ -217,6 +217,7 @@ static struct thread *join_late(void) {
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
         return NULL;
     }
+    pool.late->gate = LOAD_RELAXED(&runtime.gate);
     return pool.late;
 }
 
@@ -385,7 +386,7 @@ void thread_stop_self(void) {
 
 void thread_start_self(void) {
     if (thread_self->gate == GATE_STOPPED) {
-        thread_self->gate = GATE_OPEN;
+        thread_self->gate = LOAD_RELAXED(&runtime.gate);
     }
 }
 

@@ -118,7 +118,7 @@ static void report_failure(const struct space *space, const char *why) {
     text_add(&text, "; it stays in ");
     text_add(&text, space->path);
     text_add(&text, " until `memtrace list` moves it");
-    log_line("cannot write the profile ", space->header->output, buffer);
+    log_error("cannot write the profile ", space->header->output, buffer);
 }
 
 int finish_write_profile(struct space *space) {

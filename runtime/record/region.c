@@ -181,6 +181,9 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->churn_limit_bytes = settings->churn_bytes;
     header->top = settings->top;
     header->summary = settings->summary;
+    header->log_size_bytes = settings->log_size_bytes;
+    header->limit = settings->limit;
+    header->owner = settings->owner;
 }
 
 int region_create(struct region *region, struct space *space, const struct settings *settings,
@@ -193,9 +196,9 @@ int region_create(struct region *region, struct space *space, const struct setti
         struct text text;
         text_init(&text, number, sizeof number);
         text_add_number(&text, (uint64_t)-result);
-        log_line("no place for the profile while the program runs: neither /dev/shm nor /tmp (or "
-                 "MEMTRACE_REGION_DIR) can be used, error ",
-                 number, "; the program goes on without");
+        log_error("no place for the profile while the program runs: neither /dev/shm nor /tmp (or "
+                  "MEMTRACE_REGION_DIR) can be used, error ",
+                  number, "; the program goes on without");
         return -1;
     }
     fill_header(space->header, settings, flags);
@@ -211,8 +214,9 @@ int region_create(struct region *region, struct space *space, const struct setti
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+static uint32_t describe_number; /* %n: regions this process described before */
+
 static void expand(struct text *out, const char *pattern, const struct memtrace_header *header) {
-    static uint32_t number;
     for (const char *at = pattern; *at != '\0'; at++) {
         if (*at != '%' || at[1] == '\0') {
             text_add_bytes(out, at, 1);
@@ -226,12 +230,11 @@ static void expand(struct text *out, const char *pattern, const struct memtrace_
         } else if (*at == 't') {
             text_add_number(out, header->start_realtime_ns / 1000000000u);
         } else if (*at == 'n') {
-            text_add_number(out, number);
+            text_add_number(out, describe_number);
         } else {
             text_add_bytes(out, at - (*at != '%'), *at == '%' ? 1 : 2);
         }
     }
-    number++;
 }
 
 static int has_pid(const char *pattern) {
@@ -243,8 +246,9 @@ static int has_pid(const char *pattern) {
     return 0;
 }
 
+/* A child's files get .PID where the pattern has none. */
 static void set_path(char *to, size_t capacity, const char *pattern,
-                     const struct memtrace_header *header, int add_pid) {
+                     const struct memtrace_header *header, int is_child) {
     struct text text;
     text_init(&text, to, capacity);
     if (pattern[0] != '/') {
@@ -255,7 +259,7 @@ static void set_path(char *to, size_t capacity, const char *pattern,
         }
     }
     expand(&text, pattern, header);
-    if (add_pid) {
+    if (is_child && !has_pid(pattern)) {
         text_add(&text, ".");
         text_add_number(&text, header->pid);
     }
@@ -269,20 +273,39 @@ static void read_command(struct memtrace_header *header) {
     }
 }
 
+static void describe_recording(struct memtrace_header *header, const struct settings *settings,
+                               int is_child) {
+    struct memtrace_recording *recording = (void *)header->recording;
+    *recording = settings->recording;
+    recording->state = MEMTRACE_RECORD_NONE;
+    set_path(recording->path, sizeof recording->path, settings->recording.path, header, is_child);
+    STORE_RELEASE(&recording->state, settings->recording.state);
+}
+
+/* Whether another program of ours started this one: by fork, or by exec where children follow. */
+static int has_parent(const struct memtrace_header *header, const struct settings *settings,
+                      int forked) {
+    return forked || (settings->follow && settings->collector_pid != header->parent_pid);
+}
+
 void region_describe(struct region *region, int forked) {
     struct memtrace_header *header = region->space->header;
     const struct settings *settings = region->settings;
+    int is_child = has_parent(header, settings, forked);
     long length = sys_readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
     header->executable[length > 0 ? length : 0] = '\0';
     if (length <= 0) {
         text_copy(header->executable, sizeof header->executable, "unknown");
     }
     read_command(header);
-    set_path(header->output, sizeof header->output, settings->output, header,
-             forked && !has_pid(settings->output));
+    set_path(header->output, sizeof header->output, settings->output, header, is_child);
     if (settings->log[0] != '\0') {
         set_path(header->log, sizeof header->log, settings->log, header, 0);
     }
+    if (settings->recording.state != MEMTRACE_RECORD_NONE && (!forked || settings->follow)) {
+        describe_recording(header, settings, is_child);
+    }
+    describe_number++;
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */

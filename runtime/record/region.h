@@ -5,6 +5,7 @@
 #ifndef RUNTIME_RECORD_REGION_H
 #define RUNTIME_RECORD_REGION_H
 
+#include "memtrace/events.h"
 #include "memtrace/format.h"
 #include "runtime/base/compiler.h"
 #include "runtime/base/space.h"
@@ -17,21 +18,38 @@ enum {
     REGION_FREES_PER_LEAF = 256
 };
 
+enum { SETTINGS_SIGNALS = 65 };
+
+/* What each signal does: enum signal_action of entry/signals.h. */
+struct settings_signals {
+    uint8_t are_named; /* the user chose them */
+    uint8_t action[SETTINGS_SIGNALS];
+};
+
 /* What the environment asked for. Strings are copied: the environment may change. */
 struct settings {
     uint64_t every_ns;
     uint64_t churn_bytes;
     uint64_t context_limit;
+    uint64_t log_size_bytes; /* 0: the log grows */
     uint32_t top;
     uint32_t summary;
+    uint32_t log_level;     /* enum log_level */
     uint32_t collector_pid; /* `memtrace run`, our parent */
     uint32_t inject;        /* calls of other allocators are led to us */
+    uint32_t zero;          /* allocations are filled with zeros */
+    uint32_t starts_off;    /* nothing is counted until memtrace_start() or a signal */
+    uint32_t follow;        /* children are profiled, too */
+    struct memtrace_limit limit;
+    struct memtrace_owner owner;
+    struct settings_signals signals;
     enum memtrace_stacks stacks;
     enum walk_unwind unwind; /* how stacks are walked */
     char output[1024];       /* a pattern */
     char log[1024];
-    char folder[192];  /* where regions go; empty: the usual places */
-    char command[512]; /* the memtrace command; empty: beside the library */
+    char folder[192];                    /* where regions go; empty: the usual places */
+    char command[512];                   /* the memtrace command; empty: beside the library */
+    struct memtrace_recording recording; /* as the header gets it; path: a pattern */
 };
 
 struct region {

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""control.py CASE: switching by signal and API, starting off, the program's own handlers, children
+that are followed, memory that is zero, limits, the log, and variables that do not exist."""
+
+import os
+import sys
+
+from harness import (MEMTRACE, bare, build, clean_environment, equal, execute, fail, finish, heap,
+                     only_profile, profiles, report, scratch, traced)
+
+
+def run(name, settings, mode="preload", status=3, output=b"done\n"):
+    folder = scratch()
+    settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), **settings}
+    linked = "hooks" if mode == "hooks" else "frame-pointer" if name.endswith("api") else "preload"
+    under = traced([build("control.c", "gcc", "-O1", linked), name], mode, folder, settings)
+    equal((under.stdout, under.returncode), (output, status), name, mode, "output and status",
+          under.stderr.decode())
+    return folder, under.stderr.decode()
+
+
+def counted(data):
+    """{size: (allocations, frees)} of the blocks that the cases take."""
+    return {context["total_bytes"] // context["allocations"]:
+            (context["allocations"], context["frees"]) for context in heap(data)
+            if context["total_bytes"] // context["allocations"] > 70000}
+
+
+SWITCHED = {70003: (1, 1), 70005: (1, 1), 70011: (1, 0)}
+
+
+def test_toggles():
+    """Blocks of the pauses stay out for good; frees of those from before are counted."""
+    signals = {"MEMTRACE_SIGNALS": "USR1"}
+    for name, settings in (("off_signal", {"MEMTRACE_START": "off", **signals}),
+                           ("off_api", {"MEMTRACE_START": "off"}), ("on_signal", signals)):
+        for mode in ("preload", "hooks") if name.endswith("signal") else ("hooks",):
+            folder, _ = run(name, settings, mode)
+            equal(counted(only_profile(folder, name)), SWITCHED, name, mode)
+
+
+def test_threads():
+    """Signals that come while others allocate: nothing is counted by halves."""
+    folder, _ = run("threads", {"MEMTRACE_SIGNALS": "SIGUSR1"})
+    for size, (allocations, frees) in counted(only_profile(folder, "threads")).items():
+        if frees > allocations or allocations - frees > 4 * 200:
+            fail("threads:", size, allocations, frees)
+
+
+def test_handlers():
+    """The program sees and gets what it set; a signal that was named switches as well."""
+    equal(bare([build("control.c", "gcc", "-O1", "preload"), "handlers"]).stdout, b"done\n", "bare")
+    for signals, switched in (("toggle:10,on:SIGUSR2", 4), ("off:USR1,snapshot:USR2", 4),
+                              ("none", 0), (None, 0)):
+        _, lines = run("handlers", {"MEMTRACE_SIGNALS": signals, "MEMTRACE_LOG_LEVEL": "info"})
+        equal(lines.count("memtrace: a signal: counting is "), switched, signals, lines)
+
+
+def test_signals_by_default():
+    """Without a recording none of the two is ours: SIGUSR1 ends the program."""
+    run("on_signal", {}, status=-10, output=b"")
+
+
+def test_children():
+    """With MEMTRACE_FOLLOW each process has a profile: forks, and whatever is started by exec, spawn
+    or a shell. A forked child has its parent's blocks, too."""
+    again = os.path.join(scratch(), "again")
+    os.link(build("control.c", "gcc", "-O1", "preload"), again)
+    forks = [[72003], [72003, 72005]]
+    for mode, settings, expected in (("preload", {"MEMTRACE_FOLLOW": "1"}, [[72001]] * 5 + forks),
+                                     ("run", {"MEMTRACE_FOLLOW": "1"}, [[72001]] * 5 + forks),
+                                     ("run", {}, forks)):
+        folder, _ = run("children", {"AGAIN": again, **settings}, mode, output=b"")
+        found = [sorted(size for size in counted(report(path)) if size < 73000)
+                 for path in profiles(folder)]
+        equal(sorted(sizes for sizes in found if sizes), expected, mode, settings)
+
+
+def test_child_names():
+    """Without %p all but the first process append their pid."""
+    program, folder = build("control.c", "gcc", "-O1", "preload"), scratch()
+    settings = {"MEMTRACE_FOLLOW": "1", "MEMTRACE_OUTPUT": os.path.join(folder, "out.mtp"),
+                "MEMTRACE_SUMMARY": "0", "MEMTRACE_REGION_DIR": scratch(where="/dev/shm")}
+    execute([MEMTRACE, "run", "--", "sh", "-c", "%s child; %s child; true" % (program, program)],
+            clean_environment(**settings))
+    names = sorted(os.listdir(folder))
+    equal([name.rstrip("0123456789") for name in names], ["out.mtp"] + ["out.mtp."] * 2, "names", names)
+
+
+def test_zero():
+    run("zero", {"MEMTRACE_ZERO": "1"})
+    run("zero", {"MEMTRACE_ZERO": "1"}, "hooks")
+
+
+def test_names():
+    """A wrong name, and the nearest right one; a wrong value; and which lines are wanted at all."""
+    wrong = {"MEMTRACE_SIGNAL": ("x", "MEMTRACE_SIGNALS"), "MEMTRACE_LIMITS": ("x", "MEMTRACE_LIMIT"),
+             "MEMTRACE_FOLOW": ("1", "MEMTRACE_FOLLOW"), "MEMTRACE_RECORD_OUT": ("1", "MEMTRACE_RECORD_OUTPUT"),
+             "MEMTRACE_STRAT": ("off", "MEMTRACE_START")}
+    for name, (value, nearest) in wrong.items():
+        _, lines = run("child", {name: value}, output=b"")
+        equal(lines, "memtrace: no such environment variable: %s; the nearest is %s\n" % (name, nearest))
+        _, lines = run("child", {name: value, "MEMTRACE_LOG_LEVEL": "error"}, output=b"")
+        equal(lines, "", name, "with LOG_LEVEL=error")
+    for entry in ("SIGNALS=USR3", "SIGNALS=USR1:toggle", "SIGNALS=9", "SIGNALS=", "SIGNALS=USR1,",
+                  "LIMIT=0%", "LIMIT=101%", "LIMIT=2X", "ON_LIMIT=kill", "START=no", "ZERO=2",
+                  "OWNER=root", "OWNER=1", "FOLLOW=yes", "LOG_LEVEL=all", "PRECISE=2", "EMBED=some",
+                  "ON_LAG=", "SAMPLE=-1", "DURATION=1d", "LOG_SIZE=18446744073709551615"):
+        name, value = ("MEMTRACE_" + entry).split("=")
+        _, lines = run("child", {name: value}, output=b"")
+        equal(lines, "memtrace: bad value, the default is used: %s=%s\n" % (name, value))
+
+
+globals()["test_" + sys.argv[1]]()
+finish()
