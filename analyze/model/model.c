@@ -77,7 +77,8 @@ static void total(struct model *model) {
     }
     model->totals.maximum_error_bytes = model->header.peak_error_bytes;
     for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        model->totals.lost = model_add(model->totals.lost, model->header.lost[i]);
+        bool is_here = i != MEMTRACE_LOST_RECORDS || model->recording.present;
+        model->totals.lost = model_add(model->totals.lost, is_here ? model->header.lost[i] : 0);
     }
 }
 

@@ -72,7 +72,7 @@ struct model_totals {
     uint64_t frees;
     uint64_t temporary;
     uint64_t context_count; /* heap contexts with at least one allocation */
-    uint64_t lost;          /* sum of the header's lost[] */
+    uint64_t lost; /* sum of the header's lost[]; what a recording alone lost counts only there */
 };
 
 struct model_thread {

@@ -288,6 +288,15 @@ static void describe(struct model *model, const struct recording *recording) {
     }
 }
 
+/* The header may be older than the last events, and events may have been lost since the last one.
+ */
+static void note_losses(struct model *model) {
+    uint64_t told = model_add(model->recording.lost_allocs, model->recording.lost_frees);
+    if (model->header.lost[MEMTRACE_LOST_RECORDS] < told) {
+        model->header.lost[MEMTRACE_LOST_RECORDS] = told;
+    }
+}
+
 static int finish(struct replay *replay, const struct recording *recording,
                   const struct timeorder *order) {
     struct model *model = replay->model;
@@ -298,6 +307,7 @@ static int finish(struct replay *replay, const struct recording *recording,
         model_damage(model, "events are missing in %llu places", (unsigned long long)order->gaps);
     }
     model->recording.foreign_frees = pairing_waiting(replay->pairing);
+    note_losses(model);
     model->header.peak_error_bytes = peakbound_error(&replay->bound, replay->tally.maximum);
     if (recorded_culled(&replay->tally, recording, replay->missing) != 0 ||
         tally_finish(&replay->tally) != 0 ||

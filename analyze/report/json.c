@@ -220,7 +220,7 @@ static void put_process(yajl_gen json, const struct report *report) {
 
 static void put_lost(yajl_gen json, const struct model *model) {
     static const char *const kinds[] = {"events",  "contexts", "frames", "threads",
-                                        "modules", "blocks",   "guards"};
+                                        "modules", "blocks",   "guards", "records"};
     key_number(json, "lost", model->totals.lost);
     key(json, "lost_by_kind");
     yajl_gen_map_open(json);
@@ -241,6 +241,45 @@ static void put_totals(yajl_gen json, const struct model *model) {
     key_number(json, "total_frees", totals->frees);
     key_number(json, "total_temporary", totals->temporary);
     put_lost(json, model);
+}
+
+static void key_double(yajl_gen json, const char *name, double value) {
+    char text[40];
+    int size = snprintf(text, sizeof text, "%.6g", value);
+    key(json, name);
+    yajl_gen_number(json, text, (size_t)size);
+}
+
+static void put_errors(yajl_gen json, const struct model_errors *errors) {
+    key(json, "standard_errors");
+    yajl_gen_map_open(json);
+    key_double(json, "maximum_bytes", errors->maximum_bytes);
+    key_double(json, "leaked_bytes", errors->live_bytes);
+    key_double(json, "total_bytes", errors->total_bytes);
+    key_double(json, "total_allocations", errors->allocations);
+    yajl_gen_map_close(json);
+}
+
+static void put_recording(yajl_gen json, const struct model *model) {
+    const struct model_recording *recording = &model->recording;
+    if (!recording->present) {
+        return;
+    }
+    key(json, "recording");
+    yajl_gen_map_open(json);
+    key_bool(json, "closed", recording->closed);
+    key_number(json, "part", recording->part);
+    key_bool(json, "precise", recording->precise);
+    key_number(json, "bytes", recording->bytes);
+    key_number(json, "blocks", recording->blocks);
+    key_number(json, "events", recording->events);
+    key_number(json, "lost_allocs", recording->lost_allocs);
+    key_number(json, "lost_frees", recording->lost_frees);
+    key_number(json, "foreign_frees", recording->foreign_frees);
+    key_number(json, "sample_bytes", recording->sample_bytes);
+    key_bool(json, "sampled", recording->sampled);
+    put_errors(json, &recording->errors);
+    yajl_gen_map_close(json);
 }
 
 static void put_freed_of(yajl_gen json, const struct model *model, uint32_t freer) {
@@ -359,6 +398,7 @@ int report_json(const struct report *report) {
     key_string(json, "executable", report->model->header.executable);
     put_process(json, report);
     put_totals(json, report->model);
+    put_recording(json, report->model);
     put_warnings(json, report);
     put_threads(json, report->model);
     put_modules(json, report->model);

@@ -56,23 +56,34 @@ static void put_state(const struct report *report) {
     fputc('\n', report->out);
 }
 
-static void put_bytes(const struct report *report, const char *label, uint64_t bytes) {
+static const char *plus_minus(const struct report *report) {
+    return report->options.unicode ? "±" : "+-";
+}
+
+/* error: the standard error of an estimate. */
+static void put_bytes(const struct report *report, const char *label, uint64_t bytes,
+                      double error) {
     struct number spelled;
     struct number exact;
     put_label(report, label);
     fprintf(report->out, "%s%s%s (%s bytes", style_on(report, STYLE_NAME),
             number_bytes(&spelled, bytes), style_off(report), number_count(&exact, bytes));
+    if (report->model->recording.sampled) {
+        fprintf(report->out, " %s %s", plus_minus(report), number_bytes(&spelled, (uint64_t)error));
+    }
 }
 
 static void put_memory(const struct report *report) {
     const struct model_totals *totals = &report->model->totals;
     struct number number;
-    put_bytes(report, "maximum allocated", totals->maximum_bytes);
+    const struct model_errors *errors = &report->model->recording.errors;
+    put_bytes(report, "maximum allocated", totals->maximum_bytes, errors->maximum_bytes);
     if (totals->maximum_error_bytes != 0) {
         fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
     }
     fputs(")\n", report->out);
-    put_bytes(report, report->model->live ? "held now" : "total leaked", totals->live_bytes);
+    put_bytes(report, report->model->live ? "held now" : "total leaked", totals->live_bytes,
+              errors->live_bytes);
     fprintf(report->out, " in %s blocks)\n", number_count(&number, totals->live_blocks));
 }
 
@@ -90,8 +101,12 @@ static void put_counts(const struct report *report) {
     }
     fprintf(report->out, "), frees %s\n", number_count(&count, totals->frees));
     put_label(report, "temporary");
-    fprintf(report->out, "%s (%s of allocations)\n", number_count(&count, totals->temporary),
-            number_percent(&share, totals->temporary, totals->allocations));
+    if (report->model->recording.sampled) { /* what came in between is not in the file */
+        fputs("not known\n", report->out);
+    } else {
+        fprintf(report->out, "%s (%s of allocations)\n", number_count(&count, totals->temporary),
+                number_percent(&share, totals->temporary, totals->allocations));
+    }
     put_label(report, "contexts");
     fprintf(report->out, "%s, threads %zu\n", number_count(&count, totals->context_count),
             report->model->thread_count);
@@ -130,6 +145,7 @@ static void put_losses(const struct report *report) {
         [MEMTRACE_LOST_MODULES] = "modules not noted",
         [MEMTRACE_LOST_BLOCKS] = "blocks whose frees are not seen",
         [MEMTRACE_LOST_GUARDS] = "threads not patched any more",
+        [MEMTRACE_LOST_RECORDS] = "events not recorded",
     };
     const struct model *model = report->model;
     const char *separator = " (";
@@ -137,13 +153,45 @@ static void put_losses(const struct report *report) {
     put_label(report, "lost");
     fputs(number_count(&count, model->totals.lost), report->out);
     for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        if (model->header.lost[i] != 0 && kinds[i] != NULL) {
+        bool is_here = i != MEMTRACE_LOST_RECORDS || model->recording.present;
+        if (model->header.lost[i] != 0 && is_here && kinds[i] != NULL) {
             fprintf(report->out, "%s%s: %s", separator, kinds[i],
                     number_count(&count, model->header.lost[i]));
             separator = ", ";
         }
     }
     fputs(separator[0] == ',' ? ")\n" : "\n", report->out);
+}
+
+/* What the file holds, of a recording. */
+static void put_events(const struct report *report) {
+    const struct model_recording *recording = &report->model->recording;
+    struct number count;
+    struct number bytes;
+    if (!recording->present) {
+        return;
+    }
+    put_label(report, "events");
+    fprintf(report->out, "%s in %s", number_count(&count, recording->events),
+            number_bytes(&bytes, recording->bytes));
+    if (!recording->closed) {
+        fputs(report->model->live ? ", still being written" : ", not finished by its writer",
+              report->out);
+    }
+    if (recording->part != 0) {
+        fprintf(report->out, ", part %" PRIu32, recording->part);
+    }
+    fputc('\n', report->out);
+    if (recording->foreign_frees != 0) {
+        put_label(report, "frees of others");
+        fprintf(report->out, "%s, of blocks that are not in this file\n",
+                number_count(&count, recording->foreign_frees));
+    }
+    if (recording->sampled) {
+        put_label(report, "sampled");
+        fprintf(report->out, "every %s on average: estimates, %s one standard error\n",
+                number_bytes(&bytes, recording->sample_bytes), plus_minus(report));
+    }
 }
 
 /* What was live over time, as one row of bars; each column shows the most of its share of time. */
@@ -197,10 +245,11 @@ void report_summary(const struct report *report) {
     const struct model *model = report->model;
     fprintf(report->out, "%sMemTrace report of %s%s\n", style_on(report, STYLE_HEADING),
             style_base(model->header.executable), style_off(report));
-    put_label(report, "profile");
+    put_label(report, model->recording.present ? "recording" : "profile");
     fprintf(report->out, "%s\n", report->source);
     put_command(report);
     put_state(report);
+    put_events(report);
     fputc('\n', report->out);
     put_memory(report);
     put_counts(report);
@@ -215,8 +264,10 @@ void report_warnings(const struct report *report) {
     const char *const *lines;
     size_t count = names_warnings(report->names, &lines);
     if (report->model->damage[0] != '\0') {
-        fprintf(report->out, "%sThe profile is damaged: %s. What could be read is shown.%s\n",
-                style_on(report, STYLE_HOT), report->model->damage, style_off(report));
+        fprintf(report->out, "%sThe %s is damaged: %s. What could be read is shown.%s\n",
+                style_on(report, STYLE_HOT),
+                report->model->recording.present ? "recording" : "profile", report->model->damage,
+                style_off(report));
     }
     for (size_t i = 0; i < count; i++) {
         fprintf(report->out, "%sNote: %s%s\n", style_on(report, STYLE_WARM), lines[i],

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* tally_test.c: analyze/model/tally: sums and the peak against plain counting; estimates from
+ * samples are unbiased and as far off as their standard errors say. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "analyze/model/tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTEXTS = 20, BLOCKS = 64, MAPPING = 18, POOL = 19 };
+
+/* Contexts 1 .. 17 are heap, then a mapping and a pool. */
+static struct tally *start(void) {
+    struct tally *tally = calloc(1, sizeof *tally);
+    struct model *model = calloc(1, sizeof *model);
+    model->node_count = CONTEXTS;
+    model->nodes = calloc(CONTEXTS, sizeof *model->nodes);
+    for (uint64_t id = 1; id < CONTEXTS; id++) {
+        model->nodes[id].frame = 0x10000 + id;
+    }
+    model->nodes[MAPPING].frame = MEMTRACE_FRAME_MAPPING;
+    model->nodes[POOL].frame = MEMTRACE_FRAME_POOL + 2;
+    assert_int_equal(tally_start(tally, model), 0);
+    return tally;
+}
+
+static void end(struct tally *tally) {
+    struct model *model = tally->model;
+    tally_end(tally);
+    free(tally);
+    model_free(model);
+}
+
+/* What plain counting says. */
+struct truth {
+    uint64_t live[CONTEXTS];
+    uint64_t at_peak[CONTEXTS];
+    uint64_t allocations[CONTEXTS];
+    uint64_t frees[CONTEXTS];
+    uint64_t heap;
+    uint64_t maximum;
+    bool has_left;
+};
+
+static void truth_changes(struct truth *truth, const struct pairing_block *block, bool begins) {
+    bool is_heap = block->context != POOL;
+    truth->live[block->context] += begins ? block->size : -block->size;
+    truth->allocations[block->context] += begins;
+    truth->frees[block->context] += !begins;
+    truth->heap += is_heap ? (begins ? block->size : -block->size) : 0;
+    truth->has_left =
+        truth->heap <= truth->maximum && (truth->has_left || truth->heap < truth->maximum);
+    if (!truth->has_left) { /* what other classes hold may still change at the maximum */
+        truth->maximum = truth->heap;
+        memcpy(truth->at_peak, truth->live, sizeof truth->at_peak);
+    }
+}
+
+static void check(const struct tally *tally, const struct truth *truth) {
+    const struct model *model = tally->model;
+    uint64_t peak = 0;
+    assert_int_equal(tally->live, truth->heap);
+    assert_int_equal(tally->maximum, truth->maximum);
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        assert_int_equal(context->live_bytes, truth->live[context->id]);
+        assert_int_equal(context->allocations, truth->allocations[context->id]);
+        assert_int_equal(context->frees, truth->frees[context->id]);
+        assert_int_equal(context->peak_bytes, truth->at_peak[context->id]);
+        peak += context->class == MODEL_HEAP ? context->peak_bytes : 0;
+    }
+    assert_int_equal(peak, truth->maximum);
+}
+
+static void against_plain_counting(void **state) {
+    (void)state;
+    for (unsigned seed = 0; seed < 200; seed++) {
+        struct tally *tally = start();
+        struct pairing_block blocks[BLOCKS] = {{0}};
+        struct truth truth = {0};
+        srand(seed);
+        for (int i = 0; i < 2000; i++) {
+            struct pairing_block *block = &blocks[rand() % BLOCKS];
+            const struct pairing_end freed = {.thread = 1, .tick = (uint32_t)i};
+            if (block->context != 0) {
+                tally_free(tally, block, 1, &freed, false);
+                truth_changes(&truth, block, false);
+                block->context = 0;
+            } else {
+                uint32_t context = 1 + (uint32_t)rand() % (CONTEXTS - 1);
+                *block = (struct pairing_block){.size = (uint64_t)(rand() % 5) * 16,
+                                                .context = context != MAPPING ? context : 1};
+                truth_changes(&truth, block, true);
+                tally_alloc(tally, block, 1, false);
+            }
+        }
+        assert_int_equal(tally_finish(tally), 0);
+        check(tally, &truth);
+        end(tally);
+    }
+}
+
+static void threads_and_lifetimes(void **state) {
+    struct tally *tally = start();
+    const struct pairing_block block = {.size = 100, .context = 3, .tick = 10};
+    const struct pairing_end own = {.thread = 1, .tick = 10};
+    const struct pairing_end other = {.thread = 2, .tick = 13};
+    const struct model *model = tally->model;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        tally_alloc(tally, &block, 1, i == 2);
+    }
+    tally_free(tally, &block, 1, &own, true);
+    tally_free(tally, &block, 1, &other, false);
+    assert_int_equal(tally_finish(tally), 0);
+    assert_int_equal(tally->threads[1].alloc_units, 2 * TALLY_ONE); /* one was inherited */
+    assert_int_equal(tally->threads[1].free_bytes, 100);
+    assert_int_equal(tally->threads[2].foreign_bytes, 100);
+    assert_int_equal(model->foreign_count, 1);
+    assert_int_equal(model->foreign[0].owner, 1);
+    assert_int_equal(model->foreign[0].blocks, 1);
+    assert_int_equal(model->contexts[0].temporary, 1);
+    assert_int_equal(model->contexts[0].allocations, 3);
+    assert_int_equal(model->lifetimes[model->contexts[0].lifetimes + 0], 1);
+    assert_int_equal(model->lifetimes[model->contexts[0].lifetimes + 1], 1); /* 3 ticks: below 4 */
+    end(tally);
+}
+
+static void mappings_and_culled(void **state) {
+    struct tally *tally = start();
+    const struct model *model = tally->model;
+    (void)state;
+    assert_int_equal(tally_class(tally, MAPPING), MODEL_MAPPING);
+    tally_map(tally, MAPPING, 8192);
+    tally_unmap(tally, MAPPING, 4096, false);
+    tally_culled(tally,
+                 &(struct memtrace_culled){.context = 2, .thread = 1, .count = 7, .bytes = 70});
+    assert_int_equal(tally_finish(tally), 0);
+    assert_int_equal(model->context_count, 2);
+    assert_int_equal(model->contexts[0].total_bytes, 70);
+    assert_int_equal(model->contexts[0].frees, 7);
+    assert_int_equal(model->contexts[0].live_bytes, 0);
+    assert_int_equal(model->contexts[1].live_bytes, 4096);
+    assert_int_equal(model->contexts[1].live_blocks, 1);
+    assert_int_equal(tally->live, 0);
+    end(tally);
+}
+
+/* A fixed list of allocations, sampled by bytes a thousand times: the estimates' mean is the truth,
+ * their spread is what they say of themselves. */
+static void samples(void **state) {
+    enum { SEEDS = 1000, ALLOCATIONS = 2000, DISTANCE = 4096 };
+    static const uint64_t sizes[] = {16, 100, 1000, 5000, 40000};
+    double truth = 0;
+    double sum = 0;
+    double squares = 0;
+    double count = 0;
+    double variance = 0;
+    (void)state;
+    for (int i = 0; i < ALLOCATIONS; i++) {
+        truth += (double)sizes[i % 5];
+    }
+    for (unsigned seed = 0; seed < SEEDS; seed++) {
+        struct tally *tally = start();
+        const struct model *model = tally->model;
+        double error;
+        srand(seed + 1);
+        for (int i = 0; i < ALLOCATIONS; i++) {
+            uint64_t size = sizes[i % 5];
+            double chance = 1 - exp(-(double)size / DISTANCE);
+            if ((double)rand() / RAND_MAX < chance) {
+                const struct pairing_block block = {
+                    .size = size, .weight = (uint64_t)llround((double)size / chance), .context = 1};
+                tally_alloc(tally, &block, 1, false);
+            }
+        }
+        assert_int_equal(tally_finish(tally), 0);
+        assert_true(model->recording.sampled);
+        error = (double)model->contexts[0].total_bytes - truth;
+        sum += error;
+        squares += error * error;
+        count += (double)model->contexts[0].allocations;
+        variance += model->recording.errors.total_bytes * model->recording.errors.total_bytes;
+        end(tally);
+    }
+    assert_true(fabs(sum / SEEDS) < 4 * sqrt(variance / SEEDS / SEEDS)); /* of the mean of 1000 */
+    assert_true(squares / variance > 0.8 && squares / variance < 1.25);
+    assert_true(fabs(count / SEEDS - ALLOCATIONS) < 0.05 * ALLOCATIONS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(against_plain_counting),
+        cmocka_unit_test(threads_and_lifetimes),
+        cmocka_unit_test(mappings_and_culled),
+        cmocka_unit_test(samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
