@@ -113,7 +113,14 @@ static const uint8_t *search_table(const uint8_t *header, uintptr_t address) {
     return header + items[low].entry;
 }
 
-struct common { /* what a CIE says */
+/* Whether the entry that was opened ends in its section: what an .eh_frame says is believed. */
+static int lies_within(const struct cfi_section *section, const struct cursor *cursor) {
+    return section == NULL || cursor->failed ||
+           (cursor->end >= cursor->at && cursor->end <= section->end);
+}
+
+struct common {     /* what a CIE says */
+    uintptr_t bias; /* of the addresses that entries name */
     uint64_t code_align;
     int64_t data_align;
     uint64_t return_register;
@@ -124,22 +131,35 @@ struct common { /* what a CIE says */
     struct cursor program;
 };
 
-static int read_common(const uint8_t *entry, struct common *common) {
+static int read_common(const struct cfi_section *section, const uint8_t *entry,
+                       struct common *common) {
     struct cursor cursor = open_entry(entry);
     const char *augmentation;
     uint8_t version;
-    cursor_take(&cursor, 4); /* CIE id: 0 */
+    if (!lies_within(section, &cursor)) {
+        return -1;
+    }
+    cursor_take(&cursor, 4); /* says that it is a CIE */
     version = (uint8_t)cursor_take(&cursor, 1);
     augmentation = (const char *)cursor.at;
     while (cursor_take(&cursor, 1) != 0) {
     }
-    *common = (struct common){0};
+    if (version >= 4 && cursor_take(&cursor, 2) != sizeof(uintptr_t)) {
+        return -1; /* the size of addresses, and that of segments: none */
+    }
+    *common = (struct common){.bias = section != NULL ? section->bias : 0};
     common->code_align = cursor_uleb(&cursor);
     common->data_align = cursor_sleb(&cursor);
     common->return_register = version == 1 ? cursor_take(&cursor, 1) : cursor_uleb(&cursor);
+    if (cursor.failed) {
+        return -1;
+    }
     if (augmentation[0] == 'z') {
         uint64_t size = cursor_uleb(&cursor);
         const uint8_t *program = cursor.at + size;
+        if (size > (uint64_t)(cursor.end - cursor.at)) {
+            return -1;
+        }
         common->has_augmentation = 1;
         for (const char *letter = augmentation + 1; *letter != '\0'; letter++) {
             if (*letter == 'R') {
@@ -208,7 +228,7 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
     case 0x00: /* nop */
         break;
     case 0x01: /* set_loc */
-        state->location = take_pointer(cursor, common->pointer_encoding, 0);
+        state->location = take_pointer(cursor, common->pointer_encoding, 0) + common->bias;
         break;
     case 0x02:
         state->location += cursor_take(cursor, 1) * common->code_align;
@@ -333,15 +353,27 @@ struct description {
     struct cursor program;
 };
 
+/* Where an entry says its CIE is, by its first word, which stands at `place`; NULL: nowhere. */
+static const uint8_t *common_of(const struct cfi_section *section, const uint8_t *place,
+                                uint32_t word) {
+    if (section == NULL) {
+        return word != 0 ? place - word : NULL;
+    }
+    return word < (size_t)(section->end - section->start) ? section->start + word : NULL;
+}
+
 /* 0, or -1: it is a CIE or cannot be understood. */
-static int read_description(const uint8_t *entry, struct description *out) {
+static int read_description(const struct cfi_section *section, const uint8_t *entry,
+                            struct description *out) {
     struct cursor cursor = open_entry(entry);
-    const uint8_t *common_place = cursor.at;
-    uint32_t distance = (uint32_t)cursor_take(&cursor, 4);
-    if (cursor.failed || distance == 0 || read_common(common_place - distance, &out->common) != 0) {
+    const uint8_t *place = cursor.at;
+    const uint8_t *common = common_of(section, place, (uint32_t)cursor_take(&cursor, 4));
+    if (cursor.failed || common == NULL || !lies_within(section, &cursor) ||
+        (section != NULL && place != entry + 4) || /* in the form for more than 4 GiB */
+        read_common(section, common, &out->common) != 0) {
         return -1;
     }
-    out->start = take_pointer(&cursor, out->common.pointer_encoding, 0);
+    out->start = take_pointer(&cursor, out->common.pointer_encoding, 0) + out->common.bias;
     out->size = take_format(&cursor, out->common.pointer_encoding & ENCODING_FORMAT);
     if (out->common.has_augmentation) {
         uint64_t skip = cursor_uleb(&cursor);
@@ -351,10 +383,11 @@ static int read_description(const uint8_t *entry, struct description *out) {
     return cursor.failed ? -1 : 0;
 }
 
-int cfi_read(const uint8_t *entry, uintptr_t address, struct cfi_row *row) {
+int cfi_read(const struct cfi_section *section, const uint8_t *entry, uintptr_t address,
+             struct cfi_row *row) {
     struct description about;
     struct state state;
-    if (read_description(entry, &about) != 0 || address - about.start >= about.size) {
+    if (read_description(section, entry, &about) != 0 || address - about.start >= about.size) {
         return -1;
     }
     memset(&state, 0, sizeof state);
@@ -376,12 +409,13 @@ int cfi_read(const uint8_t *entry, uintptr_t address, struct cfi_row *row) {
 
 int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *row) {
     const uint8_t *entry = search_table(eh_frame_header, address);
-    return entry != NULL ? cfi_read(entry, address, row) : -1;
+    return entry != NULL ? cfi_read(NULL, entry, address, row) : -1;
 }
 
-int cfi_range(const uint8_t *entry, uintptr_t *start, uintptr_t *end) {
+int cfi_range(const struct cfi_section *section, const uint8_t *entry, uintptr_t *start,
+              uintptr_t *end) {
     struct description about;
-    if (read_description(entry, &about) != 0) {
+    if (read_description(section, entry, &about) != 0) {
         return -1;
     }
     *start = about.start;

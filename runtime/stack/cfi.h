@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cfi.h: call frame information (DWARF 5 section 6.4, LSB .eh_frame) of one code address.
- * Reads only the mapped .eh_frame through its binary search table; allocates nothing, takes no
- * lock. Only what stepping to the caller needs is kept: how to find the CFA, the return address and
- * the frame pointer.
+ * Reads the mapped .eh_frame through its binary search table, or an entry that others found;
+ * allocates nothing, takes no lock. Only what stepping to the caller needs is kept: how to find the
+ * CFA, the return address and the frame pointer.
  */
 #ifndef RUNTIME_STACK_CFI_H
 #define RUNTIME_STACK_CFI_H
@@ -40,11 +40,21 @@ struct cfi_row {
  * the object has no usable information for it. */
 int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *row);
 
-/* The same from the one entry (FDE) of an .eh_frame that is about `address`. */
-int cfi_read(const uint8_t *entry, uintptr_t address, struct cfi_row *row);
+/* A .debug_frame: its entries tell their common part by its distance from the section's start, and
+ * addresses as the file has them. */
+struct cfi_section {
+    const uint8_t *start, *end; /* 16 readable bytes follow */
+    uintptr_t bias;             /* what is added to its addresses */
+};
+
+/* The same from the one entry (FDE) that is about `address`: of an .eh_frame, which is trusted; or,
+ * with `section`, of that .debug_frame. */
+int cfi_read(const struct cfi_section *section, const uint8_t *entry, uintptr_t address,
+             struct cfi_row *row);
 /* The code that an entry is about. 0, or -1: none (a CIE, or not understood). */
-int cfi_range(const uint8_t *entry, uintptr_t *start, uintptr_t *end);
-/* What stands behind an entry of an .eh_frame; NULL: this was its end. */
+int cfi_range(const struct cfi_section *section, const uint8_t *entry, uintptr_t *start,
+              uintptr_t *end);
+/* What stands behind an entry; NULL: this was the end of an .eh_frame. */
 const uint8_t *cfi_next(const uint8_t *entry);
 
 #endif

@@ -63,7 +63,7 @@ static void add_entry(const void *key, const uint8_t *entry) {
     uintptr_t start;
     uintptr_t end;
     struct place *place;
-    if (cfi_range(entry, &start, &end) != 0 || start == 0 || (place = take(key)) == NULL) {
+    if (cfi_range(NULL, entry, &start, &end) != 0 || start == 0 || (place = take(key)) == NULL) {
         return; /* a CIE, or the walk ends there and counts it */
     }
     STORE_RELEASE(&place->end, end);
@@ -94,7 +94,7 @@ void jit_add(const void *key, const void *frames) {
     if (!can_read(entry)) {
         return;
     }
-    if (cfi_range(entry, &start, &end) == 0) {
+    if (cfi_range(NULL, entry, &start, &end) == 0) {
         add_entry(key, entry);
         return;
     }
@@ -140,7 +140,7 @@ static const uint8_t *search(uintptr_t address) {
 
 int jit_find(uintptr_t address, struct cfi_row *row) {
     const uint8_t *entry = search(address);
-    return entry != NULL ? cfi_read(entry, address, row) : -1;
+    return entry != NULL ? cfi_read(NULL, entry, address, row) : -1;
 }
 
 int jit_holds(uintptr_t address) {

@@ -48,6 +48,7 @@ static void discard(struct rule_table *table) {
 void rule_init(struct rules *rules, struct modules *modules) {
     rules->modules = modules;
     rules->lock.held = 0;
+    rules->debug_frames.lock.held = 0;
     /* Started as a command, the loader has no base of its own to tell. */
     rules->loader = getauxval(AT_BASE) != 0 ? getauxval(AT_BASE) : (uintptr_t)_dl_find_object;
     if (rules->table == NULL) {
@@ -207,6 +208,23 @@ static COLD struct rule compute_for_jit(struct rules *rules, uintptr_t pc, uintp
     return rule;
 }
 
+/* The loader's first code is described nowhere, and met in every process: not worth a file. */
+int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t address,
+                  struct cfi_row *row) {
+    const struct memtrace_module *module;
+    int found;
+    if (place->eh_frame_header != NULL && cfi_find(place->eh_frame_header, address, row) == 0) {
+        return 0;
+    }
+    module = module_get(rules->modules, place->id);
+    if (module == NULL || lies_in(place, rules->loader)) {
+        return -1;
+    }
+    found = debug_frame_find(&rules->debug_frames, module, address, row);
+    place->is_known &= found <= 0;
+    return found == 0 ? 0 : -1;
+}
+
 COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     uintptr_t address = (pc & RULE_EXACT) ? pc & ~RULE_EXACT : pc - 1;
     struct module_place place;
@@ -215,22 +233,21 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     if (module_find(rules->modules, address, &place) != 0) {
         return compute_for_jit(rules, pc, address);
     }
-    if (place.eh_frame_header != NULL) {
-        if (cfi_find(place.eh_frame_header, address, &row) == 0) {
-            rule = from_row(&row);
-            /* An interrupted instruction may come before the word is made. */
-            if ((rule.kind == RULE_SP || rule.kind == RULE_FP) && !(pc & RULE_EXACT)) {
-                rule.frame_word = find_frame_word(rules, &place, &row);
-                if (rule.frame_word != 0) {
-                    STORE_RELAXED(&rules->has_frame_words, 1);
-                }
+    if (rule_find_row(rules, &place, address, &row) == 0) {
+        rule = from_row(&row);
+        /* An interrupted instruction may come before the word is made. */
+        if ((rule.kind == RULE_SP || rule.kind == RULE_FP) && !(pc & RULE_EXACT) &&
+            place.eh_frame_header != NULL) {
+            rule.frame_word = find_frame_word(rules, &place, &row);
+            if (rule.frame_word != 0) {
+                STORE_RELAXED(&rules->has_frame_words, 1);
             }
-        } else if (cfi_find(place.eh_frame_header, pc & ~RULE_EXACT, &row) == 0) {
-            rule = from_row(&row); /* "returns" to a start: a fiber's first function */
-            rule.entry = 1;
-            if (rule.kind != RULE_SIGNAL) {
-                rule.kind = RULE_END; /* nobody called it, whatever word lies there */
-            }
+        }
+    } else if (rule_find_row(rules, &place, pc & ~RULE_EXACT, &row) == 0) {
+        rule = from_row(&row); /* "returns" to a start: a fiber's first function */
+        rule.entry = 1;
+        if (rule.kind != RULE_SIGNAL) {
+            rule.kind = RULE_END; /* nobody called it, whatever word lies there */
         }
     }
     if (UNLIKELY(rules->by_frame_pointer)) {

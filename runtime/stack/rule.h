@@ -15,6 +15,7 @@
 #define RUNTIME_STACK_RULE_H
 
 #include "runtime/base/compiler.h"
+#include "runtime/stack/debug_frame.h"
 #include "runtime/stack/module.h"
 
 enum rule_kind {
@@ -74,10 +75,11 @@ struct rules {
     uint16_t number_hint[RULE_HINTS];
     struct trylock lock;
     struct modules *modules;
-    uintptr_t loader;                  /* an address in the dynamic loader */
-    int has_frame_words;               /* some code was built with a pass */
-    int by_frame_pointer;              /* MEMTRACE_UNWIND=fp: every function is said to keep one */
-    uint32_t generation;               /* how often rules were forgotten */
+    uintptr_t loader;     /* an address in the dynamic loader */
+    int has_frame_words;  /* some code was built with a pass */
+    int by_frame_pointer; /* MEMTRACE_UNWIND=fp: every function is said to keep one */
+    uint32_t generation;  /* how often rules were forgotten */
+    struct debug_frames debug_frames;
     uint64_t function[RULE_FUNCTIONS]; /* start << RULE_WORD_BITS | frame_word; 0: empty */
 };
 
@@ -85,6 +87,10 @@ void rule_init(struct rules *rules, struct modules *modules);
 /* Forgets the rules for addresses in [start, end): the object is gone. */
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end);
 struct rule rule_compute(struct rules *rules, uintptr_t pc);
+/* The row for `address`, which lies in this object, from whatever tables it has. 0, or -1: none;
+ * where that is not for good, the place is not known any more. */
+int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t address,
+                  struct cfi_row *row);
 
 /* Bit 63 of a frame's pc: an interrupted instruction, not a return address (format.h). */
 #define RULE_EXACT (UINT64_C(1) << 63)

@@ -46,15 +46,15 @@ static int register_value(const struct stack_bounds *stack, const struct cfi_reg
 }
 
 /* Of code that returns to `pc` from a call at `address`. */
-static int find_row(struct modules *modules, uintptr_t pc, uintptr_t address, struct cfi_row *row) {
+static int find_row(struct rules *rules, uintptr_t pc, uintptr_t address, struct cfi_row *row) {
     struct module_place place;
-    if (module_find(modules, address, &place) != 0) {
+    if (module_find(rules->modules, address, &place) != 0) {
         return jit_find(address, row);
     }
-    return place.eh_frame_header == NULL || (cfi_find(place.eh_frame_header, address, row) != 0 &&
-                                             cfi_find(place.eh_frame_header, pc, row) != 0)
-               ? -1
-               : 0;
+    return rule_find_row(rules, &place, address, row) == 0 ||
+                   rule_find_row(rules, &place, pc, row) == 0
+               ? 0
+               : -1;
 }
 
 static COLD int step_interpreted(struct rules *rules, const struct stack_bounds *stack,
@@ -63,8 +63,7 @@ static COLD int step_interpreted(struct rules *rules, const struct stack_bounds 
                                          from->fp};
     struct cfi_row row;
     uintptr_t cfa;
-    if (find_row(rules->modules, machine.pc, machine.pc - ((from->pc & RULE_EXACT) == 0), &row) !=
-        0) {
+    if (find_row(rules, machine.pc, machine.pc - ((from->pc & RULE_EXACT) == 0), &row) != 0) {
         return -1;
     }
     if (row.cfa_expression != NULL) {

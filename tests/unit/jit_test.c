@@ -46,7 +46,7 @@ static const uint8_t *entry_of(uintptr_t address) {
     uintptr_t start;
     uintptr_t end;
     for (const uint8_t *entry = frames; entry != NULL; entry = cfi_next(entry)) {
-        if (cfi_range(entry, &start, &end) == 0 && address >= start && address < end) {
+        if (cfi_range(NULL, entry, &start, &end) == 0 && address >= start && address < end) {
             return entry;
         }
     }
