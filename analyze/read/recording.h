@@ -7,7 +7,8 @@
  * recording_payload(), which several may call at once.
  *
  * A file that is cut off, damaged or still being written opens as long as its header is whole:
- * damaged blocks are left out, `damage` says how many and where the first one is.
+ * damaged blocks are left out, `damage` says how many and where the first one is. In a file that
+ * has an index, blocks of events and embedded files are checked only when they are read.
  */
 #ifndef ANALYZE_READ_RECORDING_H
 #define ANALYZE_READ_RECORDING_H
@@ -31,6 +32,8 @@ struct recording {
     char *path;
     int fd;
     uint64_t size;
+    uint64_t scanned;      /* recording.c's: where the next block would begin */
+    uint64_t first_damage; /* recording.c's: where the first damaged block would be */
 };
 
 /* Whether the file at `path` begins as a recording does. */

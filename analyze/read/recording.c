@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* recording.c: opens recordings, finds their blocks and checks them. See recording.h. */
+#include "analyze/read/recording.h"
+
+#include "analyze/read/block.h"
+#include "analyze/read/blockread.h"
+#include "analyze/read/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool recording_is(const char *path) {
+    char magic[8];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool is = fd >= 0 && blockread_at(fd, magic, sizeof magic, 0) == sizeof magic &&
+              memcmp(magic, MEMTRACE_RECORDING_MAGIC, sizeof magic) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is;
+}
+
+static int add_block(struct recording *recording, uint64_t offset,
+                     const struct memtrace_block *block, struct error *error) {
+    size_t count = recording->block_count;
+    if ((count & (count - 1)) == 0) { /* grow by doubling */
+        struct recording_entry *grown =
+            realloc(recording->blocks, (count != 0 ? count * 2 : 1) * sizeof *grown);
+        if (grown == NULL) {
+            return error_set(error, "out of memory while reading %s", recording->path);
+        }
+        recording->blocks = grown;
+    }
+    recording->blocks[recording->block_count++] =
+        (struct recording_entry){.offset = offset, .block = *block};
+    return 0;
+}
+
+static void note_damage(struct recording *recording, uint64_t offset) {
+    if (recording->damaged_blocks++ == 0) {
+        recording->first_damage = offset;
+    }
+}
+
+/* torn: behind the last block there are bytes that no writer is going to finish. */
+static void describe_damage(struct recording *recording, bool torn) {
+    char *text = recording->damage;
+    size_t room = sizeof recording->damage;
+    int length = 0;
+    text[0] = '\0';
+    if (recording->damaged_blocks != 0) {
+        length = snprintf(text, room, "%llu damaged block%s left out, the first at byte %llu",
+                          (unsigned long long)recording->damaged_blocks,
+                          recording->damaged_blocks == 1 ? "" : "s",
+                          (unsigned long long)recording->first_damage);
+    }
+    if (torn) {
+        snprintf(text + length, room - (size_t)length, "%scut off at byte %llu of %llu",
+                 length != 0 ? "; " : "", (unsigned long long)recording->scanned,
+                 (unsigned long long)recording->size);
+    }
+}
+
+/* What stands behind an index. */
+static bool read_end(const struct recording *recording, uint64_t offset,
+                     struct memtrace_index_end *end) {
+    return blockread_at(recording->fd, end, sizeof *end, offset) == sizeof *end &&
+           memcmp(end->magic, MEMTRACE_RECORDING_MAGIC, sizeof end->magic) == 0;
+}
+
+/* Steps over the end, where the last block is the index. */
+static bool step_over_end(struct recording *recording) {
+    const struct recording_entry *last;
+    struct memtrace_index_end end;
+    if (recording->block_count == 0) {
+        return false;
+    }
+    last = &recording->blocks[recording->block_count - 1];
+    if (last->block.kind != MEMTRACE_BLOCK_INDEX ||
+        !read_end(recording, recording->scanned, &end) || end.index_offset != last->offset) {
+        return false;
+    }
+    recording->scanned += sizeof end;
+    return true;
+}
+
+/* Steps from block to block, from where the last scan ended. */
+static int scan(struct recording *recording, struct recording_buffer *buffer, struct error *error) {
+    bool torn = false;
+    while (recording->scanned < recording->size) {
+        uint64_t offset = recording->scanned;
+        struct memtrace_block block;
+        enum blockread found =
+            blockread_load(recording->fd, recording->size, offset, &block, buffer);
+        if (found == BLOCKREAD_NONE && step_over_end(recording)) {
+            recording->closed = true;
+            continue;
+        }
+        if (found == BLOCKREAD_NONE) {
+            offset += 8;
+            found = blockread_search(recording->fd, recording->size, &offset, buffer);
+            if (found == BLOCKREAD_NONE) {
+                torn = true;
+                break;
+            }
+        }
+        if (found == BLOCKREAD_TROUBLE) {
+            return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
+        }
+        if (offset != recording->scanned) {
+            note_damage(recording, recording->scanned);
+            recording->scanned = offset;
+            continue;
+        }
+        if (add_block(recording, offset, &block, error) != 0) {
+            return -1;
+        }
+        recording->scanned += block_size(&block);
+        recording->closed = false;
+    }
+    describe_damage(recording, torn && !region_alive((pid_t)recording->header.pid,
+                                                     recording->header.process_start_ticks));
+    return 0;
+}
+
+/* Whether entry i can stand where it says, given the ones before. */
+static bool entry_fits(const struct recording *recording, const struct memtrace_index_entry *entry,
+                       uint64_t index_offset) {
+    return entry->offset == recording->scanned && block_plausible(&entry->block) &&
+           block_size(&entry->block) <= index_offset - entry->offset;
+}
+
+/* Events and embedded files, the bulk of a recording, are checked when they are read. */
+static bool checked_late(const struct memtrace_block *block) {
+    return block->kind == MEMTRACE_BLOCK_EVENTS || block->kind == MEMTRACE_BLOCK_FILE;
+}
+
+/* Takes one of the index's blocks over. 1; 0: the index is wrong; -1: error. */
+static int take_entry(struct recording *recording, const struct memtrace_index_entry *entry,
+                      uint64_t index_offset, struct recording_buffer *buffer, struct error *error) {
+    struct memtrace_block block = entry->block;
+    enum blockread found = BLOCKREAD_WHOLE;
+    if (!entry_fits(recording, entry, index_offset)) {
+        return 0;
+    }
+    recording->scanned += block_size(&entry->block);
+    if (!checked_late(&entry->block)) {
+        found = blockread_load(recording->fd, recording->size, entry->offset, &block, buffer);
+    }
+    if (found == BLOCKREAD_TROUBLE) {
+        return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
+    }
+    if (found == BLOCKREAD_NONE) {
+        note_damage(recording, entry->offset);
+        return 1;
+    }
+    if (memcmp(&block, &entry->block, sizeof block) != 0) {
+        return 0;
+    }
+    return add_block(recording, entry->offset, &block, error) == 0 ? 1 : -1;
+}
+
+/* Blocks by the index at the end. 1; 0: there is none, or it is no good; -1: error. */
+static int read_index(struct recording *recording, struct recording_buffer *buffer,
+                      struct error *error) {
+    const struct memtrace_index_entry *entries;
+    struct recording_buffer checks = {0};
+    struct memtrace_index_end end;
+    struct memtrace_block block;
+    int result = 1;
+    if (recording->size < sizeof end || !read_end(recording, recording->size - sizeof end, &end) ||
+        end.index_offset >= recording->size || end.index_offset % 8 != 0 ||
+        blockread_load(recording->fd, recording->size, end.index_offset, &block, buffer) !=
+            BLOCKREAD_WHOLE ||
+        block.kind != MEMTRACE_BLOCK_INDEX ||
+        end.index_offset + block_size(&block) + sizeof end != recording->size ||
+        blockread_unpack(&block, buffer) != 0) {
+        return 0;
+    }
+    entries = (const void *)buffer->bytes;
+    for (size_t i = 0; i < buffer->size / sizeof *entries && result == 1; i++) {
+        result = take_entry(recording, &entries[i], end.index_offset, &checks, error);
+    }
+    recording_buffer_free(&checks);
+    if (result != 1) {
+        return result;
+    }
+    if (recording->scanned != end.index_offset) {
+        return 0;
+    }
+    recording->scanned = recording->size;
+    recording->closed = true;
+    describe_damage(recording, false);
+    return add_block(recording, end.index_offset, &block, error) == 0 ? 1 : -1;
+}
+
+/* One line for everything that is not a recording this program can read. */
+static int check_header(const struct recording *recording, struct error *error) {
+    const struct memtrace_recording_header *header = &recording->header;
+    if (header->byte_order == __builtin_bswap32(MEMTRACE_BYTE_ORDER)) {
+        return error_set(error,
+                         "%s was written on a machine of the other byte order; read it there",
+                         recording->path);
+    }
+    if (header->version != MEMTRACE_RECORDING_VERSION) {
+        return error_set(error,
+                         "%s has recording format %u, this memtrace reads format %u; use the "
+                         "memtrace it was made with",
+                         recording->path, header->version, MEMTRACE_RECORDING_VERSION);
+    }
+    if (header->byte_order != MEMTRACE_BYTE_ORDER || header->header_size != sizeof *header) {
+        return error_set(error, "%s has a damaged header; the recording cannot be read",
+                         recording->path);
+    }
+    return 0;
+}
+
+static int read_header(struct recording *recording, struct error *error) {
+    struct memtrace_recording_header *header = &recording->header;
+    struct stat status;
+    ssize_t count;
+    if (fstat(recording->fd, &status) != 0) {
+        return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(error, "%s is %s, not a recording", recording->path,
+                         S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+    }
+    recording->size = (uint64_t)status.st_size;
+    count = blockread_at(recording->fd, header, sizeof *header, 0);
+    if (count < 0) {
+        return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
+    }
+    if (count < 8 || memcmp(header->magic, MEMTRACE_RECORDING_MAGIC, 8) != 0) {
+        return error_set(error, "%s is no MemTrace recording%s", recording->path,
+                         count == 0 ? ", it is empty" : "");
+    }
+    if ((size_t)count < sizeof *header) {
+        return error_set(error, "%s is cut off inside its header, at byte %zd of %zu",
+                         recording->path, count, sizeof *header);
+    }
+    return check_header(recording, error);
+}
+
+static void end_string(char *text, size_t size) {
+    text[size - 1] = '\0';
+}
+
+/* The last PROGRAM block that can be read, its strings made safe. */
+static int take_program(struct recording *recording, struct recording_buffer *buffer,
+                        struct error *error) {
+    struct memtrace_header *program = &recording->program;
+    for (size_t i = recording->block_count; i-- > 0;) {
+        if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_PROGRAM ||
+            recording_payload(recording, i, buffer, error) != 0 || buffer->size < sizeof *program) {
+            continue;
+        }
+        memcpy(program, buffer->bytes, sizeof *program);
+        end_string(program->executable, sizeof program->executable);
+        program->command[sizeof program->command - 2] = '\0';
+        end_string(program->command, sizeof program->command);
+        end_string(program->output, sizeof program->output);
+        end_string(program->log, sizeof program->log);
+        return 0;
+    }
+    return error_set(error, "%s does not tell of which program it is%s%s", recording->path,
+                     recording->damage[0] != '\0' ? ": " : "", recording->damage);
+}
+
+static int read_structure(struct recording *recording, struct error *error) {
+    struct recording_buffer buffer = {0};
+    int result = read_index(recording, &buffer, error);
+    if (result == 0) {
+        recording->block_count = 0;
+        recording->damaged_blocks = 0;
+        recording->scanned = sizeof recording->header;
+        result = scan(recording, &buffer, error);
+    }
+    if (result >= 0) {
+        result = take_program(recording, &buffer, error);
+    }
+    recording_buffer_free(&buffer);
+    return result;
+}
+
+struct recording *recording_open(const char *path, struct error *error) {
+    struct recording *recording;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        error_set(error, "cannot open %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    recording = calloc(1, sizeof *recording);
+    if (recording == NULL || (recording->path = strdup(path)) == NULL) {
+        free(recording);
+        close(fd);
+        error_set(error, "out of memory while opening %s", path);
+        return NULL;
+    }
+    recording->fd = fd;
+    recording->scanned = sizeof recording->header;
+    if (read_header(recording, error) != 0 || read_structure(recording, error) != 0) {
+        recording_close(recording);
+        return NULL;
+    }
+    return recording;
+}
+
+void recording_close(struct recording *recording) {
+    if (recording != NULL) {
+        close(recording->fd);
+        free(recording->blocks);
+        free(recording->path);
+        free(recording);
+    }
+}
+
+int recording_refresh(struct recording *recording, struct error *error) {
+    struct recording_buffer buffer = {0};
+    size_t before = recording->block_count;
+    struct stat status;
+    int result;
+    if (fstat(recording->fd, &status) != 0) {
+        return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
+    }
+    if ((uint64_t)status.st_size < recording->scanned) {
+        return error_set(error, "%s became shorter while it was read", recording->path);
+    }
+    recording->size = (uint64_t)status.st_size;
+    result = scan(recording, &buffer, error);
+    if (result == 0 && recording->block_count != before) {
+        result = take_program(recording, &buffer, error);
+    }
+    recording_buffer_free(&buffer);
+    return result;
+}
+
+int recording_payload(const struct recording *recording, size_t i, struct recording_buffer *buffer,
+                      struct error *error) {
+    const struct recording_entry *entry = &recording->blocks[i];
+    struct memtrace_block block;
+    enum blockread found =
+        blockread_load(recording->fd, recording->size, entry->offset, &block, buffer);
+    if (found == BLOCKREAD_TROUBLE) {
+        return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
+    }
+    if (found == BLOCKREAD_NONE || memcmp(&block, &entry->block, sizeof block) != 0 ||
+        blockread_unpack(&block, buffer) != 0) {
+        return error_set(error, "%s: the block at byte %llu is damaged", recording->path,
+                         (unsigned long long)entry->offset);
+    }
+    return 0;
+}
+
+/* Nodes of one block into the array, which grows. 0, or -1: out of memory. */
+static int take_nodes(const struct recording_buffer *buffer, struct memtrace_node **nodes,
+                      size_t *count) {
+    const struct memtrace_recording_node *from = (const void *)buffer->bytes;
+    for (size_t i = 0; i < buffer->size / sizeof *from; i++) {
+        uint32_t id = from[i].id;
+        if (id >> MEMTRACE_CONTEXT_BITS != 0 || from[i].parent >= id) {
+            continue;
+        }
+        if (id >= *count) {
+            size_t grown_count = ((size_t)id + 1) * 3 / 2 + 1024;
+            struct memtrace_node *grown = realloc(*nodes, grown_count * sizeof *grown);
+            if (grown == NULL) {
+                return -1;
+            }
+            memset(grown + *count, 0, (grown_count - *count) * sizeof *grown);
+            *nodes = grown;
+            *count = grown_count;
+        }
+        (*nodes)[id] = (struct memtrace_node){.frame = from[i].frame, .parent = from[i].parent};
+    }
+    return 0;
+}
+
+int recording_nodes(const struct recording *recording, struct memtrace_node **nodes, size_t *count,
+                    struct error *error) {
+    struct recording_buffer buffer = {0};
+    int result = 0;
+    *nodes = NULL;
+    *count = 0;
+    for (size_t i = 0; i < recording->block_count && result == 0; i++) {
+        if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_NODES &&
+            recording_payload(recording, i, &buffer, error) == 0) {
+            result = take_nodes(&buffer, nodes, count);
+        }
+    }
+    while (*count != 0 && (*nodes)[*count - 1].frame == 0) {
+        --*count;
+    }
+    recording_buffer_free(&buffer);
+    if (result != 0) {
+        free(*nodes);
+        *nodes = NULL;
+        return error_set(error, "out of memory while reading %s", recording->path);
+    }
+    return 0;
+}
