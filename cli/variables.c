@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* variables.c: options that become variables. See variables.h. */
+#include "cli/variables.h"
+
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { OPTIONS_LIMIT = 48, HELP_KEY = OPTIONS_LIMIT + 1, TEXT_LIMIT = 1024, NS_PER_MS = 1000000 };
+
+static const struct variables_option common[] = {
+    {"every", 'e', VARIABLES_TIME, "MEMTRACE_EVERY", NULL},
+    {"churn", 'c', VARIABLES_SIZE, "MEMTRACE_CHURN", NULL},
+    {"top", 'n', VARIABLES_COUNT, "MEMTRACE_TOP", NULL},
+    {"log", 'l', VARIABLES_TEXT, "MEMTRACE_LOG", NULL},
+    {"summary", 0, VARIABLES_SET, "MEMTRACE_SUMMARY", "1"},
+    {"no-summary", 0, VARIABLES_SET, "MEMTRACE_SUMMARY", "0"},
+    {"stacks", 0, VARIABLES_WORD, "MEMTRACE_STACKS", "none|short|full"},
+    {"contexts", 0, VARIABLES_POSITIVE, "MEMTRACE_CONTEXTS", NULL},
+    {"unwind", 0, VARIABLES_WORD, "MEMTRACE_UNWIND", "auto|patch|verify|fp|libunwind"},
+    {"inject", 0, VARIABLES_SET, "MEMTRACE_INJECT", "1"},
+    {0}};
+
+void variables_set(struct variables *variables, const char *name, const char *value) {
+    size_t i = 0;
+    while (i < variables->count && strcmp(variables->list[i].name, name) != 0) {
+        i++;
+    }
+    if (i < VARIABLES_LIMIT) {
+        variables->list[i] = (struct child_variable){name, value};
+        variables->count += i == variables->count;
+    }
+}
+
+void variables_set_number(struct variables *variables, const char *name, uint64_t value,
+                          const char *unit) {
+    char *text;
+    variables_set(variables, name, "");
+    for (size_t i = 0; i < variables->count; i++) {
+        if (strcmp(variables->list[i].name, name) == 0) {
+            text = variables->numbers[i];
+            snprintf(text, VARIABLES_NUMBER_SIZE, "%" PRIu64 "%s", value, unit);
+            variables->list[i].value = text;
+        }
+    }
+}
+
+/* --- values: each 0, or CLI_USAGE with the line printed --------------------------------------- */
+
+static int wrong(const struct cli_scan *scan, const char *wanted) {
+    return cli_usage(scan->command, "%s \"%s\": %s", scan->name, scan->value, wanted);
+}
+
+static int take_time(struct variables *variables, const struct cli_scan *scan, const char *name) {
+    uint64_t ns;
+    if (cli_parse_duration(scan->value, &ns) != 0 || (ns > 0 && ns < NS_PER_MS)) {
+        return wrong(scan, "a time such as 500ms, 30s, 5m or 1h is wanted");
+    }
+    variables_set_number(variables, name, ns / NS_PER_MS, "ms");
+    return 0;
+}
+
+static int take_size(struct variables *variables, const struct cli_scan *scan, const char *name) {
+    uint64_t bytes;
+    if (cli_parse_bytes(scan->value, &bytes) != 0) {
+        return wrong(scan, "a size such as 64M or 1G is wanted");
+    }
+    variables_set_number(variables, name, bytes, "");
+    return 0;
+}
+
+static int take_count(struct variables *variables, const struct cli_scan *scan, const char *name,
+                      uint64_t least) {
+    uint64_t value;
+    if (cli_parse_u64(scan->value, &value) != 0 || value > UINT32_MAX || value < least) {
+        return wrong(scan, "a number is wanted");
+    }
+    variables_set(variables, name, scan->value);
+    return 0;
+}
+
+static int take_text(struct variables *variables, const struct cli_scan *scan, const char *name) {
+    if (scan->value[0] == '\0' || strlen(scan->value) >= TEXT_LIMIT) {
+        return wrong(scan, "a file name of at most 1,023 bytes is wanted");
+    }
+    variables_set(variables, name, scan->value);
+    return 0;
+}
+
+/* Whether `words`, "a|b|c", has the word. */
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    while (words != NULL) {
+        if (strcspn(words, "|") == length && strncmp(words, word, length) == 0) {
+            return true;
+        }
+        words = strchr(words, '|');
+        words += words != NULL;
+    }
+    return false;
+}
+
+/* "a, b or c is wanted". */
+static void spell_words(const char *words, char *text, size_t capacity) {
+    size_t used = 0;
+    while (used < capacity) {
+        size_t length = strcspn(words, "|");
+        const char *next = words[length] == '|' ? words + length + 1 : NULL;
+        const char *joint = next == NULL ? " is wanted" : strchr(next, '|') == NULL ? " or " : ", ";
+        used += (size_t)snprintf(text + used, capacity - used, "%.*s%s", (int)length, words, joint);
+        if (next == NULL) {
+            return;
+        }
+        words = next;
+    }
+}
+
+static int take_word(struct variables *variables, const struct cli_scan *scan,
+                     const struct variables_option *option) {
+    char wanted[160];
+    if (!has_word(option->words, scan->value)) {
+        spell_words(option->words, wanted, sizeof wanted);
+        return wrong(scan, wanted);
+    }
+    variables_set(variables, option->variable, scan->value);
+    return 0;
+}
+
+static int take(struct variables *variables, const struct cli_scan *scan,
+                const struct variables_option *option) {
+    switch (option->kind) {
+    case VARIABLES_SET:
+        variables_set(variables, option->variable, option->words);
+        return 0;
+    case VARIABLES_TEXT:
+        return take_text(variables, scan, option->variable);
+    case VARIABLES_WORD:
+        return take_word(variables, scan, option);
+    case VARIABLES_COUNT:
+    case VARIABLES_POSITIVE:
+        return take_count(variables, scan, option->variable, option->kind == VARIABLES_POSITIVE);
+    case VARIABLES_TIME:
+        return take_time(variables, scan, option->variable);
+    case VARIABLES_SIZE:
+        return take_size(variables, scan, option->variable);
+    }
+    return 0;
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+/* Adds a table of ours to those of cli.h; their keys are places in `known`, from 1 on. */
+static size_t add_options(const struct variables_option *table,
+                          const struct variables_option **known, struct cli_option *options,
+                          size_t count) {
+    for (; table->name != NULL && count < OPTIONS_LIMIT; table++, count++) {
+        known[count] = table;
+        options[count] = (struct cli_option){table->name, table->letter,
+                                             table->kind != VARIABLES_SET, (int)count + 1};
+    }
+    return count;
+}
+
+int variables_parse(struct variables *variables, int argc, char **argv,
+                    const struct variables_option *own, int *first) {
+    const struct variables_option *known[OPTIONS_LIMIT];
+    struct cli_option options[OPTIONS_LIMIT + 2] = {0};
+    size_t count = add_options(own, known, options, 0);
+    struct cli_scan scan = cli_scan_start(argv[0], argc, argv, options);
+    int status = 0;
+    int key;
+    count = add_options(common, known, options, count);
+    options[count] = (struct cli_option){"help", 'h', false, HELP_KEY};
+    while (status == 0 && (key = cli_scan_next(&scan)) > 0) {
+        if (key == HELP_KEY) {
+            return -1;
+        }
+        status = take(variables, &scan, known[key - 1]);
+    }
+    if (status != 0 || key < 0) {
+        return CLI_USAGE;
+    }
+    *first = scan.index;
+    return scan.index < argc ? 0 : cli_usage(argv[0], "which program?");
+}

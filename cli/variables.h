@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * variables.h: the options of `memtrace run` and `memtrace record`: each sets a MEMTRACE_* variable
+ * for the runtime in the program.
+ *
+ * Called by cli/run, cli/record and cli/launch.
+ */
+#ifndef CLI_VARIABLES_H
+#define CLI_VARIABLES_H
+
+#include "cli/child.h"
+
+#include <stdint.h>
+
+enum { VARIABLES_LIMIT = 48, VARIABLES_NUMBER_SIZE = 24 };
+
+struct variables {
+    struct child_variable list[VARIABLES_LIMIT];
+    char numbers[VARIABLES_LIMIT][VARIABLES_NUMBER_SIZE]; /* texts of values that we spell anew */
+    size_t count;
+};
+
+enum variables_kind {
+    VARIABLES_SET,      /* takes no value: the variable becomes `words` */
+    VARIABLES_TEXT,     /* a file name or a pattern */
+    VARIABLES_WORD,     /* one of `words`, "a|b|c" */
+    VARIABLES_COUNT,    /* a number */
+    VARIABLES_POSITIVE, /* a number from 1 on */
+    VARIABLES_TIME,     /* passed on in milliseconds */
+    VARIABLES_SIZE,     /* passed on in bytes */
+};
+struct variables_option {
+    const char *name; /* without --; NULL ends a table */
+    char letter;      /* short form; 0: none */
+    enum variables_kind kind;
+    const char *variable;
+    const char *words;
+};
+
+/* Reads a command line up to the program. `own`: the command's options beside those that both have
+ * (the own ones first). 0; CLI_USAGE with the line printed; -1: --help was asked for. *first: the
+ * program's index. */
+int variables_parse(struct variables *variables, int argc, char **argv,
+                    const struct variables_option *own, int *first);
+
+/* Sets a variable; the value must live as long as the variables. */
+void variables_set(struct variables *variables, const char *name, const char *value);
+void variables_set_number(struct variables *variables, const char *name, uint64_t value,
+                          const char *unit);
+
+#endif
