@@ -107,7 +107,7 @@ int cmd_companion(int argc, char **argv) {
     process = (int)syscall(SYS_pidfd_open, work.held.region.pid, 0);
     while (!collector_over(&work) && wait_alive(&work, process, collector_tick(&work))) {
     }
-    if (!held_named(&work.held) &&
+    if (work.record == NULL && !held_named(&work.held) &&
         held_load_u32(&work.held.header->state) == MEMTRACE_STATE_ENDED) {
         collector_detach(&work); /* the runtime has done it */
     } else {

@@ -14,6 +14,7 @@ struct command {
 
 static const struct command commands[] = {
     {"run", cmd_run, "run a program and profile it"},
+    {"record", cmd_record, "run a program and record every event"},
     {"report", cmd_report, "show a profile, or that of a running program"},
     {"list", cmd_list, "list profiles of running and of killed programs"},
     {"trace", cmd_trace, "tell which code allocated the block at an address"},

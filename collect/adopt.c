@@ -33,11 +33,27 @@ static bool is_collector(pid_t pid) {
     return size > 0 && strcmp(name, "memtrace\n") == 0;
 }
 
+/* A recording alone: what became of it, in the terms of a profile. */
+static void complete(const struct held *held, const struct record_result *recording,
+                     struct finished *finished) {
+    *finished = (struct finished){.is_recording = true, .trouble = recording->trouble};
+    if (recording->trouble.message[0] != '\0') {
+        finished->place = FINISH_ELSEWHERE;
+    }
+    snprintf(finished->path, sizeof finished->path, "%s", recording->path);
+    held_unlink(held);
+}
+
 static void adopt_held(const struct held *held, adopt_note note, void *context) {
     char program[sizeof held->header->executable];
     struct adopted adopted = {.pid = held->region.pid, .program = program};
+    struct record_result recording;
     snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, held->header->executable);
-    finish_region(held, COPY_KEEP, &adopted.finished);
+    if (finish_recording(held, NULL, &recording) && !finish_wants_profile(held)) {
+        complete(held, &recording, &adopted.finished);
+    } else {
+        finish_region(held, COPY_KEEP, &adopted.finished);
+    }
     if (note != NULL) {
         note(context, &adopted);
     }
@@ -107,8 +123,9 @@ void adopt_line(const struct adopted *adopted, char *line, size_t capacity) {
     const char *program = adopted->program[0] != '\0' ? base_name(adopted->program) : "a program";
     const struct finished *finished = &adopted->finished;
     if (finished->place == FINISH_MOVED) {
-        snprintf(line, capacity, "the profile of %s (pid %ld), which was killed, is now at %s",
-                 program, (long)adopted->pid, finished->path);
+        snprintf(line, capacity, "the %s of %s (pid %ld), which was killed, is now at %s",
+                 finished->is_recording ? "recording" : "profile", program, (long)adopted->pid,
+                 finished->path);
         return;
     }
     snprintf(line, capacity, "%s, which is that of %s (pid %ld), killed; it is at %s",

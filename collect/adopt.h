@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * adopt.h: moves what killed programs left behind to where their profiles should have gone.
+ * adopt.h: completes the recordings of killed programs and moves their profiles to their places.
  *
  * Called by cli (list, run, report). Several commands may do so at once: each region is taken by
  * one of them. A region whose process exists, or whose collector does, is left alone.

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -18,16 +17,6 @@ enum {
     SAMPLE_MS = 100,   /* the timeline's first interval */
     NS_PER_MS = 1000000
 };
-
-static uint64_t since_start(const struct collector *collector) {
-    struct timespec now;
-    uint64_t ns;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    return ns > collector->held.header->start_monotonic_ns
-               ? ns - collector->held.header->start_monotonic_ns
-               : 0;
-}
 
 /* By the descriptor: the name may belong to another region by now. */
 static struct profile *open_held(const struct held *held, struct error *error) {
@@ -41,6 +30,32 @@ static void open_timeline(struct collector *collector) {
         timeline_map(collector->profile, collector->held.fd, &collector->timeline_size);
     if (collector->timeline != NULL && collector->timeline->interval_ns == 0) {
         collector->timeline->interval_ns = (uint64_t)SAMPLE_MS * NS_PER_MS;
+    }
+}
+
+static void tell(const char *message) {
+    char line[600];
+    snprintf(line, sizeof line, "memtrace: %s\n", message);
+    collector_write(STDERR_FILENO, line);
+}
+
+/* Where it cannot be had the program runs on, and leaves a profile. */
+static void start_recording(struct collector *collector) {
+    struct error error = {""};
+    collector->record = NULL;
+    if (!record_wanted(&collector->held)) {
+        return;
+    }
+    collector->record = record_open(&collector->held, &error);
+    if (collector->record == NULL || record_start(collector->record, &error) != 0) {
+        tell(error.message);
+    }
+}
+
+static void tell_news(struct collector *collector) {
+    const char *news = collector->record != NULL ? record_news(collector->record) : NULL;
+    if (news != NULL) {
+        tell(news);
     }
 }
 
@@ -63,11 +78,13 @@ enum held_status collector_attach(struct collector *collector, const char *path,
     collector->resident_bytes = 0;
     collector->seen_end = 0;
     open_timeline(collector);
+    start_recording(collector);
     periodic_start(&collector->periodic, &collector->profile->header);
     return HELD_OK;
 }
 
 void collector_detach(struct collector *collector) {
+    record_abandon(collector->record);
     if (collector->timeline != NULL) {
         munmap(collector->timeline, collector->timeline_size);
     }
@@ -180,16 +197,17 @@ static int until(uint64_t due_ns, uint64_t time_ns, int longest) {
 }
 
 int collector_tick(struct collector *collector) {
-    uint64_t time_ns = since_start(collector);
+    uint64_t time_ns = held_time_ns(&collector->held);
     struct periodic_moment moment = moment_now(collector, time_ns);
     int wait = TICK_MS;
+    tell_news(collector);
     if (!collector->profile->live) {
         return wait;
     }
     sample(collector, time_ns);
     if (periodic_due(&collector->periodic, &moment)) {
         report(collector, &moment);
-        time_ns = since_start(collector);
+        time_ns = held_time_ns(&collector->held);
     }
     collector->idle_ticks =
         moment.churn_bytes != collector->last_churn ? 0 : collector->idle_ticks + 1;
@@ -209,7 +227,7 @@ bool collector_over(const struct collector *collector) {
 
 /* What the program asked for in its last moments. A report by time is owed at its time only. */
 static void report_owed(struct collector *collector) {
-    struct periodic_moment moment = moment_now(collector, since_start(collector));
+    struct periodic_moment moment = moment_now(collector, held_time_ns(&collector->held));
     uint64_t next_ns = collector->periodic.next_ns;
     collector->periodic.next_ns = UINT64_MAX;
     if (periodic_due(&collector->periodic, &moment)) {
@@ -218,23 +236,33 @@ static void report_owed(struct collector *collector) {
     collector->periodic.next_ns = next_ns;
 }
 
+/* What there is to say at the end; finished and recording may each be NULL. */
 static char *lines(const struct collector *collector, const struct model *model,
-                   const struct finished *finished) {
+                   const struct finished *finished, const struct record_result *recording) {
     char *summary = NULL;
     char *text = NULL;
-    int length;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
     if (model != NULL && collector->profile->header.summary != 0) {
-        summary = finish_summary(model, finished->path);
+        summary = finish_summary(model, finished != NULL ? finished->path : NULL, recording);
     }
-    if (finished->place == FINISH_MOVED) {
-        return summary != NULL ? summary : strdup("");
+    if (recording != NULL && recording->trouble.message[0] != '\0') {
+        fprintf(out, "memtrace: %s\n", recording->trouble.message);
     }
-    length = asprintf(
-        &text, "memtrace: %s; it is at %s%s\n%s", finished->trouble.message, finished->path,
-        finished->place == FINISH_KEPT ? " and the next memtrace command tries again" : "",
-        summary != NULL ? summary : "");
+    if (finished != NULL && finished->place != FINISH_MOVED) {
+        fprintf(out, "memtrace: %s; it is at %s%s\n", finished->trouble.message, finished->path,
+                finished->place == FINISH_KEPT ? " and the next memtrace command tries again" : "");
+    }
+    fputs(summary != NULL ? summary : "", out);
     free(summary);
-    return length < 0 ? NULL : text;
+    if (fclose(out) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
 }
 
 /* Whether the file at the output path is this program's profile with the same counts. Asked only
@@ -257,13 +285,21 @@ static bool is_written(const struct collector *collector) {
 }
 
 static char *finish(struct collector *collector) {
-    struct model *model;
+    struct record_result recording;
     struct finished finished;
+    struct model *model;
     char *text;
+    bool recorded = finish_recording(&collector->held, collector->record, &recording);
+    bool profiled = !recorded || finish_wants_profile(&collector->held);
+    collector->record = NULL;
     report_owed(collector);
     model = model_load(collector->profile, NULL);
-    finish_region(&collector->held, COPY_REPLACE, &finished);
-    text = lines(collector, model, &finished);
+    if (profiled) {
+        finish_region(&collector->held, COPY_REPLACE, &finished);
+    } else {
+        held_unlink(&collector->held);
+    }
+    text = lines(collector, model, profiled ? &finished : NULL, recorded ? &recording : NULL);
     model_free(model);
     return text;
 }
@@ -275,7 +311,9 @@ char *collector_finish(struct collector *collector) {
         profile_close(collector->profile);
         collector->profile = whole;
     }
-    text = !held_named(&collector->held) && is_written(collector) ? strdup("") : finish(collector);
+    text = collector->record == NULL && !held_named(&collector->held) && is_written(collector)
+               ? strdup("")
+               : finish(collector);
     collector_detach(collector);
     return text;
 }

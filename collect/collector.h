@@ -26,7 +26,8 @@ struct collector {
     uint64_t resident_bytes; /* last seen */
     uint64_t seen_end;       /* header.end at the last refresh */
     struct periodic periodic;
-    int log; /* -1: not opened yet; STDERR_FILENO where none is wanted */
+    struct record *record; /* NULL: no recording */
+    int log;               /* -1: not opened yet; STDERR_FILENO where none is wanted */
 };
 
 /* Not attached: what collector_attach and collector_detach start from. */

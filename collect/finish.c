@@ -73,25 +73,77 @@ char *finish_quoted(const char *path) {
     return text;
 }
 
-char *finish_summary(const struct model *model, const char *path) {
-    const struct model_totals *totals = &model->totals;
+bool finish_recording(const struct held *held, struct record *record,
+                      struct record_result *result) {
+    struct error error;
+    if (record == NULL && record_wanted(held)) {
+        record = record_open(held, &error);
+    }
+    if (record == NULL) {
+        return false;
+    }
+    record_finish(record, result);
+    return true;
+}
+
+bool finish_wants_profile(const struct held *held) {
+    return (held_recording(held)->flags & MEMTRACE_RECORDING_PROFILE) != 0;
+}
+
+static void print_recording(FILE *out, const struct record_result *recording) {
+    struct number n[3];
+    fprintf(out, "memtrace: recording          %s (%s events in %s", recording->path,
+            number_count(&n[0], recording->events), number_bytes(&n[1], recording->bytes));
+    if (recording->parts > 1) {
+        fprintf(out, " and %u parts", recording->parts);
+    }
+    fprintf(out, ", lost %s)\n",
+            number_count(&n[2], recording->lost_allocs + recording->lost_frees));
+}
+
+static void print_hint(FILE *out, const char *path) {
     char *quoted = finish_quoted(path);
-    struct number n[8];
-    char *text;
-    int length = asprintf(
-        &text,
-        "memtrace: maximum allocated  %s (%s bytes)\n"
-        "memtrace: total leaked       %s (%s bytes in %s %s)\n"
-        "memtrace: allocations        %s (%s in total), frees %s\n"
-        "memtrace: contexts           %llu, lost %llu\n"
-        "memtrace: profile            %s\n"
-        "memtrace: read it with       memtrace report %s\n",
-        number_bytes(&n[0], totals->maximum_bytes), number_count(&n[1], totals->maximum_bytes),
-        number_bytes(&n[2], totals->live_bytes), number_count(&n[3], totals->live_bytes),
-        number_count(&n[4], totals->live_blocks), totals->live_blocks == 1 ? "block" : "blocks",
-        number_count(&n[5], totals->allocations), number_bytes(&n[6], totals->total_bytes),
-        number_count(&n[7], totals->frees), (unsigned long long)totals->context_count,
-        (unsigned long long)totals->lost, path, quoted != NULL ? quoted : path);
+    fprintf(out, "memtrace: read it with       memtrace report %s\n",
+            quoted != NULL ? quoted : path);
     free(quoted);
-    return length < 0 ? NULL : text;
+}
+
+static void print_totals(FILE *out, const struct model_totals *totals) {
+    struct number n[8];
+    fprintf(out,
+            "memtrace: maximum allocated  %s (%s bytes)\n"
+            "memtrace: total leaked       %s (%s bytes in %s %s)\n"
+            "memtrace: allocations        %s (%s in total), frees %s\n"
+            "memtrace: contexts           %llu, lost %llu\n",
+            number_bytes(&n[0], totals->maximum_bytes), number_count(&n[1], totals->maximum_bytes),
+            number_bytes(&n[2], totals->live_bytes), number_count(&n[3], totals->live_bytes),
+            number_count(&n[4], totals->live_blocks), totals->live_blocks == 1 ? "block" : "blocks",
+            number_count(&n[5], totals->allocations), number_bytes(&n[6], totals->total_bytes),
+            number_count(&n[7], totals->frees), (unsigned long long)totals->context_count,
+            (unsigned long long)totals->lost);
+}
+
+char *finish_summary(const struct model *model, const char *profile,
+                     const struct record_result *recording) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    print_totals(out, &model->totals);
+    if (profile != NULL) {
+        fprintf(out, "memtrace: profile            %s\n", profile);
+    }
+    if (recording != NULL) {
+        print_recording(out, recording);
+    }
+    if (profile != NULL || recording != NULL) {
+        print_hint(out, recording != NULL ? recording->path : profile);
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
 }

@@ -10,6 +10,7 @@
 #include "analyze/model/model.h"
 #include "collect/copy.h"
 #include "collect/held.h"
+#include "collect/record.h"
 
 enum finish_place {
     FINISH_MOVED = 0,     /* the profile is at `path`, as the program wanted */
@@ -18,6 +19,7 @@ enum finish_place {
 };
 
 struct finished {
+    bool is_recording; /* `path` is a recording's */
     enum finish_place place;
     char path[4200];
     struct error trouble; /* one line, without where the profile is now */
@@ -27,9 +29,17 @@ struct finished {
  * is at its output path by now may be newer. `held` stays claimed. */
 void finish_region(const struct held *held, enum copy_mode mode, struct finished *finished);
 
-/* The summary's lines, each with "memtrace: " before it and a newline behind. The caller frees the
- * result; NULL: out of memory. */
-char *finish_summary(const struct model *model, const char *path);
+/* Completes the recording of a region whose program is gone. `record` is what the caller has begun,
+ * NULL: nothing. false: there is no recording to be had. */
+bool finish_recording(const struct held *held, struct record *record, struct record_result *result);
+
+/* Whether a profile is to be written, too, where there is a recording. */
+bool finish_wants_profile(const struct held *held);
+
+/* The summary's lines, each with "memtrace: " before it and a newline behind. profile: its path, or
+ * NULL; recording: NULL where there is none. The caller frees the result; NULL: out of memory. */
+char *finish_summary(const struct model *model, const char *profile,
+                     const struct record_result *recording);
 
 /* `path` as a word of a shell: quoted where it has to be. The caller frees the result, or NULL. */
 char *finish_quoted(const char *path);

@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A descriptor of the file's folder, if it is ours alone; else -1 with errno. */
@@ -147,6 +148,14 @@ void held_unlink(const struct held *held) {
     if (held_named(held)) {
         unlink(held->region.path);
     }
+}
+
+uint64_t held_time_ns(const struct held *held) {
+    struct timespec now;
+    uint64_t ns;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return ns > held->header->start_monotonic_ns ? ns - held->header->start_monotonic_ns : 0;
 }
 
 /* Threads of a process; 0: there is none. */

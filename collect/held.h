@@ -15,7 +15,7 @@
 
 #include "analyze/read/error.h"
 #include "analyze/read/region.h"
-#include "memtrace/format.h"
+#include "memtrace/events.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -57,6 +57,14 @@ bool held_process_exists(pid_t pid, uint64_t start_ticks);
  * only after the program came to an exec, which may yet have failed: the header says so, or the
  * name is gone (the runtime wrote the profile before the exec). */
 bool held_in_use(const struct held *held);
+
+/* What the header says of the recording. */
+static inline struct memtrace_recording *held_recording(const struct held *held) {
+    return (struct memtrace_recording *)((char *)held->header + MEMTRACE_RECORDING_OFFSET);
+}
+
+/* Nanoseconds since the program's start, now. */
+uint64_t held_time_ns(const struct held *held);
 
 /* The state and other fields of the header that the program changes. */
 static inline uint32_t held_load_u32(const uint32_t *field) {

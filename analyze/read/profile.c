@@ -3,6 +3,7 @@
 #include "analyze/read/profile.h"
 
 #include "analyze/read/region.h"
+#include "memtrace/events.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +36,8 @@ static uint32_t item_size_of(uint32_t kind) {
         return 1; /* one struct, its size is checked where it is read */
     case MEMTRACE_SEGMENT_FREES:
         return sizeof(struct memtrace_foreign_frees);
+    case MEMTRACE_SEGMENT_EVENTS:
+        return sizeof(struct memtrace_chunk);
     default:
         return 0;
     }

@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run report list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     case $previous in
@@ -25,6 +25,14 @@ _memtrace() {
         COMPREPLY=($(compgen -W "auto patch verify fp libunwind" -- "$current"))
         return
         ;;
+    --embed)
+        COMPREPLY=($(compgen -W "symbols all none" -- "$current"))
+        return
+        ;;
+    --on-lag)
+        COMPREPLY=($(compgen -W "wait drop" -- "$current"))
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W "auto always never" -- "$current"))
         return
@@ -39,7 +47,7 @@ _memtrace() {
         ;;
     esac
     case $command in
-    run)
+    run | record)
         local i
         for ((i = 2; i < COMP_CWORD; i++)); do
             if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -53,6 +61,8 @@ _memtrace() {
         done
         options="--output --every --churn --top --log --summary --no-summary --stacks --contexts
             --unwind --inject --help --"
+        [[ $command == run ]] || options+=" --precise --free-stacks --no-addresses --sample --cull-below
+            --duration --rotate --embed --on-lag --profile"
         ;;
     report)
         options="--show-maximum --show-leaked --show-cumulative --show-allocations --show-temporary

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: MIT
 # fish completion of the memtrace command.
 function __memtrace_on
-    test (count (commandline -opc)) -ge 2; and test (commandline -opc)[2] = $argv[1]
+    test (count (commandline -opc)) -ge 2; and contains (commandline -opc)[2] $argv
 end
 complete -c memtrace -f -n __fish_use_subcommand -a run -d 'run a program under the profiler'
+complete -c memtrace -f -n __fish_use_subcommand -a record -d 'run a program and record every event'
 complete -c memtrace -f -n __fish_use_subcommand -a report -d 'show a profile or a running process'
 complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running and killed processes'
 complete -c memtrace -f -n __fish_use_subcommand -a trace -d 'who allocated this address'
 complete -c memtrace -f -n __fish_use_subcommand -a symbolize -d 'name module+offset lines'
 complete -c memtrace -f -n __fish_use_subcommand -a flags -d 'compiler and linker flags'
 for option in top every churn stacks contexts
-    complete -c memtrace -n '__memtrace_on run' -l $option -x
+    complete -c memtrace -n '__memtrace_on run record' -l $option -x
 end
-complete -c memtrace -n '__memtrace_on run' -l unwind -x -a 'auto patch verify fp libunwind'
-complete -c memtrace -n '__memtrace_on run' -l inject
+complete -c memtrace -n '__memtrace_on run record' -l unwind -x -a 'auto patch verify fp libunwind'
+complete -c memtrace -n '__memtrace_on run record' -l inject
 for option in output log
-    complete -c memtrace -n '__memtrace_on run' -l $option -r
+    complete -c memtrace -n '__memtrace_on run record' -l $option -r
 end
 for option in summary no-summary
-    complete -c memtrace -n '__memtrace_on run' -l $option
+    complete -c memtrace -n '__memtrace_on run record' -l $option
 end
 for option in show-maximum show-leaked show-cumulative show-allocations show-temporary show-threads
     complete -c memtrace -n '__memtrace_on report' -l $option
@@ -33,6 +34,14 @@ complete -c memtrace -n '__memtrace_on report' -l by -x -a 'function line'
 complete -c memtrace -n '__memtrace_on report' -l color -x -a 'auto always never'
 for option in output debug-folders
     complete -c memtrace -n '__memtrace_on report' -l $option -r
+end
+for option in sample cull-below duration rotate
+    complete -c memtrace -n '__memtrace_on record' -l $option -x
+end
+complete -c memtrace -n '__memtrace_on record' -l embed -x -a 'symbols all none'
+complete -c memtrace -n '__memtrace_on record' -l on-lag -x -a 'wait drop'
+for option in precise free-stacks no-addresses profile
+    complete -c memtrace -n '__memtrace_on record' -l $option
 end
 complete -c memtrace -n '__memtrace_on list' -l json
 for option in root debug

@@ -5,6 +5,7 @@ _memtrace() {
     local -a commands
     commands=(
         'run:run a program under the profiler'
+        'record:run a program and record every event'
         'report:show a profile or a running process'
         'list:profiles of running and killed processes'
         'trace:who allocated this address'
@@ -19,8 +20,14 @@ _memtrace() {
     shift words
     ((CURRENT--))
     case $command in
-    run)
-        _arguments '--output[profile]:pattern:_files' '--every[interval]:time' \
+    run | record)
+        local -a own
+        own=()
+        [[ $command == run ]] || own=('--precise' '--free-stacks' '--no-addresses' \
+            '--sample[mean distance]:size' '--cull-below[left out]:time' '--duration[of recording]:time' \
+            '--rotate[of a file]:size' '--embed[what]:files:(symbols all none)' \
+            '--on-lag[of the disk]:what:(wait drop)' '--profile')
+        _arguments $own '--output[where to]:pattern:_files' '--every[interval]:time' \
             '--churn[allocated plus freed]:size' '--top[paths shown]:count' \
             '--log[log file]:file:_files' '--summary' '--no-summary' \
             '--stacks[depth]:stacks:(none short full)' '--contexts[most paths kept]:count' \

@@ -317,7 +317,7 @@ static void summary_text(void **state) {
     builder_example(builder, 0x10000000);
     profile = profile_wrap(builder->bytes, builder_size(builder), "test", NULL);
     model = model_load(profile, NULL);
-    text = finish_summary(model, "/tmp/with blank.mtp");
+    text = finish_summary(model, "/tmp/with blank.mtp", NULL);
     assert_string_equal(text,
                         "memtrace: maximum allocated  1.3 KiB (1,300 bytes)\n"
                         "memtrace: total leaked       1.3 KiB (1,300 bytes in 5 blocks)\n"

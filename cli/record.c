@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* record.c: `memtrace record`: runs a program and writes every event down. */
+#include "cli/cli.h"
+#include "cli/launch.h"
+
+#include <stdio.h>
+
+static const char usage[] =
+    "Usage: memtrace record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "\n"
+    "Runs PROGRAM and writes every allocation, reallocation and free into a recording. The exit\n"
+    "status is PROGRAM's.\n"
+    "\n"
+    "  -o, --output PATTERN  where the recording goes: %p pid, %e program, %t time, %n number\n"
+    "                        (default memtrace.%e.%p.mtr)\n"
+    "      --precise         the time of each event, not of every few milliseconds\n"
+    "      --free-stacks     the call path of frees, too\n"
+    "      --no-addresses    a smaller file, without the addresses of blocks\n"
+    "      --sample SIZE     not all: one allocation in SIZE bytes, chosen at random\n"
+    "      --cull-below TIME leave out what is freed sooner\n"
+    "      --duration TIME   stop recording after TIME: 30s, 5m, 1h\n"
+    "      --rotate SIZE     begin a new file whenever one has SIZE bytes: 512M, 4G\n"
+    "      --embed WHAT      the program's files that go along: symbols (default), all, none\n"
+    "      --on-lag WHAT     where the disk is too slow: wait (default) or drop\n"
+    "      --profile         leave a profile, too\n"
+    "  -e, --every TIME      print the largest call paths every TIME: 500ms, 30s, 5m, 1h\n"
+    "  -c, --churn SIZE      ... and/or every SIZE bytes allocated plus freed: 64M, 1G\n"
+    "  -n, --top N           how many call paths; 0: all (default 10)\n"
+    "  -l, --log FILE        print them to FILE, not to stderr\n"
+    "      --summary, --no-summary\n"
+    "                        the summary at the end (default: yes)\n"
+    "      --stacks KIND     none: totals only; short: the program's own modules; full (default)\n"
+    "      --contexts N      the most call paths to keep apart\n"
+    "      --unwind MODE     how prebuilt code is walked: auto (default), patch, verify, fp,\n"
+    "                        libunwind\n"
+    "      --inject          also follow libraries that bind an allocator of their own\n"
+    "  -h, --help            this text\n"
+    "\n"
+    "Each option is also an environment variable: MEMTRACE_RECORD=1, MEMTRACE_RECORD_OUTPUT, ...\n";
+
+static const struct variables_option own[] = {
+    {"output", 'o', VARIABLES_TEXT, "MEMTRACE_RECORD_OUTPUT", NULL},
+    {"precise", 0, VARIABLES_SET, "MEMTRACE_PRECISE", "1"},
+    {"free-stacks", 0, VARIABLES_SET, "MEMTRACE_FREE_STACKS", "1"},
+    {"no-addresses", 0, VARIABLES_SET, "MEMTRACE_ADDRESSES", "0"},
+    {"sample", 0, VARIABLES_SIZE, "MEMTRACE_SAMPLE", NULL},
+    {"cull-below", 0, VARIABLES_TIME, "MEMTRACE_CULL", NULL},
+    {"duration", 0, VARIABLES_TIME, "MEMTRACE_DURATION", NULL},
+    {"rotate", 0, VARIABLES_SIZE, "MEMTRACE_ROTATE", NULL},
+    {"embed", 0, VARIABLES_WORD, "MEMTRACE_EMBED", "symbols|all|none"},
+    {"on-lag", 0, VARIABLES_WORD, "MEMTRACE_ON_LAG", "wait|drop"},
+    {"profile", 0, VARIABLES_SET, "MEMTRACE_PROFILE", "1"},
+    {0}};
+
+int cmd_record(int argc, char **argv) {
+    static struct variables variables;
+    int first = 0;
+    int status = variables_parse(&variables, argc, argv, own, &first);
+    if (status > 0) {
+        return status;
+    }
+    if (status < 0) {
+        fputs(usage, stdout);
+        return cli_finish(CLI_OK);
+    }
+    variables_set(&variables, "MEMTRACE_RECORD", "1");
+    return launch_run(&variables, argv + first);
+}

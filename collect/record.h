@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.h: writes the recording of one program: rounds that empty its buffers into the file.
+ *
+ * Called by collect/collector and collect/adopt. While the program runs the rounds are a thread's
+ * of our own, so that no report that takes long keeps the program waiting.
+ */
+#ifndef COLLECT_RECORD_H
+#define COLLECT_RECORD_H
+
+#include "collect/held.h"
+
+struct record;
+
+/* What became of it. */
+struct record_result {
+    uint64_t events;
+    uint64_t bytes; /* of all parts */
+    uint64_t lost_allocs;
+    uint64_t lost_frees;
+    uint32_t parts;
+    char path[1040];      /* of the first part */
+    struct error trouble; /* empty, or one line that record_news() has not told */
+};
+
+/* Whether a recording of this region is to be written, or to be gone on with. */
+bool record_wanted(const struct held *held);
+
+/* Begins or goes on with the recording of a region; `held` must outlive it. NULL: the error says
+ * why, and the program is told to record no more. */
+struct record *record_open(const struct held *held, struct error *error);
+
+/* Starts a thread that does the rounds. 0 or -1. */
+int record_start(struct record *record, struct error *error);
+
+/* The program is gone: ends the thread, writes all that is left and the index, and closes. */
+void record_finish(struct record *record, struct record_result *result);
+
+/* One line that the user is to see now: the recording lies elsewhere or ends early. NULL: nothing
+ * that was not told yet. Any thread, before record_finish(). */
+const char *record_news(struct record *record);
+
+/* Lets go of everything as it is, so that another can go on. NULL is allowed. */
+void record_abandon(struct record *record);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recordfile.h: writes a recording (memtrace/recording.h): blocks, each appended whole or not at
+ * all, and at the end an index.
+ *
+ * Called by collect/record. Belongs to one thread. Whatever a function has returned, the file ends
+ * behind its last whole block, as long as this process lives; what a killed writer left torn is cut
+ * off by who goes on with the file.
+ */
+#ifndef COLLECT_RECORDFILE_H
+#define COLLECT_RECORDFILE_H
+
+#include "analyze/read/recording.h"
+
+struct recordfile {
+    int fd; /* -1: closed */
+    char path[1040];
+    uint64_t size;
+    struct memtrace_index_entry *index; /* of all blocks */
+    size_t index_count;
+    size_t index_capacity;
+    void *zstd; /* its context */
+    unsigned char *packed;
+    size_t packed_capacity;
+};
+
+#define RECORDFILE_NONE ((struct recordfile){.fd = -1})
+
+/* Makes a new file and writes its header; an older file of that name is unlinked, a folder or a
+ * device is not. 0 or -1. */
+int recordfile_create(struct recordfile *file, const char *path,
+                      const struct memtrace_recording_header *header, struct error *error);
+
+/*
+ * Goes on with a file of the same process (pid and process_start_ticks of the header, and `program`
+ * of its PROGRAM block) whose writer died: cuts off a torn block, or the index of one that was
+ * closed. `there`: its blocks, for the caller to see what is in it. 1; 0: there is no such file, or
+ * that of another process, which is left alone; -1: failed.
+ */
+int recordfile_resume(struct recordfile *file, const char *path,
+                      const struct memtrace_recording_header *header,
+                      const struct memtrace_header *program, struct recording **there,
+                      struct error *error);
+
+/* Appends a block: kind and what events have of their own are the caller's, sizes and checksum are
+ * filled in. 0; -1: it could not be written and no part of it is in the file. */
+int recordfile_append(struct recordfile *file, struct memtrace_block *block, const void *payload,
+                      size_t size, struct error *error);
+
+/* Appends the index and closes. 0 or -1: without an index, which a reader does not need. */
+int recordfile_close(struct recordfile *file, struct error *error);
+
+/* Lets go of the file as it is. */
+void recordfile_release(struct recordfile *file);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* recordparts.c: the files of a recording. See recordparts.h. */
+#include "collect/recordparts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+static int write_names(struct recordparts *parts) {
+    uint64_t time_ns = held_time_ns(parts->held);
+    if (recordtables_write_modules(parts->tables, &parts->file, time_ns, parts->error) != 0) {
+        return -1;
+    }
+    return recordtables_write_pools(parts->tables, &parts->file, time_ns, parts->error);
+}
+
+/* Modules and pools first, which the frames of the nodes name. */
+int recordparts_write_nodes(struct recordparts *parts) {
+    if (parts->tables->node_count == 0) {
+        return 0;
+    }
+    if (write_names(parts) != 0) {
+        return -1;
+    }
+    return recordtables_write_nodes(parts->tables, &parts->file, held_time_ns(parts->held),
+                                    parts->error);
+}
+
+int recordparts_write_tables(struct recordparts *parts) {
+    if (write_names(parts) != 0) {
+        return -1;
+    }
+    return recordtables_write_threads(parts->tables, &parts->file, held_time_ns(parts->held),
+                                      parts->error);
+}
+
+static int write_program(struct recordparts *parts) {
+    struct memtrace_header program = *parts->held->header;
+    uint64_t time_ns = held_time_ns(parts->held);
+    struct memtrace_block block = {
+        .kind = MEMTRACE_BLOCK_PROGRAM, .first_ns = time_ns, .last_ns = time_ns, .items = 1};
+    return recordfile_append(&parts->file, &block, &program, sizeof program, parts->error);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* NAME.mtr, NAME.1.mtr, NAME.2.mtr, ... */
+static void part_path(const struct recordparts *parts, uint32_t part, char *to, size_t capacity) {
+    const char *path = parts->recording->path;
+    size_t length = strlen(path);
+    size_t tail = length > 4 && strcmp(path + length - 4, ".mtr") == 0 ? 4 : 0;
+    if (part == 0) {
+        snprintf(to, capacity, "%s", path);
+    } else {
+        snprintf(to, capacity, "%.*s.%u%s", (int)(length - tail), path, part, path + length - tail);
+    }
+}
+
+static int create(struct recordparts *parts) {
+    char path[sizeof parts->file.path];
+    part_path(parts, parts->header.part, path, sizeof path);
+    if (recordfile_create(&parts->file, path, &parts->header, parts->error) != 0) {
+        return -1;
+    }
+    return write_program(parts);
+}
+
+int recordparts_close(struct recordparts *parts) {
+    if (recordparts_write_tables(parts) != 0 || write_program(parts) != 0) {
+        return -1;
+    }
+    return recordfile_close(&parts->file, parts->error);
+}
+
+int recordparts_rotate(struct recordparts *parts) {
+    if (parts->recording->rotate_bytes == 0 || parts->file.size < parts->recording->rotate_bytes) {
+        return 0;
+    }
+    if (recordparts_close(parts) != 0) {
+        return -1;
+    }
+    parts->earlier_bytes += parts->file.size;
+    parts->header.part++;
+    recordtables_forget(parts->tables);
+    return create(parts);
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* The number of the last part there is, whoever wrote it. */
+static uint32_t last_part(const struct recordparts *parts) {
+    char path[sizeof parts->file.path];
+    uint32_t part = 0;
+    do {
+        part_path(parts, part + 1, path, sizeof path);
+    } while (access(path, F_OK) == 0 && ++part != 0);
+    return part;
+}
+
+/* 1; 0: there is nothing to go on with; -1: failed. Of parts with the same name some may be left
+ * from an older recording that came further. */
+static int resume(struct recordparts *parts) {
+    struct recording *there = NULL;
+    char path[sizeof parts->file.path];
+    int result = 0;
+    for (uint32_t part = last_part(parts) + 1; part-- > 0 && result == 0;) {
+        parts->header.part = part;
+        part_path(parts, part, path, sizeof path);
+        result = recordfile_resume(&parts->file, path, &parts->header, parts->held->header, &there,
+                                   parts->error);
+    }
+    if (result > 0 && recordtables_resume(parts->tables, there) != 0) {
+        result = error_set(parts->error, "out of memory while recording");
+    }
+    recording_close(there);
+    return result;
+}
+
+static int create_elsewhere(struct recordparts *parts) {
+    char *path = parts->recording->path;
+    const char *folder = getenv("TMPDIR");
+    char wanted[sizeof parts->recording->path];
+    struct error why = *parts->error;
+    snprintf(wanted, sizeof wanted, "%s", path);
+    if (folder == NULL || folder[0] != '/') {
+        folder = "/tmp";
+    }
+    if ((size_t)snprintf(path, sizeof wanted, "%s/%s", folder, strrchr(wanted, '/') + 1) <
+            sizeof wanted &&
+        create(parts) == 0) {
+        error_set(parts->error, "%.300s; it is at %.190s", why.message, path);
+        return 0;
+    }
+    memcpy(path, wanted, sizeof wanted);
+    *parts->error = why;
+    return -1;
+}
+
+int recordparts_open(struct recordparts *parts, const struct held *held,
+                     struct recordtables *tables, struct error *error) {
+    struct memtrace_recording *recording = held_recording(held);
+    int result;
+    *parts = (struct recordparts){.held = held,
+                                  .recording = recording,
+                                  .tables = tables,
+                                  .file = RECORDFILE_NONE,
+                                  .error = error};
+    parts->header = (struct memtrace_recording_header){
+        .version = MEMTRACE_RECORDING_VERSION,
+        .header_size = sizeof parts->header,
+        .byte_order = MEMTRACE_BYTE_ORDER,
+        .pid = held->header->pid,
+        .process_start_ticks = held->header->process_start_ticks,
+        .flags = recording->flags,
+    };
+    memcpy(parts->header.magic, MEMTRACE_RECORDING_MAGIC, sizeof parts->header.magic);
+    recording->path[sizeof recording->path - 1] = '\0';
+    result = resume(parts);
+    if (result == 0) {
+        return create(parts) == 0 ? 0 : create_elsewhere(parts);
+    }
+    return result > 0 ? 0 : -1;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recordparts.h: the files of one recording: the first, NAME.mtr, and where it is rotated
+ * NAME.1.mtr and so on. Each can be read alone: it begins with the program and ends with its
+ * tables.
+ *
+ * Called by collect/record. Belongs to one thread.
+ */
+#ifndef COLLECT_RECORDPARTS_H
+#define COLLECT_RECORDPARTS_H
+
+#include "collect/held.h"
+#include "collect/recordtables.h"
+
+struct recordparts {
+    const struct held *held;
+    struct memtrace_recording *recording; /* in the region */
+    struct recordtables *tables;
+    struct memtrace_recording_header header; /* of this part */
+    struct recordfile file;
+    uint64_t earlier_bytes; /* of parts before this one */
+    struct error *error;    /* where each of these functions says why it failed */
+};
+
+/* Goes on with the last part that a writer left who died, or begins the first; in $TMPDIR or /tmp
+ * where the wanted place takes no file (then the error says so, and the region says where it is).
+ * What is in a file that was there: parts->file.index. 0 or -1. All pointers must outlive it. */
+int recordparts_open(struct recordparts *parts, const struct held *held,
+                     struct recordtables *tables, struct error *error);
+
+/* Writes what the tables have new: before events, the contexts that these are the first to use; now
+ * and then, all of them. 0 or -1. */
+int recordparts_write_nodes(struct recordparts *parts);
+int recordparts_write_tables(struct recordparts *parts);
+
+/* Begins the next part if this one is large enough. Only when all that it holds has been noted in
+ * the buffers, since who goes on with a recording looks at its last part alone. 0 or -1. */
+int recordparts_rotate(struct recordparts *parts);
+
+/* Ends the last part. 0 or -1. */
+int recordparts_close(struct recordparts *parts);
+
+#endif

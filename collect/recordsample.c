@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* recordsample.c: samples of a process. See recordsample.h. */
+#include "collect/recordsample.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS       UINT64_C(1000000)
+#define KIBIBYTE UINT64_C(1024)
+
+enum {
+    SAMPLE_MS = 100,
+    SAMPLES_A_LIFE = 1000, /* from 100 s on a sample every thousandth of the life */
+    WRITE_MS = 5000,       /* samples wait at most so long */
+    FIRST_MAPS_MS = 1000,
+    MAPS_MS = 5000,
+    MAPS_A_LIFE = 100,
+    MAPS_COST = 100, /* and at most a hundredth of the time goes into looking */
+    MAPS_LIMIT = 1 << 16,
+};
+
+/* --- numbers of the process ------------------------------------------------------------------- */
+
+static int open_proc(pid_t pid, const char *name) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The file that tells the memory of the process's cgroup: version 2, else version 1. */
+static int open_cgroup(pid_t pid) {
+    char line[4096];
+    char path[4200];
+    FILE *list;
+    int fd = -1;
+    snprintf(path, sizeof path, "/proc/%ld/cgroup", (long)pid);
+    list = fopen(path, "re");
+    while (list != NULL && fd < 0 && fgets(line, sizeof line, list) != NULL) {
+        char *group = strrchr(line, ':');
+        line[strcspn(line, "\n")] = '\0';
+        if (group == NULL) {
+            continue;
+        }
+        if (strncmp(line, "0::", 3) == 0) {
+            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", group + 1);
+        } else if (strstr(line, ":memory:") != NULL) {
+            snprintf(path, sizeof path, "/sys/fs/cgroup/memory%s/memory.usage_in_bytes", group + 1);
+        } else {
+            continue;
+        }
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (list != NULL) {
+        fclose(list);
+    }
+    return fd;
+}
+
+void recordsample_open(struct recordsample *sample, pid_t pid) {
+    *sample = (struct recordsample){.pid = pid,
+                                    .statm = open_proc(pid, "statm"),
+                                    .status = open_proc(pid, "status"),
+                                    .cgroup = open_cgroup(pid),
+                                    .next_maps_ns = FIRST_MAPS_MS * MS};
+}
+
+void recordsample_close(struct recordsample *sample) {
+    const int all[] = {sample->statm, sample->status, sample->cgroup};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i] >= 0) {
+            close(all[i]);
+        }
+    }
+}
+
+/* The file's text from its start, "" where there is none. */
+static const char *read_text(int fd, char *text, size_t capacity) {
+    ssize_t size = fd >= 0 ? pread(fd, text, capacity - 1, 0) : -1;
+    text[size > 0 ? size : 0] = '\0';
+    return text;
+}
+
+static bool take_sample(struct recordsample *sample, uint64_t time_ns, uint64_t live_bytes) {
+    struct memtrace_sample *to = &sample->samples[sample->count];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t swap = 0;
+    char text[4096];
+    const char *line;
+    *to = (struct memtrace_sample){.time_ns = time_ns, .live_bytes = live_bytes};
+    if (sscanf(read_text(sample->statm, text, sizeof text), "%" SCNu64 " %" SCNu64,
+               &to->virtual_bytes, &to->resident_bytes) != 2 ||
+        to->virtual_bytes == 0) {
+        return false; /* it is going */
+    }
+    to->virtual_bytes *= page;
+    to->resident_bytes *= page;
+    line = strstr(read_text(sample->status, text, sizeof text), "VmSwap:");
+    if (line != NULL && sscanf(line, "VmSwap: %" SCNu64, &swap) == 1) {
+        to->swap_bytes = swap * KIBIBYTE;
+    }
+    to->cgroup_bytes = strtoull(read_text(sample->cgroup, text, sizeof text), NULL, 10);
+    sample->count++;
+    return true;
+}
+
+static int write_samples(struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
+                         struct error *error) {
+    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_SAMPLES,
+                                   .items = (uint32_t)sample->count};
+    size_t size = sample->count * sizeof sample->samples[0];
+    sample->written_ns = time_ns;
+    if (sample->count == 0) {
+        return 0;
+    }
+    block.first_ns = sample->samples[0].time_ns;
+    block.last_ns = sample->samples[sample->count - 1].time_ns;
+    sample->count = 0;
+    return recordfile_append(file, &block, sample->samples, size, error);
+}
+
+/* --- mappings --------------------------------------------------------------------------------- */
+
+struct maps {
+    struct memtrace_mapping *list;
+    size_t count;
+    char *names;
+    size_t names_size;
+    FILE *names_out;
+};
+
+/* "START-END PERMISSIONS OFFSET DEVICE INODE NAME". Whether the line is one of those. */
+static bool read_head(const char *line, struct maps *maps) {
+    struct memtrace_mapping mapping = {0};
+    char permissions[5] = "";
+    int name = 0;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &mapping.start,
+               &mapping.end, permissions, &mapping.offset, &name) != 4 ||
+        name == 0) {
+        return false;
+    }
+    mapping.protection = (permissions[0] == 'r' ? (uint32_t)PROT_READ : 0) |
+                         (permissions[1] == 'w' ? (uint32_t)PROT_WRITE : 0) |
+                         (permissions[2] == 'x' ? (uint32_t)PROT_EXEC : 0) |
+                         (permissions[3] == 's' ? 8u : 0);
+    mapping.name = (uint32_t)ftell(maps->names_out);
+    fwrite(line + name, 1, strcspn(line + name, "\n"), maps->names_out);
+    fputc('\0', maps->names_out);
+    maps->list[maps->count++] = mapping;
+    return true;
+}
+
+static void read_value(const char *line, struct memtrace_mapping *mapping) {
+    char name[32];
+    uint64_t kibibytes;
+    if (sscanf(line, "%31[^:]: %" SCNu64, name, &kibibytes) != 2) {
+        return;
+    }
+    if (strcmp(name, "Rss") == 0) {
+        mapping->resident_bytes = kibibytes * KIBIBYTE;
+    } else if (strcmp(name, "Swap") == 0) {
+        mapping->swap_bytes = kibibytes * KIBIBYTE;
+    } else if (strcmp(name, "Private_Dirty") == 0 || strcmp(name, "Shared_Dirty") == 0) {
+        mapping->dirty_bytes += kibibytes * KIBIBYTE;
+    }
+}
+
+static void read_smaps(FILE *smaps, struct maps *maps) {
+    char *line = NULL;
+    size_t size = 0;
+    while (getline(&line, &size, smaps) > 0) {
+        if (maps->count == MAPS_LIMIT || (!read_head(line, maps) && maps->count != 0)) {
+            read_value(line, &maps->list[maps->count - 1]);
+        }
+    }
+    free(line);
+}
+
+static int write_maps(const struct maps *maps, struct recordfile *file, uint64_t time_ns,
+                      struct error *error) {
+    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_SMAPS,
+                                   .first_ns = time_ns,
+                                   .last_ns = time_ns,
+                                   .items = (uint32_t)maps->count};
+    size_t head = maps->count * sizeof *maps->list;
+    unsigned char *payload = malloc(head + maps->names_size);
+    int result;
+    if (payload == NULL) {
+        return error_set(error, "out of memory while recording");
+    }
+    memcpy(payload, maps->list, head);
+    memcpy(payload + head, maps->names, maps->names_size);
+    result = recordfile_append(file, &block, payload, head + maps->names_size, error);
+    free(payload);
+    return result;
+}
+
+static int take_maps(const struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
+                     struct error *error) {
+    struct maps maps = {.list = malloc(MAPS_LIMIT * sizeof *maps.list)};
+    char path[64];
+    FILE *smaps;
+    int result = 0;
+    snprintf(path, sizeof path, "/proc/%ld/smaps", (long)sample->pid);
+    smaps = fopen(path, "re");
+    maps.names_out = open_memstream(&maps.names, &maps.names_size);
+    if (smaps != NULL && maps.list != NULL && maps.names_out != NULL) {
+        read_smaps(smaps, &maps);
+    }
+    if (smaps != NULL) {
+        fclose(smaps);
+    }
+    if (maps.names_out != NULL && fclose(maps.names_out) == 0 && maps.count != 0) {
+        result = write_maps(&maps, file, time_ns, error);
+    }
+    free(maps.names);
+    free(maps.list);
+    return result;
+}
+
+/* --- when ------------------------------------------------------------------------------------- */
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t clock_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
+                      uint64_t live_bytes, bool last, struct error *error) {
+    int result = 0;
+    if (time_ns >= sample->next_ns || last) {
+        take_sample(sample, time_ns, live_bytes);
+        sample->next_ns = time_ns + larger(SAMPLE_MS * MS, time_ns / SAMPLES_A_LIFE);
+    }
+    if (sample->count == RECORDSAMPLE_BATCH || last ||
+        time_ns >= sample->written_ns + WRITE_MS * MS) {
+        result = write_samples(sample, file, time_ns, error);
+    }
+    if (result == 0 && time_ns >= sample->next_maps_ns && !last) {
+        uint64_t start = clock_now();
+        result = take_maps(sample, file, time_ns, error);
+        sample->next_maps_ns = time_ns + larger(larger(MAPS_MS * MS, time_ns / MAPS_A_LIFE),
+                                                (clock_now() - start) * MAPS_COST);
+    }
+    return result;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* recordtables.c: the tables of a region in its recording. See recordtables.h. */
+#include "collect/recordtables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BITS = 64, POOL_LIMIT = MEMTRACE_FRAME_CLASSES - MEMTRACE_FRAME_POOL };
+
+int recordtables_open(struct recordtables *tables, const struct profile *profile) {
+    *tables = (struct recordtables){.profile = profile};
+    tables->leaves = calloc(RECORDTABLES_LEAVES, sizeof *tables->leaves);
+    tables->noted = calloc(RECORDTABLES_CONTEXTS / BITS, sizeof *tables->noted);
+    tables->modules = calloc(RECORDTABLES_MODULES, sizeof *tables->modules);
+    if (tables->leaves == NULL || tables->noted == NULL || tables->modules == NULL) {
+        recordtables_close(tables);
+        return -1;
+    }
+    recordtables_refresh(tables);
+    return 0;
+}
+
+void recordtables_close(struct recordtables *tables) {
+    free(tables->leaves);
+    free(tables->noted);
+    free(tables->modules);
+    free(tables->nodes);
+    *tables = (struct recordtables){0};
+}
+
+void recordtables_refresh(struct recordtables *tables) {
+    for (size_t i = 0; i < tables->profile->segment_count; i++) {
+        const struct profile_segment *segment = &tables->profile->segments[i];
+        if (segment->kind == MEMTRACE_SEGMENT_TREE && segment->index < RECORDTABLES_LEAVES &&
+            segment->item_size == sizeof(struct memtrace_node) &&
+            segment->item_count == MEMTRACE_LEAF_ITEMS) {
+            tables->leaves[segment->index] = segment->offset;
+        }
+    }
+}
+
+void recordtables_forget(struct recordtables *tables) {
+    memset(tables->noted, 0, RECORDTABLES_CONTEXTS / 8);
+    memset(tables->modules, 0, RECORDTABLES_MODULES * sizeof *tables->modules);
+    tables->pool_count = 0;
+    tables->node_count = 0;
+}
+
+int recordtables_resume(struct recordtables *tables, const struct recording *there) {
+    struct memtrace_node *nodes = NULL;
+    size_t count = 0;
+    if (recording_nodes(there, &nodes, &count, NULL) != 0) {
+        return -1;
+    }
+    for (size_t id = 0; id < count && id < RECORDTABLES_CONTEXTS; id++) {
+        if (nodes[id].frame != 0) {
+            tables->noted[id / BITS] |= UINT64_C(1) << id % BITS;
+        }
+    }
+    free(nodes);
+    return 0; /* modules and pools are written again: the last ones count */
+}
+
+/* --- contexts --------------------------------------------------------------------------------- */
+
+/* NULL: not in the tree as it is known. */
+static const struct memtrace_node *find_node(const struct recordtables *tables, uint32_t id) {
+    uint64_t leaf = tables->leaves[id / MEMTRACE_LEAF_ITEMS];
+    uint32_t place = id % MEMTRACE_LEAF_ITEMS;
+    if (leaf == 0 || place < MEMTRACE_FIRST_CONTEXT) {
+        return NULL;
+    }
+    return (const struct memtrace_node *)(tables->profile->bytes + leaf) + place;
+}
+
+static int add_node(struct recordtables *tables, uint32_t id, const struct memtrace_node *node) {
+    if (tables->node_count == tables->node_capacity) {
+        size_t capacity = tables->node_capacity != 0 ? tables->node_capacity * 2 : 256;
+        struct memtrace_recording_node *grown = realloc(tables->nodes, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        tables->nodes = grown;
+        tables->node_capacity = capacity;
+    }
+    tables->nodes[tables->node_count++] =
+        (struct memtrace_recording_node){node->frame, node->parent, id};
+    return 0;
+}
+
+/* From first to the end in reverse. */
+static void reverse(struct memtrace_recording_node *nodes, size_t count) {
+    for (size_t i = 0; i < count / 2; i++) {
+        struct memtrace_recording_node other = nodes[i];
+        nodes[i] = nodes[count - 1 - i];
+        nodes[count - 1 - i] = other;
+    }
+}
+
+int recordtables_note(struct recordtables *tables, uint32_t context) {
+    size_t first = tables->node_count;
+    uint32_t id = context;
+    while (id != 0 && id < RECORDTABLES_CONTEXTS && !recordtables_has(tables, id)) {
+        const struct memtrace_node *node = find_node(tables, id);
+        if (node == NULL || node->frame == 0 || node->parent >= id) {
+            tables->node_count = first;
+            return 1;
+        }
+        if (add_node(tables, id, node) != 0) {
+            return -1;
+        }
+        id = node->parent;
+    }
+    for (size_t i = first; i < tables->node_count; i++) {
+        id = tables->nodes[i].id;
+        tables->noted[id / BITS] |= UINT64_C(1) << id % BITS;
+    }
+    reverse(tables->nodes + first, tables->node_count - first);
+    return 0;
+}
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+static int write_block(struct recordfile *file, enum memtrace_block_kind kind, uint64_t time_ns,
+                       const void *items, size_t count, size_t item_size, struct error *error) {
+    struct memtrace_block block = {
+        .kind = (uint16_t)kind, .first_ns = time_ns, .last_ns = time_ns, .items = (uint32_t)count};
+    return count != 0 ? recordfile_append(file, &block, items, count * item_size, error) : 0;
+}
+
+int recordtables_write_nodes(struct recordtables *tables, struct recordfile *file, uint64_t time_ns,
+                             struct error *error) {
+    int result = write_block(file, MEMTRACE_BLOCK_NODES, time_ns, tables->nodes, tables->node_count,
+                             sizeof *tables->nodes, error);
+    tables->node_count = 0;
+    return result;
+}
+
+/* Items of all segments of a kind; the caller frees what it gets. NULL: out of memory. */
+static void *gather(const struct profile *profile, uint32_t kind, size_t item_size,
+                    size_t *places) {
+    *places = 0;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        *places += profile->segments[i].kind == kind ? profile->segments[i].item_count : 0;
+    }
+    return malloc((*places + 1) * item_size);
+}
+
+/* Whether the module is to be written, and what the file will say of it then. */
+static bool is_news(const struct recordtables *tables, const struct memtrace_module *module,
+                    uint64_t id, uint64_t *state) {
+    if (module == NULL || id == 0 || id >= RECORDTABLES_MODULES ||
+        profile_load_u32(&module->id) != id) { /* the id is written after the rest */
+        return false;
+    }
+    *state = profile_load_u64(&module->unload_ns) + 1;
+    return tables->modules[id] != *state;
+}
+
+int recordtables_write_modules(struct recordtables *tables, struct recordfile *file,
+                               uint64_t time_ns, struct error *error) {
+    const struct profile *profile = tables->profile;
+    size_t places;
+    size_t count = 0;
+    struct memtrace_module *news = gather(profile, MEMTRACE_SEGMENT_MODULES, sizeof *news, &places);
+    int result;
+    for (size_t i = 0; news != NULL && i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_MODULES && place < segment->item_count; place++) {
+            const struct memtrace_module *module = profile_item(profile, segment, place);
+            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
+            uint64_t state;
+            if (is_news(tables, module, id, &state)) {
+                news[count++] = *module;
+                tables->modules[id] = state;
+            }
+        }
+    }
+    result = news == NULL ? error_set(error, "out of memory while recording")
+                          : write_block(file, MEMTRACE_BLOCK_MODULES, time_ns, news, count,
+                                        sizeof *news, error);
+    free(news);
+    return result;
+}
+
+int recordtables_write_pools(struct recordtables *tables, struct recordfile *file, uint64_t time_ns,
+                             struct error *error) {
+    const struct profile *profile = tables->profile;
+    uint32_t known = profile_load_u32(&profile_header(profile)->pool_count);
+    struct memtrace_recording_pool *news;
+    size_t count = 0;
+    int result;
+    known = known < POOL_LIMIT ? known : POOL_LIMIT;
+    if (known <= tables->pool_count) {
+        return 0;
+    }
+    news = calloc(known, sizeof *news);
+    for (size_t i = 0; news != NULL && i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = tables->pool_count + 1; /* pools are numbered from 1 on */
+             segment->kind == MEMTRACE_SEGMENT_POOLS && segment->index == 0 && count < known &&
+             place <= known && place < segment->item_count;
+             place++) {
+            const struct memtrace_pool *pool = profile_item(profile, segment, place);
+            if (pool != NULL && pool->name[0] != '\0') {
+                news[count].number = place;
+                memcpy(news[count++].name, pool->name, sizeof pool->name);
+            }
+        }
+    }
+    result = news == NULL ? error_set(error, "out of memory while recording")
+                          : write_block(file, MEMTRACE_BLOCK_POOLS, time_ns, news, count,
+                                        sizeof *news, error);
+    tables->pool_count = known;
+    free(news);
+    return result;
+}
+
+int recordtables_write_threads(struct recordtables *tables, struct recordfile *file,
+                               uint64_t time_ns, struct error *error) {
+    const struct profile *profile = tables->profile;
+    size_t places;
+    size_t count = 0;
+    struct memtrace_thread_record *threads =
+        gather(profile, MEMTRACE_SEGMENT_THREADS, sizeof *threads, &places);
+    int result;
+    for (size_t i = 0; threads != NULL && i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_THREADS && place < segment->item_count; place++) {
+            const struct memtrace_thread_record *thread = profile_item(profile, segment, place);
+            if (thread != NULL && thread->id != 0) {
+                threads[count++] = *thread;
+            }
+        }
+    }
+    result = threads == NULL ? error_set(error, "out of memory while recording")
+                             : write_block(file, MEMTRACE_BLOCK_THREADS, time_ns, threads, count,
+                                           sizeof *threads, error);
+    free(threads);
+    return result;
+}
