@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c: `memtrace report [PROFILE|PID]`. docs/report.md is its page. */
+/* report.c: `memtrace report [FILE|PID]`. docs/report.md is its page. */
 #include "analyze/report/report.h"
 #include "cli/cli.h"
 #include "cli/source.h"
 
+#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 #include <unistd.h>
 
 static const char help_text[] =
-    "usage: memtrace report [OPTION]... [PROFILE|PID]\n"
+    "usage: memtrace report [OPTION]... [FILE|PID]\n"
     "\n"
-    "Shows a profile, or what a running program holds now. Without an argument: the newest\n"
-    "*.mtp file of this folder. Without a --show-... option: a summary, the call paths that held\n"
-    "most, and the trees of maximum and leaked memory.\n"
+    "Shows a profile (*.mtp) or a recording (*.mtr), or what a running program holds now. Without\n"
+    "an argument: the newest such file of this folder. Without a --show-... option: a summary,\n"
+    "the call paths that held most, and the trees of maximum and leaked memory.\n"
     "\n"
     "what to show (several are possible):\n"
     "  --show-maximum       what was held when the program held most\n"
@@ -228,7 +229,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return CLI_USAGE;
     }
     if (argc - scan.index > 1) {
-        return cli_usage("report", "one profile at a time: what is '%s'?", argv[scan.index + 1]);
+        return cli_usage("report", "one file at a time: what is '%s'?", argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
     set_depth(request);
@@ -238,13 +239,22 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 /* ---- The report ---- */
 
 /* A line that is drawn over, where somebody watches. */
-static void show_progress(void *context, size_t done, size_t total) {
-    (void)context;
-    fprintf(stderr, "\rmemtrace: reading symbols, %zu of %zu ...", done, total);
+static void show_progress(const char *what, uint64_t done, uint64_t total) {
+    fprintf(stderr, "\rmemtrace: reading %s, %" PRIu64 " of %" PRIu64 " ...", what, done, total);
     if (done >= total) {
         fputs("\r\033[K", stderr);
     }
     fflush(stderr);
+}
+
+static void show_symbols(void *context, size_t done, size_t total) {
+    (void)context;
+    show_progress("symbols", done, total);
+}
+
+static void show_events(void *context, uint64_t done, uint64_t total) {
+    (void)context;
+    show_progress("events", done, total);
 }
 
 static int write_metric(const struct report *report, const struct request *request,
@@ -364,7 +374,7 @@ static int write_to(struct report *report, const struct request *request) {
 static int report_model(const struct model *model, const char *source,
                         const struct request *request) {
     struct names_options names_options = {.debug_folders = request->debug_folders,
-                                          .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
+                                          .progress = isatty(STDERR_FILENO) ? show_symbols : NULL};
     struct report report = {.model = model, .options = request->options, .source = source};
     struct error error;
     struct names *names = names_open(model, &names_options, &error);
@@ -380,18 +390,17 @@ static int report_model(const struct model *model, const char *source,
 }
 
 static int report_source(const char *source, const struct request *request) {
+    struct replay_options replay = {.progress = isatty(STDERR_FILENO) ? show_events : NULL};
     struct error error;
-    struct profile *profile = source_open(source, &error);
-    struct model *model;
+    char *path;
+    struct model *model = source_load(source, &replay, &path, &error);
     int status;
-    if (profile == NULL) {
+    if (model == NULL) {
         return cli_error("%s", error.message);
     }
-    model = model_load(profile, &error);
-    status = model != NULL ? report_model(model, profile->path, request)
-                           : cli_error("%s", error.message);
+    status = report_model(model, path, request);
     model_free(model);
-    profile_close(profile);
+    free(path);
     return status;
 }
 
@@ -411,8 +420,9 @@ int cmd_report(int argc, char **argv) {
     }
     newest = source_newest();
     if (newest == NULL) {
-        return cli_error("there is no profile (*.mtp) in this folder; name one or a PID, or make "
-                         "one with `memtrace run -- PROGRAM`");
+        return cli_error(
+            "there is no profile (*.mtp) and no recording (*.mtr) in this folder; name "
+            "one or a PID, or make one with `memtrace run -- PROGRAM`");
     }
     status = report_source(newest, &request);
     free(newest);

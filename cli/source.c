@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* source.c: which profile is meant. See source.h. */
+/* source.c: which profile or recording is meant. See source.h. */
 #include "cli/source.h"
 
 #include "analyze/read/region.h"
@@ -13,25 +13,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Takes the file's place in *newest if it was written later. */
+static void keep_newer(char **newest, struct timespec *when, const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return;
+    }
+    if (*newest == NULL || status.st_mtim.tv_sec > when->tv_sec ||
+        (status.st_mtim.tv_sec == when->tv_sec && status.st_mtim.tv_nsec > when->tv_nsec)) {
+        free(*newest);
+        *newest = strdup(path);
+        *when = status.st_mtim;
+    }
+}
+
 char *source_newest(void) {
     char *newest = NULL;
     struct timespec when = {0};
     glob_t found;
     adopt_killed(NULL, NULL, NULL); /* one of them may be of this folder */
-    if (glob("*.mtp", 0, NULL, &found) != 0) {
+    if (glob("*.mt[pr]", 0, NULL, &found) != 0) {
         return NULL;
     }
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        struct stat status;
-        if (stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) {
-            continue;
-        }
-        if (newest == NULL || status.st_mtim.tv_sec > when.tv_sec ||
-            (status.st_mtim.tv_sec == when.tv_sec && status.st_mtim.tv_nsec > when.tv_nsec)) {
-            free(newest);
-            newest = strdup(found.gl_pathv[i]);
-            when = status.st_mtim;
-        }
+        keep_newer(&newest, &when, found.gl_pathv[i]);
     }
     globfree(&found);
     return newest;
@@ -72,28 +77,63 @@ static void note_adopted(void *context, const struct adopted *adopted) {
     }
 }
 
-static struct profile *open_process(uint64_t pid, struct error *error) {
+/* The file that stands for a process. 0 or -1. */
+static int find_process(uint64_t pid, char **path, struct error *error) {
     struct adoption adoption = {.pid = (pid_t)pid};
     struct region region;
     bool found;
     if (pid > INT32_MAX) {
-        error_set(error, "there is no process %llu", (unsigned long long)pid);
-        return NULL;
+        return error_set(error, "there is no process %llu", (unsigned long long)pid);
     }
     found = region_find((pid_t)pid, &region, error) == 0;
     if (!found || !region.alive) {
         adopt_killed(note_adopted, &adoption, NULL);
     }
     if (adoption.path[0] != '\0') {
-        return profile_open(adoption.path, error);
+        *path = strdup(adoption.path);
+    } else if (found || find_left_region((pid_t)pid, &region)) {
+        *path = strdup(region.path);
+    } else {
+        return -1;
     }
-    return found || find_left_region((pid_t)pid, &region) ? profile_open(region.path, error) : NULL;
+    return *path != NULL ? 0 : error_set(error, "out of memory");
 }
 
-struct profile *source_open(const char *source, struct error *error) {
+static struct model *replay_file(const char *path, const struct replay_options *options,
+                                 struct error *error) {
+    struct recording *recording = recording_open(path, error);
+    struct model *model = recording != NULL ? model_replay(recording, options, error) : NULL;
+    recording_close(recording);
+    return model;
+}
+
+static struct model *load_file(const char *path, struct error *error) {
+    struct profile *profile = profile_open(path, error);
+    struct model *model = profile != NULL ? model_load(profile, error) : NULL;
+    profile_close(profile);
+    return model;
+}
+
+struct model *source_load(const char *source, const struct replay_options *options, char **path,
+                          struct error *error) {
+    struct model *model;
     uint64_t pid;
+    *path = NULL;
     if (cli_parse_u64(source, &pid) == 0 && access(source, F_OK) != 0) {
-        return open_process(pid, error);
+        if (find_process(pid, path, error) != 0) {
+            return NULL;
+        }
+    } else {
+        *path = strdup(source);
+        if (*path == NULL) {
+            error_set(error, "out of memory");
+            return NULL;
+        }
     }
-    return profile_open(source, error);
+    model = recording_is(*path) ? replay_file(*path, options, error) : load_file(*path, error);
+    if (model == NULL) {
+        free(*path);
+        *path = NULL;
+    }
+    return model;
 }

@@ -57,7 +57,6 @@ static void grow(struct tally *tally, uint64_t bytes) {
     if (tally->live > tally->maximum) {
         tally->maximum = tally->live;
         tally->variance.maximum = tally->variance.live;
-        tally->epoch += !tally->at_maximum;
         tally->at_maximum = true;
     }
 }

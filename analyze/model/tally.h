@@ -6,8 +6,8 @@
  * Called by analyze/model/replay, one event at a time. Belongs to one thread.
  *
  * Counts are in units of 1 / TALLY_ONE: a sampled allocation stands for a number of allocations
- * that need not be whole. Peak: the process is at its maximum or below it; leaving the maximum and
- * reaching it each begin an epoch, and a cell keeps what it held at its first change in an epoch.
+ * that need not be whole. Peak: the process is at its maximum or below it; leaving the maximum
+ * begins an epoch, and a cell keeps what it held at its first change in an epoch.
  */
 #ifndef ANALYZE_MODEL_TALLY_H
 #define ANALYZE_MODEL_TALLY_H
