@@ -290,7 +290,6 @@ static void door_thread(journey &on) {
 
 // --- libraries that come and go ---------------------------------------------------------------
 
-static std::mutex loading;
 typedef long library_function(int depth, long (*callback)(void *argument), void *argument);
 
 static long called_back(void *argument) {
@@ -301,18 +300,6 @@ static long called_back(void *argument) {
         throw std::runtime_error("through a library");
     }
     return 1;
-}
-
-// One at a time: what another thread does between the unmapping of a library and the return of
-// dlclose() may be told by the tables of what was there before.
-static void *open_one(const char *path) {
-    std::lock_guard<std::mutex> hold(loading);
-    return dlopen(path, RTLD_NOW);
-}
-
-static void close_one(void *library) {
-    std::lock_guard<std::mutex> hold(loading);
-    dlclose(library);
 }
 
 static void door_library(journey &on) {
@@ -331,7 +318,7 @@ static void door_library(journey &on) {
         on.steps = steps;
         on.nesting = nesting;
     }
-    close_one(library);
+    dlclose(library);
 }
 
 // --- all of them ------------------------------------------------------------------------------
