@@ -6,7 +6,8 @@
 
 static size_t leaf_bytes(const struct shadow_heap *heap) {
     return heap_fine_items(heap) * (sizeof(uint64_t) + sizeof(uint16_t)) +
-           (SPAN_BYTES >> MEMTRACE_COARSE_SHIFT) * sizeof(struct memtrace_big_block);
+           (SPAN_BYTES >> MEMTRACE_COARSE_SHIFT) * sizeof(struct memtrace_big_block) +
+           (heap->numbered ? heap_fine_items(heap) * sizeof(uint32_t) : 0);
 }
 
 int heap_init(struct shadow_heap *heap, unsigned granule_shift) {
