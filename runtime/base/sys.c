@@ -114,10 +114,6 @@ long sys_lstat(const char *path, struct stat *out) {
     return CALL4(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
 }
 
-long sys_fchown(int fd, uint32_t uid, uint32_t gid) {
-    return CALL3(SYS_fchown, fd, uid, gid);
-}
-
 long sys_mkdir(const char *path, int mode) {
     return CALL3(SYS_mkdirat, AT_FDCWD, path, mode);
 }
@@ -257,6 +253,12 @@ uint64_t sys_clock_ns(int clock) {
     struct timespec now;
     clock_gettime(clock, &now); /* by the vdso: sets no errno, these clocks exist */
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void sys_sleep_ns(uint64_t ns) {
+    struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u),
+                            .tv_nsec = (long)(ns % 1000000000u)};
+    CALL2(SYS_nanosleep, &time, NULL);
 }
 
 int sys_take(struct trylock *lock) {

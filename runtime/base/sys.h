@@ -21,7 +21,6 @@ long sys_pread(int fd, void *buffer, size_t size, uint64_t offset);
 long sys_pwrite_all(int fd, const void *buffer, size_t size, uint64_t offset);
 long sys_fstat(int fd, struct stat *out);
 long sys_lstat(const char *path, struct stat *out);
-long sys_fchown(int fd, uint32_t uid, uint32_t gid);
 long sys_mkdir(const char *path, int mode);
 long sys_unlink(const char *path);
 long sys_rename(const char *from, const char *to);
@@ -66,6 +65,8 @@ uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, through the vd
 
 /* Whether the hardware compares this thread's return addresses with a stack of its own. */
 int sys_has_shadow_stack(void);
+
+void sys_sleep_ns(uint64_t ns); /* a signal may end it early */
 
 /* Tries for some milliseconds, letting others run. 1: taken; 0: not, since who holds it is the
  * thread that this handler interrupted, or has no chance to run. For what is rare and short. */

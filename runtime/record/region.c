@@ -275,7 +275,7 @@ static void read_command(struct memtrace_header *header) {
 
 static void describe_recording(struct memtrace_header *header, const struct settings *settings,
                                int is_child) {
-    struct memtrace_recording *recording = (void *)header->recording;
+    struct memtrace_recording *recording = region_recording(header);
     *recording = settings->recording;
     recording->state = MEMTRACE_RECORD_NONE;
     set_path(recording->path, sizeof recording->path, settings->recording.path, header, is_child);

@@ -74,6 +74,11 @@ int region_create(struct region *region, struct space *space, const struct setti
 /* Fills in names and times; `output` gets .PID in a forked child whose pattern has no %p. */
 void region_describe(struct region *region, int forked);
 
+/* The part of the header that is about the recording. */
+INLINE struct memtrace_recording *region_recording(struct memtrace_header *header) {
+    return (struct memtrace_recording *)(void *)header->recording;
+}
+
 /* A record for the calling thread; that of "others" when the table is full. */
 struct memtrace_thread_record *region_add_thread(struct region *region, uint32_t column);
 struct memtrace_thread_record *region_thread(struct region *region, uint32_t id);
