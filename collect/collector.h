@@ -12,8 +12,6 @@
 #include "analyze/read/profile.h"
 #include "collect/finish.h"
 #include "collect/held.h"
-#include "collect/limits.h"
-#include "collect/logfile.h"
 #include "collect/periodic.h"
 #include "collect/timeline.h"
 
@@ -29,12 +27,11 @@ struct collector {
     uint64_t seen_end;       /* header.end at the last refresh */
     struct periodic periodic;
     struct record *record; /* NULL: no recording */
-    struct limits limits;
-    struct logfile log;
+    int log;               /* -1: not opened yet; STDERR_FILENO where none is wanted */
 };
 
 /* Not attached: what collector_attach and collector_detach start from. */
-#define COLLECTOR_NONE ((struct collector){.held.fd = -1, .log.fd = -1})
+#define COLLECTOR_NONE ((struct collector){.held.fd = -1, .log = -1})
 
 /* Claims the region and becomes its collector (header.collector_pid). Only after HELD_OK the
  * collector is attached; the others may pass, so try again. */

@@ -20,20 +20,37 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint64_t siz
     }
 }
 
-int event_take(struct thread *thread, const void *address, struct heap_block *block) {
-    return heap_remove(&runtime.heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0,
-                       block);
+/* --- realloc ---------------------------------------------------------------------------------- */
+
+void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
+    struct heap_block *block = &taken->block;
+    taken->name = 0;
+    taken->known =
+        heap_remove(&runtime.heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0, block);
+    if (taken->known && thread->stream != NULL) {
+        taken->name = event_take_name(&runtime.heap, (uintptr_t)address, block->thread,
+                                      thread->tick - heap_age(block, thread->tick));
+    }
 }
 
-void event_count_free(struct thread *thread, const struct heap_block *block, uintptr_t stack) {
-    if (!event_enter(thread, stack)) {
+void event_count_taken(struct thread *thread, const struct event_taken *taken, struct frame caller,
+                       int replaced) {
+    if (!taken->known || !event_enter(thread, caller.slot)) {
         return;
     }
     event_tick(thread);
-    event_count_freed(thread, block);
+    event_count_freed(thread, &taken->block);
+    if (taken->name != 0 && !replaced) {
+        event_record_free(thread, taken->name, caller);
+    }
     event_leave(thread);
 }
 
-void event_put_back(const struct heap_block *block) {
-    heap_insert(&runtime.heap, block);
+void event_put_back(const struct event_taken *taken) {
+    if (taken->known) {
+        heap_insert(&runtime.heap, &taken->block);
+        if (taken->name != 0) {
+            heap_set_number(&runtime.heap, taken->block.start, recorder_low_number(taken->name));
+        }
+    }
 }

@@ -59,9 +59,25 @@ INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
     return LIKELY(context.value != 0) ? context.value : runtime.unknown_context;
 }
 
-/* The block at `address` was allocated. The thread's gate is open. */
+/* How a block was allocated: MEMTRACE_ALLOC_ZEROED, log2 of the alignment asked for, and whether it
+ * is another allocator's than malloc's. Only recordings tell. */
+enum { EVENT_ALIGNMENT_SHIFT = 8, EVENT_FOREIGN = 1 << 16 };
+
+INLINE uint32_t event_aligned(size_t alignment) {
+    return alignment == 0 ? 0
+                          : (63u - (uint32_t)__builtin_clzll(alignment)) << EVENT_ALIGNMENT_SHIFT;
+}
+
+/* The end of an event of a thread that is_special: what was counted is recorded, `replaces` is the
+ * name of the block that realloc ended or 0, `owner` the thread that had allocated what was freed,
+ * `age` ticks ago, or 0: nobody is known. Then the thread leaves. */
+void event_end_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context,
+                     uint32_t how, uint64_t replaces);
+void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age);
+
+/* The block at `address` was allocated. The thread's gate is open; it is done with the event. */
 INLINE void event_alloc(struct thread *thread, const void *address, uint64_t size,
-                        struct frame caller) {
+                        struct frame caller, uint32_t how, uint64_t replaces) {
     struct memtrace_thread_record *record;
     struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)address};
     struct ledger_event event = {.size = size};
@@ -81,7 +97,11 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
     COUNTER_ADD(&record->alloc_count, 1);
     COUNTER_ADD(&record->alloc_bytes, size);
     thread->last_block = (uintptr_t)address;
-    event_leave(thread);
+    if (UNLIKELY(thread->is_special)) {
+        event_end_alloc(thread, address, size, block.context, how, replaces);
+    } else {
+        event_leave(thread);
+    }
 }
 
 /* A block of thread `owner`. */
@@ -102,24 +122,57 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     }
 }
 
-/* The block at `address` is about to be freed. `stack`: the caller's place on the stack. */
+/* The block at `address` is about to be freed. `stack`: the frame of the function that was called
+ * for it. The thread is done with the event. */
 INLINE void event_free(struct thread *thread, const void *address, uintptr_t stack) {
     struct heap_block block;
+    uint32_t owner = 0;
+    uint32_t age = 0;
     if (!event_enter(thread, stack)) {
         return;
     }
     event_tick(thread);
     if (LIKELY(heap_remove(event_heap(), (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0,
                            &block))) {
+        owner = block.thread;
+        age = heap_age(&block, thread->tick);
         event_count_freed(thread, &block);
     }
-    event_leave(thread);
+    if (UNLIKELY(thread->is_special)) {
+        event_end_free(thread, address, owner, age);
+    } else {
+        event_leave(thread);
+    }
 }
 
 /* For realloc, which frees and allocates or fails: takes the block out, then counts its end or puts
- * it back. event_take: 1: it was ours, *block tells what it was. */
-int event_take(struct thread *thread, const void *address, struct heap_block *block);
-void event_count_free(struct thread *thread, const struct heap_block *block, uintptr_t stack);
-void event_put_back(const struct heap_block *block);
+ * it back. */
+struct event_taken {
+    struct heap_block block;
+    uint64_t name; /* in the recording; 0: it is not in it */
+    int known;     /* the block was ours */
+};
+void event_take(struct thread *thread, const void *address, struct event_taken *taken);
+/* replaced: another takes its place, whose allocation tells of its end. */
+void event_count_taken(struct thread *thread, const struct event_taken *taken, struct frame caller,
+                       int replaced);
+void event_put_back(const struct event_taken *taken);
+
+/* --- recordings: each thread that comes here has a stream, and has entered the event ------------
+ */
+
+/* The block, which `heap` knows, was allocated; or is gone. caller: whom they are charged to. */
+void event_record_alloc(struct thread *thread, struct shadow_heap *heap,
+                        const struct recorder_alloc *alloc, struct frame caller);
+void event_record_free(struct thread *thread, uint64_t name, struct frame caller);
+/* The name of a block that was just taken out, by which it is recorded as freed; 0: it is not in
+ * the recording. birth: the tick. */
+uint64_t event_take_name(struct shadow_heap *heap, uintptr_t address, uint32_t owner,
+                         uint32_t birth);
+void event_record_map(struct thread *thread, const struct recorder_map *map, struct frame caller);
+
+/* Puts a mark into the recording, if there is one. From outside of events. */
+void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t size,
+                struct frame caller);
 
 #endif

@@ -33,12 +33,12 @@ INLINE size_t padded(size_t size) {
     return padded_for(&real, size);
 }
 
-INLINE void count(void *pointer, size_t size, struct frame caller) {
+/* how: see event_alloc(). */
+INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
     if (LIKELY(pointer != NULL)) {
         struct thread *thread = thread_get(caller.slot);
         if (LIKELY(thread != NULL)) {
-            event_alloc(thread, pointer, size, caller);
-            thread_done(thread);
+            event_alloc(thread, pointer, size, caller, how, 0);
         }
     }
 }
@@ -49,7 +49,7 @@ PUBLIC void *malloc(size_t size) {
         return real_early_alloc(size, 1);
     }
     pointer = real.malloc(padded(size));
-    count(pointer, size, EVENT_CALLER());
+    count(pointer, size, EVENT_CALLER(), 0);
     return pointer;
 }
 
@@ -64,7 +64,6 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t stack) {
     thread = thread_get_for_free(stack);
     if (LIKELY(thread != NULL)) {
         event_free(thread, pointer, stack);
-        thread_done(thread);
     }
     to->free(pointer);
 }
@@ -105,7 +104,7 @@ PUBLIC void *calloc(size_t number, size_t size) {
     }
     pointer =
         LIKELY(padded(total) == total) ? real.calloc(number, size) : real.calloc(1, padded(total));
-    count(pointer, total, EVENT_CALLER());
+    count(pointer, total, EVENT_CALLER(), MEMTRACE_ALLOC_ZEROED);
     return pointer;
 }
 
@@ -121,10 +120,10 @@ static COLD void *realloc_early(void *old, size_t size) {
 
 /* The old block is taken out before: the moment the real function frees it, another thread may get
  * its address. If it fails, the block is put back as it was, and nothing was counted. */
-INLINE void *resize(const struct real *from, void *old, size_t size, struct frame caller) {
+INLINE void *resize(const struct real *from, void *old, size_t size, struct frame caller,
+                    uint32_t how) {
     struct thread *thread;
-    struct heap_block block;
-    int tracked = 0;
+    struct event_taken taken;
     void *pointer;
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
@@ -133,19 +132,16 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(thread == NULL)) {
         return from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     }
-    tracked = event_take(thread, old, &block);
+    event_take(thread, old, &taken);
     pointer = from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     if (pointer == NULL && !(size == 0 && old != NULL)) {
-        if (tracked) {
-            event_put_back(&block);
-        }
+        event_put_back(&taken);
+    } else if (pointer != NULL && LIKELY(thread->gate == GATE_OPEN)) {
+        event_count_taken(thread, &taken, caller, 1);
+        event_alloc(thread, pointer, size, caller, how, taken.name);
+        return pointer;
     } else {
-        if (tracked) {
-            event_count_free(thread, &block, caller.slot);
-        }
-        if (pointer != NULL && LIKELY(thread->gate == GATE_OPEN)) {
-            event_alloc(thread, pointer, size, caller);
-        }
+        event_count_taken(thread, &taken, caller, 0);
     }
     thread_done(thread);
     return pointer;
@@ -158,10 +154,10 @@ PUBLIC void *realloc(void *old, size_t size) {
             return real_early_alloc(size, 1);
         }
         pointer = real.realloc(NULL, padded(size));
-        count(pointer, size, EVENT_CALLER());
+        count(pointer, size, EVENT_CALLER(), 0);
         return pointer;
     }
-    return resize(&real, old, size, EVENT_CALLER());
+    return resize(&real, old, size, EVENT_CALLER(), 0);
 }
 
 PUBLIC int posix_memalign(void **out, size_t alignment, size_t size) {
@@ -173,7 +169,7 @@ PUBLIC int posix_memalign(void **out, size_t alignment, size_t size) {
     }
     result = real.posix_memalign(out, alignment, padded(size));
     if (LIKELY(result == 0)) {
-        count(*out, size, EVENT_CALLER());
+        count(*out, size, EVENT_CALLER(), event_aligned(alignment));
     }
     return result;
 }
@@ -184,7 +180,7 @@ PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
         return real_early_alloc(size, alignment);
     }
     pointer = real.aligned_alloc(alignment, padded(size));
-    count(pointer, size, EVENT_CALLER());
+    count(pointer, size, EVENT_CALLER(), event_aligned(alignment));
     return pointer;
 }
 
@@ -194,7 +190,7 @@ PUBLIC void *memalign(size_t alignment, size_t size) {
         return real_early_alloc(size, alignment);
     }
     pointer = real.memalign(alignment, padded(size));
-    count(pointer, size, EVENT_CALLER());
+    count(pointer, size, EVENT_CALLER(), event_aligned(alignment));
     return pointer;
 }
 
@@ -204,7 +200,7 @@ PUBLIC void *valloc(size_t size) {
         return real_early_alloc(size, MEMTRACE_PAGE_SIZE);
     }
     pointer = real.valloc(padded(size));
-    count(pointer, size, EVENT_CALLER());
+    count(pointer, size, EVENT_CALLER(), event_aligned(MEMTRACE_PAGE_SIZE));
     return pointer;
 }
 
@@ -215,7 +211,7 @@ PUBLIC void *pvalloc(size_t size) {
         return real_early_alloc(size, MEMTRACE_PAGE_SIZE);
     }
     pointer = real.pvalloc(padded(size));
-    count(pointer, size, EVENT_CALLER());
+    count(pointer, size, EVENT_CALLER(), event_aligned(MEMTRACE_PAGE_SIZE));
     return pointer;
 }
 
@@ -234,7 +230,7 @@ void *malloc_for_new(size_t size, const void *frame_address) {
         return real_early_alloc(size, 1);
     }
     pointer = real.malloc(padded(size != 0 ? size : 1));
-    count(pointer, size, event_caller(frame_address));
+    count(pointer, size, event_caller(frame_address), 0);
     return pointer;
 }
 
@@ -249,7 +245,7 @@ void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_ad
     if (real.posix_memalign(&pointer, alignment, padded(size != 0 ? size : 1)) != 0) {
         return NULL;
     }
-    count(pointer, size, event_caller(frame_address));
+    count(pointer, size, event_caller(frame_address), event_aligned(alignment));
     return pointer;
 }
 
@@ -260,10 +256,14 @@ void malloc_for_delete(void *pointer, uintptr_t stack) {
 /* --- for the functions of other allocators (inject_heap.c) -------------------------------------
  */
 
+INLINE uint32_t how_of(const struct real *from) {
+    return from == &real ? 0 : EVENT_FOREIGN;
+}
+
 void *malloc_from(const struct real *from, void *(*function)(size_t), size_t size,
                   const void *frame_address) {
     void *pointer = function(padded_for(from, size));
-    count(pointer, size, event_caller(frame_address));
+    count(pointer, size, event_caller(frame_address), how_of(from));
     return pointer;
 }
 
@@ -276,7 +276,7 @@ void *malloc_zeroed_from(const struct real *from, size_t number, size_t size,
         return from->calloc(number, size);
     }
     pointer = from->calloc(1, padded_for(from, total));
-    count(pointer, total, event_caller(frame_address));
+    count(pointer, total, event_caller(frame_address), how_of(from) | MEMTRACE_ALLOC_ZEROED);
     return pointer;
 }
 
@@ -285,10 +285,10 @@ void *malloc_resized_from(const struct real *from, void *old, size_t size,
     struct frame caller = event_caller(frame_address);
     void *pointer;
     if (old != NULL) {
-        return resize(from, old, size, caller);
+        return resize(from, old, size, caller, how_of(from));
     }
     pointer = from->realloc(NULL, padded_for(from, size));
-    count(pointer, size, caller);
+    count(pointer, size, caller, how_of(from));
     return pointer;
 }
 
@@ -296,7 +296,7 @@ int malloc_placed_from(const struct real *from, void **out, size_t alignment, si
                        const void *frame_address) {
     int result = from->posix_memalign(out, alignment, padded_for(from, size));
     if (LIKELY(result == 0)) {
-        count(*out, size, event_caller(frame_address));
+        count(*out, size, event_caller(frame_address), how_of(from) | event_aligned(alignment));
     }
     return result;
 }
@@ -304,7 +304,7 @@ int malloc_placed_from(const struct real *from, void **out, size_t alignment, si
 void *malloc_aligned_from(const struct real *from, void *(*function)(size_t, size_t),
                           size_t alignment, size_t size, const void *frame_address) {
     void *pointer = function(alignment, padded_for(from, size));
-    count(pointer, size, event_caller(frame_address));
+    count(pointer, size, event_caller(frame_address), how_of(from) | event_aligned(alignment));
     return pointer;
 }
 

@@ -46,16 +46,17 @@ static void note_removed(struct thread *thread, uintptr_t start, uintptr_t end) 
     }
 }
 
-static void note_added(struct thread *thread, uintptr_t start, uintptr_t size,
-                       struct frame caller) {
+static uint32_t context_of(struct thread *thread, struct frame caller) {
     struct context_id context = {event_context(thread, caller)};
-    struct ledger_event event = {.size = size};
-    context = context_cached_child(&runtime.tree, &thread->walker->cache, context,
-                                   MEMTRACE_FRAME_MAPPING, CONTEXT_CHARGED);
-    event.context = context.value;
+    return context_cached_child(&runtime.tree, &thread->walker->cache, context,
+                                MEMTRACE_FRAME_MAPPING, CONTEXT_CHARGED)
+        .value;
+}
+
+static void note_added(struct thread *thread, uintptr_t start, uintptr_t size, uint32_t context) {
+    struct ledger_event event = {.context = context, .size = size};
     if (lock()) {
-        int failed =
-            interval_add(&mappings, (struct interval){start, start + size, context.value, 0});
+        int failed = interval_add(&mappings, (struct interval){start, start + size, context, 0});
         trylock_release(&mappings_lock);
         if (failed == 0) {
             ledger_alloc(&runtime.ledger, thread->column, &event);
@@ -63,9 +64,31 @@ static void note_added(struct thread *thread, uintptr_t start, uintptr_t size,
     }
 }
 
-/* [removed_start, removed_end) is gone, [added, added + size) is new; either may be empty. */
-static void changed(uintptr_t removed_start, uintptr_t removed_end, uintptr_t added, uintptr_t size,
-                    struct frame caller) {
+/* What a call did: [removed, removed_end) is gone, which may be empty, and what is recorded. */
+struct change {
+    uintptr_t removed, removed_end;
+    struct recorder_map map; /* operation 0: another change tells of this one, too */
+};
+
+static void note(struct thread *thread, const struct change *change, int counts,
+                 struct frame caller) {
+    int records = thread->stream != NULL && counts && change->map.operation != 0;
+    int adds = change->map.size != 0 && change->map.operation != MEMTRACE_MAP_UNMAP && counts;
+    uint32_t context = adds || records ? context_of(thread, caller) : 0;
+    if (change->removed_end > change->removed) {
+        note_removed(thread, change->removed, change->removed_end);
+    }
+    if (adds) {
+        note_added(thread, change->map.address, change->map.size, context);
+    }
+    if (records) {
+        struct recorder_map map = change->map;
+        map.context = context;
+        event_record_map(thread, &map, caller);
+    }
+}
+
+static void changed(const struct change *change, struct frame caller) {
     struct thread *thread = thread_get_for_free(caller.slot);
     int counts;
     if (thread == NULL) {
@@ -76,12 +99,7 @@ static void changed(uintptr_t removed_start, uintptr_t removed_end, uintptr_t ad
         return;
     }
     event_tick(thread);
-    if (removed_end > removed_start) {
-        note_removed(thread, removed_start, removed_end);
-    }
-    if (size != 0 && counts) {
-        note_added(thread, added, size, caller);
-    }
+    note(thread, change, counts, caller);
     event_leave(thread);
     thread_done(thread);
 }
@@ -97,7 +115,14 @@ static void *map(void *address, size_t size, int protection, int flags, int fd, 
     if (result != MAP_FAILED) {
         uintptr_t start = (uintptr_t)result;
         int over = (flags & MAP_FIXED) != 0;
-        changed(start, over ? start + page_up(size) : start, start, page_up(size), caller);
+        struct change change = {.removed = start,
+                                .removed_end = over ? start + page_up(size) : start,
+                                .map = {.operation = MEMTRACE_MAP_MAP,
+                                        .protection = (uint32_t)protection,
+                                        .flags = (uint32_t)flags,
+                                        .address = start,
+                                        .size = page_up(size)}};
+        changed(&change, caller);
     }
     return result;
 }
@@ -116,7 +141,11 @@ PUBLIC int munmap(void *address, size_t size) {
     int result;
     if (size != 0 &&
         start % MEMTRACE_PAGE_SIZE == 0) { /* before: the range may be reused at once */
-        changed(start, start + page_up(size), 0, 0, caller);
+        struct change change = {
+            .removed = start,
+            .removed_end = start + page_up(size),
+            .map = {.operation = MEMTRACE_MAP_UNMAP, .address = start, .size = page_up(size)}};
+        changed(&change, caller);
     }
     result =
         real.munmap != NULL ? real.munmap(address, size) : (int)syscall(SYS_munmap, address, size);
@@ -138,20 +167,37 @@ PUBLIC void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
                  ? real.mremap(old, old_size, new_size, flags, target)
                  : (void *)syscall(SYS_mremap, old, old_size, new_size, flags, target);
     if (result != MAP_FAILED) {
+        struct change target_gone = {.removed = (uintptr_t)result,
+                                     .removed_end = (uintptr_t)result + page_up(new_size)};
+        struct change change = {.removed = start,
+                                .removed_end = start + page_up(old_size),
+                                .map = {.operation = MEMTRACE_MAP_REMAP,
+                                        .flags = (uint32_t)flags,
+                                        .address = (uintptr_t)result,
+                                        .size = page_up(new_size),
+                                        .old_address = start,
+                                        .old_size = page_up(old_size)}};
         if (flags & MREMAP_FIXED) {
-            changed((uintptr_t)result, (uintptr_t)result + page_up(new_size), 0, 0, caller);
+            changed(&target_gone, caller);
         }
-        changed(start, start + page_up(old_size), (uintptr_t)result, page_up(new_size), caller);
+        changed(&change, caller);
     }
     return result;
 }
 
 /* The break moved from `before` to `after`. */
 static void moved(uintptr_t before, uintptr_t after, struct frame caller) {
+    struct change change = {.map = {.operation = MEMTRACE_MAP_BREAK}};
     if (after > before) {
-        changed(0, 0, before, after - before, caller);
-    } else if (after < before) {
-        changed(after, before, 0, 0, caller);
+        change.map.address = before;
+        change.map.size = after - before;
+    } else {
+        change.removed = change.map.old_address = after;
+        change.removed_end = before;
+        change.map.old_size = before - after;
+    }
+    if (after != before) {
+        changed(&change, caller);
     }
 }
 

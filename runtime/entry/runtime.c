@@ -67,6 +67,8 @@ static int make_structures(void) {
         .space = &runtime.space,
         .own_frames_only = runtime.settings.stacks == MEMTRACE_STACKS_SHORT,
     };
+    runtime.heap.numbered = runtime.pools.numbered =
+        runtime.settings.recording.state != MEMTRACE_RECORD_NONE;
     if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
         ledger_init(&runtime.ledger, &runtime.space) != 0 || runtime.unknown_context == 0) {
         log_error("not enough address space to profile (ulimit -v?); the program goes on without",
@@ -88,21 +90,35 @@ static void at_quick_exit_handler(void) {
     runtime_finish(MEMTRACE_STATE_ENDED);
 }
 
-static int wants_collector(const struct memtrace_header *header) {
-    const struct memtrace_recording *recording = (const void *)header->recording;
+static int wants_collector(struct memtrace_header *header) {
     return header->every_ns != 0 || header->churn_limit_bytes != 0 || header->limit.bytes != 0 ||
-           header->limit.percent != 0 || recording->state != MEMTRACE_RECORD_NONE;
+           header->limit.percent != 0 || region_recording(header)->state != MEMTRACE_RECORD_NONE;
 }
 
 /* Whoever watches us: `memtrace run`, our parent; else a companion, if there is work for one. */
 static void find_collector(void) {
     struct memtrace_header *header = runtime.space.header;
+    runtime.has_companion = 0;
     if (runtime.settings.collector_pid != 0 &&
         runtime.settings.collector_pid == header->parent_pid) {
         header->collector_pid = header->parent_pid;
     } else if (wants_collector(header)) {
         runtime.has_companion = companion_start(&runtime.region, environ) == 0;
     }
+}
+
+/* Before the first thread joins. Without anybody to write it down nothing is recorded. */
+static void find_recorder(void) {
+    struct memtrace_header *header = runtime.space.header;
+    runtime.recorder.recording = NULL;
+    if (region_recording(header)->state == MEMTRACE_RECORD_NONE) {
+        return;
+    }
+    if (header->collector_pid == 0 && !runtime.has_companion) {
+        STORE_RELEASE(&region_recording(header)->state, (uint32_t)MEMTRACE_RECORD_NONE);
+        return;
+    }
+    recorder_init(&runtime.recorder, &runtime.space);
 }
 
 /* What was reserved is the program's again. */
@@ -124,6 +140,8 @@ static int start(void) {
         discard_region();
         return -1;
     }
+    find_collector();
+    find_recorder();
     thread_init_process();
     __cxa_atexit(at_exit, NULL, NULL);
     at_quick_exit(at_quick_exit_handler);
@@ -133,12 +151,22 @@ static int start(void) {
     runtime.gate = runtime.settings.starts_off ? GATE_STOPPED : GATE_OPEN;
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
-    find_collector();
     signals_start(&runtime.settings.signals);
     return 0;
 }
 
 /* --- a forked child --------------------------------------------------------------------------- */
+
+/* In the child's recording the block begins anew, as one of its first thread's. */
+static void record_inherited(struct thread *thread, const struct heap_block *block) {
+    struct recorder_alloc alloc = {
+        .address = block->start, .size = block->size, .context = block->context};
+    struct heap_block own = *block;
+    own.thread = thread->id;
+    own.birth_tick = thread->tick;
+    heap_insert(&runtime.heap, &own);
+    event_record_alloc(thread, &runtime.heap, &alloc, (struct frame){0});
+}
 
 static void inherit_block(void *argument, const struct heap_block *block) {
     struct thread *thread = argument;
@@ -147,12 +175,41 @@ static void inherit_block(void *argument, const struct heap_block *block) {
     ledger_alloc(&runtime.ledger, thread->column, &event);
     header->inherited_blocks++;
     header->inherited_bytes += block->size;
+    if (thread->stream != NULL) {
+        record_inherited(thread, block);
+    }
 }
 
 static void inherit_mapping(void *argument, const struct interval *item) {
     struct thread *thread = argument;
     struct ledger_event event = {.context = item->context, .size = item->end - item->start};
     ledger_alloc(&runtime.ledger, thread->column, &event);
+    if (thread->stream != NULL) {
+        struct recorder_map map = {.operation = MEMTRACE_MAP_MAP,
+                                   .context = item->context,
+                                   .address = item->start,
+                                   .size = event.size};
+        event_record_map(thread, &map, (struct frame){0});
+    }
+}
+
+/* The numbers of what is not recorded as inherited are the parent's. */
+static void forget_number(void *argument, const struct heap_block *block) {
+    heap_set_number(argument, block->start, 0);
+}
+
+static void inherit(void) {
+    struct thread *thread = thread_join();
+    if (runtime.recorder.recording != NULL) {
+        heap_visit(&runtime.pools, forget_number, &runtime.pools);
+    }
+    if (thread != NULL) {
+        heap_visit(&runtime.heap, inherit_block, thread);
+        mapping_visit(inherit_mapping, thread);
+        peak_grow(&thread->peak, runtime.space.header, runtime.space.header->inherited_bytes);
+    } else if (runtime.recorder.recording != NULL) {
+        heap_visit(&runtime.heap, forget_number, &runtime.heap);
+    }
 }
 
 /* The tree and the modules come along, so that ids in inherited records stay valid. */
@@ -168,7 +225,6 @@ static int is_inherited(void *argument, const struct memtrace_segment *segment) 
 static int start_in_child(void) {
     struct region_heirs heirs = {.keep = is_inherited, .argument = &runtime};
     uint32_t modules = LOAD_RELAXED(&runtime.space.header->module_count);
-    struct thread *thread;
     runtime.settings.collector_pid = 0;
     if (region_create(&runtime.region, &runtime.space, &runtime.settings, &heirs) != 0) {
         return -1;
@@ -186,17 +242,13 @@ static int start_in_child(void) {
     }
     runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
     runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
+    find_collector();
+    find_recorder();
     thread_init_child();
     mapping_init_child(thread_forked_inside());
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
-    thread = thread_join();
-    if (thread != NULL) {
-        heap_visit(&runtime.heap, inherit_block, thread);
-        mapping_visit(inherit_mapping, thread);
-        peak_grow(&thread->peak, runtime.space.header, runtime.space.header->inherited_bytes);
-    }
-    find_collector();
+    inherit();
     return 0;
 }
 
@@ -269,6 +321,19 @@ static int prints_top(const struct memtrace_header *header) {
     return (header->every_ns != 0 || header->churn_limit_bytes != 0) && !is_collected(header);
 }
 
+/* A recording is finished by who collects it, and the profile with it. 1: so it is left to others.
+ */
+static int is_recorded(const struct memtrace_header *header) {
+    if (runtime.recorder.recording == NULL) {
+        return 0;
+    }
+    if (!is_collected(header)) {
+        log_line("the recording has lost its collector; the next memtrace command finishes ",
+                 runtime.recorder.recording->path, NULL);
+    }
+    return 1;
+}
+
 static void write_all_out(struct memtrace_header *header) {
     struct survey survey;
     int written;
@@ -303,7 +368,7 @@ void runtime_finish(enum memtrace_state state) {
     thread_pass_through(1);
     thread_leave_peak();
     close_gate(state);
-    if (!has_collector(runtime.space.header)) {
+    if (!has_collector(runtime.space.header) && !is_recorded(runtime.space.header)) {
         write_all_out(runtime.space.header);
     }
     thread_pass_through(0);
@@ -321,7 +386,7 @@ int runtime_before_exec(const char *path) {
     thread_pass_through(1);
     thread_leave_peak();
     STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_EXECED);
-    if (!has_collector(header)) {
+    if (!has_collector(header) && !is_recorded(header)) {
         write_all_out(header);
     }
     thread_pass_through(0);

@@ -5,6 +5,7 @@
 
 #include "runtime/heap/ledger.h"
 #include "runtime/heap/shadow_heap.h"
+#include "runtime/record/recorder.h"
 #include "runtime/record/region.h"
 #include "runtime/stack/walk.h"
 
@@ -29,6 +30,7 @@ struct runtime {
     struct shadow_heap heap;
     struct shadow_heap pools;
     struct ledger ledger;
+    struct recorder recorder;
     uint32_t unknown_context; /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
     int foreign_malloc;       /* the allocator is not glibc's */
     /* What the runtime itself does where no collector is: */

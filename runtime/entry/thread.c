@@ -23,6 +23,8 @@ static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
 static THREAD_LOCAL int passing_through;
 static THREAD_LOCAL int said_goodbye;
 static THREAD_LOCAL int goodbye_rounds;
+static THREAD_LOCAL struct recorder_stream own_streams[2]; /* taken in turn: see struct thread */
+static THREAD_LOCAL unsigned own_stream;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
 static THREAD_LOCAL struct {
     uintptr_t gate;
@@ -46,6 +48,7 @@ static struct {
     struct thread *late; /* for events of threads that said goodbye */
     struct trylock late_lock;
     struct walker late_walker;
+    struct recorder_stream late_stream;
 } pool;
 
 void thread_pass_through(int on) {
@@ -132,6 +135,14 @@ static int make_walker(void) {
     return 0;
 }
 
+static void record_by(struct thread *thread, struct recorder_stream *stream) {
+    if (runtime.recorder.recording != NULL) {
+        recorder_join(&runtime.recorder, stream, thread->id);
+        thread->stream = stream;
+        thread->is_special = 1;
+    }
+}
+
 static void fill(struct thread *thread, struct walker *walker) {
     struct memtrace_header *header = runtime.space.header;
     int alone = __atomic_fetch_add(&pool.joined, 1, __ATOMIC_RELAXED) == 0;
@@ -142,6 +153,7 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->countdown = 1;
     thread->interval = FIRST_INTERVAL;
     peak_join(&thread->peak, header, alone);
+    record_by(thread, &own_streams[++own_stream % 2]);
     thread->gate = LOAD_RELAXED(&runtime.gate);
     if (UNLIKELY(forked_inside.gate != 0)) { /* its event goes on, half the parent's */
         thread->gate = forked_inside.gate;
@@ -186,6 +198,9 @@ static void retire(struct thread *thread) {
     thread_shadow = NULL;
     said_goodbye = 1;
     peak_leave(&thread->peak, header);
+    if (thread->stream != NULL) {
+        recorder_leave(thread->stream);
+    }
     if (thread->id != MEMTRACE_THREAD_OTHERS) {
         STORE_RELAXED(&thread->record->end_ns,
                       sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns);
@@ -252,6 +267,9 @@ static int was_left(uintptr_t gate, uintptr_t address) {
 /* The gate holds the address of where the thread entered the runtime. */
 static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
     if (was_left(thread->gate, address)) {
+        if (thread->stream != NULL) {
+            recorder_abandon(thread->stream);
+        }
         thread->gate = LOAD_RELAXED(&runtime.gate);
         return thread;
     }
@@ -329,6 +347,8 @@ static void make_late(void) {
         pool.late->peak.ceiling = 1 << 17;
         pool.late->gate = GATE_OPEN;
         pool.late->is_late = 1;
+        pool.late->is_special = 1;
+        record_by(pool.late, &pool.late_stream);
     }
 }
 
@@ -441,6 +461,9 @@ COLD void thread_tick_slow(struct thread *thread) {
         thread->interval = FIRST_INTERVAL;
     } else if (tick == thread->tick && thread->interval < LAST_INTERVAL) {
         thread->interval *= 2;
+    }
+    if (thread->stream != NULL && tick != thread->tick) {
+        recorder_set_time(thread->stream, now);
     }
     thread->tick = tick;
     thread->countdown = thread->interval;

@@ -15,6 +15,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/heap/ledger.h"
 #include "runtime/heap/peak.h"
+#include "runtime/record/recorder.h"
 #include "runtime/stack/walk.h"
 
 enum { GATE_NONE = 0, GATE_OPEN = 1, GATE_STOPPED = 2, GATE_ADDRESSES = 4096 };
@@ -34,7 +35,11 @@ struct thread {
     uint64_t churn_told; /* bytes of this thread already in header.churn_bytes */
     struct memtrace_foreign_frees *foreign[THREAD_OWNER_LEAVES];
     struct thread *next_free;
-    uint32_t is_late; /* shared by all threads that said goodbye: to be given back */
+    /* Where its events are recorded; NULL: they are not. A handler that forks inside an event gets
+     * its child another one: what the event still writes is the parent's. */
+    struct recorder_stream *stream;
+    uint32_t is_late;    /* shared by all threads that said goodbye: to be given back */
+    uint32_t is_special; /* is_late, or it has a stream: events end in a call */
 };
 
 extern THREAD_LOCAL struct thread *thread_self;

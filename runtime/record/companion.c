@@ -56,11 +56,12 @@ int companion_start(struct region *region, char *const environment[]) {
         text_copy(path, sizeof path, command);
     }
     if (command[0] != '\0' ? !exists(path) : find_command(path, sizeof path) != 0) {
-        log_line(
-            "no memtrace command beside the library: the program itself prints the top-N, when "
-            "enough memory was churned and at the end, as module+offset lines for `memtrace "
-            "symbolize`",
-            NULL, NULL);
+        log_line(region_recording(region->space->header)->state != MEMTRACE_RECORD_NONE
+                     ? "no memtrace command beside the library: nothing is recorded"
+                     : "no memtrace command beside the library: the program itself prints the "
+                       "top-N, when enough memory was churned and at the end, as module+offset "
+                       "lines for `memtrace symbolize`",
+                 NULL, NULL);
         return -1;
     }
     copy_environment(environment, clean, sizeof clean / sizeof clean[0]);
