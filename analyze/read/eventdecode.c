@@ -22,32 +22,13 @@ static int fail(struct event_decoder *decoder, const char *what) {
     return -1;
 }
 
-static int split(struct state *state, const unsigned char *payload, size_t size) {
-    size_t offset = COLUMNS * sizeof(uint32_t);
-    if (size < offset) {
-        return -1;
-    }
-    for (size_t i = 0; i < COLUMNS; i++) {
-        uint32_t bytes;
-        memcpy(&bytes, payload + i * sizeof bytes, sizeof bytes);
-        if (bytes > size - offset) {
-            return -1;
-        }
-        state->column[i].next = payload + offset;
-        state->column[i].end = payload + offset + bytes;
-        state->column[i].failed = &state->damaged;
-        offset += bytes;
-    }
-    return offset == size ? 0 : -1;
-}
-
 int event_decoder_start(struct event_decoder *decoder, const struct memtrace_block *block,
                         const void *payload, size_t size) {
     struct state *state = calloc(1, sizeof *state);
     *decoder = (struct event_decoder){.payload = payload, .size = size, .state = state};
     if (state == NULL || predict_start(&state->predict, block->thread, block->first_number) != 0) {
         fail(decoder, "out of memory");
-    } else if (split(state, payload, size) != 0) {
+    } else if (varint_split(payload, size, state->column, COLUMNS, &state->damaged) != 0) {
         fail(decoder, "the sizes of its columns do not add up");
     } else if (block->items > MEMTRACE_BLOCK_EVENTS_MOST) {
         fail(decoder, "it has more events than a block can have");
