@@ -195,7 +195,7 @@ static enum flush choose_flush(struct record *record, bool ended, uint64_t now) 
         record->flushed_ns = now;
         return ++record->flushes % FEW_FLUSHES == 0 ? FLUSH_ALL : FLUSH_MOST;
     }
-    return drain_spare(&record->drain) < MEMTRACE_CHUNK_LIMIT / 2 ? FLUSH_FULL : FLUSH_BLOCKS;
+    return drain_is_tight(&record->drain) ? FLUSH_FULL : FLUSH_BLOCKS;
 }
 
 static bool is_due(const struct drain_span *span, enum flush flush) {
