@@ -120,12 +120,9 @@ static int each_cell(struct work *work, const cell_visitor *visitors, size_t vis
 }
 
 static int add_frees(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
-    uint64_t count = profile_load_u64(&cell->free_count);
     (void)work;
-    if (count != 0) {
-        sum->free_bytes += profile_load_u64(&cell->free_bytes);
-        sum->free_count += count;
-    }
+    sum->free_count += profile_load_u64(&cell->free_count);
+    sum->free_bytes += profile_load_u64(&cell->free_bytes); /* a mapping may be gone in parts */
     return 0;
 }
 

@@ -136,6 +136,22 @@ static void people_and_places(void **state) {
     model_free(model);
 }
 
+/* Half of a mapping is gone: bytes are freed, the mapping is not. */
+static void part_of_a_mapping(void **state) {
+    struct builder *builder = builder_new();
+    struct memtrace_node *tree = builder_tree(builder, 0);
+    struct memtrace_cell *cells = builder_ledger(builder, 1, 0);
+    struct model *model;
+    (void)state;
+    tree[10] = (struct memtrace_node){MEMTRACE_FRAME_MAPPING, 0, 0};
+    cells[10] = (struct memtrace_cell){8192, 1, 4096, 0, 0, 0, 0, 0};
+    model = load(builder);
+    assert_int_equal(model_find(model, 10)->live_bytes, 4096);
+    assert_int_equal(model_find(model, 10)->live_blocks, 1);
+    model_free(model);
+    free(builder);
+}
+
 static void hash(void **state) {
     struct model *here = load_example(0x10000000);
     struct model *there = load_example(0x7f0000000000);
@@ -187,9 +203,10 @@ static void damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums),   cmocka_unit_test(contexts),  cmocka_unit_test(peak_rule),
-        cmocka_unit_test(hash),   cmocka_unit_test(no_stacks), cmocka_unit_test(people_and_places),
-        cmocka_unit_test(damage),
+        cmocka_unit_test(sums),      cmocka_unit_test(contexts),
+        cmocka_unit_test(peak_rule), cmocka_unit_test(hash),
+        cmocka_unit_test(no_stacks), cmocka_unit_test(people_and_places),
+        cmocka_unit_test(damage),    cmocka_unit_test(part_of_a_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
