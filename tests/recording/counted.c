@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * counted.c FILE THREADS [EVENTS]: threads that allocate and free, each counting in the shared FILE
+ * before and after each event what it did, so that whoever kills the program knows what was done,
+ * to the event under way. For ever, or until EVENTS pairs are done by each thread.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 64, SLOTS = 256 };
+
+struct counts {
+    uint64_t tid;
+    uint64_t allocs_begun, allocs_done;
+    uint64_t frees_begun, frees_done;
+    uint64_t reserved[3];
+};
+
+static struct counts *counts;
+static uint64_t most_events = UINT64_MAX;
+static void *slots[SLOTS];
+
+/* The kernel keeps the order of one thread's stores to shared memory; so must the compiler. */
+static void bump(uint64_t *counter) {
+    __atomic_store_n(counter, *counter + 1, __ATOMIC_SEQ_CST);
+}
+
+static void *churn(void *argument) {
+    struct counts *own = argument;
+    unsigned seed = (unsigned)(own - counts) + 99;
+    own->tid = (uint64_t)syscall(SYS_gettid);
+    for (uint64_t i = 0; i < most_events; i++) {
+        void *block;
+        seed = seed * 1664525u + 1013904223u;
+        bump(&own->allocs_begun);
+        block = malloc((seed >> 12) % 2000 + 1);
+        bump(&own->allocs_done);
+        block = __atomic_exchange_n(&slots[(seed >> 20) % SLOTS], block, __ATOMIC_ACQ_REL);
+        if (block != NULL) {
+            bump(&own->frees_begun);
+            free(block);
+            bump(&own->frees_done);
+        }
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    pthread_t threads[MOST_THREADS];
+    int count = argc > 2 ? atoi(argv[2]) : 0;
+    int fd = argc > 1 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
+    if (fd < 0 || count < 1 || count > MOST_THREADS ||
+        ftruncate(fd, MOST_THREADS * sizeof *counts) != 0) {
+        return 2;
+    }
+    most_events = argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX;
+    counts = mmap(NULL, MOST_THREADS * sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (counts == MAP_FAILED) {
+        return 2;
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_create(&threads[i], NULL, churn, &counts[i]);
+    }
+    if (write(1, "running\n", 8) != 8) {
+        return 2;
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    return 0;
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""counts.py SUBJECT CASE: a small program is recorded, prebuilt and instrumented. What the recording
+adds up to equals its profile, the subject's own arithmetic and valgrind; the independent reader of
+tests/recording/reader.py finds the same."""
+
+import re
+import sys
+
+from recorded import both, only_recording, record, whole
+from harness import bare, build, consistent, equal, finish, scratch, totals, valgrind
+
+CXX_POOL = 72704  # libstdc++'s emergency pool for exceptions, allocated before main
+
+
+def wanted(output, cplusplus):
+    match = re.search(rb"want allocations (\d+) bytes (\d+) frees (\d+) live (-?\d+) blocks (-?\d+)",
+                      output)
+    if not match:
+        return None
+    want = dict(zip(("allocations", "bytes", "frees", "live", "blocks"), map(int, match.groups())))
+    if cplusplus:
+        for name in ("bytes", "live"):
+            want[name] += CXX_POOL
+        for name in ("allocations", "blocks"):
+            want[name] += 1
+    return want
+
+
+def main():
+    subject, name = sys.argv[1:3]
+    alone = bare([build(subject, "gcc", "-O2"), name])
+    want = wanted(alone.stdout, subject.endswith(".cpp"))
+    if want is None:
+        want = valgrind([build(subject, "gcc", "-O2"), name])
+    for mode in ("bare", "hooks"):
+        what = "%s %s %s:" % (subject, name, mode)
+        folder = scratch()
+        under = record([build(subject, "gcc", "-O2", mode), name], folder)
+        equal((under.returncode, under.stdout), (alone.returncode, alone.stdout), what, "behaviour",
+              under.stderr)
+        data = both(folder, what)
+        whole(data, what)
+        equal(totals(data), want, what)
+        equal(data["lost"], 0, what, "lost")
+        consistent(data, what)
+
+
+main()
+finish()
