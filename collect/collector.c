@@ -2,8 +2,10 @@
 /* collector.c: the work beside one running program. See collector.h. */
 #include "collect/collector.h"
 
+#include "collect/dump.h"
+
 #include <errno.h>
-#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +13,11 @@
 #include <unistd.h>
 
 enum {
-    TICK_MS = 100,     /* how soon a request for a snapshot is seen */
-    BUSY_TICK_MS = 10, /* while memory is churned and a report by churn is wanted */
-    IDLE_TICKS = 50,   /* busy ticks without churn until the program counts as idle */
-    SAMPLE_MS = 100,   /* the timeline's first interval */
+    TICK_MS = 100,      /* how soon a request for a snapshot is seen */
+    BUSY_TICK_MS = 10,  /* while memory is churned and a report by churn is wanted */
+    LIMIT_TICK_MS = 20, /* memory may be gone within a second */
+    IDLE_TICKS = 50,    /* busy ticks without churn until the program counts as idle */
+    SAMPLE_MS = 100,    /* the timeline's first interval */
     NS_PER_MS = 1000000
 };
 
@@ -33,10 +36,14 @@ static void open_timeline(struct collector *collector) {
     }
 }
 
-static void tell(const char *message) {
-    char line[600];
-    snprintf(line, sizeof line, "memtrace: %s\n", message);
+static void tell_of(const char *what, const char *message) {
+    char line[5000];
+    snprintf(line, sizeof line, "memtrace: %s%s\n", what, message);
     collector_write(STDERR_FILENO, line);
+}
+
+static void tell(const char *message) {
+    tell_of("", message);
 }
 
 /* Where it cannot be had the program runs on, and leaves a profile. */
@@ -71,7 +78,10 @@ enum held_status collector_attach(struct collector *collector, const char *path,
         return HELD_FAILED;
     }
     __atomic_store_n(&collector->held.header->collector_pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
-    collector->log = -1;
+    logfile_start(&collector->log, collector->profile->header.log,
+                  collector->profile->header.log_size_bytes);
+    limits_start(&collector->limits, &collector->profile->header.limit, collector->held.region.pid,
+                 "");
     collector->next_sample_ns = 0;
     collector->last_churn = 0;
     collector->idle_ticks = 0;
@@ -88,9 +98,7 @@ void collector_detach(struct collector *collector) {
     if (collector->timeline != NULL) {
         munmap(collector->timeline, collector->timeline_size);
     }
-    if (collector->log > STDERR_FILENO) {
-        close(collector->log);
-    }
+    logfile_end(&collector->log);
     profile_close(collector->profile);
     periodic_end(&collector->periodic);
     held_release(&collector->held);
@@ -112,26 +120,8 @@ void collector_write(int fd, const char *text) {
     }
 }
 
-/* Where reports go; opened when the first one is there. */
-static int log_descriptor(struct collector *collector) {
-    const char *path = collector->profile->header.log;
-    if (collector->log >= 0) {
-        return collector->log;
-    }
-    collector->log = STDERR_FILENO;
-    if (path[0] != '\0') {
-        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-        if (fd >= 0) {
-            collector->log = fd;
-        } else {
-            char line[5000];
-            snprintf(line, sizeof line,
-                     "memtrace: cannot write the log %s: %s; reports go to stderr\n", path,
-                     strerror(errno));
-            collector_write(STDERR_FILENO, line);
-        }
-    }
-    return collector->log;
+static void print(struct collector *collector, const char *text) {
+    collector_write(logfile_descriptor(&collector->log, strlen(text)), text);
 }
 
 /* The segments are looked at again only where some were added. */
@@ -185,9 +175,38 @@ static void report(struct collector *collector, struct periodic_moment *moment) 
     model = model_load(collector->profile, NULL);
     text = model != NULL ? periodic_report(&collector->periodic, moment, model) : NULL;
     if (text != NULL) {
-        collector_write(log_descriptor(collector), text);
+        print(collector, text);
     }
     free(text);
+}
+
+static void dump(struct collector *collector) {
+    char path[4200];
+    struct error error;
+    if (dump_region(&collector->held, path, sizeof path, &error) == 0) {
+        tell_of("limit: the profile as it is now: ", path);
+    } else {
+        tell_of("limit: ", error.message);
+    }
+}
+
+/* SIGABRT, not SIGKILL: the program's own handlers may have something to save, a core is left where
+ * the user wants one, and who waits for the program can tell this from the OOM killer. */
+static void heed_limit(struct collector *collector, struct periodic_moment *moment) {
+    const char *crossed = limits_check(&collector->limits);
+    uint32_t action = collector->limits.limit.action;
+    if (crossed == NULL) {
+        return;
+    }
+    tell_of("limit: ", crossed);
+    report(collector, moment);
+    if (action == MEMTRACE_LIMIT_DUMP || action == MEMTRACE_LIMIT_ABORT) {
+        dump(collector);
+    }
+    if (action == MEMTRACE_LIMIT_ABORT) {
+        tell_of("limit: ", "the program is ended by SIGABRT");
+        kill(collector->held.region.pid, SIGABRT);
+    }
 }
 
 /* Milliseconds until `due_ns`, rounded up, at most `longest`. */
@@ -205,6 +224,7 @@ int collector_tick(struct collector *collector) {
         return wait;
     }
     sample(collector, time_ns);
+    heed_limit(collector, &moment);
     if (periodic_due(&collector->periodic, &moment)) {
         report(collector, &moment);
         time_ns = held_time_ns(&collector->held);
@@ -215,6 +235,9 @@ int collector_tick(struct collector *collector) {
         wait = BUSY_TICK_MS;
     }
     collector->last_churn = moment.churn_bytes;
+    if (limits_wanted(&collector->limits) && wait > LIMIT_TICK_MS) {
+        wait = LIMIT_TICK_MS;
+    }
     if (collector->periodic.every_ns != 0) {
         wait = until(collector->periodic.next_ns, time_ns, wait);
     }

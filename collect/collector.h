@@ -12,6 +12,8 @@
 #include "analyze/read/profile.h"
 #include "collect/finish.h"
 #include "collect/held.h"
+#include "collect/limits.h"
+#include "collect/logfile.h"
 #include "collect/periodic.h"
 #include "collect/timeline.h"
 
@@ -27,11 +29,12 @@ struct collector {
     uint64_t seen_end;       /* header.end at the last refresh */
     struct periodic periodic;
     struct record *record; /* NULL: no recording */
-    int log;               /* -1: not opened yet; STDERR_FILENO where none is wanted */
+    struct limits limits;
+    struct logfile log;
 };
 
 /* Not attached: what collector_attach and collector_detach start from. */
-#define COLLECTOR_NONE ((struct collector){.held.fd = -1, .log = -1})
+#define COLLECTOR_NONE ((struct collector){.held.fd = -1, .log.fd = -1})
 
 /* Claims the region and becomes its collector (header.collector_pid). Only after HELD_OK the
  * collector is attached; the others may pass, so try again. */

@@ -2,10 +2,13 @@
 /* copy.c: all-or-nothing copies with holes. See copy.h. */
 #include "collect/copy.h"
 
+#include "collect/owner.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +147,14 @@ static int temporary_name(const char *target, char *name, size_t capacity) {
     return 0;
 }
 
+static void give(int to, int from) {
+    struct memtrace_owner owner;
+    if (pread(from, &owner, sizeof owner, offsetof(struct memtrace_header, owner)) ==
+        sizeof owner) {
+        owner_give(to, &owner);
+    }
+}
+
 /* 0, or -1 with errno. */
 static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode mode,
                       unsigned suffix, char *path, size_t capacity) {
@@ -158,6 +169,7 @@ static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode 
     if (result == 0) {
         result = fchmod(to, file_mode());
     }
+    give(to, fd);
     if (close(to) != 0) {
         result = -1;
     }

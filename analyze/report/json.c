@@ -193,6 +193,7 @@ static void put_process(yajl_gen json, const struct report *report) {
     static const char *const stacks[] = {"none", "short", "full"};
     const char *state = header->state == MEMTRACE_STATE_ENDED    ? "ended"
                         : header->state == MEMTRACE_STATE_EXECED ? "execed"
+                        : header->state == MEMTRACE_STATE_COPIED ? "copied"
                         : report->model->live                    ? "running"
                                                                  : "killed";
     key(json, "process");

@@ -46,6 +46,8 @@ static void put_state(const struct report *report) {
         state = "ended after";
     } else if (model->header.state == MEMTRACE_STATE_EXECED) {
         state = "replaced itself (exec) after";
+    } else if (model->header.state == MEMTRACE_STATE_COPIED) {
+        state = "as it was after";
     }
     put_label(report, "process");
     fprintf(report->out, "%" PRIu32 ", %s %s", model->header.pid, state,

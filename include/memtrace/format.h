@@ -43,6 +43,7 @@ enum memtrace_state {
     MEMTRACE_STATE_RUNNING = 1, /* the program runs, or was killed: ask whether the pid is alive */
     MEMTRACE_STATE_ENDED = 2,   /* the program ended and wrote its last event */
     MEMTRACE_STATE_EXECED = 3,  /* the program replaced itself by exec */
+    MEMTRACE_STATE_COPIED = 4,  /* a copy made while the program went on */
 };
 
 /* How backtraces were taken: header.stacks. */

@@ -114,6 +114,10 @@ long sys_lstat(const char *path, struct stat *out) {
     return CALL4(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
 }
 
+long sys_fchown(int fd, uint32_t uid, uint32_t gid) {
+    return CALL3(SYS_fchown, fd, uid, gid);
+}
+
 long sys_mkdir(const char *path, int mode) {
     return CALL3(SYS_mkdirat, AT_FDCWD, path, mode);
 }

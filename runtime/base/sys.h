@@ -21,6 +21,7 @@ long sys_pread(int fd, void *buffer, size_t size, uint64_t offset);
 long sys_pwrite_all(int fd, const void *buffer, size_t size, uint64_t offset);
 long sys_fstat(int fd, struct stat *out);
 long sys_lstat(const char *path, struct stat *out);
+long sys_fchown(int fd, uint32_t uid, uint32_t gid);
 long sys_mkdir(const char *path, int mode);
 long sys_unlink(const char *path);
 long sys_rename(const char *from, const char *to);

@@ -100,6 +100,9 @@ static long write_file(struct space *space, const char *temporary) {
         return fd;
     }
     result = copy(space, (int)fd);
+    if (space->header->owner.is_set) { /* without the rights it stays ours */
+        sys_fchown((int)fd, space->header->owner.uid, space->header->owner.gid);
+    }
     sys_close((int)fd);
     if (result == 0) {
         result = sys_rename(temporary, space->header->output);

@@ -3,10 +3,11 @@
 that are followed, memory that is zero, limits, the log, and variables that do not exist."""
 
 import os
+import subprocess
 import sys
 
-from harness import (MEMTRACE, bare, build, clean_environment, equal, execute, fail, finish, heap,
-                     only_profile, profiles, report, scratch, traced)
+from harness import (LIBRARY, MEMTRACE, bare, build, clean_environment, equal, execute, fail, finish,
+                     heap, only_profile, profiles, report, scratch, skip, traced)
 
 
 def run(name, settings, mode="preload", status=3, output=b"done\n"):
@@ -85,6 +86,50 @@ def test_child_names():
             clean_environment(**settings))
     names = sorted(os.listdir(folder))
     equal([name.rstrip("0123456789") for name in names], ["out.mtp"] + ["out.mtp."] * 2, "names", names)
+
+
+def test_limit():
+    """At its limit the program's report comes at once, its profile is copied, it is ended: each action
+    does what the one before does, too."""
+    program = build("control.c", "gcc", "-O1", "preload")
+    for mode, action in (("run", "report"), ("preload", "dump"), ("run", "abort")):
+        folder, goal = scratch(), os.path.join(scratch(), "seen")
+        settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "MEMTRACE_LIMIT": "40M",
+                    "MEMTRACE_ON_LIMIT": action, "FILE": goal, "MEMTRACE_LOG": os.path.join(folder, "log"),
+                    "MEMTRACE_OUTPUT": os.path.join(folder, "out.mtp"), "MEMTRACE_SUMMARY": "0",
+                    "LD_PRELOAD": LIBRARY if mode == "preload" else None}
+        process = subprocess.Popen(([MEMTRACE, "run", "--"] if mode == "run" else []) + [program, "grow"],
+                                   env=clean_environment(**settings), stderr=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL)
+        lines = []
+        while action != "abort" and "in memory and swap" not in "".join(lines):
+            lines.append(process.stderr.readline().decode())
+        while action == "dump" and "as it is now" not in "".join(lines):
+            lines.append(process.stderr.readline().decode())
+        if action == "dump":
+            data = report(os.path.join(folder, "out.limit.mtp"))
+            equal((data["process"]["state"], data["leaked_bytes"] >= 36 << 20), ("copied", True), action)
+        if action != "abort":
+            open(goal, "w").close()
+        lines.append(process.stderr.read().decode())
+        equal(process.wait(), -6 if action == "abort" else 3, action, lines)
+        equal("".join(lines).count("in memory and swap, its limit is 40.0 MiB"), 1, action, "once", lines)
+        with open(os.path.join(folder, "log")) as log:
+            equal(log.read().count("memtrace: snapshot 1, "), 1, action, "reports")
+        equal(sorted(os.listdir(folder)),
+              ["log"] + ["out.limit.mtp"] * (action != "report") + ["out.mtp"], action, "files")
+        if report(os.path.join(folder, "out.mtp"))["leaked_bytes"] < 36 << 20:
+            fail(action, "the profile at the end")
+
+
+def test_owner():
+    """The files of a program that root runs go to somebody else."""
+    if os.geteuid() != 0:
+        skip("needs root")
+    for mode in ("preload", "run"):
+        folder, _ = run("child", {"MEMTRACE_OWNER": "1234:2345"}, mode, output=b"")
+        status = os.stat(profiles(folder)[0])
+        equal((status.st_uid, status.st_gid), (1234, 2345), mode, "owner")
 
 
 def test_zero():
