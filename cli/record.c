@@ -34,6 +34,11 @@ static const char usage[] =
     "      --unwind MODE     how prebuilt code is walked: auto (default), patch, verify, fp,\n"
     "                        libunwind\n"
     "      --inject          also follow libraries that bind an allocator of their own\n"
+    "      --limit HOW-MUCH  watch the program's memory: 2G, or 80% of what it may use\n"
+    "      --on-limit WHAT   report (default), dump: also copy the profile, abort: also end it\n"
+    "      --start-off       count nothing until the program or a signal switches it on\n"
+    "      --signals LIST    signals that do so: USR1, snapshot:USR2; none\n"
+    "      --follow-children also record the programs that it starts\n"
     "  -h, --help            this text\n"
     "\n"
     "Each option is also an environment variable: MEMTRACE_RECORD=1, MEMTRACE_RECORD_OUTPUT, ...\n";

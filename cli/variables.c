@@ -21,6 +21,11 @@ static const struct variables_option common[] = {
     {"contexts", 0, VARIABLES_POSITIVE, "MEMTRACE_CONTEXTS", NULL},
     {"unwind", 0, VARIABLES_WORD, "MEMTRACE_UNWIND", "auto|patch|verify|fp|libunwind"},
     {"inject", 0, VARIABLES_SET, "MEMTRACE_INJECT", "1"},
+    {"limit", 0, VARIABLES_MEMORY, "MEMTRACE_LIMIT", NULL},
+    {"on-limit", 0, VARIABLES_WORD, "MEMTRACE_ON_LIMIT", "report|dump|abort"},
+    {"start-off", 0, VARIABLES_SET, "MEMTRACE_START", "off"},
+    {"signals", 0, VARIABLES_TEXT, "MEMTRACE_SIGNALS", NULL},
+    {"follow-children", 0, VARIABLES_SET, "MEMTRACE_FOLLOW", "1"},
     {0}};
 
 void variables_set(struct variables *variables, const char *name, const char *value) {
@@ -71,6 +76,20 @@ static int take_size(struct variables *variables, const struct cli_scan *scan, c
     return 0;
 }
 
+static int take_memory(struct variables *variables, const struct cli_scan *scan, const char *name) {
+    const char *percent = strchr(scan->value, '%');
+    uint64_t bytes;
+    double part;
+    if (percent == NULL && cli_parse_bytes(scan->value, &bytes) == 0 && bytes > 0) {
+        return take_size(variables, scan, name);
+    }
+    if (percent == NULL || cli_parse_percent(scan->value, &part) != 0 || part < 1) {
+        return wrong(scan, "a size such as 2G, or 1% to 100%, is wanted");
+    }
+    variables_set_number(variables, name, (uint64_t)part, "%");
+    return 0;
+}
+
 static int take_count(struct variables *variables, const struct cli_scan *scan, const char *name,
                       uint64_t least) {
     uint64_t value;
@@ -83,7 +102,7 @@ static int take_count(struct variables *variables, const struct cli_scan *scan, 
 
 static int take_text(struct variables *variables, const struct cli_scan *scan, const char *name) {
     if (scan->value[0] == '\0' || strlen(scan->value) >= TEXT_LIMIT) {
-        return wrong(scan, "a file name of at most 1,023 bytes is wanted");
+        return wrong(scan, "1 to 1,023 bytes are wanted");
     }
     variables_set(variables, name, scan->value);
     return 0;
@@ -145,6 +164,8 @@ static int take(struct variables *variables, const struct cli_scan *scan,
         return take_time(variables, scan, option->variable);
     case VARIABLES_SIZE:
         return take_size(variables, scan, option->variable);
+    case VARIABLES_MEMORY:
+        return take_memory(variables, scan, option->variable);
     }
     return 0;
 }

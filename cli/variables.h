@@ -22,12 +22,13 @@ struct variables {
 
 enum variables_kind {
     VARIABLES_SET,      /* takes no value: the variable becomes `words` */
-    VARIABLES_TEXT,     /* a file name or a pattern */
+    VARIABLES_TEXT,     /* a file name, a pattern, a list */
     VARIABLES_WORD,     /* one of `words`, "a|b|c" */
     VARIABLES_COUNT,    /* a number */
     VARIABLES_POSITIVE, /* a number from 1 on */
     VARIABLES_TIME,     /* passed on in milliseconds */
     VARIABLES_SIZE,     /* passed on in bytes */
+    VARIABLES_MEMORY,   /* a size or a percentage */
 };
 struct variables_option {
     const char *name; /* without --; NULL ends a table */

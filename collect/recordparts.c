@@ -2,6 +2,8 @@
 /* recordparts.c: the files of a recording. See recordparts.h. */
 #include "collect/recordparts.h"
 
+#include "collect/owner.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +67,7 @@ static int create(struct recordparts *parts) {
     if (recordfile_create(&parts->file, path, &parts->header, parts->error) != 0) {
         return -1;
     }
+    owner_give(parts->file.fd, &parts->held->header->owner);
     return write_program(parts);
 }
 

@@ -33,6 +33,10 @@ _memtrace() {
         COMPREPLY=($(compgen -W "wait drop" -- "$current"))
         return
         ;;
+    --on-limit)
+        COMPREPLY=($(compgen -W "report dump abort" -- "$current"))
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W "auto always never" -- "$current"))
         return
@@ -60,7 +64,7 @@ _memtrace() {
             fi
         done
         options="--output --every --churn --top --log --summary --no-summary --stacks --contexts
-            --unwind --inject --help --"
+            --unwind --inject --limit --on-limit --start-off --signals --follow-children --help --"
         [[ $command == run ]] || options+=" --precise --free-stacks --no-addresses --sample --cull-below
             --duration --rotate --embed --on-lag --profile"
         ;;

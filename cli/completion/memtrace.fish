@@ -10,11 +10,14 @@ complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running
 complete -c memtrace -f -n __fish_use_subcommand -a trace -d 'who allocated this address'
 complete -c memtrace -f -n __fish_use_subcommand -a symbolize -d 'name module+offset lines'
 complete -c memtrace -f -n __fish_use_subcommand -a flags -d 'compiler and linker flags'
-for option in top every churn stacks contexts
+for option in top every churn stacks contexts limit signals
     complete -c memtrace -n '__memtrace_on run record' -l $option -x
 end
 complete -c memtrace -n '__memtrace_on run record' -l unwind -x -a 'auto patch verify fp libunwind'
-complete -c memtrace -n '__memtrace_on run record' -l inject
+complete -c memtrace -n '__memtrace_on run record' -l on-limit -x -a 'report dump abort'
+for option in inject start-off follow-children
+    complete -c memtrace -n '__memtrace_on run record' -l $option
+end
 for option in output log
     complete -c memtrace -n '__memtrace_on run record' -l $option -r
 end

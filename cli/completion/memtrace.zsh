@@ -32,7 +32,9 @@ _memtrace() {
             '--log[log file]:file:_files' '--summary' '--no-summary' \
             '--stacks[depth]:stacks:(none short full)' '--contexts[most paths kept]:count' \
             '--unwind[how stacks are walked]:mode:(auto patch verify fp libunwind)' \
-            '--inject[follow other allocators, too]' \
+            '--inject[follow other allocators, too]' '--limit[of memory]:size or percentage' \
+            '--on-limit[what then]:what:(report dump abort)' '--start-off' \
+            '--signals[that switch]:list' '--follow-children' \
             '*::program:_normal'
         ;;
     report)
