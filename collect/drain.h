@@ -53,8 +53,9 @@ int drain_note_written(struct drain *drain, uint32_t stream, struct drain_place 
 /* Looks at all chunks. 0, or -1: out of memory. */
 int drain_look(struct drain *drain);
 
-/* Chunks that no thread has, those of segments that can still be added included. */
-unsigned drain_spare(const struct drain *drain);
+/* Whether threads may soon find no free chunk: less than half of those that there can be are left,
+ * or none of those that there are. */
+bool drain_is_tight(const struct drain *drain);
 
 /*
  * What one stream has in its chunks, without a gap: found[first .. first + count). Steps from span

@@ -109,9 +109,11 @@ static int add_event(struct record *record, const struct event *event) {
     return 0;
 }
 
+/* The bytes are asked for now and then: no text of a mark is longer than 64 KiB. */
 static bool is_full(const struct event_encoder *encoder) {
-    return event_encoder_count(encoder) >= BLOCK_EVENTS ||
-           event_encoder_bytes(encoder) >= BLOCK_BYTES;
+    size_t count = event_encoder_count(encoder);
+    return count >= BLOCK_EVENTS ||
+           (count % 256 == 0 && event_encoder_bytes(encoder) >= BLOCK_BYTES);
 }
 
 /* Encodes what follows the cursor. 0 or -1. */
@@ -195,7 +197,7 @@ static enum flush choose_flush(struct record *record, bool ended, uint64_t now) 
         record->flushed_ns = now;
         return ++record->flushes % FEW_FLUSHES == 0 ? FLUSH_ALL : FLUSH_MOST;
     }
-    return drain_spare(&record->drain) < MEMTRACE_CHUNK_LIMIT / 2 ? FLUSH_FULL : FLUSH_BLOCKS;
+    return drain_is_tight(&record->drain) ? FLUSH_FULL : FLUSH_BLOCKS;
 }
 
 static bool is_due(const struct drain_span *span, enum flush flush) {

@@ -2,16 +2,9 @@
 /* words.c: the words of a chunk. See words.h. */
 #include "collect/words.h"
 
-enum { KIND_BITS = 4, MAP_WORDS = 5 };
+#include <stdbool.h>
 
-/* What stands before an allocation. */
-struct prefix {
-    uint64_t weight;
-    uint64_t size_high;
-    struct event_block old;
-    uint8_t alignment;
-    bool any;
-};
+enum { KIND_BITS = 4, MAP_WORDS = 5 };
 
 static uint64_t bits(uint64_t word, unsigned first, unsigned count) {
     return (word >> first) & ((UINT64_C(1) << count) - 1);
@@ -33,21 +26,44 @@ void words_start(struct words *words, const struct memtrace_chunk *chunk, uint32
  * the end, and returns its words; 0: damaged. */
 
 static uint32_t read_alloc(struct words *words, const uint64_t *at, uint32_t left,
-                           const struct prefix *prefix, struct event *event) {
+                           struct event *event) {
     if (left < 2) {
         return 0;
     }
     event->kind = EVENT_ALLOC;
     event->context = (uint32_t)bits(at[0], 4, 24);
-    event->size = at[0] >> 28 | prefix->size_high << 36;
+    event->size |= at[0] >> 28; /* a prefix may have said what lies above */
     event->address = bits(at[1], 0, 48);
     event->slack = (uint32_t)bits(at[1], 48, 12);
     event->flags = (uint8_t)bits(at[1], 60, 4);
-    event->alignment = prefix->alignment;
-    event->weight = prefix->weight;
-    event->old = prefix->old;
     event->block = (struct event_block){.number = words->number++, .thread = words->thread};
     return 2;
+}
+
+/* An allocation with what stands before it. */
+static uint32_t read_prefixed(struct words *words, const uint64_t *at, uint32_t left,
+                              struct event *event) {
+    for (uint32_t count = 0; count < left; count++) {
+        uint32_t length;
+        switch (bits(at[count], 0, KIND_BITS)) {
+        case MEMTRACE_WORD_REALLOC:
+            event->old = block(at[count]);
+            break;
+        case MEMTRACE_WORD_EXTRA:
+            event->alignment = (uint8_t)bits(at[count], 4, 6);
+            event->size = bits(at[count], 10, 12) << 36;
+            break;
+        case MEMTRACE_WORD_WEIGHT:
+            event->weight = at[count] >> KIND_BITS;
+            break;
+        case MEMTRACE_WORD_ALLOC:
+            length = read_alloc(words, at + count, left - count, event);
+            return length != 0 ? count + length : 0;
+        default:
+            return 0;
+        }
+    }
+    return 0;
 }
 
 static uint32_t read_free(const uint64_t *at, uint32_t left, struct event *event) {
@@ -98,46 +114,18 @@ static uint32_t read_lost(const uint64_t *at, struct event *event) {
     return 1;
 }
 
-/* Whether the word at *at only says something about what follows, and takes it in. */
-static bool take_prefix(struct words *words, uint64_t word, struct prefix *prefix) {
-    switch (bits(word, 0, KIND_BITS)) {
-    case MEMTRACE_WORD_REALLOC:
-        prefix->old = block(word);
-        prefix->any = true;
-        return true;
-    case MEMTRACE_WORD_EXTRA:
-        prefix->alignment = (uint8_t)bits(word, 4, 6);
-        prefix->size_high = bits(word, 10, 12);
-        prefix->any = true;
-        return true;
-    case MEMTRACE_WORD_WEIGHT:
-        prefix->weight = word >> KIND_BITS;
-        prefix->any = true;
-        return true;
-    case MEMTRACE_WORD_TIME:
-        words->time_ns = word >> KIND_BITS;
-        return true;
-    case MEMTRACE_WORD_NUMBERS:
-        words->number = word >> KIND_BITS;
-        return true;
-    default:
-        return false;
-    }
-}
-
 static uint32_t read_event(struct words *words, const uint64_t *at, uint32_t left,
-                           const struct prefix *prefix, struct event *event) {
-    uint64_t kind = bits(at[0], 0, KIND_BITS);
-    if (kind == MEMTRACE_WORD_ALLOC) {
-        return read_alloc(words, at, left, prefix, event);
-    }
-    if (prefix->any) {
-        return 0;
-    }
-    switch (kind) {
+                           struct event *event) {
+    switch (bits(at[0], 0, KIND_BITS)) {
+    case MEMTRACE_WORD_ALLOC:
+        return read_alloc(words, at, left, event);
     case MEMTRACE_WORD_FREE:
     case MEMTRACE_WORD_FREE_AT:
         return read_free(at, left, event);
+    case MEMTRACE_WORD_REALLOC:
+    case MEMTRACE_WORD_EXTRA:
+    case MEMTRACE_WORD_WEIGHT:
+        return read_prefixed(words, at, left, event);
     case MEMTRACE_WORD_MAP:
         return read_map(at, left, event);
     case MEMTRACE_WORD_MARK:
@@ -149,24 +137,32 @@ static uint32_t read_event(struct words *words, const uint64_t *at, uint32_t lef
     }
 }
 
-int words_next(struct words *words, struct event *event) {
-    struct prefix prefix = {0};
-    uint32_t at = words->at;
-    uint32_t length;
-    while (at < words->end && take_prefix(words, words->word[at], &prefix)) {
-        at++;
+/* Whether the word only says something about all that follows, and takes it in. */
+static bool take_setting(struct words *words, uint64_t word) {
+    switch (bits(word, 0, KIND_BITS)) {
+    case MEMTRACE_WORD_TIME:
+        words->time_ns = word >> KIND_BITS;
+        return true;
+    case MEMTRACE_WORD_NUMBERS:
+        words->number = word >> KIND_BITS;
+        return true;
+    default:
+        return false;
     }
-    if (at == words->end) {
-        words->at = at;
-        return prefix.any ? -1 : 0;
+}
+
+int words_next(struct words *words, struct event *event) {
+    uint32_t length;
+    while (words->at < words->end && take_setting(words, words->word[words->at])) {
+        words->at++;
+    }
+    if (words->at == words->end) {
+        return 0;
     }
     *event = (struct event){.time_ns = words->time_ns};
-    length = read_event(words, words->word + at, words->end - at, &prefix, event);
-    if (length == 0) {
-        return -1;
-    }
-    words->at = at + length;
-    return 1;
+    length = read_event(words, words->word + words->at, words->end - words->at, event);
+    words->at += length;
+    return length != 0 ? 1 : -1;
 }
 
 int words_skip(struct words *words, uint32_t place) {

@@ -392,14 +392,8 @@ const void *event_encoder_finish(struct event_encoder *encoder, size_t *size,
     struct varint_writer *payload = &encoder->payload;
     *size = event_encoder_bytes(encoder);
     payload->size = 0;
-    for (int i = 0; i < COLUMNS; i++) {
-        uint32_t bytes = (uint32_t)encoder->column[i].size;
-        encoder->failed |= encoder->column[i].failed;
-        varint_put_bytes(payload, &bytes, sizeof bytes);
-    }
-    for (int i = 0; i < COLUMNS; i++) {
-        varint_put_bytes(payload, encoder->column[i].bytes, encoder->column[i].size);
-    }
+    payload->failed = false;
+    varint_join(encoder->column, COLUMNS, payload);
     block->items = (uint32_t)encoder->count;
     block->allocs = encoder->allocs;
     block->frees = encoder->frees;

@@ -4,6 +4,7 @@
 
 #include "analyze/read/block.h"
 #include "analyze/read/blockread.h"
+#include "analyze/read/nodecode.h"
 #include "analyze/read/region.h"
 
 #include <errno.h>
@@ -357,24 +358,29 @@ int recording_payload(const struct recording *recording, size_t i, struct record
     return 0;
 }
 
+/* Makes room for this id. 0, or -1: out of memory. */
+static int grow_nodes(struct memtrace_node **nodes, size_t *count, uint32_t id) {
+    size_t grown_count = ((size_t)id + 1) * 3 / 2 + 1024;
+    struct memtrace_node *grown = realloc(*nodes, grown_count * sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    memset(grown + *count, 0, (grown_count - *count) * sizeof *grown);
+    *nodes = grown;
+    *count = grown_count;
+    return 0;
+}
+
 /* Nodes of one block into the array, which grows. 0, or -1: out of memory. */
-static int take_nodes(const struct recording_buffer *buffer, struct memtrace_node **nodes,
-                      size_t *count) {
-    const struct memtrace_recording_node *from = (const void *)buffer->bytes;
-    for (size_t i = 0; i < buffer->size / sizeof *from; i++) {
+static int take_nodes(const struct memtrace_recording_node *from, size_t from_count,
+                      struct memtrace_node **nodes, size_t *count) {
+    for (size_t i = 0; i < from_count; i++) {
         uint32_t id = from[i].id;
         if (id >> MEMTRACE_CONTEXT_BITS != 0 || from[i].parent >= id) {
             continue;
         }
-        if (id >= *count) {
-            size_t grown_count = ((size_t)id + 1) * 3 / 2 + 1024;
-            struct memtrace_node *grown = realloc(*nodes, grown_count * sizeof *grown);
-            if (grown == NULL) {
-                return -1;
-            }
-            memset(grown + *count, 0, (grown_count - *count) * sizeof *grown);
-            *nodes = grown;
-            *count = grown_count;
+        if (id >= *count && grow_nodes(nodes, count, id) != 0) {
+            return -1;
         }
         (*nodes)[id] = (struct memtrace_node){.frame = from[i].frame, .parent = from[i].parent};
     }
@@ -388,9 +394,13 @@ int recording_nodes(const struct recording *recording, struct memtrace_node **no
     *nodes = NULL;
     *count = 0;
     for (size_t i = 0; i < recording->block_count && result == 0; i++) {
-        if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_NODES &&
-            recording_payload(recording, i, &buffer, error) == 0) {
-            result = take_nodes(&buffer, nodes, count);
+        const struct memtrace_block *block = &recording->blocks[i].block;
+        struct memtrace_recording_node *found;
+        if (block->kind == MEMTRACE_BLOCK_NODES &&
+            recording_payload(recording, i, &buffer, error) == 0 &&
+            nodecode_unpack(buffer.bytes, buffer.size, block->items, &found) == 0) {
+            result = take_nodes(found, block->items, nodes, count);
+            free(found);
         }
     }
     while (*count != 0 && (*nodes)[*count - 1].frame == 0) {

@@ -34,3 +34,34 @@ uint64_t varint_get_rest(struct varint_reader *reader, uint64_t low) {
     *reader->failed = true;
     return 0;
 }
+
+void varint_join(const struct varint_writer *columns, size_t count, struct varint_writer *payload) {
+    for (size_t i = 0; i < count; i++) {
+        uint32_t size = (uint32_t)columns[i].size;
+        payload->failed |= columns[i].failed || columns[i].size > UINT32_MAX;
+        varint_put_bytes(payload, &size, sizeof size);
+    }
+    for (size_t i = 0; i < count; i++) {
+        varint_put_bytes(payload, columns[i].bytes, columns[i].size);
+    }
+}
+
+int varint_split(const void *payload, size_t size, struct varint_reader *columns, size_t count,
+                 bool *failed) {
+    const unsigned char *bytes = payload;
+    size_t offset = count * sizeof(uint32_t);
+    if (size < offset) {
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t length;
+        memcpy(&length, bytes + i * sizeof length, sizeof length);
+        if (length > size - offset) {
+            return -1;
+        }
+        columns[i] = (struct varint_reader){
+            .next = bytes + offset, .end = bytes + offset + length, .failed = failed};
+        offset += length;
+    }
+    return offset == size ? 0 : -1;
+}

@@ -2,6 +2,7 @@
 /*
  * varint.h: growing byte strings, and numbers in them as varints: seven bits a byte, the lowest
  * first, bit 7 set in all but the last. Signed ones are zigzag: 0, -1, 1, -2, ... as 0, 1, 2, 3.
+ * Several strings, the columns of a table, make a payload.
  *
  * Called by analyze/read. Writers and readers remember that they failed, so that a row of calls is
  * checked once, at its end.
@@ -94,5 +95,13 @@ static inline const void *varint_get_bytes(struct varint_reader *reader, uint64_
     reader->next += size;
     return bytes;
 }
+
+/* Columns: the sizes of all of them, 4 bytes each, then their bytes. */
+void varint_join(const struct varint_writer *columns, size_t count, struct varint_writer *payload);
+
+/* Readers of the columns of a payload, which all set *failed. 0, or -1: their sizes do not add up.
+ */
+int varint_split(const void *payload, size_t size, struct varint_reader *columns, size_t count,
+                 bool *failed);
 
 #endif

@@ -39,7 +39,7 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording_header) == 64, "recordin
 
 enum memtrace_block_kind {
     MEMTRACE_BLOCK_PROGRAM = 1, /* struct memtrace_header as it is then; the last one counts */
-    MEMTRACE_BLOCK_NODES = 2,   /* struct memtrace_recording_node[]: before their first use */
+    MEMTRACE_BLOCK_NODES = 2,   /* struct memtrace_recording_node, in columns; before their use */
     MEMTRACE_BLOCK_EVENTS = 3,  /* of one stream, in its order */
     MEMTRACE_BLOCK_THREADS = 4, /* struct memtrace_thread_record[]: all; the last one counts */
     MEMTRACE_BLOCK_MODULES = 5, /* struct memtrace_module[]: new or changed ones */

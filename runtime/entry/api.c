@@ -218,8 +218,18 @@ static int ensure_pools(void) {
     return runtime.pools.root != NULL;
 }
 
+static void record_added(struct thread *thread, const struct heap_block *block, uint64_t replaces,
+                         struct frame caller) {
+    struct recorder_alloc alloc = {.address = block->start,
+                                   .size = block->size,
+                                   .replaces = replaces,
+                                   .context = block->context};
+    event_record_alloc(thread, &runtime.pools, &alloc, caller);
+}
+
+/* replaces: the name of the object that memtrace_realloc() ended; 0: none that is recorded. */
 static void pool_added(struct thread *thread, const char *pool, const void *pointer, size_t size,
-                       struct frame caller) {
+                       uint64_t replaces, struct frame caller) {
     struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)pointer};
     struct ledger_event event = {.size = size};
     struct context_id context;
@@ -236,32 +246,50 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
     block.birth_tick = thread->tick;
     if (number < 0 || !ensure_pools() || heap_insert(&runtime.pools, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+        if (replaces != 0) {
+            event_record_free(thread, replaces, caller);
+        }
     } else {
         ledger_alloc(&runtime.ledger, thread->column, &event);
+        if (thread->stream != NULL) {
+            record_added(thread, &block, replaces, caller);
+        }
     }
     event_leave(thread);
 }
 
-static void pool_removed(struct thread *thread, const void *pointer, uintptr_t stack) {
+/* The name of the object, if it is recorded and another replaces it; else 0. */
+static uint64_t pool_removed(struct thread *thread, const void *pointer, int replaced,
+                             struct frame caller) {
     struct heap_block block;
-    if (!event_enter(thread, stack)) {
-        return;
+    uint64_t name = 0;
+    if (!event_enter(thread, caller.slot)) {
+        return 0;
     }
     event_tick(thread);
     if (heap_remove(&runtime.pools, (uintptr_t)pointer, thread->tick >> TICK_LOW_BITS != 0,
                     &block)) {
         struct ledger_event event = {.context = block.context, .size = block.size};
-        event.lifetime_bucket = ledger_lifetime_bucket(heap_age(&block, thread->tick));
+        uint32_t age = heap_age(&block, thread->tick);
+        event.lifetime_bucket = ledger_lifetime_bucket(age);
         ledger_free(&runtime.ledger, thread->column, &event);
+        if (thread->stream != NULL) {
+            name = event_take_name(&runtime.pools, block.start, block.thread, thread->tick - age);
+        }
+    }
+    if (name != 0 && !replaced) {
+        event_record_free(thread, name, caller);
+        name = 0;
     }
     event_leave(thread);
+    return name;
 }
 
 API void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = pointer != NULL ? thread_get(caller.slot) : NULL;
     if (thread != NULL) {
-        pool_added(thread, pool, pointer, size, caller);
+        pool_added(thread, pool, pointer, size, 0, caller);
         thread_done(thread);
     }
 }
@@ -270,24 +298,26 @@ API void memtrace_realloc(const char *pool, const void *old_pointer, const void 
                           size_t size) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get(caller.slot);
+    uint64_t replaces = 0;
     if (thread == NULL) {
         return;
     }
     if (old_pointer != NULL) {
-        pool_removed(thread, old_pointer, caller.slot);
+        replaces = pool_removed(thread, old_pointer, pointer != NULL, caller);
     }
     if (pointer != NULL) {
-        pool_added(thread, pool, pointer, size, caller);
+        pool_added(thread, pool, pointer, size, replaces, caller);
     }
     thread_done(thread);
 }
 
 API void memtrace_free(const char *pool, const void *pointer) {
-    struct thread *thread = thread_get_for_free(EVENT_ADDRESS());
+    struct frame caller = EVENT_CALLER();
+    struct thread *thread = thread_get_for_free(caller.slot);
     (void)pool;
     if (thread != NULL) {
         if (pointer != NULL) {
-            pool_removed(thread, pointer, EVENT_ADDRESS());
+            pool_removed(thread, pointer, 0, caller);
         }
         thread_done(thread);
     }

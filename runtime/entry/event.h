@@ -21,12 +21,11 @@ INLINE struct frame event_caller(const void *frame_address) {
 #define EVENT_CALLER()  event_caller(__builtin_frame_address(0))
 #define EVENT_ADDRESS() ((uintptr_t)__builtin_frame_address(0))
 
-/* The blocks' table, of which the compiler may know the granule. */
-INLINE struct shadow_heap *event_heap(void) {
-    if (runtime.heap.granule_shift != MEMTRACE_FINE_SHIFT) {
-        __builtin_unreachable();
-    }
-    return &runtime.heap;
+/* The blocks' table, of which the compiler knows the granule. */
+INLINE struct shadow_heap event_heap(void) {
+    return (struct shadow_heap){.root = runtime.heap.root,
+                                .granule_shift = MEMTRACE_FINE_SHIFT,
+                                .numbered = runtime.heap.numbered};
 }
 
 /* A handler forked between the look at the gate and our entering: this is the child, whose struct
@@ -75,30 +74,38 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
                      uint32_t how, uint64_t replaces);
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age);
 
-/* The block at `address` was allocated. The thread's gate is open; it is done with the event. */
-INLINE void event_alloc(struct thread *thread, const void *address, uint64_t size,
-                        struct frame caller, uint32_t how, uint64_t replaces) {
-    struct memtrace_thread_record *record;
-    struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)address};
-    struct ledger_event event = {.size = size};
-    if (!event_enter(thread, caller.slot)) {
-        return;
-    }
-    record = thread->record;
-    event_tick(thread);
-    block.context = event_context(thread, caller);
-    block.birth_tick = thread->tick;
-    event.context = block.context;
-    if (UNLIKELY(heap_insert(event_heap(), &block) != 0)) {
+INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
+                              uint32_t context) {
+    struct memtrace_thread_record *record = thread->record;
+    struct shadow_heap heap = event_heap();
+    struct ledger_event event = {.context = context, .size = size};
+    struct heap_block block = {.size = size,
+                               .context = context,
+                               .thread = thread->id,
+                               .birth_tick = thread->tick,
+                               .start = (uintptr_t)address};
+    if (UNLIKELY(heap_insert(&heap, &block) != 0)) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
     peak_grow(&thread->peak, runtime.space.header, size);
     COUNTER_ADD(&record->alloc_count, 1);
     COUNTER_ADD(&record->alloc_bytes, size);
+}
+
+/* The block at `address` was allocated. The thread's gate is open; it is done with the event. */
+INLINE void event_alloc(struct thread *thread, const void *address, uint64_t size,
+                        struct frame caller, uint32_t how, uint64_t replaces) {
+    uint32_t context;
+    if (!event_enter(thread, caller.slot)) {
+        return;
+    }
+    event_tick(thread);
+    context = event_context(thread, caller);
+    event_count_alloc(thread, address, size, context);
     thread->last_block = (uintptr_t)address;
     if (UNLIKELY(thread->is_special)) {
-        event_end_alloc(thread, address, size, block.context, how, replaces);
+        event_end_alloc(thread, address, size, context, how, replaces);
     } else {
         event_leave(thread);
     }
@@ -125,6 +132,7 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
 /* The block at `address` is about to be freed. `stack`: the frame of the function that was called
  * for it. The thread is done with the event. */
 INLINE void event_free(struct thread *thread, const void *address, uintptr_t stack) {
+    struct shadow_heap heap;
     struct heap_block block;
     uint32_t owner = 0;
     uint32_t age = 0;
@@ -132,8 +140,9 @@ INLINE void event_free(struct thread *thread, const void *address, uintptr_t sta
         return;
     }
     event_tick(thread);
-    if (LIKELY(heap_remove(event_heap(), (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0,
-                           &block))) {
+    heap = event_heap();
+    if (LIKELY(
+            heap_remove(&heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0, &block))) {
         owner = block.thread;
         age = heap_age(&block, thread->tick);
         event_count_freed(thread, &block);

@@ -100,7 +100,7 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
                                        .flags = how & MEMTRACE_ALLOC_ZEROED,
                                        .alignment = (how >> EVENT_ALIGNMENT_SHIFT) & 63};
         look_at_block(&alloc, how);
-        event_record_alloc(thread, event_heap(), &alloc, caller_at(thread->gate));
+        event_record_alloc(thread, &runtime.heap, &alloc, caller_at(thread->gate));
     }
     event_leave(thread);
     thread_done(thread);
@@ -109,7 +109,7 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age) {
     if (LIKELY(thread->stream != NULL && owner != 0)) {
         uint64_t name =
-            event_take_name(event_heap(), (uintptr_t)address, owner, thread->tick - age);
+            event_take_name(&runtime.heap, (uintptr_t)address, owner, thread->tick - age);
         if (LIKELY(name != 0)) {
             event_record_free(thread, name, event_caller((const void *)thread->gate));
         }

@@ -118,7 +118,8 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
     uintptr_t address = block->start;
     uint8_t *leaf = heap_leaf(heap, address);
     if (UNLIKELY(leaf == NULL)) {
-        leaf = heap_add_leaf(heap, address);
+        struct shadow_heap copy = *heap; /* so that the caller's can be in registers */
+        leaf = heap_add_leaf(&copy, address);
         if (leaf == NULL) {
             return -1;
         }

@@ -206,9 +206,6 @@ int region_create(struct region *region, struct space *space, const struct setti
         sys_unlink(space->path);
         return -1;
     }
-    /* The magic is last: who finds it finds the rest. */
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    __builtin_memcpy(space->header->magic, MEMTRACE_MAGIC, sizeof space->header->magic);
     return 0;
 }
 
@@ -306,6 +303,9 @@ void region_describe(struct region *region, int forked) {
         describe_recording(header, settings, is_child);
     }
     describe_number++;
+    /* The magic is last: who finds it finds the rest. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __builtin_memcpy(header->magic, MEMTRACE_MAGIC, sizeof header->magic);
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */

@@ -71,7 +71,8 @@ struct region_heirs {
  * NULL, or in a forked child what comes along. 0, or -1 after one line on stderr. */
 int region_create(struct region *region, struct space *space, const struct settings *settings,
                   const struct region_heirs *heirs);
-/* Fills in names and times; `output` gets .PID in a forked child whose pattern has no %p. */
+/* Fills in names and times, after which the region is there for others; `output` gets .PID in a
+ * forked child whose pattern has no %p. */
 void region_describe(struct region *region, int forked);
 
 /* The part of the header that is about the recording. */

@@ -11,6 +11,7 @@
 
 #include "analyze/read/block.h"
 #include "analyze/read/eventcode.h"
+#include "analyze/read/nodecode.h"
 #include "tests/unit/event_stream.h"
 
 #include <fcntl.h>
@@ -112,16 +113,29 @@ static inline void recording_build_program(struct recording_build *build, const 
     free(program);
 }
 
+static inline void recording_build_nodes(struct recording_build *build,
+                                         const struct memtrace_recording_node *nodes,
+                                         size_t count) {
+    struct varint_writer payload = {0};
+    if (nodecode_pack(nodes, count, &payload) != 0) {
+        abort();
+    }
+    recording_build_block(
+        build, (struct memtrace_block){.kind = MEMTRACE_BLOCK_NODES, .items = (uint32_t)count},
+        payload.bytes, payload.size);
+    free(payload.bytes);
+}
+
 /* Contexts 4 to 35 as a binary tree below 4; addresses in module 1. */
-static inline void recording_build_nodes(struct recording_build *build) {
+static inline void recording_build_tree(struct recording_build *build) {
     struct memtrace_recording_node nodes[32];
     for (uint32_t i = 0; i < 32; i++) {
         nodes[i] = (struct memtrace_recording_node){
-            .frame = UINT64_C(1) << MEMTRACE_FRAME_MODULE_SHIFT | (0x1000 + i * 16),
+            .frame = UINT64_C(1) << MEMTRACE_FRAME_MODULE_SHIFT | (0x1000 + i % 5 * 16),
             .parent = i == 0 ? 0 : 4 + (i - 1) / 2,
             .id = 4 + i};
     }
-    recording_build_items(build, MEMTRACE_BLOCK_NODES, nodes, sizeof nodes[0], 32);
+    recording_build_nodes(build, nodes, 32);
 }
 
 /* The events since the encoder was started, as a block of this stream. */
@@ -174,7 +188,7 @@ static inline void recording_build_example(struct recording_build *build) {
                                          {.time_ns = 3000000, .resident_bytes = 1 << 20}};
     recording_build_header(build);
     recording_build_program(build, "/usr/bin/begun");
-    recording_build_nodes(build);
+    recording_build_tree(build);
     recording_build_events(build, &first, 200);
     recording_build_events(build, &second, 100);
     recording_build_items(build, MEMTRACE_BLOCK_SAMPLES, samples, sizeof samples[0], 3);

@@ -334,7 +334,7 @@ static void nodes_out_of_bounds(void **state) {
     (void)state;
     recording_build_header(&build);
     recording_build_program(&build, "/bin/true");
-    recording_build_items(&build, MEMTRACE_BLOCK_NODES, nodes, sizeof nodes[0], 5);
+    recording_build_nodes(&build, nodes, 5);
     write_file(build.bytes, build.size);
     recording = recording_open(path, &error);
     assert_non_null(recording);

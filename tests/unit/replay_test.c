@@ -51,7 +51,7 @@ static void add_nodes(struct recording_build *build) {
     }
     nodes[POOL].frame = MEMTRACE_FRAME_POOL + 1;
     nodes[MAPPING].frame = MEMTRACE_FRAME_MAPPING;
-    recording_build_items(build, MEMTRACE_BLOCK_NODES, &nodes[4], sizeof nodes[0], CONTEXTS - 4);
+    recording_build_nodes(build, &nodes[4], CONTEXTS - 4);
 }
 
 static void start_block(struct program *program, unsigned thread) {
