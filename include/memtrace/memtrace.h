@@ -42,18 +42,31 @@ extern "C" {
 #define MEMTRACE_NO_ALLOC
 #endif
 
-/* Starts (or goes on with) counting. 0, or -1 where the runtime is switched off for good
- * (MEMTRACE=off, no room for a profile). Blocks allocated while stopped stay out. */
+/* Starts (or goes on with) counting, and recording where a recording was asked for. 0, or -1 where
+ * the runtime is switched off for good (MEMTRACE=off, no room for a profile). Blocks allocated
+ * while stopped stay out. */
 MEMTRACE_API int memtrace_start(void) MEMTRACE_NOEXCEPT;
 
-/* Stops counting new allocations; frees of blocks counted before are still counted. */
+/* Stops counting new allocations; frees of blocks counted before are still counted. Another thread
+ * that allocates at this moment may count one more. */
 MEMTRACE_API void memtrace_stop(void) MEMTRACE_NOEXCEPT;
 
 /* 1 while allocations are counted, else 0. Handler-safe. */
 MEMTRACE_API int memtrace_is_active(void) MEMTRACE_NOEXCEPT;
 
-/* Asks whoever prints the periodic report (the collector, else the runtime itself) for one now. */
+/* Asks whoever prints the periodic report (the collector, else the runtime itself) for one now, and
+ * marks the moment in the recording. */
 MEMTRACE_API void memtrace_snapshot(void) MEMTRACE_NOEXCEPT;
+
+/* Marks this moment in the recording; at most 4,096 bytes of the text are kept. Without a recording
+ * it does nothing. */
+MEMTRACE_API void memtrace_mark(const char *text) MEMTRACE_NOEXCEPT;
+
+/* Marks the beginning and the end of something with a name: a request, a phase. Scopes may overlap,
+ * and end in another thread. The result names the scope until it ends; 0: nothing is recorded, and
+ * memtrace_scope_end(0) does nothing. */
+MEMTRACE_API uint64_t memtrace_scope_begin(const char *name) MEMTRACE_NOEXCEPT;
+MEMTRACE_API void memtrace_scope_end(uint64_t scope) MEMTRACE_NOEXCEPT;
 
 /* One calling context, as seen by a filter. `frames` are return addresses, innermost first, owned
  * by the caller and gone after the callback. */
@@ -145,7 +158,41 @@ static inline int memtrace_available(void) {
 #define MEMTRACE_FREE(pool, pointer)                                                               \
     ((void)(memtrace_free ? memtrace_free((pool), (pointer)) : (void)0))
 
+#define MEMTRACE_MARK(text)        ((void)(memtrace_mark ? memtrace_mark(text) : (void)0))
+#define MEMTRACE_SCOPE_BEGIN(name) (memtrace_scope_begin ? memtrace_scope_begin(name) : 0)
+#define MEMTRACE_SCOPE_END(scope)  ((void)(memtrace_scope_end ? memtrace_scope_end(scope) : (void)0))
+
+static inline void memtrace_scope_leave(const uint64_t *scope) {
+    MEMTRACE_SCOPE_END(*scope);
+}
+
+/* A scope from here to the end of the block, however it is left (C: not by longjmp). At most one a
+ * line:
+ *     MEMTRACE_SCOPE("request"); */
+#define MEMTRACE_SCOPE(name)          MEMTRACE_SCOPE_AT(name, __LINE__)
+#define MEMTRACE_SCOPE_AT(name, line) MEMTRACE_SCOPE_OF(name, line)
+#define MEMTRACE_SCOPE_OF(name, line)                                                              \
+    __attribute__((cleanup(memtrace_scope_leave), unused)) const uint64_t memtrace_scope_##line =  \
+        MEMTRACE_SCOPE_BEGIN(name)
+
 #ifdef __cplusplus
 }
+
+namespace memtrace {
+/* The same as an object. */
+class scope {
+  public:
+    explicit scope(const char *name) noexcept : id_(MEMTRACE_SCOPE_BEGIN(name)) {
+    }
+    ~scope() {
+        MEMTRACE_SCOPE_END(id_);
+    }
+    scope(const scope &) = delete;
+    scope &operator=(const scope &) = delete;
+
+  private:
+    const uint64_t id_;
+};
+} // namespace memtrace
 #endif
 #endif

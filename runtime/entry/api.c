@@ -46,6 +46,30 @@ API void memtrace_snapshot(void) {
     }
 }
 
+/* --- marks ------------------------------------------------------------------------------------ */
+
+API void memtrace_mark(const char *text) {
+    if (text != NULL) {
+        event_mark(MEMTRACE_MARK_POINT, 0, text, text_length(text), EVENT_CALLER());
+    }
+}
+
+API uint64_t memtrace_scope_begin(const char *name) {
+    static uint64_t last;
+    uint64_t id = 0;
+    if (name != NULL && runtime.recorder.recording != NULL && is_ready()) {
+        id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+        event_mark(MEMTRACE_MARK_SCOPE_BEGIN, id, name, text_length(name), EVENT_CALLER());
+    }
+    return id;
+}
+
+API void memtrace_scope_end(uint64_t scope) {
+    if (scope != 0) {
+        event_mark(MEMTRACE_MARK_SCOPE_END, scope, "", 0, EVENT_CALLER());
+    }
+}
+
 /* --- reports ---------------------------------------------------------------------------------- */
 
 enum { VIEW_FRAMES = 256 };

@@ -14,4 +14,10 @@ void switch_off(void);
  * collector the program prints it: `now` 1, or 0 in a handler: at its next allocation. */
 void switch_snapshot(int now);
 
+/* Marks that a handler could not write, since it had interrupted the runtime: written by the next
+ * thread whose clock is due, inside its event. */
+struct thread;
+int switch_has_to_tell(void);
+void switch_tell(struct thread *thread);
+
 #endif

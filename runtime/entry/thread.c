@@ -8,6 +8,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
+#include "runtime/entry/switch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -469,5 +470,8 @@ COLD void thread_tick_slow(struct thread *thread) {
     thread->countdown = thread->interval;
     STORE_RELAXED(&header->clock_ns, now);
     tell_churn(thread);
+    if (UNLIKELY(switch_has_to_tell())) {
+        switch_tell(thread);
+    }
     runtime_periodic(now);
 }

@@ -2,10 +2,11 @@
 """api.py CASE: the functions of memtrace.h, from C and from C++, in programs that carry the runtime,
 under preload, and in one that runs without it."""
 
+import os
 import sys
 
-from harness import (bare, build, equal, execute, clean_environment, fail, finish, heap, only_profile,
-                     scratch, traced)
+from harness import (BUILD, MEMTRACE, bare, build, equal, execute, clean_environment, fail, finish,
+                     heap, only_profile, scratch, traced)
 
 
 def run_case(name, mode, source):
@@ -51,11 +52,38 @@ def check_lookup(data, stderr, what):
     equal(stderr.count("not a live block"), 1, what, "print_trace of the stack", stderr)
 
 
+POINT, BEGIN, END, SNAPSHOT, ON, OFF = range(1, 7)  # enum memtrace_mark
+IN_C = [(POINT, "a mark"), (BEGIN, "outer"), (BEGIN, "inner"), (END, ""), (OFF, ""), (POINT, "while off"),
+        (ON, ""), (END, "")]
+AT_LAST = [(SNAPSHOT, ""), (POINT, ""), (POINT, "x" * 4096)]
+
+
+def check_marks():
+    """Each mark stands in the recording in its place among the events; a profile has none."""
+    for source, marks in (("api.c", IN_C + AT_LAST),
+                          ("api.cpp", IN_C + [(BEGIN, "object"), (END, "")] + AT_LAST)):
+        folder = scratch()
+        recording = os.path.join(folder, "out.mtr")
+        under = execute([MEMTRACE, "record", "--no-summary", "-o", recording, "--",
+                         build(source, "gcc", "-O1", "preload"), "marks"],
+                        clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm"),
+                                          MEMTRACE_LOG="/dev/null"))
+        equal((under.stdout, under.returncode), (b"done\n", 3), source, under.stderr)
+        listed = execute([os.path.join(BUILD, "tests", "recording", "list_events"), recording])
+        lines = [line.split(" ", 3) for line in listed.stdout.decode().splitlines()]
+        equal([(int(line[2]), line[3]) for line in lines if line[0] == "mark"], marks, source)
+        taken = [line[0] for line in lines if line[0] == "mark" or line[3:4] and line[3][:4] == "9006"]
+        equal(taken[:6], ["mark"] * 4 + ["alloc", "mark"], source, "the block's place")
+        run_case("marks", "preload", source)
+
+
 def main():
     name = sys.argv[1]
+    if name == "marks":
+        return check_marks()
     if name in ("c", "cxx"):
         source = "api." + {"c": "c", "cxx": "cpp"}[name]
-        for case in ("start_stop", "filter", "threads", "pools", "lookup"):
+        for case in ("start_stop", "filter", "threads", "pools", "lookup", "marks"):
             run_case(case, "hooks", source)
         return
     if name == "without":

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
-from harness import (LIBRARY, MEMTRACE, bare, build, clean_environment, equal, execute, fail, finish,
-                     heap, only_profile, profiles, report, scratch, skip, traced)
+from harness import (BUILD, LIBRARY, MEMTRACE, bare, build, clean_environment, equal, execute, fail,
+                     finish, heap, only_profile, profiles, report, scratch, skip, traced)
 
 
 def run(name, settings, mode="preload", status=3, output=b"done\n"):
@@ -60,6 +60,24 @@ def test_handlers():
 def test_signals_by_default():
     """Without a recording none of the two is ours: SIGUSR1 ends the program."""
     run("on_signal", {}, status=-10, output=b"")
+
+
+def test_recorded():
+    """A recording has both signals, tells of each switch, and lets the program have them if it wants."""
+    off, on = "6", "5"  # enum memtrace_mark
+    for name, settings, switches in (("on_signal", {}, [off, on] * 2), ("handlers", {}, []),
+                                     ("on_signal", {"MEMTRACE_SIGNALS": "USR2"}, None),
+                                     ("off_signal", {"MEMTRACE_START": "off"}, [on, off, on])):
+        recording = os.path.join(scratch(), "out.mtr")
+        settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), **settings}
+        result = execute([MEMTRACE, "record", "--no-summary", "-o", recording, "--",
+                          build("control.c", "gcc", "-O1", "preload"), name], clean_environment(**settings))
+        equal((result.returncode, result.stderr), (3 if switches is not None else -10, b""), name, settings)
+        listed = execute([os.path.join(BUILD, "tests", "recording", "list_events"), recording])
+        marks = [line.split()[2] for line in listed.stdout.decode().splitlines() if line.startswith("mark")]
+        equal(marks, switches or [], name, settings, listed.stderr.decode())
+        if switches:
+            equal(counted(report(recording)), SWITCHED, name, settings)
 
 
 def test_children():

@@ -77,6 +77,19 @@ def scratch(prefix="memtrace-test-", where=None):
     return folder
 
 
+def with_included(sources):
+    """The sources and those files of ours that they include."""
+    found = list(sources)
+    for source in found:  # grows
+        with open(source, encoding="utf-8") as file:
+            for name in re.findall(r'^#include "(.*)"', file.read(), re.MULTILINE):
+                for folder in (os.path.dirname(source), os.path.join(SOURCE, "include")):
+                    path = os.path.join(folder, name)
+                    if os.path.exists(path) and path not in found:
+                        found.append(path)
+    return found
+
+
 def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), libraries=(), shared=False):
     """Compiles a subject once for each set of flags; returns the program's path."""
     sources = [os.path.join(SUBJECTS, source) for source in
@@ -93,7 +106,7 @@ def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), librar
                 "-Wl,-rpath," + os.path.dirname(LIBRARY)] if linked else []
     command += list(libraries) + ["-ldl", "-lm"]
     key = hashlib.sha256("\0".join(command).encode())
-    for source in sources + [os.path.join(SUBJECTS, "subject.h")]:
+    for source in with_included(sources):
         with open(source, "rb") as file:
             key.update(file.read())
     name = os.path.splitext(os.path.basename(sources[0]))[0]

@@ -24,6 +24,9 @@ static void case_without(void) {
     MEMTRACE_ALLOC("pool", &object, 4);
     MEMTRACE_REALLOC("pool", &object, &object, 8);
     MEMTRACE_FREE("pool", &object);
+    MEMTRACE_MARK("mark");
+    MEMTRACE_SCOPE("scope");
+    MEMTRACE_SCOPE_END(MEMTRACE_SCOPE_BEGIN("another"));
     keep(take(100));
 }
 
@@ -43,6 +46,35 @@ static void case_start_stop(void) {
     memtrace_stop();
     memtrace_start();
     memtrace_snapshot();
+    check(errno == 33, "errno is kept");
+}
+
+/* In a recording; without one all of it is harmless. */
+static void case_marks(void) {
+    static char text[5000];
+    memset(text, 'x', sizeof text - 1);
+    errno = 33;
+    memtrace_mark("a mark");
+    {
+        MEMTRACE_SCOPE("outer");
+        uint64_t inner = memtrace_scope_begin("inner");
+        MEMTRACE_SCOPE_END(inner);
+        take(90061);
+        memtrace_stop();
+        memtrace_mark("while off");
+        take(90063);
+        memtrace_start();
+    }
+#ifdef __cplusplus
+    {
+        memtrace::scope object("object");
+        check(memtrace_is_active(), "active");
+    }
+#endif
+    memtrace_snapshot();
+    memtrace_mark("");
+    memtrace_mark(text);
+    memtrace_scope_end(0);
     check(errno == 33, "errno is kept");
 }
 
@@ -180,7 +212,8 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } cases[] = {{"without", case_without}, {"start_stop", case_start_stop},
                  {"filter", case_filter},   {"threads", case_threads},
-                 {"pools", case_pools},     {"lookup", case_lookup}};
+                 {"pools", case_pools},     {"lookup", case_lookup},
+                 {"marks", case_marks}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();
