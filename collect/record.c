@@ -23,7 +23,10 @@ enum {
     BLOCK_EVENTS = 1 << 16,
     BLOCK_BYTES = 16 << 20,             /* of marks' texts, in the end */
     BLOCK_WORDS = BLOCK_EVENTS * 3 / 2, /* as many words as a block of events usually has */
-    FLUSH_MS = 1000,                    /* how long events stay in a buffer that does not fill */
+    BLOCK_NODES = 1 << 18,
+    TABLES_MS = 1000,   /* how soon a reader of an unfinished file sees new threads and totals */
+    TABLES_A_LIFE = 50, /* from 50 s on every fiftieth of the life */
+    FLUSH_MS = 1000,    /* how long events stay in a buffer that does not fill */
     FEW_WORDS = 256, /* ... these eight times as long, so that quiet threads make no tiny blocks */
     FEW_FLUSHES = 8,
     REFRESH_MS = 20,
@@ -44,6 +47,7 @@ struct record {
     uint64_t refreshed_ns;
     uint64_t flushed_ns;
     unsigned flushes;
+    uint64_t tables_ns; /* when they are due again */
     unsigned wait_ms;
     uint64_t events;
     bool stopped; /* nothing more can be written */
@@ -101,6 +105,9 @@ static int note_context(struct record *record, uint32_t context) {
 static int add_event(struct record *record, const struct event *event) {
     if (!recordtables_has(&record->tables, event->context) &&
         note_context(record, event->context) != 0) {
+        return -1;
+    }
+    if (record->tables.node_count >= BLOCK_NODES && recordparts_write_nodes(&record->parts) != 0) {
         return -1;
     }
     if (event_encoder_add(record->encoder, event) != 0) {
@@ -224,10 +231,19 @@ static int drain_all(struct record *record, bool ended) {
     }
     record->wait_ms = any ? SHORT_WAIT_MS : record->wait_ms * 2;
     record->wait_ms = record->wait_ms < LONG_WAIT_MS ? record->wait_ms : LONG_WAIT_MS;
-    if (flush >= FLUSH_MOST && any && !ended) {
-        return recordparts_write_tables(&record->parts);
-    }
     return 0;
+}
+
+/* For readers of a file that is being written, or never finished. */
+static int write_tables(struct record *record) {
+    uint64_t time_ns = held_time_ns(record->held);
+    uint64_t interval_ns = time_ns / TABLES_A_LIFE;
+    if (time_ns < record->tables_ns) {
+        return 0;
+    }
+    interval_ns = interval_ns > TABLES_MS * MS ? interval_ns : TABLES_MS * MS;
+    record->tables_ns = time_ns + interval_ns;
+    return recordparts_write_tables(&record->parts);
 }
 
 static int look_at_process(struct record *record, bool ended) {
@@ -251,7 +267,7 @@ static void round_of(struct record *record, bool ended) {
     }
     if (!record->stopped &&
         (recordparts_rotate(&record->parts) != 0 || drain_all(record, ended) != 0 ||
-         look_at_process(record, ended) != 0)) {
+         look_at_process(record, ended) != 0 || write_tables(record) != 0)) {
         stop(record);
     }
 }

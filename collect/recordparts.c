@@ -31,20 +31,20 @@ int recordparts_write_nodes(struct recordparts *parts) {
                                     parts->error);
 }
 
-int recordparts_write_tables(struct recordparts *parts) {
-    if (write_names(parts) != 0) {
-        return -1;
-    }
-    return recordtables_write_threads(parts->tables, &parts->file, held_time_ns(parts->held),
-                                      parts->error);
-}
-
 static int write_program(struct recordparts *parts) {
     struct memtrace_header program = *parts->held->header;
     uint64_t time_ns = held_time_ns(parts->held);
     struct memtrace_block block = {
         .kind = MEMTRACE_BLOCK_PROGRAM, .first_ns = time_ns, .last_ns = time_ns, .items = 1};
     return recordfile_append(&parts->file, &block, &program, sizeof program, parts->error);
+}
+
+int recordparts_write_tables(struct recordparts *parts) {
+    if (write_names(parts) != 0 || write_program(parts) != 0) {
+        return -1;
+    }
+    return recordtables_write_threads(parts->tables, &parts->file, held_time_ns(parts->held),
+                                      parts->error);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -72,7 +72,7 @@ static int create(struct recordparts *parts) {
 }
 
 int recordparts_close(struct recordparts *parts) {
-    if (recordparts_write_tables(parts) != 0 || write_program(parts) != 0) {
+    if (recordparts_write_tables(parts) != 0) {
         return -1;
     }
     return recordfile_close(&parts->file, parts->error);

@@ -3,6 +3,7 @@
  * collect_record_test.c: collect/record.c with all that is below it: what threads put into the
  * buffers of a region is what a reader finds in the file, once, whoever dies in between.
  */
+#include "analyze/read/nodecode.h"
 #include "analyze/read/recording.h"
 #include "collect/record.h"
 #include "tests/unit/event_stream.h"
@@ -53,15 +54,18 @@ struct check {
     bool nodes[MEMTRACE_LEAF_ITEMS];
 };
 
-static void check_nodes(struct check *check, const struct recording_buffer *buffer) {
-    const struct memtrace_recording_node *nodes = (const void *)buffer->bytes;
-    for (size_t i = 0; i < buffer->size / sizeof *nodes; i++) {
+static void check_nodes(struct check *check, const struct memtrace_block *block,
+                        const struct recording_buffer *buffer) {
+    struct memtrace_recording_node *nodes;
+    assert_int_equal(nodecode_unpack(buffer->bytes, buffer->size, block->items, &nodes), 0);
+    for (size_t i = 0; i < block->items; i++) {
         assert_in_range(nodes[i].id, MEMTRACE_FIRST_CONTEXT, MEMTRACE_LEAF_ITEMS - 1);
         assert_false(check->nodes[nodes[i].id]);
         assert_true(nodes[i].parent == 0 || check->nodes[nodes[i].parent]);
         assert_int_equal(nodes[i].frame, 0x400000 + nodes[i].id * 16);
         check->nodes[nodes[i].id] = true;
     }
+    free(nodes);
 }
 
 static void check_events(struct check *check, const struct memtrace_block *block,
@@ -101,7 +105,7 @@ static void check_file(const char *path, struct check *check) {
         const struct memtrace_block *block = &recording->blocks[i].block;
         assert_int_equal(recording_payload(recording, i, &buffer, &error), 0);
         if (block->kind == MEMTRACE_BLOCK_NODES) {
-            check_nodes(check, &buffer);
+            check_nodes(check, block, &buffer);
         } else if (block->kind == MEMTRACE_BLOCK_EVENTS) {
             check_events(check, block, &buffer);
         }
