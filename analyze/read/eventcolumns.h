@@ -7,19 +7,23 @@
 #ifndef ANALYZE_READ_EVENTCOLUMNS_H
 #define ANALYZE_READ_EVENTCOLUMNS_H
 
-/* In their order. The payload is the sizes of all columns, 4 bytes each, then the columns. */
+/* In their order. Numbers that follow no pattern are split: their low bytes here, what is above
+ * there, so that the compressor finds the little order that the high ones have. */
 enum column {
-    COLUMN_OPS = 0,       /* a byte an event, and one for each numbers gap and old block */
-    COLUMN_TIMES = 1,     /* the first event's time, then differences, signed */
-    COLUMN_SITES = 2,     /* indices of known sites */
-    COLUMN_CONTEXTS = 3,  /* of new sites: difference to the new site before, signed */
-    COLUMN_SIZES = 4,     /* of new sites */
-    COLUMN_SHAPES = 5,    /* of new sites: slack, flags, alignment, weight */
-    COLUMN_BLOCKS = 6,    /* which block is freed */
-    COLUMN_ADDRESSES = 7, /* difference to where it was expected */
-    COLUMN_PLACES = 8,    /* contexts of frees: as SITES, CONTEXTS */
-    COLUMN_REST = 9,      /* fields of what is rare */
-    COLUMNS = 10
+    COLUMN_OPS = 0,   /* a byte an event, and one for each numbers gap and old block */
+    COLUMN_TIMES = 1, /* the first event's time, then differences, signed */
+    COLUMN_SITES = 2, /* indices of known sites, split */
+    COLUMN_SITES_HIGH = 3,
+    COLUMN_CONTEXTS = 4, /* of new sites: difference to the new site before, signed */
+    COLUMN_SIZES = 5,    /* of new sites */
+    COLUMN_SHAPES = 6,   /* of new sites: slack, flags, alignment, weight */
+    COLUMN_BLOCKS = 7,   /* which block is freed, split */
+    COLUMN_BLOCKS_HIGH = 8,
+    COLUMN_OWNERS = 9,     /* whose block is freed, if not the thread's own */
+    COLUMN_ADDRESSES = 10, /* difference to where it was expected */
+    COLUMN_PLACES = 11,    /* contexts of frees: as SITES (not split) and CONTEXTS */
+    COLUMN_REST = 12,      /* fields of what is rare */
+    COLUMNS = 13
 };
 
 /* Bits 0 and 1 of an op. */

@@ -73,6 +73,11 @@ static uint64_t get_signed(struct state *state, enum column column) {
     return varint_unzigzag(get(state, column));
 }
 
+static uint64_t get_split(struct state *state, enum column column) {
+    uint64_t low = varint_get_byte(&state->column[column]);
+    return get(state, column + 1) << 8 | low;
+}
+
 static uint32_t get_context(struct state *state, const struct predict_sites *sites,
                             enum column column) {
     uint32_t before = sites->count != 0 ? sites->site[sites->count - 1].context : 0;
@@ -108,7 +113,7 @@ static uint32_t get_site(struct state *state, struct predict_sites *sites, enum 
         state->no_memory |= added < 0;
         index = (uint64_t)added;
     } else if (how == SITE_KNOWN) {
-        index = get(state, place ? COLUMN_PLACES : COLUMN_SITES);
+        index = place ? get(state, COLUMN_PLACES) : get_split(state, COLUMN_SITES);
     } else if (sites->count != 0) {
         index = predict_next_site(sites);
     }
@@ -121,10 +126,10 @@ static uint32_t get_site(struct state *state, struct predict_sites *sites, enum 
 }
 
 static struct event_block get_foreign(struct state *state) {
-    uint64_t owner = get(state, COLUMN_BLOCKS);
+    uint64_t owner = get(state, COLUMN_OWNERS);
     uint64_t *last = &state->predict.foreign[owner % PREDICT_THREADS];
     state->damaged |= owner >= PREDICT_THREADS;
-    *last += get_signed(state, COLUMN_BLOCKS);
+    *last += varint_unzigzag(get_split(state, COLUMN_BLOCKS));
     return (struct event_block){.number = *last, .thread = (uint32_t)owner};
 }
 
@@ -143,10 +148,10 @@ static struct event_block end_block(struct state *state, unsigned op, uint64_t *
         block.number = predict_older(predict);
         break;
     case BLOCK_BACK:
-        block.number = predict->newest - get(state, COLUMN_BLOCKS);
+        block.number = predict->newest - get_split(state, COLUMN_BLOCKS);
         break;
     case BLOCK_DELTA:
-        block.number = predict->last + get_signed(state, COLUMN_BLOCKS);
+        block.number = predict->last + varint_unzigzag(get_split(state, COLUMN_BLOCKS));
         break;
     case BLOCK_FOREIGN:
         *slot = 0;

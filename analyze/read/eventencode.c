@@ -142,6 +142,12 @@ static void put_signed(struct varint_writer *column, uint64_t difference) {
     varint_put(column, varint_zigzag(difference));
 }
 
+/* The low byte into a column, the rest into the one behind it. */
+static void put_split(struct event_encoder *encoder, enum column column, uint64_t value) {
+    varint_put_byte(&encoder->column[column], (unsigned char)value);
+    varint_put(&encoder->column[column + 1], value >> 8);
+}
+
 static void put_new_context(struct varint_writer *column, const struct predict_sites *sites,
                             uint32_t index) {
     uint32_t before = index != 0 ? sites->site[index - 1].context : 0;
@@ -195,14 +201,13 @@ static unsigned varint_length(uint64_t value) {
 
 static enum op_block put_block(struct event_encoder *encoder, const struct event_block *block) {
     struct predict *predict = &encoder->predict;
-    struct varint_writer *column = &encoder->column[COLUMN_BLOCKS];
     uint64_t number = block->number;
     uint64_t back = predict->newest - number;
     uint64_t delta = varint_zigzag(number - predict->last);
     if (block->thread != predict->thread) {
         uint64_t *last = &predict->foreign[block->thread % PREDICT_THREADS];
-        varint_put(column, block->thread);
-        put_signed(column, number - *last);
+        varint_put(&encoder->column[COLUMN_OWNERS], block->thread);
+        put_split(encoder, COLUMN_BLOCKS, varint_zigzag(number - *last));
         *last = number;
         return BLOCK_FOREIGN;
     }
@@ -216,10 +221,10 @@ static enum op_block put_block(struct event_encoder *encoder, const struct event
         return BLOCK_OLDER;
     }
     if (varint_length(back) <= varint_length(delta)) {
-        varint_put(column, back);
+        put_split(encoder, COLUMN_BLOCKS, back);
         return BLOCK_BACK;
     }
-    varint_put(column, delta);
+    put_split(encoder, COLUMN_BLOCKS, delta);
     return BLOCK_DELTA;
 }
 
@@ -288,7 +293,7 @@ static void add_alloc(struct event_encoder *encoder, const struct event *event, 
     predict->newest++;
     how = use_site(encoder, &predict->sites, &encoder->sites, &site, &index);
     if (how == SITE_KNOWN) {
-        varint_put(&encoder->column[COLUMN_SITES], index);
+        put_split(encoder, COLUMN_SITES, index);
     } else if (how == SITE_NEW) {
         put_new_site(encoder, index);
     }
