@@ -24,6 +24,7 @@ struct launch {
     struct variables *variables;
     char added[1024];
     char *preload;
+    char *anchored[3]; /* patterns that were made absolute */
     char program[PATH_MAX];
     struct child child;
     struct collector work;
@@ -82,6 +83,42 @@ static int set_preload(struct launch *launch) {
     return 0;
 }
 
+/* Programs that follow may run in other folders: their files go where the first one's do. */
+static int anchor(struct launch *launch, const char *name, const char *otherwise, char **text) {
+    const char *value = variables_get(launch->variables, name);
+    char folder[PATH_MAX];
+    char *at;
+    value = value != NULL ? value : otherwise;
+    if (value == NULL || value[0] == '/' || getcwd(folder, sizeof folder) == NULL) {
+        return 0;
+    }
+    *text = malloc(2 * strlen(folder) + 1 + strlen(value) + 1);
+    if (*text == NULL) {
+        return cli_error("out of memory");
+    }
+    at = *text;
+    for (const char *from = folder; *from != '\0'; from++) {
+        *at++ = *from;
+        if (*from == '%') { /* of no meaning in a folder's name */
+            *at++ = *from;
+        }
+    }
+    *at++ = '/';
+    strcpy(at, value);
+    variables_set(launch->variables, name, *text);
+    return 0;
+}
+
+static int anchor_files(struct launch *launch) {
+    const char *follow = variables_get(launch->variables, "MEMTRACE_FOLLOW");
+    if (follow == NULL || strcmp(follow, "1") != 0) {
+        return 0;
+    }
+    return anchor(launch, "MEMTRACE_OUTPUT", "memtrace.%e.%p.mtp", &launch->anchored[0]) |
+           anchor(launch, "MEMTRACE_RECORD_OUTPUT", "memtrace.%e.%p.mtr", &launch->anchored[1]) |
+           anchor(launch, "MEMTRACE_LOG", NULL, &launch->anchored[2]);
+}
+
 /* The runtime takes all of these out of the program's environment again. */
 static void name_added(struct launch *launch) {
     size_t length = 0;
@@ -120,7 +157,7 @@ static int start(struct launch *launch, char **argv) {
         cli_error("%s %s: nothing will be recorded", argv[0], obstacle);
         launch->recorded = true; /* no second line at the end */
     } else {
-        if (set_preload(launch) != 0) {
+        if (set_preload(launch) != 0 || anchor_files(launch) != 0) {
             return CLI_FAILURE;
         }
         variables_set_number(launch->variables, "MEMTRACE_COLLECTOR", (uint64_t)getpid(), "");
@@ -252,6 +289,9 @@ int launch_run(struct variables *variables, char **argv) {
         child_reap(&launch.child);
         adopt_killed(note_adopted, NULL, NULL); /* its children */
         status = child_imitate(&launch.child);
+    }
+    for (size_t i = 0; i < sizeof launch.anchored / sizeof launch.anchored[0]; i++) {
+        free(launch.anchored[i]);
     }
     free(launch.preload);
     return status;

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPTIONS_LIMIT = 48, HELP_KEY = OPTIONS_LIMIT + 1, TEXT_LIMIT = 1024, NS_PER_MS = 1000000 };
@@ -37,6 +38,15 @@ void variables_set(struct variables *variables, const char *name, const char *va
         variables->list[i] = (struct child_variable){name, value};
         variables->count += i == variables->count;
     }
+}
+
+const char *variables_get(const struct variables *variables, const char *name) {
+    for (size_t i = 0; i < variables->count; i++) {
+        if (strcmp(variables->list[i].name, name) == 0) {
+            return variables->list[i].value;
+        }
+    }
+    return getenv(name);
 }
 
 void variables_set_number(struct variables *variables, const char *name, uint64_t value,

@@ -239,6 +239,7 @@ static int has_pid(const char *pattern) {
         if (pattern[0] == '%' && pattern[1] == 'p') {
             return 1;
         }
+        pattern += pattern[0] == '%' && pattern[1] == '%';
     }
     return 0;
 }

@@ -259,9 +259,11 @@ def check_documented(command, library):
                       if option not in pages[p]]
             if not re.search("(-l |[ ;])%s\\b" % option[2:], pages[completions[2]]):
                 wrong.append("%s does not know %s of %s" % (completions[2], option, name))
-    for name in set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", run("strings", "-d", library).stdout)):
-        if name not in pages["docs/environment.md"]:
-            wrong.append("docs/environment.md does not know " + name)
+    variables = set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", run("strings", "-d", library).stdout))
+    told = set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", pages["docs/environment.md"]))
+    wrong += ["docs/environment.md does not know " + name for name in variables - told]
+    wrong += ["docs/environment.md knows %s, which the library does not" % name
+              for name in told - variables]
     return sorted(wrong + stale_options(pages, known))
 
 

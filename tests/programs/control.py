@@ -62,22 +62,42 @@ def test_signals_by_default():
     run("on_signal", {}, status=-10, output=b"")
 
 
+OFF, ON = "6", "5"  # enum memtrace_mark
+
+
+def record(name, settings, status=3):
+    """The case under `memtrace record`: the report, and the marks in their order."""
+    recording = os.path.join(scratch(), "out.mtr")
+    result = execute([MEMTRACE, "record", "--no-summary", "-o", recording, "--",
+                      build("control.c", "gcc", "-O1", "preload"), name],
+                     clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm"), **settings))
+    equal((result.returncode, result.stderr), (status, b""), name, settings)
+    listed = execute([os.path.join(BUILD, "tests", "recording", "list_events"), recording])
+    equal(listed.stderr, b"", name, settings)
+    return report(recording), [line.split()[2] for line in listed.stdout.decode().splitlines()
+                               if line.startswith("mark")]
+
+
 def test_recorded():
     """A recording has both signals, tells of each switch, and lets the program have them if it wants."""
-    off, on = "6", "5"  # enum memtrace_mark
-    for name, settings, switches in (("on_signal", {}, [off, on] * 2), ("handlers", {}, []),
-                                     ("on_signal", {"MEMTRACE_SIGNALS": "USR2"}, None),
-                                     ("off_signal", {"MEMTRACE_START": "off"}, [on, off, on])):
-        recording = os.path.join(scratch(), "out.mtr")
-        settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), **settings}
-        result = execute([MEMTRACE, "record", "--no-summary", "-o", recording, "--",
-                          build("control.c", "gcc", "-O1", "preload"), name], clean_environment(**settings))
-        equal((result.returncode, result.stderr), (3 if switches is not None else -10, b""), name, settings)
-        listed = execute([os.path.join(BUILD, "tests", "recording", "list_events"), recording])
-        marks = [line.split()[2] for line in listed.stdout.decode().splitlines() if line.startswith("mark")]
-        equal(marks, switches or [], name, settings, listed.stderr.decode())
-        if switches:
-            equal(counted(report(recording)), SWITCHED, name, settings)
+    for name, settings, switches in (("on_signal", {}, [OFF, ON, OFF, ON]),
+                                     ("off_signal", {"MEMTRACE_START": "off"}, [ON, OFF, ON])):
+        data, marks = record(name, settings)
+        equal(marks, switches, name, settings)
+        equal(counted(data), SWITCHED, name, settings)
+    equal(record("handlers", {})[1], [], "the program's own handlers")
+    equal(record("on_signal", {"MEMTRACE_SIGNALS": "USR2"}, status=-10)[1], [], "a signal of its own")
+
+
+def test_interrupted():
+    """Switches in the middle of whatever is being counted: each is told, nothing is lost."""
+    data, marks = record("timer", {"MEMTRACE_SIGNALS": "ALRM"})
+    if marks.count(OFF) < 10 or not 0 <= marks.count(OFF) - marks.count(ON) <= 1:
+        fail("marks:", "".join(marks))
+    told = data["recording"]
+    equal((data["lost"], told["lost_allocs"], told["lost_frees"]), (0, 0, 0), "lost")
+    for size, (allocations, frees) in counted(data).items():
+        equal(frees, allocations, size, "each block is counted whole or not at all")
 
 
 def test_children():
@@ -96,12 +116,12 @@ def test_children():
 
 
 def test_child_names():
-    """Without %p all but the first process append their pid."""
-    program, folder = build("control.c", "gcc", "-O1", "preload"), scratch()
-    settings = {"MEMTRACE_FOLLOW": "1", "MEMTRACE_OUTPUT": os.path.join(folder, "out.mtp"),
-                "MEMTRACE_SUMMARY": "0", "MEMTRACE_REGION_DIR": scratch(where="/dev/shm")}
-    execute([MEMTRACE, "run", "--", "sh", "-c", "%s child; %s child; true" % (program, program)],
-            clean_environment(**settings))
+    """Without %p all but the first process append their pid; all are where the first one's are."""
+    program, folder = build("control.c", "gcc", "-O1", "preload"), os.path.join(scratch(), "100%p")
+    os.mkdir(folder)
+    execute([MEMTRACE, "run", "--follow-children", "--no-summary", "-o", "out.mtp", "--", "sh", "-c",
+             "%s child; cd /; %s child; true" % (program, program)],
+            clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm")), cwd=folder)
     names = sorted(os.listdir(folder))
     equal([name.rstrip("0123456789") for name in names], ["out.mtp"] + ["out.mtp."] * 2, "names", names)
 

@@ -11,7 +11,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 
 extern char **environ;
 NOINLINE static void *take(size_t size) {
@@ -84,6 +86,18 @@ static void case_threads(void) {
     for (int i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);
     }
+}
+
+/* Signals that come at any moment, also while this thread is counted. */
+static void case_timer(void) {
+    struct itimerval often = {{0, 700}, {0, 700}}, never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (time_t end = clock() + CLOCKS_PER_SEC / 8; clock() < end;) {
+        for (int i = 0; i < 1000; i++) {
+            free(take(70031));
+        }
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
 }
 
 /* --- the program's own handlers --------------------------------------------------------------- */
@@ -226,10 +240,16 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {
-        {"off_signal", case_off_signal}, {"off_api", case_off_api},   {"on_signal", case_on_signal},
-        {"threads", case_threads},       {"handlers", case_handlers}, {"child", case_child},
-        {"children", case_children},     {"zero", case_zero},         {"grow", case_grow}};
+    } cases[] = {{"off_signal", case_off_signal},
+                 {"off_api", case_off_api},
+                 {"on_signal", case_on_signal},
+                 {"threads", case_threads},
+                 {"handlers", case_handlers},
+                 {"child", case_child},
+                 {"timer", case_timer},
+                 {"children", case_children},
+                 {"zero", case_zero},
+                 {"grow", case_grow}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();
