@@ -208,6 +208,33 @@ static void extremes(void **state) {
     event_encoder_free(encoder);
 }
 
+/* docs/format.md says so. */
+static void documented_example(void **state) {
+    static const unsigned char columns[] = {0x39, 0x60, 0xb8, 0x17, 0x0e, 0x18, 0x00, 0x84, 0x28};
+    static const uint32_t sizes[13] = {2, 2, 0, 0, 1, 1, 1, 0, 0, 0, 2, 0, 0};
+    static const struct event events[] = {
+        {.kind = EVENT_ALLOC,
+         .time_ns = 3000,
+         .context = 7,
+         .block = {.number = 1, .thread = 2},
+         .address = 0x5010,
+         .size = 24},
+        {.kind = EVENT_FREE, .time_ns = 3000, .block = {.number = 1, .thread = 2}}};
+    struct event_encoder *encoder = event_encoder_new(0);
+    struct memtrace_block block = {0};
+    size_t size;
+    const unsigned char *payload;
+    (void)state;
+    event_encoder_start(encoder, 2, 1);
+    assert_int_equal(event_encoder_add(encoder, &events[0]), 0);
+    assert_int_equal(event_encoder_add(encoder, &events[1]), 0);
+    payload = event_encoder_finish(encoder, &size, &block);
+    assert_int_equal(size, sizeof sizes + sizeof columns);
+    assert_memory_equal(payload, sizes, sizeof sizes);
+    assert_memory_equal(payload + sizeof sizes, columns, sizeof columns);
+    event_encoder_free(encoder);
+}
+
 /* More than a block can have is refused, and the block stays good. */
 static void full_block(void **state) {
     struct event_encoder *encoder = event_encoder_new(0);
@@ -288,9 +315,13 @@ static void too_many_items(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_streams),    cmocka_unit_test(no_events),
-        cmocka_unit_test(extremes),          cmocka_unit_test(full_block),
-        cmocka_unit_test(cut_at_every_byte), cmocka_unit_test(damage_in_every_byte),
+        cmocka_unit_test(random_streams),
+        cmocka_unit_test(no_events),
+        cmocka_unit_test(extremes),
+        cmocka_unit_test(full_block),
+        cmocka_unit_test(documented_example),
+        cmocka_unit_test(cut_at_every_byte),
+        cmocka_unit_test(damage_in_every_byte),
         cmocka_unit_test(too_many_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
