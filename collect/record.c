@@ -4,6 +4,7 @@
 
 #include "analyze/read/eventcode.h"
 #include "collect/drain.h"
+#include "collect/embed.h"
 #include "collect/recordparts.h"
 #include "collect/recordsample.h"
 
@@ -395,11 +396,27 @@ static void free_buffers(const struct record *record) {
     }
 }
 
+/* Program files, once, in the last part. */
+static int embed(struct record *record) {
+    unsigned left_out;
+    int result =
+        embed_modules(record->profile, (enum memtrace_embed)record->recording->embed,
+                      &record->parts.file, held_time_ns(record->held), &left_out, &record->trouble);
+    if (result == 0 && left_out != 0) {
+        error_set(&record->trouble,
+                  "%u of the program's files are too large to go into the recording: it needs them "
+                  "to be read with names",
+                  left_out);
+        record->news = true;
+    }
+    return result;
+}
+
 void record_finish(struct record *record, struct record_result *result) {
     end_thread(record);
     record->refreshed_ns = 0;
     round_of(record, true);
-    if (!record->stopped && recordparts_close(&record->parts) != 0) {
+    if (!record->stopped && (embed(record) != 0 || recordparts_close(&record->parts) != 0)) {
         stop(record);
     }
     *result = (struct record_result){

@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report extract list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     case $previous in
@@ -74,6 +74,13 @@ _memtrace() {
             --depth --all-frames --color --debug-folders --json --csv --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mtp' -- "$current"))
+            return
+        fi
+        ;;
+    extract)
+        options="--list --output --help"
+        if [[ $current != -* ]]; then
+            COMPREPLY=($(compgen -f -X '!*.mtr' -- "$current"))
             return
         fi
         ;;

@@ -6,6 +6,7 @@ end
 complete -c memtrace -f -n __fish_use_subcommand -a run -d 'run a program under the profiler'
 complete -c memtrace -f -n __fish_use_subcommand -a record -d 'run a program and record every event'
 complete -c memtrace -f -n __fish_use_subcommand -a report -d 'show a profile or a running process'
+complete -c memtrace -f -n __fish_use_subcommand -a extract -d 'program files out of a recording'
 complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running and killed processes'
 complete -c memtrace -f -n __fish_use_subcommand -a trace -d 'who allocated this address'
 complete -c memtrace -f -n __fish_use_subcommand -a symbolize -d 'name module+offset lines'
@@ -46,6 +47,8 @@ complete -c memtrace -n '__memtrace_on record' -l on-lag -x -a 'wait drop'
 for option in precise free-stacks no-addresses profile
     complete -c memtrace -n '__memtrace_on record' -l $option
 end
+complete -c memtrace -n '__memtrace_on extract' -l list
+complete -c memtrace -n '__memtrace_on extract' -l output -r
 complete -c memtrace -n '__memtrace_on list' -l json
 for option in root debug
     complete -c memtrace -n '__memtrace_on symbolize' -l $option -r

@@ -7,6 +7,7 @@ _memtrace() {
         'run:run a program under the profiler'
         'record:run a program and record every event'
         'report:show a profile or a running process'
+        'extract:program files out of a recording'
         'list:profiles of running and killed processes'
         'trace:who allocated this address'
         'symbolize:name module+offset lines'
@@ -45,6 +46,7 @@ _memtrace() {
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '--json' '--csv' '--output[file]:file:_files' '*:profile:_files -g "*.mtp"'
         ;;
+    extract) _arguments '--list' '--output[where to]:folder:_files -/' '1:recording:_files -g "*.mtr"' ;;
     list) _arguments '--json' ;;
     symbolize)
         _arguments '--root[modules]:folder:_files -/' '--debug[debug files]:folders:_files -/' \

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* embedded.c: program files out of a recording. See embedded.h. */
+#include "analyze/read/embedded.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One block's share of a file. */
+struct piece {
+    struct embedded file;
+    uint64_t offset;
+    const unsigned char *bytes;
+    size_t size;
+};
+
+/* Whether the path is absolute and leads to nothing but below the folder it is put after. */
+static bool is_safe(const char *path) {
+    return path[0] == '/' && path[1] != '\0' && strstr(path, "/../") == NULL &&
+           (strlen(path) < 3 || strcmp(path + strlen(path) - 3, "/..") != 0);
+}
+
+/* 0, or -1: the block makes no sense. */
+static int read_piece(const struct recording_buffer *buffer, struct piece *piece) {
+    struct memtrace_embedded head;
+    size_t rest;
+    const char *path;
+    if (buffer->size < sizeof head) {
+        return -1;
+    }
+    memcpy(&head, buffer->bytes, sizeof head);
+    rest = buffer->size - sizeof head;
+    path = (const char *)buffer->bytes + sizeof head;
+    if (head.path_size < 2 || head.path_size > sizeof piece->file.path || head.path_size > rest ||
+        path[head.path_size - 1] != '\0' || head.build_id_size < 2 ||
+        head.build_id_size > sizeof head.build_id || !is_safe(path)) {
+        return -1;
+    }
+    *piece = (struct piece){.offset = head.offset,
+                            .bytes = buffer->bytes + sizeof head + head.path_size,
+                            .size = rest - head.path_size};
+    piece->file = (struct embedded){.module = head.module,
+                                    .what = head.what,
+                                    .size = head.size,
+                                    .build_id_size = head.build_id_size};
+    memcpy(piece->file.build_id, head.build_id, sizeof head.build_id);
+    snprintf(piece->file.path, sizeof piece->file.path, "%s", path);
+    return head.offset <= head.size && piece->size <= head.size - head.offset ? 0 : -1;
+}
+
+/* Calls back for each piece in the recording; damaged ones are left out. 0, or what it returned. */
+static int visit(const struct recording *recording, struct error *error,
+                 int (*take)(void *context, const struct piece *piece, struct error *error),
+                 void *context) {
+    struct recording_buffer buffer = {0};
+    int result = 0;
+    for (size_t i = 0; i < recording->block_count && result == 0; i++) {
+        struct piece piece;
+        if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_FILE &&
+            recording_payload(recording, i, &buffer, NULL) == 0 &&
+            read_piece(&buffer, &piece) == 0) {
+            result = take(context, &piece, error);
+        }
+    }
+    recording_buffer_free(&buffer);
+    return result;
+}
+
+/* --- listing ---------------------------------------------------------------------------------- */
+
+struct list {
+    struct embedded *files;
+    size_t count;
+};
+
+static int add_file(void *context, const struct piece *piece, struct error *error) {
+    struct list *list = context;
+    struct embedded *grown;
+    if (piece->offset != 0) {
+        return 0;
+    }
+    grown = realloc(list->files, (list->count + 1) * sizeof *grown);
+    if (grown == NULL) {
+        return error_set(error, "out of memory");
+    }
+    list->files = grown;
+    list->files[list->count++] = piece->file;
+    return 0;
+}
+
+int embedded_list(const struct recording *recording, struct embedded **list, size_t *count,
+                  struct error *error) {
+    struct list all = {0};
+    int result = visit(recording, error, add_file, &all);
+    if (result != 0) {
+        free(all.files);
+        all = (struct list){0};
+    }
+    *list = all.files;
+    *count = all.count;
+    return result;
+}
+
+/* --- extracting ------------------------------------------------------------------------------- */
+
+struct extraction {
+    const char *folder;
+    size_t count;
+};
+
+/* The folders above the file. 0, or -1 with errno. */
+static int make_folders(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        int result;
+        *slash = '\0';
+        result = mkdir(path, 0777);
+        *slash = '/';
+        if (result != 0 && errno != EEXIST) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int name_by_build_id(const char *folder, const struct embedded *file, char *path,
+                            size_t capacity) {
+    char id[2 * sizeof file->build_id + 1];
+    for (size_t i = 0; i < file->build_id_size; i++) {
+        snprintf(id + 2 * i, 3, "%02x", file->build_id[i]);
+    }
+    return (size_t)snprintf(path, capacity, "%s/.build-id/%.2s/%s.debug", folder, id, id + 2) <
+                   capacity
+               ? 0
+               : -1;
+}
+
+/* Its first piece makes the file, so that an older one of that name, or what a link of that name
+ * leads to, stays as it is. 0, or -1 with errno. */
+static int write_piece(char *path, const struct piece *piece) {
+    int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (piece->offset == 0 ? O_CREAT | O_EXCL : 0);
+    size_t done = 0;
+    int reason;
+    int fd;
+    if (piece->offset == 0 && (make_folders(path) != 0 || (unlink(path) != 0 && errno != ENOENT))) {
+        return -1;
+    }
+    fd = open(path, flags, 0666);
+    if (fd < 0) {
+        return -1;
+    }
+    while (done < piece->size) {
+        ssize_t count =
+            pwrite(fd, piece->bytes + done, piece->size - done, (off_t)(piece->offset + done));
+        if (count < 0 && errno != EINTR) {
+            break;
+        }
+        done += count > 0 ? (size_t)count : 0;
+    }
+    reason = errno;
+    close(fd);
+    errno = reason;
+    return done == piece->size ? 0 : -1;
+}
+
+/* A whole file has its symbols in it: it is found by its build-id, too, if no other file is. */
+static int link_by_build_id(const char *folder, const struct embedded *file, const char *path) {
+    char name[PATH_MAX];
+    if (name_by_build_id(folder, file, name, sizeof name) != 0 || make_folders(name) != 0) {
+        return -1;
+    }
+    return link(path, name) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+static int extract_piece(void *context, const struct piece *piece, struct error *error) {
+    struct extraction *extraction = context;
+    const struct embedded *file = &piece->file;
+    bool whole = file->what == MEMTRACE_EMBEDDED_WHOLE;
+    char path[PATH_MAX];
+    int result;
+    errno = ENAMETOOLONG;
+    if (whole) {
+        result = (size_t)snprintf(path, sizeof path, "%s%s", extraction->folder, file->path) <
+                         sizeof path
+                     ? 0
+                     : -1;
+    } else {
+        result = name_by_build_id(extraction->folder, file, path, sizeof path);
+    }
+    if (result != 0 || write_piece(path, piece) != 0 ||
+        (whole && link_by_build_id(extraction->folder, file, path) != 0)) {
+        return error_set(error, "cannot write %.400s: %s", path, strerror(errno));
+    }
+    extraction->count += piece->offset == 0;
+    return 0;
+}
+
+int embedded_extract(const struct recording *recording, const char *folder, size_t *count,
+                     struct error *error) {
+    struct extraction extraction = {.folder = folder};
+    int result = visit(recording, error, extract_piece, &extraction);
+    *count = extraction.count;
+    return result;
+}
