@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* subject.c: allocates through many paths and in two threads, says so, ends with 3.
- * An argument: the length of the paths (their number is two to its power). */
+ * Arguments: the length of the paths (their number is two to its power); how often all is done. */
 #include "../programs/subjects/subject.h"
 
 #include <pthread.h>
@@ -32,11 +32,14 @@ static void *work(void *argument) {
 }
 
 int main(int argc, char **argv) {
+    int times = argc > 2 ? atoi(argv[2]) : 1;
     length = argc > 1 ? atoi(argv[1]) : length;
-    pthread_t thread;
-    pthread_create(&thread, NULL, work, NULL);
-    work(NULL);
-    pthread_join(thread, NULL);
+    for (int i = 0; i < times; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, work, NULL);
+        work(NULL);
+        pthread_join(thread, NULL);
+    }
     say("all done\n");
     return 3;
 }
