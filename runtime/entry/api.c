@@ -242,13 +242,12 @@ static int ensure_pools(void) {
     return runtime.pools.root != NULL;
 }
 
-static void record_added(struct thread *thread, const struct heap_block *block, uint64_t replaces,
-                         struct frame caller) {
+static void record_added(struct thread *thread, const struct heap_block *block, uint64_t replaces) {
     struct recorder_alloc alloc = {.address = block->start,
                                    .size = block->size,
                                    .replaces = replaces,
                                    .context = block->context};
-    event_record_alloc(thread, &runtime.pools, &alloc, caller);
+    event_record_alloc(thread, &runtime.pools, &alloc);
 }
 
 /* replaces: the name of the object that memtrace_realloc() ended; 0: none that is recorded. */
@@ -271,12 +270,12 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
     if (number < 0 || !ensure_pools() || heap_insert(&runtime.pools, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
         if (replaces != 0) {
-            event_record_free(thread, replaces, caller);
+            event_record_free(thread, replaces);
         }
     } else {
         ledger_alloc(&runtime.ledger, thread->column, &event);
         if (thread->stream != NULL) {
-            record_added(thread, &block, replaces, caller);
+            record_added(thread, &block, replaces);
         }
     }
     event_leave(thread);
@@ -302,7 +301,7 @@ static uint64_t pool_removed(struct thread *thread, const void *pointer, int rep
         }
     }
     if (name != 0 && !replaced) {
-        event_record_free(thread, name, caller);
+        event_record_free(thread, name);
         name = 0;
     }
     event_leave(thread);

@@ -41,7 +41,7 @@ void event_count_taken(struct thread *thread, const struct event_taken *taken, s
     event_tick(thread);
     event_count_freed(thread, &taken->block);
     if (taken->name != 0 && !replaced) {
-        event_record_free(thread, taken->name, caller);
+        event_record_free(thread, taken->name);
     }
     event_leave(thread);
 }

@@ -17,9 +17,9 @@ INLINE struct frame event_caller(const void *frame_address) {
     return (struct frame){.pc = frame[1], .slot = (uintptr_t)&frame[1], .fp = frame[0]};
 }
 
-/* The caller of the function this stands in, whose frame pointer must be kept. */
-#define EVENT_CALLER()  event_caller(__builtin_frame_address(0))
-#define EVENT_ADDRESS() ((uintptr_t)__builtin_frame_address(0))
+/* The caller of the function this stands in, whose frame pointer must be kept; and its slot. */
+#define EVENT_CALLER() event_caller(__builtin_frame_address(0))
+#define EVENT_SLOT()   ((uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t))
 
 /* The blocks' table, of which the compiler knows the granule. */
 INLINE struct shadow_heap event_heap(void) {
@@ -32,11 +32,12 @@ INLINE struct shadow_heap event_heap(void) {
  * was wiped. Counts the event as lost. 0. */
 int event_forked_meanwhile(struct thread *thread, uintptr_t address);
 
-/* 1, or 0: the event cannot be counted. */
-INLINE int event_enter(struct thread *thread, uintptr_t address) {
-    STORE_RELAXED(&thread->gate, address);
+/* slot: the caller's, which the gate holds until event_leave(). 1, or 0: the event cannot be
+ * counted. */
+INLINE int event_enter(struct thread *thread, uintptr_t slot) {
+    STORE_RELAXED(&thread->gate, slot);
     SIGNAL_FENCE();
-    return LIKELY(LOAD_RELAXED(&thread->record) != NULL) || event_forked_meanwhile(thread, address);
+    return LIKELY(LOAD_RELAXED(&thread->record) != NULL) || event_forked_meanwhile(thread, slot);
 }
 
 INLINE void event_leave(struct thread *thread) {
@@ -129,14 +130,13 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     }
 }
 
-/* The block at `address` is about to be freed. `stack`: the frame of the function that was called
- * for it. The thread is done with the event. */
-INLINE void event_free(struct thread *thread, const void *address, uintptr_t stack) {
+/* The block at `address` is about to be freed. The thread is done with the event. */
+INLINE void event_free(struct thread *thread, const void *address, uintptr_t slot) {
     struct shadow_heap heap;
     struct heap_block block;
     uint32_t owner = 0;
     uint32_t age = 0;
-    if (!event_enter(thread, stack)) {
+    if (!event_enter(thread, slot)) {
         return;
     }
     event_tick(thread);
@@ -170,15 +170,15 @@ void event_put_back(const struct event_taken *taken);
 /* --- recordings: each thread that comes here has a stream, and has entered the event ------------
  */
 
-/* The block, which `heap` knows, was allocated; or is gone. caller: whom they are charged to. */
-void event_record_alloc(struct thread *thread, struct shadow_heap *heap,
-                        const struct recorder_alloc *alloc, struct frame caller);
-void event_record_free(struct thread *thread, uint64_t name, struct frame caller);
+/* The block, which `heap` knows, was allocated. */
+void event_record_alloc(struct thread *thread, const struct shadow_heap *heap,
+                        const struct recorder_alloc *alloc);
 /* The name of a block that was just taken out, by which it is recorded as freed; 0: it is not in
  * the recording. birth: the tick. */
-uint64_t event_take_name(struct shadow_heap *heap, uintptr_t address, uint32_t owner,
+uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,
                          uint32_t birth);
-void event_record_map(struct thread *thread, const struct recorder_map *map, struct frame caller);
+void event_record_free(struct thread *thread, uint64_t name);
+void event_record_map(struct thread *thread, const struct recorder_map *map);
 
 /* Puts a mark into the recording, if there is one. From outside of events. */
 void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t size,

@@ -3,12 +3,17 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 
+/* Whom the event is charged to, whose slot the gate holds meanwhile. */
+static struct frame caller_of(const struct thread *thread) {
+    return event_caller((const void *)(thread->gate - sizeof(uintptr_t)));
+}
+
 /* --- waiting for the collector ---------------------------------------------------------------- */
 
 /* Whether a signal handler runs: the way outwards leads over an instruction that was interrupted.
  */
-static int is_in_handler(struct thread *thread, struct frame caller) {
-    struct context_id at = walk_context(&runtime.world, thread->walker, caller);
+static int is_in_handler(struct thread *thread) {
+    struct context_id at = walk_context(&runtime.world, thread->walker, caller_of(thread));
     while (at.value != 0) {
         const struct memtrace_node *node = context_node(&runtime.tree, at);
         if ((node->frame & MEMTRACE_FRAME_EXACT) != 0) {
@@ -20,43 +25,67 @@ static int is_in_handler(struct thread *thread, struct frame caller) {
 }
 
 /* No chunk was free. 1: now there is one. */
-static COLD int wait_for_room(struct thread *thread, struct frame caller) {
-    return recorder_may_wait(&runtime.recorder) && !is_in_handler(thread, caller) &&
+static int wait_for_room(struct thread *thread) {
+    return recorder_may_wait(&runtime.recorder) && !is_in_handler(thread) &&
            recorder_wait(thread->stream);
+}
+
+static COLD uint64_t alloc_late(struct thread *thread, const struct recorder_alloc *alloc) {
+    uint64_t number = wait_for_room(thread) ? recorder_alloc(thread->stream, alloc) : 0;
+    if (number == 0) {
+        recorder_lost(thread->stream, 1, alloc->replaces != 0);
+    }
+    return number;
+}
+
+static COLD void free_late(struct thread *thread, uint64_t name, uint32_t context) {
+    if (!wait_for_room(thread) || !recorder_free(thread->stream, name, context)) {
+        recorder_lost(thread->stream, 0, 1);
+    }
 }
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-void event_record_alloc(struct thread *thread, struct shadow_heap *heap,
-                        const struct recorder_alloc *alloc, struct frame caller) {
-    struct recorder_stream *stream = thread->stream;
-    uint64_t number = recorder_alloc(stream, alloc);
-    if (UNLIKELY(number == 0) && wait_for_room(thread, caller)) {
-        number = recorder_alloc(stream, alloc);
+INLINE void record_alloc(struct thread *thread, const struct shadow_heap *heap,
+                         const struct recorder_alloc *alloc) {
+    uint64_t number = recorder_alloc(thread->stream, alloc);
+    if (UNLIKELY(number == 0)) {
+        struct recorder_alloc copy = *alloc; /* so that it can be in registers */
+        number = alloc_late(thread, &copy);
     }
     heap_set_number(heap, alloc->address, (uint32_t)number);
-    if (UNLIKELY(number == 0)) {
-        recorder_lost(stream, 1, alloc->replaces != 0);
-    }
 }
 
-void event_record_free(struct thread *thread, uint64_t name, struct frame caller) {
-    struct recorder_stream *stream = thread->stream;
+void event_record_alloc(struct thread *thread, const struct shadow_heap *heap,
+                        const struct recorder_alloc *alloc) {
+    record_alloc(thread, heap, alloc);
+}
+
+INLINE uint64_t take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,
+                          uint32_t birth) {
+    uint32_t low = heap_take_number(heap, address);
+    return UNLIKELY(low == 0)
+               ? 0
+               : recorder_name(owner, recorder_number(&runtime.recorder, owner, low, birth));
+}
+
+uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,
+                         uint32_t birth) {
+    return take_name(heap, address, owner, birth);
+}
+
+INLINE void record_free(struct thread *thread, uint64_t name) {
     uint32_t context = 0;
     if (UNLIKELY(runtime.recorder.recording->flags & MEMTRACE_RECORDING_FREE_STACKS)) {
-        context = event_context(thread, caller);
+        context = event_context(thread, caller_of(thread));
     }
-    if (UNLIKELY(!recorder_free(stream, name, context)) &&
-        !(wait_for_room(thread, caller) && recorder_free(stream, name, context))) {
-        recorder_lost(stream, 0, 1);
+    if (UNLIKELY(!recorder_free(thread->stream, name, context))) {
+        free_late(thread, name, context);
     }
 }
 
-uint64_t event_take_name(struct shadow_heap *heap, uintptr_t address, uint32_t owner,
-                         uint32_t birth) {
-    uint32_t low = heap_take_number(heap, address);
-    return low == 0 ? 0
-                    : recorder_name(owner, recorder_number(&runtime.recorder, owner, low, birth));
+void event_record_free(struct thread *thread, uint64_t name) {
+    record_free(thread, name);
 }
 
 /* --- the heap's ------------------------------------------------------------------------------- */
@@ -65,42 +94,43 @@ uint64_t event_take_name(struct shadow_heap *heap, uintptr_t address, uint32_t o
  * and gives out all that is behind, its neighbour's first word included unless it is mapped. */
 enum { CHUNK_MAPPED = 2, CHUNK_ARENA = 4, CHUNK_FLAGS = 7 };
 
-static void look_at_block(struct recorder_alloc *alloc, uint32_t how) {
-    const void *block = (const void *)alloc->address;
-    uint64_t usable = alloc->size;
-    if ((how & EVENT_FOREIGN) != 0) {
-        return;
+/* Returns how many bytes can be used; notes which kind of block it is. */
+static uint64_t look_at_block(uintptr_t address, uint32_t *flags) {
+    uint64_t word;
+    if (UNLIKELY(!real.is_glibc)) {
+        return real.malloc_usable_size != NULL ? real.malloc_usable_size((void *)address) : 0;
     }
-    if (LIKELY(real.is_glibc)) {
-        uint64_t word = ((const uint64_t *)block)[-1];
-        uint64_t overhead = (word & CHUNK_MAPPED) != 0 ? 16 : 8;
-        usable = (word & ~(uint64_t)CHUNK_FLAGS) - overhead;
-        alloc->flags |= (word & CHUNK_MAPPED) != 0  ? MEMTRACE_ALLOC_MAPPED
-                        : (word & CHUNK_ARENA) != 0 ? MEMTRACE_ALLOC_ARENA
-                                                    : 0;
-    } else if (real.malloc_usable_size != NULL) {
-        usable = real.malloc_usable_size((void *)alloc->address);
+    word = ((const uint64_t *)address)[-1];
+    if (UNLIKELY((word & CHUNK_MAPPED) != 0)) {
+        *flags |= MEMTRACE_ALLOC_MAPPED;
+        return (word & ~(uint64_t)CHUNK_FLAGS) - 2 * sizeof word;
     }
-    usable = usable > alloc->size ? usable - alloc->size : 0;
-    alloc->slack = usable < MEMTRACE_SLACK_MOST ? (uint32_t)usable : MEMTRACE_SLACK_MOST;
+    *flags |= (word & CHUNK_ARENA) != 0 ? MEMTRACE_ALLOC_ARENA : 0;
+    return (word & ~(uint64_t)CHUNK_FLAGS) - sizeof word;
 }
 
-/* The caller whose return address stands in this slot. */
-static struct frame caller_at(uintptr_t slot) {
-    return event_caller((const void *)(slot - sizeof(uintptr_t)));
+INLINE void record_heap_alloc(struct thread *thread, uintptr_t address, uint64_t size,
+                              uint32_t context, uint32_t how, uint64_t replaces) {
+    struct shadow_heap heap = event_heap();
+    struct recorder_alloc alloc = {.address = address,
+                                   .size = size,
+                                   .replaces = replaces,
+                                   .context = context,
+                                   .alignment = (how >> EVENT_ALIGNMENT_SHIFT) & 63};
+    uint32_t flags = how & MEMTRACE_ALLOC_ZEROED;
+    uint64_t usable = LIKELY((how & EVENT_FOREIGN) == 0) ? look_at_block(address, &flags) : 0;
+    alloc.flags = flags;
+    if (LIKELY(usable >= size)) {
+        uint64_t slack = usable - size;
+        alloc.slack = slack < MEMTRACE_SLACK_MOST ? (uint32_t)slack : MEMTRACE_SLACK_MOST;
+    }
+    record_alloc(thread, &heap, &alloc);
 }
 
 void event_end_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context,
                      uint32_t how, uint64_t replaces) {
     if (LIKELY(thread->stream != NULL)) {
-        struct recorder_alloc alloc = {.address = (uintptr_t)address,
-                                       .size = size,
-                                       .replaces = replaces,
-                                       .context = context,
-                                       .flags = how & MEMTRACE_ALLOC_ZEROED,
-                                       .alignment = (how >> EVENT_ALIGNMENT_SHIFT) & 63};
-        look_at_block(&alloc, how);
-        event_record_alloc(thread, &runtime.heap, &alloc, caller_at(thread->gate));
+        record_heap_alloc(thread, (uintptr_t)address, size, context, how, replaces);
     }
     event_leave(thread);
     thread_done(thread);
@@ -108,10 +138,10 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
 
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age) {
     if (LIKELY(thread->stream != NULL && owner != 0)) {
-        uint64_t name =
-            event_take_name(&runtime.heap, (uintptr_t)address, owner, thread->tick - age);
+        struct shadow_heap heap = event_heap();
+        uint64_t name = take_name(&heap, (uintptr_t)address, owner, thread->tick - age);
         if (LIKELY(name != 0)) {
-            event_record_free(thread, name, event_caller((const void *)thread->gate));
+            record_free(thread, name);
         }
     }
     event_leave(thread);
@@ -120,9 +150,9 @@ void event_end_free(struct thread *thread, const void *address, uint32_t owner, 
 
 /* --- what is no block ------------------------------------------------------------------------- */
 
-void event_record_map(struct thread *thread, const struct recorder_map *map, struct frame caller) {
+void event_record_map(struct thread *thread, const struct recorder_map *map) {
     if (!recorder_map(thread->stream, map) &&
-        !(wait_for_room(thread, caller) && recorder_map(thread->stream, map))) {
+        !(wait_for_room(thread) && recorder_map(thread->stream, map))) {
         space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
     }
 }
@@ -136,8 +166,7 @@ void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t s
     if (thread->stream != NULL && event_enter(thread, caller.slot)) {
         event_tick(thread);
         if (!recorder_mark(thread->stream, what, id, text, size) &&
-            !(wait_for_room(thread, caller) &&
-              recorder_mark(thread->stream, what, id, text, size))) {
+            !(wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {
             space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
         }
         event_leave(thread);

@@ -5,6 +5,7 @@
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/thread.h"
@@ -41,7 +42,7 @@ INLINE const struct real *enter(const struct heap *heap) {
                            __builtin_frame_address(0));                                            \
     }                                                                                              \
     static void free_##n(void *pointer) {                                                          \
-        malloc_return_to(enter(&heaps[n]), pointer, (uintptr_t)__builtin_frame_address(0));        \
+        malloc_return_to(enter(&heaps[n]), pointer, EVENT_SLOT());                                 \
     }                                                                                              \
     static void *calloc_##n(size_t number, size_t size) {                                          \
         return malloc_zeroed_from(enter(&heaps[n]), number, size, __builtin_frame_address(0));     \

@@ -53,7 +53,7 @@ PUBLIC void *malloc(size_t size) {
     return pointer;
 }
 
-INLINE void release_to(const struct real *to, void *pointer, uintptr_t stack) {
+INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     struct thread *thread;
     if (pointer == NULL) {
         return;
@@ -61,35 +61,35 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t stack) {
     if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
         return; /* of the early arena: never taken back */
     }
-    thread = thread_get_for_free(stack);
+    thread = thread_get_for_free(slot);
     if (LIKELY(thread != NULL)) {
-        event_free(thread, pointer, stack);
+        event_free(thread, pointer, slot);
     }
     to->free(pointer);
 }
 
-INLINE void release(void *pointer, uintptr_t stack) {
-    release_to(&real, pointer, stack);
+INLINE void release(void *pointer, uintptr_t slot) {
+    release_to(&real, pointer, slot);
 }
 
 PUBLIC void free(void *pointer) {
-    release(pointer, EVENT_ADDRESS());
+    release(pointer, EVENT_SLOT());
 }
 
 PUBLIC void cfree(void *pointer) {
-    release(pointer, EVENT_ADDRESS());
+    release(pointer, EVENT_SLOT());
 }
 
 /* C23. The sizes are promises of the caller that nobody needs. */
 PUBLIC void free_sized(void *pointer, size_t size) {
     (void)size;
-    release(pointer, EVENT_ADDRESS());
+    release(pointer, EVENT_SLOT());
 }
 
 PUBLIC void free_aligned_sized(void *pointer, size_t alignment, size_t size) {
     (void)alignment;
     (void)size;
-    release(pointer, EVENT_ADDRESS());
+    release(pointer, EVENT_SLOT());
 }
 
 PUBLIC void *calloc(size_t number, size_t size) {
@@ -249,8 +249,8 @@ void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_ad
     return pointer;
 }
 
-void malloc_for_delete(void *pointer, uintptr_t stack) {
-    release(pointer, stack);
+void malloc_for_delete(void *pointer, uintptr_t slot) {
+    release(pointer, slot);
 }
 
 /* --- for the functions of other allocators (inject_heap.c) -------------------------------------
@@ -308,6 +308,6 @@ void *malloc_aligned_from(const struct real *from, void *(*function)(size_t, siz
     return pointer;
 }
 
-void malloc_return_to(const struct real *to, void *pointer, uintptr_t stack) {
-    release_to(to, pointer, stack);
+void malloc_return_to(const struct real *to, void *pointer, uintptr_t slot) {
+    release_to(to, pointer, slot);
 }

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* frame_address: of the operator, whose caller is charged. */
+/* frame_address: of the operator, whose caller is charged; slot: of its return address. */
 void *malloc_for_new(size_t size, const void *frame_address);
 void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_address);
-void malloc_for_delete(void *pointer, uintptr_t stack);
+void malloc_for_delete(void *pointer, uintptr_t slot);
 
 /* As malloc and its relatives do, by functions of the allocator `from`. frame_address: of the one
  * that was called, whose caller is charged. */
@@ -26,6 +26,6 @@ int malloc_placed_from(const struct real *from, void **out, size_t alignment, si
                        const void *frame_address);
 void *malloc_aligned_from(const struct real *from, void *(*function)(size_t, size_t),
                           size_t alignment, size_t size, const void *frame_address);
-void malloc_return_to(const struct real *to, void *pointer, uintptr_t stack);
+void malloc_return_to(const struct real *to, void *pointer, uintptr_t slot);
 
 #endif

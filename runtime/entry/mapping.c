@@ -84,7 +84,7 @@ static void note(struct thread *thread, const struct change *change, int counts,
     if (records) {
         struct recorder_map map = change->map;
         map.context = context;
-        event_record_map(thread, &map, caller);
+        event_record_map(thread, &map);
     }
 }
 

@@ -72,7 +72,7 @@ static int has_new_handler(void) {
 #define DEFINE_DELETE(name, ...)                                                                   \
     PUBLIC void name(void *pointer, ##__VA_ARGS__);                                                \
     PUBLIC void name(void *pointer, ##__VA_ARGS__) {                                               \
-        malloc_for_delete(pointer, EVENT_ADDRESS());                                               \
+        malloc_for_delete(pointer, EVENT_SLOT());                                                  \
     }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -165,7 +165,7 @@ static void record_inherited(struct thread *thread, const struct heap_block *blo
     own.thread = thread->id;
     own.birth_tick = thread->tick;
     heap_insert(&runtime.heap, &own);
-    event_record_alloc(thread, &runtime.heap, &alloc, (struct frame){0});
+    event_record_alloc(thread, &runtime.heap, &alloc);
 }
 
 static void inherit_block(void *argument, const struct heap_block *block) {
@@ -189,7 +189,7 @@ static void inherit_mapping(void *argument, const struct interval *item) {
                                    .context = item->context,
                                    .address = item->start,
                                    .size = event.size};
-        event_record_map(thread, &map, (struct frame){0});
+        event_record_map(thread, &map);
     }
 }
 
