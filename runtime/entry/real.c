@@ -107,6 +107,9 @@ void real_find(void) {
     FIND(brk);
     FIND(fork);
     FIND(_Fork);
+    FIND(sigaction);
+    FIND(signal);
+    FIND(sysv_signal);
     real.is_glibc = in_libc((void *)real.malloc);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct sigaction;
+
 struct real {
     void *(*malloc)(size_t);
     void (*free)(void *);
@@ -30,6 +32,9 @@ struct real {
     int (*brk)(void *);
     pid_t (*fork)(void);
     pid_t (*_Fork)(void);
+    int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+    void (*(*signal)(int, void (*)(int)))(int);
+    void (*(*sysv_signal)(int, void (*)(int)))(int);
     int is_glibc; /* malloc is the C library's own */
 };
 

@@ -23,12 +23,9 @@
 #define WORD_ONCE     ((uint64_t)1 << 63) /* SA_RESETHAND: SIG_DFL after the first */
 #define WORD_FUNCTION (WORD_INFO - 1)
 
-typedef int sigaction_function(int number, const struct sigaction *action, struct sigaction *old);
-
 static struct {
-    sigaction_function *set; /* the C library's */
-    struct trylock lock;     /* of whoever changes a word and what the kernel has with it */
-    uint8_t give_way;        /* to the program's own handlers */
+    struct trylock lock; /* of whoever changes a word and what the kernel has with it */
+    uint8_t give_way;    /* to the program's own handlers */
     uint8_t action[SETTINGS_SIGNALS];
     uint64_t program[SETTINGS_SIGNALS];
 } signals;
@@ -220,11 +217,11 @@ static int set_both(int number, const struct sigaction *action, struct sigaction
     struct sigaction kernel;
     int result;
     if (action == NULL || is_vforked() || (gives_way(action) && !is_ours(action))) {
-        result = signals.set(number, action, &kernel);
+        result = real.sigaction(number, action, &kernel);
     } else {
         wanted = ours_for(action);
         STORE_RELAXED(&signals.program[number], word_of(action));
-        result = signals.set(number, &wanted, &kernel);
+        result = real.sigaction(number, &wanted, &kernel);
     }
     if (result == 0 && old != NULL) {
         *old = kernel;
@@ -248,32 +245,26 @@ static int set(int number, const struct sigaction *action, struct sigaction *old
     return result;
 }
 
-static sigaction_function *real_sigaction(void) {
-    if (UNLIKELY(signals.set == NULL)) {
-        signals.set = (sigaction_function *)real_symbol("sigaction");
+static void ensure_real(void) {
+    if (UNLIKELY(real.free == NULL)) {
+        real_find();
     }
-    return signals.set;
 }
 
 PUBLIC int sigaction(int number, const struct sigaction *action, struct sigaction *old) {
-    sigaction_function *real_one = real_sigaction();
-    return does_something(number) ? set(number, action, old) : real_one(number, action, old);
+    ensure_real();
+    return does_something(number) ? set(number, action, old) : real.sigaction(number, action, old);
 }
 
 PUBLIC int __sigaction(int number, const struct sigaction *action, struct sigaction *old)
     __attribute__((alias("sigaction"), nothrow, leaf));
 
 typedef void (*handler_function)(int);
-typedef handler_function signal_function(int number, handler_function handler);
 
-/* signal() in its two old meanings; `name`: the C library's for all other signals. */
-static handler_function set_simply(int number, handler_function handler, int flags,
-                                   const char *name) {
+/* signal() for a signal of ours. */
+static handler_function set_simply(int number, handler_function handler, int flags) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
     struct sigaction old;
-    if (!does_something(number)) {
-        return ((signal_function *)real_symbol(name))(number, handler);
-    }
     if ((flags & SA_RESTART) != 0) {
         sigaddset(&action.sa_mask, number);
     }
@@ -281,7 +272,9 @@ static handler_function set_simply(int number, handler_function handler, int fla
 }
 
 PUBLIC handler_function signal(int number, handler_function handler) {
-    return set_simply(number, handler, SA_RESTART, "signal");
+    ensure_real();
+    return does_something(number) ? set_simply(number, handler, SA_RESTART)
+                                  : real.signal(number, handler);
 }
 
 PUBLIC handler_function ssignal(int number, handler_function handler)
@@ -291,7 +284,9 @@ PUBLIC handler_function bsd_signal(int number, handler_function handler)
     __attribute__((alias("signal"), nothrow, leaf));
 
 PUBLIC handler_function sysv_signal(int number, handler_function handler) {
-    return set_simply(number, handler, (int)(SA_RESETHAND | SA_NODEFER), "sysv_signal");
+    ensure_real();
+    return does_something(number) ? set_simply(number, handler, (int)(SA_RESETHAND | SA_NODEFER))
+                                  : real.sysv_signal(number, handler);
 }
 
 /* What signal() is in programs built for strict standards. */
@@ -301,11 +296,10 @@ PUBLIC handler_function __sysv_signal(int number, handler_function handler)
 /* --- at the start ----------------------------------------------------------------------------- */
 
 void signals_start(const struct settings_signals *wanted) {
-    real_sigaction();
     signals.give_way = !wanted->are_named;
     for (int number = 1; number < SETTINGS_SIGNALS; number++) {
         struct sigaction now;
-        if (wanted->action[number] != SIGNAL_NOTHING && signals.set(number, NULL, &now) == 0) {
+        if (wanted->action[number] != SIGNAL_NOTHING && real.sigaction(number, NULL, &now) == 0) {
             signals.action[number] = wanted->action[number];
             sigaction(number, &now, NULL);
         }

@@ -146,7 +146,7 @@ def bare(command, **more):
 def traced(command, mode, folder, settings=None, **more):
     """The program under MemTrace; its profiles lie in `folder` afterwards, named NAME.PID.mtp."""
     settings = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": os.path.join(folder, "%e.%p.mtp"),
-                **(settings or {})}
+                "MEMTRACE_RECORD_OUTPUT": os.path.join(folder, "%e.%p.mtr"), **(settings or {})}
     if mode == "preload":
         settings["LD_PRELOAD"] = LIBRARY
     if mode == "run":

@@ -13,7 +13,8 @@ def environment_case(program, name):
     alone = execute([program, name], clean_environment(KEPT="yes"))
     folder = scratch()
     under = traced([program, name], "run", folder, {
-        "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None}, cwd=folder)
+        "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None,
+        "MEMTRACE_RECORD_OUTPUT": None}, cwd=folder)
     got = under.stdout.decode().splitlines()
     equal([line for line in got if line.startswith(("MEMTRACE", "LD_PRELOAD"))], [],
           "run: left in the environment")
@@ -41,7 +42,8 @@ def main():
             if mode == "run":
                 environment_case(program, name)
             continue
-        for settings in ({}, {"MEMTRACE_EVERY": "100ms", "MEMTRACE_LOG": "/dev/null"}):
+        for settings in ({}, {"MEMTRACE_EVERY": "100ms", "MEMTRACE_LOG": "/dev/null"},
+                         {"MEMTRACE_RECORD": "1", "MEMTRACE_REGION_DIR": scratch(where="/dev/shm")}):
             folder = scratch()
             alone = bare([program, name])
             equal(alone.returncode, 3, what, "bare exit status")
