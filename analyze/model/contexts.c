@@ -30,7 +30,7 @@ uint64_t *contexts_buckets(struct model *model, struct sum *sum) {
                MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
         sum->lifetimes = (uint32_t)++model->lifetime_count;
     }
-    return &model->lifetimes[(size_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS];
+    return contexts_buckets_of(model, sum);
 }
 
 enum model_class contexts_class(uint64_t frame) {

@@ -25,6 +25,10 @@ int census_load(struct model *model, const struct profile *profile);
 enum model_class contexts_class(uint64_t frame);
 /* The buckets of a sum's lifetimes, empty at first. NULL: out of memory. */
 uint64_t *contexts_buckets(struct model *model, struct sum *sum);
+/* The same where there are some. */
+static inline uint64_t *contexts_buckets_of(const struct model *model, const struct sum *sum) {
+    return &model->lifetimes[(size_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS];
+}
 /* Makes model->contexts of sums[0 .. node_count). 0 or -1. */
 int contexts_make(struct model *model, const struct sum *sums);
 

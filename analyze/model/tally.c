@@ -26,7 +26,7 @@ void tally_end(struct tally *tally) {
     memset(tally, 0, sizeof *tally);
 }
 
-uint64_t tally_units(const struct pairing_block *block) {
+uint64_t tally_sampled_units(const struct pairing_block *block) {
     double share;
     if (block->weight <= block->size || block->size == 0) {
         return TALLY_ONE;
@@ -35,12 +35,10 @@ uint64_t tally_units(const struct pairing_block *block) {
     return share < MOST_UNITS ? (uint64_t)(share + 0.5) : (uint64_t)MOST_UNITS;
 }
 
-enum model_class tally_class(struct tally *tally, uint32_t context) {
-    struct tally_cell *cell = &tally->cells[context];
-    if (cell->class == 0) {
-        cell->class = (uint8_t)(contexts_class(tally->model->nodes[context].frame) + 1);
-    }
-    return (enum model_class)(cell->class - 1);
+enum model_class tally_look_up(struct tally *tally, uint32_t context) {
+    enum model_class class = contexts_class(tally->model->nodes[context].frame);
+    tally->cells[context].class = (uint8_t)(class + 1);
+    return class;
 }
 
 /* ---- The peak ---- */
@@ -125,7 +123,8 @@ static uint32_t lifetime_bucket(uint32_t ticks) {
 
 static void add_lifetime(struct tally *tally, struct tally_cell *cell, uint32_t ticks,
                          uint64_t units) {
-    uint64_t *buckets = contexts_buckets(tally->model, &cell->sum);
+    uint64_t *buckets = cell->sum.lifetimes != 0 ? contexts_buckets_of(tally->model, &cell->sum)
+                                                 : contexts_buckets(tally->model, &cell->sum);
     if (buckets == NULL) {
         tally->out_of_memory = true;
         return;

@@ -55,9 +55,16 @@ void tally_end(struct tally *tally);
 static inline uint64_t tally_bytes(const struct pairing_block *block) {
     return block->weight != 0 ? block->weight : block->size;
 }
-uint64_t tally_units(const struct pairing_block *block);
+uint64_t tally_sampled_units(const struct pairing_block *block);
+static inline uint64_t tally_units(const struct pairing_block *block) {
+    return block->weight != 0 ? tally_sampled_units(block) : TALLY_ONE;
+}
 
-enum model_class tally_class(struct tally *tally, uint32_t context);
+enum model_class tally_look_up(struct tally *tally, uint32_t context);
+static inline enum model_class tally_class(struct tally *tally, uint32_t context) {
+    uint8_t class = tally->cells[context].class;
+    return class != 0 ? (enum model_class)(class - 1) : tally_look_up(tally, context);
+}
 
 /* A block begins. `thread`: who allocated it; it is not counted there if `inherited`. Returns by
  * how much the heap's live bytes grew. */
