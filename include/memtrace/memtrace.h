@@ -47,8 +47,8 @@ extern "C" {
  * while stopped stay out. */
 MEMTRACE_API int memtrace_start(void) MEMTRACE_NOEXCEPT;
 
-/* Stops counting new allocations; frees of blocks counted before are still counted. Another thread
- * that allocates at this moment may count one more. */
+/* Stops counting new allocations; frees of blocks counted before are still counted. What another
+ * thread allocates at this moment may be counted yet. */
 MEMTRACE_API void memtrace_stop(void) MEMTRACE_NOEXCEPT;
 
 /* 1 while allocations are counted, else 0. Handler-safe. */

@@ -61,7 +61,7 @@ void switch_on(void) {
 void switch_off(void) {
     if (move_gate(GATE_OPEN, GATE_STOPPED)) {
         mark(MEMTRACE_MARK_OFF);
-        thread_stop_self();
+        thread_stop_all();
     }
 }
 

@@ -305,7 +305,7 @@ static struct thread *wake(uintptr_t address) {
 }
 
 void thread_leave_peak(void) {
-    if (thread_self->gate == GATE_OPEN) {
+    if (thread_self->gate == GATE_OPEN || thread_self->gate == GATE_STOPPED) {
         peak_flush(&thread_self->peak, runtime.space.header);
     }
 }
@@ -402,6 +402,16 @@ int thread_forked_inside(void) {
 void thread_stop_self(void) {
     if (thread_self->gate == GATE_OPEN) {
         thread_self->gate = GATE_STOPPED;
+    }
+}
+
+void thread_stop_all(void) {
+    struct thread *first = LOAD_RELAXED(&pool.start);
+    uint32_t count = first != NULL ? LOAD_RELAXED(&pool.taken) : 0;
+    for (uint32_t i = 0; i < count && i < POOL_BYTES / sizeof *first; i++) {
+        uintptr_t open = GATE_OPEN;
+        __atomic_compare_exchange_n(&first[i].gate, &open, (uintptr_t)GATE_STOPPED, 0,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
 }
 

@@ -89,6 +89,8 @@ void thread_init_process(void); /* once, before the first thread */
 void thread_init_child(void);   /* a forked child: all others are gone */
 void thread_stop_self(void);
 void thread_start_self(void);
+/* Every thread finds its gate stopped, but one that is inside just now: it does when it leaves. */
+void thread_stop_all(void);
 /* The calling thread is about to make another. */
 void thread_expect_company(void);
 /* fork. 1: by a signal handler that interrupted this thread inside the runtime. thread_after_fork

@@ -48,6 +48,11 @@ def test_threads():
             fail("threads:", size, allocations, frees)
 
 
+def test_idle():
+    folder, _ = run("idle", {"MEMTRACE_SIGNALS": "USR1"})
+    equal(counted(only_profile(folder, "idle")), {70041: (8, 0), 70045: (8, 0)}, "idle threads")
+
+
 def test_handlers():
     """The program sees and gets what it set; a signal that was named switches as well."""
     equal(bare([build("control.c", "gcc", "-O1", "preload"), "handlers"]).stdout, b"done\n", "bare")

@@ -88,6 +88,37 @@ static void case_threads(void) {
     }
 }
 
+/* Threads that are known and idle while counting is switched off: none of their next blocks counts.
+ */
+static pthread_barrier_t barrier;
+static void *allocate_twice(void *unused) {
+    (void)unused;
+    take(70041);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier); /* off by now */
+    take(70043);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier); /* on again */
+    take(70045);
+    return NULL;
+}
+
+static void case_idle(void) {
+    pthread_t threads[8];
+    pthread_barrier_init(&barrier, NULL, 9);
+    for (int i = 0; i < 8; i++) {
+        pthread_create(&threads[i], NULL, allocate_twice, NULL);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_barrier_wait(&barrier);
+        by_signal();
+        pthread_barrier_wait(&barrier);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
 /* Signals that come at any moment, also while this thread is counted. */
 static void case_timer(void) {
     struct itimerval often = {{0, 700}, {0, 700}}, never = {{0, 0}, {0, 0}};
@@ -247,6 +278,7 @@ int main(int argc, char **argv) {
                  {"handlers", case_handlers},
                  {"child", case_child},
                  {"timer", case_timer},
+                 {"idle", case_idle},
                  {"children", case_children},
                  {"zero", case_zero},
                  {"grow", case_grow}};
