@@ -4,6 +4,7 @@ goes on with its own output and exit status, a line says what is missing, and wh
 recording can be read; what is not in it is said to be lost."""
 
 import os
+import signal
 import stat
 import sys
 import time
@@ -13,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
 from faults import SUBJECT, can_unshare, needs_root, small_tmpfs
 from harness import (LIBRARY, MEMTRACE, build, clean_environment, equal, execute, fail, finish, report,
-                     scratch)
+                     scratch, skip)
 
 EVENTS = 40000 + 37500  # the subject's allocations and frees, at least
 WAYS = ("record", "companion")
@@ -29,7 +30,8 @@ def wait_for(folder):
 class Run:
     """The subject, recorded with something wrong: what it left, and what was said."""
 
-    def __init__(self, what, way, output, wrap=(), command=None, lines=(0, 2), words=(), **settings):
+    def __init__(self, what, way, output, wrap=(), command=None, lines=(0, 2), words=(),
+                 ended=(3, b"all done\n"), **settings):
         self.what = "%s %s:" % (what, way)
         self.regions = settings.pop("regions", None) or scratch(where="/dev/shm")
         self.spare = scratch()  # where it goes if it may not go where it should
@@ -44,7 +46,7 @@ class Run:
         under = execute([*wrap, *command], clean_environment(**environment), cwd=self.spare)
         wait_for(self.regions)
         said = under.stderr.decode(errors="replace").splitlines()
-        equal((under.returncode, under.stdout), (3, b"all done\n"), self.what, "status and output", said)
+        equal((under.returncode, under.stdout), ended, self.what, "status and output", said)
         if any(not line.startswith("memtrace: ") for line in said) or not lines[0] <= len(said) <= lines[1]:
             fail(self.what, "expected", lines, "lines, all of ours:", said)
         for word in words:
@@ -171,6 +173,27 @@ def case_closed():
             data = run.check(path, is_whole=False)
             equal(data["total_allocations"] + data["lost"] >= 40000, True, run.what, "all events",
                   data["total_allocations"], data["lost"])
+
+
+def case_system_calls():
+    """A seccomp filter late in life, as in faults.py: what came before it ends the program is kept."""
+    program = build(os.path.join(HERE, "filtered.c"), "gcc", "-O1")
+    if execute([program, "refuse"]).returncode == 77:
+        skip("no filter can be had")
+    for action in ("refuse", "allow", "kill"):
+        for way in WAYS:
+            folder = scratch()
+            ended = (-signal.SIGSYS, b"") if action == "kill" else (3, b"all done\n")
+            run = Run("filter " + action, way, folder + "/%p.mtr", command=[program, action], ended=ended)
+            execute([MEMTRACE, "list"], clean_environment(MEMTRACE_REGION_DIR=run.regions))
+            found = run.recordings(folder)
+            equal(len(found), 1, run.what, "recordings")
+            for path in found:
+                data = report(path)
+                known = sum(context["allocations"] for context in data["contexts"]
+                            if context["total_bytes"] == 80001 * context["allocations"] != 0)
+                equal(known + data["lost"] >= (10 if action == "kill" else 20), True, run.what, "allocations",
+                      known, data["lost"])
 
 
 def main(case):

@@ -117,6 +117,25 @@ def check_damaged(subject):
         subject.run(("verify", "patch")[turn % 2], "damage %d:" % turn, library)
 
 
+def paths_of(program, case, what):
+    """What tests/programs/subjects/stacks.c does in a case: (names, allocations) of each path."""
+    folder = scratch()
+    same_behaviour(bare([program, case]), traced([program, case], "preload", folder), what)
+    data = only_profile(folder, what)
+    equal(data["lost"], 0, what, "lost", data["lost_by_kind"])
+    return sorted(([frame["function"].split(".")[0] for frame in context["frames"]], context["allocations"])
+                  for context in heap(data))
+
+
+def check_program(_):
+    """A whole program, with tables and without: the same paths."""
+    with_tables = build("stacks.c", "gcc", "-O2")
+    without = build("stacks.c", "gcc", "-O2", flags=WITHOUT_TABLES)
+    for case in ("recursion", "alloca", "signal", "threads", "fibers"):
+        equal(paths_of(without, case, case + " without tables:"),
+              paths_of(with_tables, case, case + " with tables:"), case, "paths")
+
+
 def main(case):
     have("readelf")
     globals()["check_" + case](Subject())
