@@ -24,6 +24,7 @@ enum {
 void recorder_init(struct recorder *recorder, struct space *space) {
     recorder->space = space;
     recorder->segments = 0;
+    recorder->most_segments = MEMTRACE_CHUNK_SEGMENTS;
     recorder->impatient = 0;
     recorder->others = 0;
     recorder->growing.held = 0;
@@ -94,12 +95,13 @@ static struct memtrace_chunk *add_segment(struct recorder *recorder) {
     uint32_t index = recorder->segments;
     uint64_t bits = ~UINT64_C(1) & UINT32_MAX; /* the first place lies under the header */
     struct memtrace_chunk *segment;
-    if (index == MEMTRACE_CHUNK_SEGMENTS) {
+    if (index == recorder->most_segments) {
         return NULL;
     }
     segment = space_segment(recorder->space, MEMTRACE_SEGMENT_EVENTS, 0, index,
                             MEMTRACE_CHUNK_BYTES, MEMTRACE_CHUNKS_PER_SEGMENT);
     if (segment == NULL) {
+        STORE_RELAXED(&recorder->most_segments, index);
         return NULL;
     }
     space_publish(segment);
@@ -112,7 +114,8 @@ static struct memtrace_chunk *add_segment(struct recorder *recorder) {
 
 static struct memtrace_chunk *take_chunk(struct recorder *recorder) {
     struct memtrace_chunk *chunk = take_free(recorder);
-    if (chunk == NULL && LOAD_RELAXED(&recorder->segments) < MEMTRACE_CHUNK_SEGMENTS &&
+    if (chunk == NULL &&
+        LOAD_RELAXED(&recorder->segments) < LOAD_RELAXED(&recorder->most_segments) &&
         sys_take(&recorder->growing)) {
         chunk = take_free(recorder); /* another thread may have grown it */
         if (chunk == NULL) {
@@ -155,7 +158,7 @@ static int may_have_room(const struct recorder *recorder) {
         any |= LOAD_RELAXED(&recorder->recording->free_chunks[i]);
     }
     return is_wanted(recorder) &&
-           (any != 0 || LOAD_RELAXED(&recorder->segments) < MEMTRACE_CHUNK_SEGMENTS);
+           (any != 0 || LOAD_RELAXED(&recorder->segments) < LOAD_RELAXED(&recorder->most_segments));
 }
 
 int recorder_claim(struct recorder_stream *stream) {
@@ -329,7 +332,8 @@ static int has_pulse(const struct recorder *recorder) {
 int recorder_may_wait(const struct recorder *recorder) {
     return is_wanted(recorder) && recorder->recording->on_lag == MEMTRACE_LAG_WAIT &&
            (recorder->space->header->flags & MEMTRACE_FLAG_FORKED) == 0 &&
-           LOAD_RELAXED(&recorder->impatient) == 0 && has_pulse(recorder);
+           LOAD_RELAXED(&recorder->segments) != 0 && LOAD_RELAXED(&recorder->impatient) == 0 &&
+           has_pulse(recorder);
 }
 
 int recorder_wait(struct recorder_stream *stream) {

@@ -44,6 +44,7 @@ struct recorder {
     struct memtrace_recording *recording; /* in the region's header; NULL: nothing is recorded */
     struct memtrace_chunk *segment[MEMTRACE_CHUNK_SEGMENTS];
     uint32_t segments;
+    uint32_t most_segments; /* fewer than MEMTRACE_CHUNK_SEGMENTS where one was refused */
     uint32_t impatient;     /* somebody waited in vain: nobody does until a chunk comes free */
     uint64_t others;        /* numbers given out to streams of MEMTRACE_THREAD_OTHERS */
     struct trylock growing; /* of segment[], and of wrap[] */

@@ -208,6 +208,21 @@ static void losses_are_told_once_there_is_room(void **state) {
     assert_int_equal(recording->lost_allocs, 10);
 }
 
+/* A region that cannot grow: nobody waits for chunks that cannot be, or asks again and again. */
+static void nothing_is_recorded_without_chunks(void **state) {
+    struct recorder_stream stream;
+    (void)state;
+    recording->heartbeat_ns = now_ns();
+    recorder.space->reserved = MEMTRACE_HEADER_SIZE; /* as with a small RLIMIT_FSIZE */
+    recorder_join(&recorder, &stream, 3);
+    assert_int_equal(alloc(&stream, 32, 1), 0);
+    assert_int_equal(recorder_may_wait(&recorder), 0);
+    assert_int_equal(recorder.most_segments, 0);
+    recorder_lost(&stream, 1, 0);
+    assert_int_equal(recording->lost_allocs, 1);
+    assert_null(stream.chunk);
+}
+
 static void *give_back_late(void *argument) {
     usleep(50000);
     STORE_RELAXED(&recording->heartbeat_ns, now_ns());
@@ -258,7 +273,8 @@ int main(void) {
         TEST(words_say_what_was_meant),           TEST(times_come_before_events),
         TEST(chunks_follow_each_other),           TEST(an_abandoned_event_is_left),
         TEST(numbers_outgrow_their_low_half),     TEST(others_share_their_numbers),
-        TEST(losses_are_told_once_there_is_room), TEST(waits_while_the_heart_beats),
+        TEST(losses_are_told_once_there_is_room), TEST(nothing_is_recorded_without_chunks),
+        TEST(waits_while_the_heart_beats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
