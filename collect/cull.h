@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cull.h: leaves out of a recording what is freed soon after it was allocated, both ends, and keeps
+ * its totals.
+ *
+ * Called by collect/record, from one thread. Before events are written all that lies in the buffers
+ * is shown to cull_note(), so that the free of an allocation is known when the allocation's turn
+ * comes; the free's own turn may come much later, in another stream.
+ */
+#ifndef COLLECT_CULL_H
+#define COLLECT_CULL_H
+
+#include "analyze/read/event.h"
+#include "collect/recordfile.h"
+
+/* A map from blocks to numbers, open addressing. */
+struct cull_map {
+    struct cull_entry *entries; /* key 0: empty */
+    size_t count;
+    size_t capacity; /* a power of two, or 0 */
+};
+
+struct cull {
+    uint64_t below_ns;              /* 0: nothing is left out */
+    struct cull_map ends;           /* when blocks are freed, as noted */
+    struct cull_map culled;         /* left out, their frees have not come yet */
+    struct cull_map places;         /* of a context and thread in `totals` */
+    struct memtrace_culled *totals; /* not written yet */
+    size_t total_count;
+    size_t total_capacity;
+};
+
+void cull_open(struct cull *cull, uint64_t below_ns);
+void cull_close(struct cull *cull);
+
+/* Forgets what was noted: the buffers will be shown again. */
+void cull_begin(struct cull *cull);
+/* 0 or -1 (out of memory). */
+int cull_note(struct cull *cull, const struct event *event);
+
+/* Whether the event is written, perhaps as another: a realloc whose old block was left out is an
+ * allocation, one whose new block is, a free. 1, 0: left out, -1: out of memory. */
+int cull_decide(struct cull *cull, struct event *event);
+
+/* Writes the totals since the last call. 0 or -1. */
+int cull_write(struct cull *cull, struct recordfile *file, uint64_t time_ns, struct error *error);
+
+#endif

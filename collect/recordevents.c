@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* recordevents.c: buffers into blocks. See recordevents.h. */
+#include "collect/recordevents.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum {
+    BLOCK_EVENTS = 1 << 16,
+    BLOCK_BYTES = 16 << 20, /* of marks' texts, in the end */
+    BLOCK_NODES = 1 << 18,
+};
+
+static uint64_t clock_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void recordevents_beat(struct recordevents *events) {
+    __atomic_store_n(&events->recording->heartbeat_ns, clock_now(), __ATOMIC_RELEASE);
+}
+
+int recordevents_refresh(struct recordevents *events) {
+    uint64_t end = held_load_u64(&events->held->header->end);
+    events->refreshed_ns = clock_now();
+    if (end == events->seen_end) {
+        return 0;
+    }
+    events->seen_end = end;
+    if (events->profile->live && profile_refresh(events->profile, events->error) != 0) {
+        return -1;
+    }
+    drain_map(&events->drain, events->profile, events->held->fd);
+    recordtables_refresh(&events->tables);
+    return 0;
+}
+
+/* The context and its ancestors come before the event. One that is nowhere to be found is damage
+ * that a reader has to live with. */
+static int note_context(struct recordevents *events, uint32_t context) {
+    int result = recordtables_note(&events->tables, context);
+    if (result > 0 && recordevents_refresh(events) == 0) {
+        result = recordtables_note(&events->tables, context);
+    }
+    return result < 0 ? error_set(events->error, "out of memory while recording") : 0;
+}
+
+static int add_event(struct recordevents *events, const struct event *event) {
+    if (!recordtables_has(&events->tables, event->context) &&
+        note_context(events, event->context) != 0) {
+        return -1;
+    }
+    if (events->tables.node_count >= BLOCK_NODES && recordparts_write_nodes(&events->parts) != 0) {
+        return -1;
+    }
+    if (event_encoder_add(events->encoder, event) != 0) {
+        return error_set(events->error, "out of memory while recording");
+    }
+    return 0;
+}
+
+/* The bytes are asked for now and then: no text of a mark is longer than 64 KiB. */
+static bool is_full(const struct event_encoder *encoder) {
+    size_t count = event_encoder_count(encoder);
+    return count >= BLOCK_EVENTS ||
+           (count % 256 == 0 && event_encoder_bytes(encoder) >= BLOCK_BYTES);
+}
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+/* The next event that is to be written now: 1, 0: there is none, or -1. What is left out lies
+ * behind the cursor then, too. */
+static int next_event(struct recordevents *events, struct drain_cursor *cursor, uint64_t until_ns,
+                      struct event *event) {
+    struct drain_cursor before;
+    int result;
+    do {
+        before = *cursor;
+        if (drain_next(cursor, event) == 0) {
+            return 0;
+        }
+        if (event->time_ns > until_ns) {
+            *cursor = before;
+            return 0;
+        }
+        result = cull_decide(&events->cull, event);
+    } while (result == 0);
+    return result > 0 ? 1 : error_set(events->error, "out of memory while recording");
+}
+
+static int take_event(struct recordevents *events, struct drain_cursor *cursor, uint64_t until_ns,
+                      struct event *event) {
+    if (events->cull.below_ns == 0) {
+        return drain_next(cursor, event);
+    }
+    return next_event(events, cursor, until_ns, event);
+}
+
+/* Encodes what follows the cursor. 0 or -1. */
+static int encode(struct recordevents *events, struct drain_cursor *cursor, uint64_t until_ns) {
+    struct event event;
+    int found = take_event(events, cursor, until_ns, &event);
+    event_encoder_start(events->encoder, cursor->span->thread,
+                        found > 0 && event.kind == EVENT_ALLOC ? event.block.number
+                                                               : drain_number(cursor));
+    while (found > 0) {
+        if (add_event(events, &event) != 0) {
+            return -1;
+        }
+        found = is_full(events->encoder) ? 0 : take_event(events, cursor, until_ns, &event);
+    }
+    return found;
+}
+
+/* Contexts first, then events, then what of them was left out. */
+static int append(struct recordevents *events, struct memtrace_block *block, const void *payload,
+                  size_t size) {
+    for (size_t i = 0; i < events->cull.total_count; i++) {
+        uint32_t context = events->cull.totals[i].context;
+        if (!recordtables_has(&events->tables, context) && note_context(events, context) != 0) {
+            return -1;
+        }
+    }
+    if (recordparts_write_nodes(&events->parts) != 0 ||
+        recordfile_append(&events->parts.file, block, payload, size, events->error) != 0) {
+        return -1;
+    }
+    return cull_write(&events->cull, &events->parts.file, held_time_ns(events->held),
+                      events->error);
+}
+
+/* One block of what follows the cursor; also one without events, where all were left out or a whole
+ * buffer had none, so that the blocks of a stream join. 1; 0: there is nothing more for now; -1: it
+ * failed. */
+static int write_block(struct recordevents *events, struct drain_cursor *cursor,
+                       uint64_t until_ns) {
+    struct drain_place first = drain_here(cursor);
+    struct drain_place end;
+    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_EVENTS};
+    size_t size;
+    const void *payload;
+    if (encode(events, cursor, until_ns) != 0) {
+        return -1;
+    }
+    end = drain_here(cursor);
+    if (event_encoder_count(events->encoder) == 0 && events->cull.total_count == 0 &&
+        end.sequence == first.sequence) {
+        return 0;
+    }
+    payload = event_encoder_finish(events->encoder, &size, &block);
+    if (payload == NULL) {
+        return error_set(events->error, "out of memory while recording");
+    }
+    block.stream = cursor->span->stream;
+    block.thread = cursor->span->thread;
+    block.first_sequence = first.sequence;
+    block.first_word = (uint16_t)first.word;
+    block.end_sequence = end.sequence;
+    block.end_word = (uint16_t)end.word;
+    if (append(events, &block, payload, size) != 0) {
+        return -1;
+    }
+    events->count += block.items;
+    drain_commit(cursor);
+    return 1;
+}
+
+int recordevents_write(struct recordevents *events, const struct drain_span *span,
+                       uint64_t until_ns) {
+    struct drain_cursor cursor;
+    int result;
+    drain_start(&events->drain, span, &cursor);
+    do {
+        recordevents_beat(events);
+        result = write_block(events, &cursor, until_ns);
+    } while (result > 0);
+    return result;
+}
+
+int recordevents_note(struct recordevents *events, bool ended) {
+    struct drain_span span = {0};
+    cull_begin(&events->cull);
+    while (drain_next_span(&events->drain, ended, &span)) {
+        struct drain_cursor cursor;
+        struct event event;
+        recordevents_beat(events);
+        drain_start(&events->drain, &span, &cursor);
+        while (drain_next(&cursor, &event) > 0) {
+            if (cull_note(&events->cull, &event) != 0) {
+                return error_set(events->error, "out of memory while recording");
+            }
+        }
+    }
+    return 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* Opens the file and takes in what it holds that somebody else wrote. */
+static int open_file(struct recordevents *events) {
+    int result = recordparts_open(&events->parts, events->held, &events->tables, events->error);
+    for (size_t i = 0; i < events->parts.file.index_count && result == 0; i++) {
+        const struct memtrace_block *block = &events->parts.file.index[i].block;
+        struct drain_place end = {block->end_sequence, block->end_word};
+        if (block->kind == MEMTRACE_BLOCK_EVENTS) {
+            result = drain_note_written(&events->drain, block->stream, end);
+            events->count += block->items;
+        }
+    }
+    return result;
+}
+
+/* By the descriptor: the name may belong to another region by now. */
+static struct profile *open_region(const struct held *held, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", held->fd);
+    return profile_open(path, error);
+}
+
+int recordevents_open(struct recordevents *events, const struct held *held, struct error *error) {
+    *events = (struct recordevents){.held = held,
+                                    .recording = held_recording(held),
+                                    .parts.file = RECORDFILE_NONE,
+                                    .error = error};
+    events->profile = open_region(held, error);
+    if (events->profile == NULL) {
+        return -1;
+    }
+    events->encoder = event_encoder_new(events->recording->flags);
+    if (events->encoder == NULL || drain_open(&events->drain, events->recording) != 0 ||
+        recordtables_open(&events->tables, events->profile) != 0) {
+        return error_set(error, "out of memory while recording");
+    }
+    cull_open(&events->cull, events->recording->cull_ns);
+    drain_map(&events->drain, events->profile, held->fd);
+    return open_file(events);
+}
+
+void recordevents_close(struct recordevents *events) {
+    recordfile_release(&events->parts.file);
+    recordtables_close(&events->tables);
+    drain_close(&events->drain);
+    cull_close(&events->cull);
+    event_encoder_free(events->encoder);
+    profile_close(events->profile);
+}

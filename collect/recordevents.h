@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recordevents.h: from the buffers of a region to blocks of events in its recording.
+ *
+ * Called by collect/record, from one thread at a time.
+ */
+#ifndef COLLECT_RECORDEVENTS_H
+#define COLLECT_RECORDEVENTS_H
+
+#include "analyze/read/eventcode.h"
+#include "collect/cull.h"
+#include "collect/drain.h"
+#include "collect/recordparts.h"
+
+struct recordevents {
+    const struct held *held;
+    struct memtrace_recording *recording; /* in the region */
+    struct profile *profile;              /* the region, mapped read-only */
+    struct drain drain;
+    struct recordtables tables;
+    struct recordparts parts; /* the files */
+    struct event_encoder *encoder;
+    struct cull cull;
+    uint64_t count;        /* events in the files */
+    uint64_t seen_end;     /* header.end at the last refresh */
+    uint64_t refreshed_ns; /* CLOCK_MONOTONIC */
+    struct error *error;   /* where each of these functions says why it failed */
+};
+
+/* Begins the recording, or goes on with it. 0 or -1; then close it as well. */
+int recordevents_open(struct recordevents *events, const struct held *held, struct error *error);
+void recordevents_close(struct recordevents *events);
+
+/* Looks for what was added to the region. 0 or -1. */
+int recordevents_refresh(struct recordevents *events);
+
+/* The program's threads wait for free buffers only while this is called. */
+void recordevents_beat(struct recordevents *events);
+
+/* Shows all that lies in the buffers since drain_look() to what culls. 0 or -1. */
+int recordevents_note(struct recordevents *events, bool ended);
+
+/* Writes a span's events, those after until_ns left for another time. 0 or -1. */
+int recordevents_write(struct recordevents *events, const struct drain_span *span,
+                       uint64_t until_ns);
+
+#endif
