@@ -371,14 +371,26 @@ static int write_to(struct report *report, const struct request *request) {
     return CLI_OK;
 }
 
-static int report_model(const struct model *model, const char *source,
-                        const struct request *request) {
-    struct names_options names_options = {.debug_folders = request->debug_folders,
+/* The folders of debug files, with what came along behind them; the caller frees them. */
+static char *debug_folders(const struct source *source, const struct request *request) {
+    const char *first = request->debug_folders != NULL ? request->debug_folders : "/usr/lib/debug";
+    char *folders;
+    if (source->symbols == NULL) {
+        return strdup(first);
+    }
+    return asprintf(&folders, "%s:%s", first, source->symbols) >= 0 ? folders : NULL;
+}
+
+static int report_model(const struct source *source, const struct request *request) {
+    const struct model *model = source->model;
+    char *folders = debug_folders(source, request);
+    struct names_options names_options = {.debug_folders = folders,
                                           .progress = isatty(STDERR_FILENO) ? show_symbols : NULL};
-    struct report report = {.model = model, .options = request->options, .source = source};
+    struct report report = {.model = model, .options = request->options, .source = source->path};
     struct error error;
     struct names *names = names_open(model, &names_options, &error);
     int status;
+    free(folders);
     if (names == NULL) {
         return cli_error("%s", error.message);
     }
@@ -389,18 +401,16 @@ static int report_model(const struct model *model, const char *source,
     return status;
 }
 
-static int report_source(const char *source, const struct request *request) {
+static int report_source(const char *name, const struct request *request) {
     struct replay_options replay = {.progress = isatty(STDERR_FILENO) ? show_events : NULL};
     struct error error;
-    char *path;
-    struct model *model = source_load(source, &replay, &path, &error);
+    struct source source;
     int status;
-    if (model == NULL) {
+    if (source_open(&source, name, request->debug_folders, &replay, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = report_model(model, path, request);
-    model_free(model);
-    free(path);
+    status = report_model(&source, request);
+    source_close(&source);
     return status;
 }
 

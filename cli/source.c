@@ -2,10 +2,13 @@
 /* source.c: which profile or recording is meant. See source.h. */
 #include "cli/source.h"
 
+#include "analyze/model/names.h"
+#include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
 #include "cli/cli.h"
 #include "collect/adopt.h"
 
+#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,10 +102,49 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
     return *path != NULL ? 0 : error_set(error, "out of memory");
 }
 
-static struct model *replay_file(const char *path, const struct replay_options *options,
-                                 struct error *error) {
-    struct recording *recording = recording_open(path, error);
+/* ---- What is in the file ---- */
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void remove_folder(const char *folder) {
+    enum { DESCRIPTORS = 8 };
+    nftw(folder, remove_entry, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The files in the recording, in a new folder. NULL: there are none, or no place for them: the
+ * report then shows module+offset. */
+static char *extract_symbols(const struct recording *recording) {
+    const char *root = getenv("TMPDIR");
+    char *folder = NULL;
+    size_t count = 0;
+    if (asprintf(&folder, "%s/memtrace-XXXXXX", root != NULL && *root != '\0' ? root : "/tmp") <
+        0) {
+        return NULL;
+    }
+    if (mkdtemp(folder) == NULL) {
+        free(folder);
+        return NULL;
+    }
+    if (embedded_extract(recording, folder, &count, NULL) != 0 || count == 0) {
+        remove_folder(folder);
+        free(folder);
+        return NULL;
+    }
+    return folder;
+}
+
+static struct model *replay_file(struct source *source, const char *debug_folders,
+                                 const struct replay_options *options, struct error *error) {
+    struct recording *recording = recording_open(source->path, error);
     struct model *model = recording != NULL ? model_replay(recording, options, error) : NULL;
+    if (model != NULL && names_lacks_files(model, debug_folders)) {
+        source->symbols = extract_symbols(recording);
+    }
     recording_close(recording);
     return model;
 }
@@ -114,26 +156,36 @@ static struct model *load_file(const char *path, struct error *error) {
     return model;
 }
 
-struct model *source_load(const char *source, const struct replay_options *options, char **path,
-                          struct error *error) {
-    struct model *model;
+static int find_file(const char *name, char **path, struct error *error) {
     uint64_t pid;
-    *path = NULL;
-    if (cli_parse_u64(source, &pid) == 0 && access(source, F_OK) != 0) {
-        if (find_process(pid, path, error) != 0) {
-            return NULL;
-        }
-    } else {
-        *path = strdup(source);
-        if (*path == NULL) {
-            error_set(error, "out of memory");
-            return NULL;
-        }
+    if (cli_parse_u64(name, &pid) == 0 && access(name, F_OK) != 0) {
+        return find_process(pid, path, error);
     }
-    model = recording_is(*path) ? replay_file(*path, options, error) : load_file(*path, error);
-    if (model == NULL) {
-        free(*path);
-        *path = NULL;
+    *path = strdup(name);
+    return *path != NULL ? 0 : error_set(error, "out of memory");
+}
+
+int source_open(struct source *source, const char *name, const char *debug_folders,
+                const struct replay_options *options, struct error *error) {
+    *source = (struct source){0};
+    if (find_file(name, &source->path, error) != 0) {
+        return -1;
     }
-    return model;
+    source->model = recording_is(source->path) ? replay_file(source, debug_folders, options, error)
+                                               : load_file(source->path, error);
+    if (source->model == NULL) {
+        source_close(source);
+        return -1;
+    }
+    return 0;
+}
+
+void source_close(struct source *source) {
+    if (source->symbols != NULL) {
+        remove_folder(source->symbols);
+    }
+    model_free(source->model);
+    free(source->symbols);
+    free(source->path);
+    *source = (struct source){0};
 }

@@ -14,10 +14,19 @@
 /* The newest *.mtp or *.mtr of this folder; the caller frees it. NULL: none. */
 char *source_newest(void);
 
-/* Loads a profile or replays a recording; options are for the latter. A number is a process,
- * running or killed, unless there is a file of that name. *path is the file that was read; the
- * caller frees it. NULL: see error. */
-struct model *source_load(const char *source, const struct replay_options *options, char **path,
-                          struct error *error);
+struct source {
+    struct model *model;
+    char *path;    /* the file that was read */
+    char *symbols; /* a folder with the symbols that a recording carries; NULL: none are needed, its
+                      modules are here as they were */
+};
+
+/* Loads a profile or replays a recording; options are for the latter. A number is a process, running
+ * or killed, unless there is a file of that name. debug_folders: NULL, or as for the symbolizer.
+ * 0 or -1. */
+int source_open(struct source *source, const char *name, const char *debug_folders,
+                const struct replay_options *options, struct error *error);
+/* Also removes the folder. */
+void source_close(struct source *source);
 
 #endif

@@ -2,6 +2,7 @@
 /* names.c: symbolizes a model once, all at once. See names.h. */
 #include "analyze/model/names.h"
 
+#include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/numbermap.h"
 #include "analyze/symbol/symbol.h"
 
@@ -75,6 +76,11 @@ static struct entry *make_entry(const struct names *names, uint64_t frame) {
     return entry;
 }
 
+static struct symbol_module module_of(const struct model_module *module) {
+    return (struct symbol_module){
+        .path = module->path, .build_id = module->build_id, .build_id_size = module->build_id_size};
+}
+
 static bool is_code(uint64_t frame) {
     return frame >= MEMTRACE_FRAME_CLASSES;
 }
@@ -136,10 +142,7 @@ struct names *names_open(const struct model *model, const struct names_options *
     }
     names->modules = calloc(model->module_count + 1, sizeof *names->modules);
     for (size_t i = 0; names->modules != NULL && i < model->module_count; i++) {
-        names->modules[i] =
-            (struct symbol_module){.path = model->modules[i].path,
-                                   .build_id = model->modules[i].build_id,
-                                   .build_id_size = model->modules[i].build_id_size};
+        names->modules[i] = module_of(&model->modules[i]);
     }
     if (names->modules == NULL || prepare(names, options) != 0 || fill(names) != 0) {
         error_set(error, "out of memory while reading symbols");
@@ -147,6 +150,23 @@ struct names *names_open(const struct model *model, const struct names_options *
         return NULL;
     }
     return names;
+}
+
+bool names_lacks_files(const struct model *model, const char *debug_folders) {
+    const char *folders = debug_folders != NULL ? debug_folders : "/usr/lib/debug";
+    bool lacks = false;
+    for (size_t i = 1; !lacks && i < model->module_count; i++) {
+        struct symbol_module module = module_of(&model->modules[i]);
+        struct debugfile_paths paths;
+        if (module.path[0] != '/') {
+            continue;
+        }
+        if (debugfile_find(&module, folders, &paths) == 0) {
+            lacks = paths.object == NULL && paths.debug == NULL;
+            debugfile_free(&paths);
+        }
+    }
+    return lacks;
 }
 
 void names_close(struct names *names) {

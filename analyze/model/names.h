@@ -35,6 +35,10 @@ struct names_options {
 struct names *names_open(const struct model *model, const struct names_options *options,
                          struct error *error);
 
+/* Whether some module's file is gone from this machine, or is another one by now. debug_folders as
+ * above. */
+bool names_lacks_files(const struct model *model, const char *debug_folders);
+
 /* NULL is allowed. */
 void names_close(struct names *names);
 
