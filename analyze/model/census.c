@@ -259,7 +259,9 @@ int census_take_points(struct model *model, const struct memtrace_point *points,
     if (model->timeline == NULL) {
         return -1;
     }
-    memcpy(model->timeline, points, count * sizeof *points);
+    if (count != 0) {
+        memcpy(model->timeline, points, count * sizeof *points);
+    }
     qsort(model->timeline, count, sizeof *model->timeline, by_time);
     for (size_t i = 0; i < count; i++) {
         if (kept == 0 || model->timeline[i].time_ns > model->timeline[kept - 1].time_ns) {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * make_corpus.c FOLDER: small recordings of random events, to begin fuzzing with and to compare
+ * readers on: every kind of block and event, with and without an index, plain and compressed.
+ */
+#include "tests/unit/recording_builder.h"
+
+static void add_tables(struct recording_build *build) {
+    static const struct memtrace_recording_pool pool = {.number = 1, .name = "arena"};
+    static const struct memtrace_culled culled[] = {
+        {.context = 7, .thread = 2, .count = 3, .bytes = 90}};
+    static const struct memtrace_mapping mapping = {.start = 4096, .end = 8192};
+    static const struct memtrace_module module = {
+        .id = 1, .start = 4096, .end = 1 << 20, .path = "/usr/bin/example"};
+    recording_build_items(build, MEMTRACE_BLOCK_POOLS, &pool, sizeof pool, 1);
+    recording_build_items(build, MEMTRACE_BLOCK_CULLED, culled, sizeof culled[0], 1);
+    recording_build_items(build, MEMTRACE_BLOCK_SMAPS, &mapping, sizeof mapping, 1);
+    recording_build_items(build, MEMTRACE_BLOCK_MODULES, &module, sizeof module, 1);
+}
+
+static void make(const char *folder, unsigned i) {
+    struct recording_build build = {0};
+    struct stream streams[2] = {stream_start(i * 2 + 1, 2, 1),
+                                stream_start(i * 2 + 2, 3, i * 1000 + 1)};
+    char path[4096];
+    for (unsigned s = 0; s < 2; s++) {
+        streams[s].precise = i % 4 == 1;
+        streams[s].wild = i % 3 == 1;
+        streams[s].addresses = i % 5 != 4;
+    }
+    recording_build_header(&build);
+    recording_build_program(&build, "/usr/bin/example");
+    build.raw = i % 4 != 3; /* bytes that can be changed one by one */
+    recording_build_tree(&build);
+    recording_build_events(&build, &streams[0], 30 + i * 20);
+    recording_build_events(&build, &streams[1], 20 + i * 10);
+    if (i % 2 == 0) {
+        add_tables(&build);
+    }
+    recording_build_events(&build, &streams[0], 20);
+    if (i % 6 != 5) {
+        recording_build_index(&build);
+    }
+    snprintf(path, sizeof path, "%s/%02u.mtr", folder, i);
+    recording_build_write(build.bytes, build.size, path);
+    recording_build_free(&build);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        fputs("usage: make_corpus FOLDER\n", stderr);
+        return 2;
+    }
+    for (unsigned i = 0; i < 24; i++) {
+        make(argv[1], i);
+    }
+    return 0;
+}
