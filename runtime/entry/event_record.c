@@ -95,7 +95,7 @@ void event_record_free(struct thread *thread, uint64_t name) {
 enum { CHUNK_MAPPED = 2, CHUNK_ARENA = 4, CHUNK_FLAGS = 7 };
 
 /* Returns how many bytes can be used; notes which kind of block it is. */
-static uint64_t look_at_block(uintptr_t address, uint32_t *flags) {
+INLINE uint64_t look_at_block(uintptr_t address, uint32_t *flags) {
     uint64_t word;
     if (UNLIKELY(!real.is_glibc)) {
         return real.malloc_usable_size != NULL ? real.malloc_usable_size((void *)address) : 0;
@@ -110,11 +110,12 @@ static uint64_t look_at_block(uintptr_t address, uint32_t *flags) {
 }
 
 INLINE void record_heap_alloc(struct thread *thread, uintptr_t address, uint64_t size,
-                              uint32_t context, uint32_t how, uint64_t replaces) {
+                              uint32_t context, uint32_t how, uint64_t replaces, uint64_t weight) {
     struct shadow_heap heap = event_heap();
     struct recorder_alloc alloc = {.address = address,
                                    .size = size,
                                    .replaces = replaces,
+                                   .weight = weight,
                                    .context = context,
                                    .alignment = (how >> EVENT_ALIGNMENT_SHIFT) & 63};
     uint32_t flags = how & MEMTRACE_ALLOC_ZEROED;
@@ -127,10 +128,32 @@ INLINE void record_heap_alloc(struct thread *thread, uintptr_t address, uint64_t
     record_alloc(thread, &heap, &alloc);
 }
 
+/* Where a part of the allocations is to be recorded. One of no bytes stands for itself. */
+static __attribute__((noinline)) void sample_alloc(struct thread *thread, uintptr_t address,
+                                                   uint64_t size, uint32_t context, uint32_t how,
+                                                   uint64_t replaces) {
+    uint64_t mean = LOAD_RELAXED(&runtime.recorder.recording->sample_bytes);
+    uint64_t weight = mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
+    if (mean != 0 && weight == 0 && size != 0) {
+        struct shadow_heap heap = event_heap();
+        heap_take_number(&heap, address); /* of a block whose free was missed */
+        if (replaces != 0) {
+            record_free(thread, replaces);
+        }
+    } else {
+        record_heap_alloc(thread, address, size, context, how, replaces, weight);
+    }
+}
+
 void event_end_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context,
                      uint32_t how, uint64_t replaces) {
     if (LIKELY(thread->stream != NULL)) {
-        record_heap_alloc(thread, (uintptr_t)address, size, context, how, replaces);
+        uintptr_t at = (uintptr_t)address;
+        if (UNLIKELY(LOAD_RELAXED(&runtime.recorder.recording->sample_bytes) != 0)) {
+            sample_alloc(thread, at, size, context, how, replaces);
+        } else {
+            record_heap_alloc(thread, at, size, context, how, replaces, 0);
+        }
     }
     event_leave(thread);
     thread_done(thread);

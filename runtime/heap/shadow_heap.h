@@ -105,10 +105,15 @@ INLINE void heap_set_number(const struct shadow_heap *heap, uintptr_t address, u
 /* The number of the block that was just taken out at `address`, for the last time. */
 INLINE uint32_t heap_take_number(const struct shadow_heap *heap, uintptr_t address) {
     uint8_t *leaf = heap_leaf(heap, address);
-    uint32_t number = 0;
-    if (LIKELY(leaf != NULL)) {
-        number = LOAD_RELAXED(heap_number(heap, leaf, address));
-        STORE_RELAXED(heap_number(heap, leaf, address), 0u);
+    uint32_t *place;
+    uint32_t number;
+    if (UNLIKELY(leaf == NULL)) {
+        return 0;
+    }
+    place = heap_number(heap, leaf, address);
+    number = LOAD_RELAXED(place);
+    if (number != 0) { /* what nobody numbers keeps a table that nobody wrote */
+        STORE_RELAXED(place, 0u);
     }
     return number;
 }

@@ -39,6 +39,7 @@ void recorder_init(struct recorder *recorder, struct space *space) {
 
 void recorder_join(struct recorder *recorder, struct recorder_stream *stream, uint32_t thread) {
     *stream = (struct recorder_stream){.recorder = recorder, .thread = thread};
+    sampling_seed(&stream->sampling, sys_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)thread << 48);
     if ((recorder->recording->flags & MEMTRACE_RECORDING_PRECISE) != 0) {
         stream->due = RECORDER_DUE_PRECISE;
     }

@@ -19,6 +19,7 @@
 #include "memtrace/events.h"
 #include "runtime/base/compiler.h"
 #include "runtime/base/space.h"
+#include "runtime/record/sampling.h"
 
 enum {
     RECORDER_DUE_WORDS = 3, /* what may be due before an event, a word each: */
@@ -68,6 +69,7 @@ struct recorder_stream {
     uint32_t id;     /* 0: not begun */
     uint32_t sequence;
     uint32_t lost_allocs, lost_frees; /* not told yet */
+    struct sampling sampling;
 };
 
 /* What is written of an allocation. */
