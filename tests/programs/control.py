@@ -3,6 +3,7 @@
 that are followed, memory that is zero, limits, the log, and variables that do not exist."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -165,6 +166,21 @@ def test_limit():
             fail(action, "the profile at the end")
 
 
+def test_log():
+    """The log is begun anew before it outgrows its size; what it held before is kept, once."""
+    log = os.path.join(scratch(), "log")
+    run("timer", {"MEMTRACE_SIGNALS": "snapshot:ALRM", "MEMTRACE_EVERY": "10ms", "MEMTRACE_LOG": log,
+                  "MEMTRACE_LOG_SIZE": "2K"}, "run")
+    sizes = [os.path.getsize(path) for path in (log, log + ".1")]
+    if not all(0 < size <= 2048 for size in sizes):
+        fail("log: bytes", sizes)
+    equal(sorted(os.listdir(os.path.dirname(log))), ["log", "log.1"], "log: files")
+    with open(log + ".1") as before, open(log) as now:
+        numbers = [int(number) for number in
+                   re.findall(r"^memtrace: snapshot (\d+),", before.read() + now.read(), re.MULTILINE)]
+    equal(numbers, list(range(numbers[0], numbers[0] + len(numbers))), "log: reports")
+
+
 def test_owner():
     """The files of a program that root runs go to somebody else."""
     if os.geteuid() != 0:
@@ -173,6 +189,8 @@ def test_owner():
         folder, _ = run("child", {"MEMTRACE_OWNER": "1234:2345"}, mode, output=b"")
         status = os.stat(profiles(folder)[0])
         equal((status.st_uid, status.st_gid), (1234, 2345), mode, "owner")
+    folder, _ = run("child", {"MEMTRACE_OWNER": "1234:2345", "MEMTRACE_RECORD": "1"}, "run", output=b"")
+    equal([os.stat(os.path.join(folder, name)).st_uid for name in os.listdir(folder)], [1234], "record")
 
 
 def test_zero():
