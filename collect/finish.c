@@ -97,8 +97,9 @@ static void print_recording(FILE *out, const struct record_result *recording) {
     if (recording->parts > 1) {
         fprintf(out, " and %u parts", recording->parts);
     }
-    fprintf(out, ", lost %s)\n",
-            number_count(&n[2], recording->lost_allocs + recording->lost_frees));
+    fprintf(out, ", lost %s%s)\n",
+            number_count(&n[2], recording->lost_allocs + recording->lost_frees),
+            recording->stopped ? ", and all since it stopped" : "");
 }
 
 static void print_hint(FILE *out, const char *path) {

@@ -285,10 +285,15 @@ static int embed(struct record *record) {
 
 void record_finish(struct record *record, struct record_result *result) {
     end_thread(record);
-    record->events.refreshed_ns = 0;
+    record->events.refreshed_ns = record->events.seen_end = 0;
     round_of(record, true);
     if (!record->stopped && (embed(record) != 0 || recordparts_close(&record->events.parts) != 0)) {
         stop(record);
+    }
+    if (record->stopped) { /* what is left to say is small, there may be room for it */
+        struct error ignored;
+        record->events.parts.error = &ignored;
+        recordparts_close(&record->events.parts);
     }
     *result = (struct record_result){
         .events = record->events.count,
@@ -297,6 +302,7 @@ void record_finish(struct record *record, struct record_result *result) {
         .lost_frees = held_load_u64(&record->recording->lost_frees),
         .parts = record->events.parts.header.part + 1,
     };
+    result->stopped = record->stopped;
     snprintf(result->path, sizeof result->path, "%s", record->recording->path);
     if (record_news(record) != NULL) {
         result->trouble = record->trouble;

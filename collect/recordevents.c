@@ -21,18 +21,24 @@ void recordevents_beat(struct recordevents *events) {
     __atomic_store_n(&events->recording->heartbeat_ns, clock_now(), __ATOMIC_RELEASE);
 }
 
+/* Whether all segments below `end` are published: the program raises header.end first. */
+static bool has_all(const struct profile *profile, uint64_t end) {
+    const struct profile_segment *last = profile->segments + profile->segment_count - 1;
+    return profile->segment_count != 0 && last->offset + last->size >= end;
+}
+
 int recordevents_refresh(struct recordevents *events) {
     uint64_t end = held_load_u64(&events->held->header->end);
     events->refreshed_ns = clock_now();
     if (end == events->seen_end) {
         return 0;
     }
-    events->seen_end = end;
     if (events->profile->live && profile_refresh(events->profile, events->error) != 0) {
         return -1;
     }
     drain_map(&events->drain, events->profile, events->held->fd);
     recordtables_refresh(&events->tables);
+    events->seen_end = has_all(events->profile, end) ? end : 0;
     return 0;
 }
 

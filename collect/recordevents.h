@@ -22,7 +22,7 @@ struct recordevents {
     struct event_encoder *encoder;
     struct cull cull;
     uint64_t count;        /* events in the files */
-    uint64_t seen_end;     /* header.end at the last refresh */
+    uint64_t seen_end;     /* all segments below it are known; 0: look anew */
     uint64_t refreshed_ns; /* CLOCK_MONOTONIC */
     struct error *error;   /* where each of these functions says why it failed */
 };
