@@ -46,6 +46,12 @@ API void memtrace_snapshot(void) {
     }
 }
 
+API void memtrace_sample(size_t mean_bytes) {
+    if (is_ready() && runtime.recorder.recording != NULL) {
+        STORE_RELAXED(&runtime.recorder.recording->sample_bytes, (uint64_t)mean_bytes);
+    }
+}
+
 /* --- marks ------------------------------------------------------------------------------------ */
 
 API void memtrace_mark(const char *text) {

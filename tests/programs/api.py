@@ -58,19 +58,32 @@ IN_C = [(POINT, "a mark"), (BEGIN, "outer"), (BEGIN, "inner"), (END, ""), (OFF, 
 AT_LAST = [(SNAPSHOT, ""), (POINT, ""), (POINT, "x" * 4096)]
 
 
+def record(source, name):
+    """The case under `memtrace record`: the words of each line of list_events."""
+    folder = scratch()
+    recording = os.path.join(folder, "out.mtr")
+    under = execute([MEMTRACE, "record", "--no-summary", "-o", recording, "--",
+                     build(source, "gcc", "-O1", "preload"), name],
+                    clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm"),
+                                      MEMTRACE_LOG="/dev/null"))
+    equal((under.stdout, under.returncode), (b"done\n", 3), source, under.stderr)
+    listed = execute([os.path.join(BUILD, "tests", "recording", "list_events"), recording])
+    return [line.split(" ", 3) for line in listed.stdout.decode().splitlines()]
+
+
+def check_sample():
+    """Exact and sampled recording take turns: 3 MB are none or, rarely, one of a sample of 1 GB."""
+    sizes = [line[3].split()[0] for line in record("api.c", "sample") if line[0] == "alloc"]
+    equal((sizes.count("3001"), sizes.count("3005")), (1000, 1000), "exact")
+    if sizes.count("3003") > 5:
+        fail("sampled:", sizes.count("3003"))
+
+
 def check_marks():
     """Each mark stands in the recording in its place among the events; a profile has none."""
     for source, marks in (("api.c", IN_C + AT_LAST),
                           ("api.cpp", IN_C + [(BEGIN, "object"), (END, "")] + AT_LAST)):
-        folder = scratch()
-        recording = os.path.join(folder, "out.mtr")
-        under = execute([MEMTRACE, "record", "--no-summary", "-o", recording, "--",
-                         build(source, "gcc", "-O1", "preload"), "marks"],
-                        clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm"),
-                                          MEMTRACE_LOG="/dev/null"))
-        equal((under.stdout, under.returncode), (b"done\n", 3), source, under.stderr)
-        listed = execute([os.path.join(BUILD, "tests", "recording", "list_events"), recording])
-        lines = [line.split(" ", 3) for line in listed.stdout.decode().splitlines()]
+        lines = record(source, "marks")
         equal([(int(line[2]), line[3]) for line in lines if line[0] == "mark"], marks, source)
         taken = [line[0] for line in lines if line[0] == "mark" or line[3:4] and line[3][:4] == "9006"]
         equal(taken[:6], ["mark"] * 4 + ["alloc", "mark"], source, "the block's place")
@@ -79,8 +92,8 @@ def check_marks():
 
 def main():
     name = sys.argv[1]
-    if name == "marks":
-        return check_marks()
+    if name in ("marks", "sample"):
+        return {"marks": check_marks, "sample": check_sample}[name]()
     if name in ("c", "cxx"):
         source = "api." + {"c": "c", "cxx": "cpp"}[name]
         for case in ("start_stop", "filter", "threads", "pools", "lookup", "marks"):

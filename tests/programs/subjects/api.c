@@ -78,6 +78,21 @@ static void case_marks(void) {
     check(errno == 33, "errno is kept");
 }
 
+NOINLINE static void take_many(size_t count, size_t size) {
+    for (size_t i = 0; i < count; i++) {
+        take(size);
+    }
+}
+
+/* Each allocation, then one in a gigabyte or so, then each again. */
+static void case_sample(void) {
+    take_many(1000, 3001);
+    memtrace_sample((size_t)1 << 30);
+    take_many(1000, 3003);
+    memtrace_sample(0);
+    take_many(1000, 3005);
+}
+
 static int only_large(const struct memtrace_context_view *context, void *argument) {
     unsigned *calls = (unsigned *)argument;
     ++*calls;
@@ -213,7 +228,7 @@ int main(int argc, char **argv) {
     } cases[] = {{"without", case_without}, {"start_stop", case_start_stop},
                  {"filter", case_filter},   {"threads", case_threads},
                  {"pools", case_pools},     {"lookup", case_lookup},
-                 {"marks", case_marks}};
+                 {"marks", case_marks},     {"sample", case_sample}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();
