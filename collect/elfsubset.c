@@ -90,6 +90,7 @@ static int copy_segments(Elf *from, Elf *to, size_t count) {
             return -1;
         }
         segment.p_filesz = 0; /* addresses only */
+        segment.p_type = segment.p_type == PT_LOAD ? PT_LOAD : PT_NULL;
         if (gelf_update_phdr(to, (int)i, &segment) == 0) {
             return -1;
         }

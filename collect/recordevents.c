@@ -95,12 +95,16 @@ static int next_event(struct recordevents *events, struct drain_cursor *cursor, 
     return result > 0 ? 1 : error_set(events->error, "out of memory while recording");
 }
 
+/* The same, without those after the recording's duration: threads hear of its end when their buffer
+ * is full. */
 static int take_event(struct recordevents *events, struct drain_cursor *cursor, uint64_t until_ns,
                       struct event *event) {
-    if (events->cull.below_ns == 0) {
-        return drain_next(cursor, event);
-    }
-    return next_event(events, cursor, until_ns, event);
+    int result;
+    do {
+        result = events->cull.below_ns == 0 ? drain_next(cursor, event)
+                                            : next_event(events, cursor, until_ns, event);
+    } while (result > 0 && event->time_ns > events->end_ns);
+    return result;
 }
 
 /* Encodes what follows the cursor. 0 or -1. */
@@ -239,6 +243,8 @@ int recordevents_open(struct recordevents *events, const struct held *held, stru
         return error_set(error, "out of memory while recording");
     }
     cull_open(&events->cull, events->recording->cull_ns);
+    events->end_ns = events->recording->duration_ns;
+    events->end_ns = events->end_ns != 0 ? events->end_ns : UINT64_MAX;
     drain_map(&events->drain, events->profile, held->fd);
     return open_file(events);
 }

@@ -21,6 +21,7 @@ struct recordevents {
     struct recordparts parts; /* the files */
     struct event_encoder *encoder;
     struct cull cull;
+    uint64_t end_ns;       /* what happens later is not recorded */
     uint64_t count;        /* events in the files */
     uint64_t seen_end;     /* all segments below it are known; 0: look anew */
     uint64_t refreshed_ns; /* CLOCK_MONOTONIC */

@@ -68,7 +68,11 @@ static int create(struct recordparts *parts) {
         return -1;
     }
     owner_give(parts->file.fd, &parts->held->header->owner);
-    return write_program(parts);
+    if (write_program(parts) != 0) {
+        return -1;
+    }
+    parts->start_bytes = parts->file.size;
+    return 0;
 }
 
 int recordparts_close(struct recordparts *parts) {
@@ -79,7 +83,8 @@ int recordparts_close(struct recordparts *parts) {
 }
 
 int recordparts_rotate(struct recordparts *parts) {
-    if (parts->recording->rotate_bytes == 0 || parts->file.size < parts->recording->rotate_bytes) {
+    if (parts->recording->rotate_bytes == 0 ||
+        parts->file.size - parts->start_bytes < parts->recording->rotate_bytes) {
         return 0;
     }
     if (recordparts_close(parts) != 0) {

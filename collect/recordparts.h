@@ -18,6 +18,7 @@ struct recordparts {
     struct recordtables *tables;
     struct memtrace_recording_header header; /* of this part */
     struct recordfile file;
+    uint64_t start_bytes;   /* what this part began with */
     uint64_t earlier_bytes; /* of parts before this one */
     struct error *error;    /* where each of these functions says why it failed */
 };

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""record_test.py CASE: `memtrace record` and `memtrace extract` as a user sees them. What is in
+recordings is the business of tests/recording."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from outside import (LIBRARY, MEMTRACE, allocations, build, case, check, equal, execute, folder,
+                     no_leftovers, profiles, wait_until)
+
+OUTPUT = folder + "/out.mtr"
+
+
+def record(*arguments, **settings):
+    return execute(MEMTRACE, "record", *arguments, **settings)
+
+
+def report(path=OUTPUT, *options):
+    done = execute(MEMTRACE, "report", "--json", *options, path)
+    equal(done.returncode, 0, done.err)
+    return json.loads(done.out)
+
+
+def functions(data):
+    return {(frame["function"], os.path.basename(frame["file"] or ""))
+            for context in data["contexts"] for frame in context["frames"]}
+
+
+def test_record_summary():
+    program = build()
+    done = record("-o", OUTPUT, "--", program, "churn10")
+    equal(done.returncode, 0)
+    found = re.search(rb"^memtrace: recording          (\S+) \(([\d,]+) events in \S+ \S+, lost 0\)\n"
+                      rb"memtrace: read it with       memtrace report (\S+)\n", done.err, re.M)
+    check(found, done.err)
+    equal((found.group(1), found.group(3)), (OUTPUT.encode(), OUTPUT.encode()))
+    data = report()
+    equal(data["total_allocations"], allocations(done.err))
+    equal(data["recording"]["events"], int(found.group(2).replace(b",", b"")))
+    equal(data["recording"]["closed"], True)
+    equal(profiles(), [], "a profile nobody asked for")
+    no_leftovers()
+
+
+def test_record_with_profile():
+    program = build()
+    done = record("--profile", "--no-summary", "-o", "%e.mtr", "--", program, "churn10", cwd=folder)
+    equal((done.returncode, done.err), (0, b""))
+    equal(len(profiles()), 1)
+    here = report(folder + "/subject.mtr")
+    there = report(folder + "/" + profiles()[0])
+    for name in ("total_allocations", "total_bytes", "total_frees", "leaked_bytes", "maximum_bytes"):
+        equal(here[name], there[name], name)
+
+
+def test_record_options():
+    program = build()
+    for options in (["--precise"], ["--free-stacks"], ["--no-addresses"], ["--on-lag", "drop"],
+                    ["--embed", "none"], ["--stacks", "short"], ["--precise", "--free-stacks"]):
+        done = record(*options, "-o", OUTPUT, "--", program, "churn10")
+        equal((done.returncode, report()["total_allocations"]), (0, allocations(done.err)), options)
+    for options in (["--on-lag", "never"], ["--embed", "some"], ["--cull-below", "10"[:0]],
+                    ["--rotate", "much"], ["--duration", "soon"], ["--precise=1"]):
+        done = record(*options, "--", program)
+        equal((done.returncode, done.err.count(b"\n")), (2, 1), options, done.err)
+
+
+def test_record_companion():
+    program = build()
+    done = execute(program, "churn10", env={"LD_PRELOAD": LIBRARY, "MEMTRACE_RECORD": "1",
+                                            "MEMTRACE_RECORD_OUTPUT": OUTPUT,
+                                            "MEMTRACE_COMMAND": MEMTRACE})
+    equal(done.returncode, 0)
+    wait_until(lambda: os.path.exists(OUTPUT) and report()["recording"]["closed"], "the companion")
+    check(report()["total_allocations"] > 0)
+    no_leftovers()
+
+
+def test_record_cull():
+    program = build()
+    done = record("--cull-below", "10s", "-o", OUTPUT, "--", program, "churn10")
+    data = report()
+    equal(data["total_allocations"], allocations(done.err))
+    check(data["recording"]["events"] < data["total_allocations"] / 2, data["recording"])
+
+
+def test_record_rotate():
+    program = build()
+    done = record("--embed", "none", "--rotate", "1500", "--precise", "-o", OUTPUT, "--", program,
+                  *["churn100", "sleep50"] * 12)
+    parts = glob.glob(folder + "/out*.mtr")
+    check(len(parts) > 1, parts, done.err)
+    check(b" and %d parts, lost 0)" % len(parts) in done.err, parts, done.err)
+    datas = [report(part) for part in parts]
+    equal(sorted(data["recording"]["part"] for data in datas), list(range(len(parts))))
+    equal(sum(data["total_allocations"] for data in datas), allocations(done.err))
+    equal([data["warnings"] for data in datas if data["recording"]["foreign_frees"] == 0], [[]] * sum(
+        data["recording"]["foreign_frees"] == 0 for data in datas))
+
+
+def test_record_duration():
+    program = build()
+    done = record("--duration", "300ms", "-o", OUTPUT, "--", program, *["churn10", "sleep100"] * 10)
+    equal(done.returncode, 0)
+    check(0 < report()["total_allocations"] < allocations(done.err), done.err)
+
+
+def test_extract():
+    """A recording of a program that is gone, with the symbols that came along."""
+    program = build()
+    for what in ("none", "symbols", "all"):
+        done = record("--embed", what, "-o", "%s.mtr" % what, "--", program, "churn10", cwd=folder)
+        equal(done.returncode, 0, done.err)
+    wanted = {("main", "subject.c"), ("churn", "subject.c"), ("keep", "subject.c")}
+    check(wanted <= functions(report(folder + "/symbols.mtr")))
+    shutil.move(program, folder + "/moved")
+    check(not wanted & functions(report(folder + "/none.mtr")))
+    for what in ("symbols", "all"):
+        path = "%s/%s.mtr" % (folder, what)
+        listed = execute(MEMTRACE, "extract", "--list", path)
+        check(re.search(rb"^ *[\d.]+ \S+  %s +[0-9a-f]{40}  \S*/subject$" %
+                        (b"whole" if what == "all" else b"symbols"), listed.out, re.M), listed.out)
+        files = path + ".files"
+        done = execute(MEMTRACE, "extract", path)
+        equal((done.returncode, done.err), (0, b""), done.out)
+        equal(done.out, b"%d files in %s\n" % (listed.out.count(b"\n"), files.encode()))
+        found = functions(report(path, "--debug-folders", files))
+        check(wanted <= found, what, found)
+    whole = folder + "/all.mtr.files" + program
+    with open(whole, "rb") as here, open(folder + "/moved", "rb") as there:
+        equal(here.read() == there.read(), True, "the whole program")
+    subset = glob.glob(folder + "/symbols.mtr.files/.build-id/*/*.debug")
+    for path in subset:
+        checked = subprocess.run(["readelf", "-SW", path], capture_output=True)
+        equal((checked.returncode, checked.stderr), (0, b""), path)
+        check(re.search(rb"\.text +NOBITS", checked.stdout), path)
+    done = execute(MEMTRACE, "extract", "--list", folder + "/none.mtr")
+    equal((done.returncode, done.out), (0, b""))
+
+
+case(globals())
