@@ -73,7 +73,9 @@ def record(source, name):
 
 def check_sample():
     """Exact and sampled recording take turns: 3 MB are none or, rarely, one of a sample of 1 GB."""
-    sizes = [line[3].split()[0] for line in record("api.c", "sample") if line[0] == "alloc"]
+    lines = record("api.c", "sample")
+    sizes = [line[3].split()[0] for line in lines if line[0] == "alloc"]
+    equal([line[2] for line in lines if line[0] == "mark"], ["7", "7"], "enum memtrace_mark")
     equal((sizes.count("3001"), sizes.count("3005")), (1000, 1000), "exact")
     if sizes.count("3003") > 5:
         fail("sampled:", sizes.count("3003"))
