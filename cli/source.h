@@ -21,9 +21,9 @@ struct source {
                       modules are here as they were */
 };
 
-/* Loads a profile or replays a recording; options are for the latter. A number is a process, running
- * or killed, unless there is a file of that name. debug_folders: NULL, or as for the symbolizer.
- * 0 or -1. */
+/* Loads a profile or replays a recording; options are for the latter. A number is a process,
+ * running or killed, unless there is a file of that name. debug_folders: NULL, or as for the
+ * symbolizer. 0 or -1. */
 int source_open(struct source *source, const char *name, const char *debug_folders,
                 const struct replay_options *options, struct error *error);
 /* Also removes the folder. */

@@ -239,6 +239,13 @@ static int replay_all(struct replay *replay, struct timeorder *order,
 
 /* ---- The model around them ---- */
 
+/* What the header of the program says of the recording itself. */
+static struct memtrace_recording told_by(const struct recording *recording) {
+    struct memtrace_recording told;
+    memcpy(&told, recording->program.recording, sizeof told);
+    return told;
+}
+
 static int by_time(const void *left, const void *right) {
     const struct memtrace_point *a = left;
     const struct memtrace_point *b = right;
@@ -267,10 +274,8 @@ static int start(struct replay *replay, const struct recording *recording,
     return replay->streams != NULL ? 0 : -1;
 }
 
-/* What the header of the program says of the recording itself. */
 static void describe(struct model *model, const struct recording *recording) {
-    struct memtrace_recording told;
-    memcpy(&told, (const char *)&recording->program + MEMTRACE_RECORDING_OFFSET, sizeof told);
+    struct memtrace_recording told = told_by(recording);
     memcpy(model->damage, recording->damage, sizeof model->damage);
     model->header = recording->program;
     model->live = model->header.state == MEMTRACE_STATE_RUNNING && !recording->closed &&
@@ -288,18 +293,28 @@ static void describe(struct model *model, const struct recording *recording) {
     }
 }
 
-/* The header may be older than the last events, and events may have been lost since the last one.
- */
-static void note_losses(struct model *model) {
-    uint64_t told = model_add(model->recording.lost_allocs, model->recording.lost_frees);
-    if (model->header.lost[MEMTRACE_LOST_RECORDS] < told) {
-        model->header.lost[MEMTRACE_LOST_RECORDS] = told;
+/* A thread says what it lost before its next event; what came after its last one only the header
+ * knows, which in turn may be older than the last events. */
+static void note_losses(struct model *model, const struct memtrace_recording *told) {
+    struct model_recording *recording = &model->recording;
+    uint64_t *lost = &model->header.lost[MEMTRACE_LOST_RECORDS];
+    uint64_t known;
+    if (recording->lost_allocs < told->lost_allocs) {
+        recording->lost_allocs = told->lost_allocs;
+    }
+    if (recording->lost_frees < told->lost_frees) {
+        recording->lost_frees = told->lost_frees;
+    }
+    known = model_add(recording->lost_allocs, recording->lost_frees);
+    if (*lost < known) {
+        *lost = known;
     }
 }
 
 static int finish(struct replay *replay, const struct recording *recording,
                   const struct timeorder *order) {
     struct model *model = replay->model;
+    struct memtrace_recording told = told_by(recording);
     if (order->damaged != 0) {
         model_damage(model, "%llu blocks of events cannot be read whole",
                      (unsigned long long)order->damaged);
@@ -307,7 +322,9 @@ static int finish(struct replay *replay, const struct recording *recording,
         model_damage(model, "events are missing in %llu places", (unsigned long long)order->gaps);
     }
     model->recording.foreign_frees = pairing_waiting(replay->pairing);
-    note_losses(model);
+    note_losses(model, &told);
+    model->header.live_bytes = (int64_t)replay->tally.live; /* of what is in the file */
+    model->header.maximum_bytes = (int64_t)replay->tally.maximum;
     model->header.peak_error_bytes = peakbound_error(&replay->bound, replay->tally.maximum);
     if (recorded_culled(&replay->tally, recording, replay->missing) != 0 ||
         tally_finish(&replay->tally) != 0 ||

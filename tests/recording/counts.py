@@ -6,6 +6,7 @@ tests/recording/reader.py finds the same."""
 import re
 import sys
 
+import reader
 from recorded import both, only_recording, record, whole
 from harness import bare, build, consistent, equal, finish, scratch, totals, valgrind
 
@@ -26,6 +27,19 @@ def wanted(output, cplusplus):
     return want
 
 
+def same_as_independent_reader(data, path, what):
+    """What a reader that knows docs/format.md alone makes of the same file."""
+    told = reader.totals(path)
+    names = ("total_bytes", "allocations", "frees", "live_bytes")
+    equal((told["closed"], told["damaged"], told["unknown_frees"]), (True, [], 0), what,
+          "reader: closed, damaged, unknown frees")
+    equal({context["context"]: [context[name] for name in names]
+           for context in told["contexts"] if context["heap"]},
+          {context["id"]: [context[name] for name in names] for context in data["contexts"]}, what,
+          "reader: contexts")
+    equal(told["totals"]["maximum_bytes"], data["maximum_bytes"], what, "reader: maximum")
+
+
 def main():
     subject, name = sys.argv[1:3]
     alone = bare([build(subject, "gcc", "-O2"), name])
@@ -43,6 +57,7 @@ def main():
         equal(totals(data), want, what)
         equal(data["lost"], 0, what, "lost")
         consistent(data, what)
+        same_as_independent_reader(data, only_recording(folder, what), what)
 
 
 main()
