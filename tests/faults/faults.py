@@ -69,7 +69,7 @@ def small_tmpfs(size):
     folder = scratch()
     where = os.path.join(folder, "small")
     os.mkdir(where)
-    if execute(["mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", where]).returncode != 0:
+    if execute(["mount", "-t", "tmpfs", "-o", "mode=700,size=" + size, "tmpfs", where]).returncode != 0:
         skip("no right to mount")
     import atexit
     atexit.register(lambda: execute(["umount", "-l", where]))

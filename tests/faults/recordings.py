@@ -6,6 +6,7 @@ recording can be read; what is not in it is said to be lost."""
 import os
 import signal
 import stat
+import subprocess
 import sys
 import time
 
@@ -194,6 +195,60 @@ def case_system_calls():
                             if context["total_bytes"] == 80001 * context["allocations"] != 0)
                 equal(known + data["lost"] >= (10 if action == "kill" else 20), True, run.what, "allocations",
                       known, data["lost"])
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def has_ended(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+def run_while_stopped(lag, times):
+    """The collector is stopped while the program fills all its buffers. Returns the recording's report."""
+    what, folder = "collector stopped, %s:" % lag, scratch()
+    environment = clean_environment(
+        MEMTRACE_SUMMARY="0", MEMTRACE_REGION_DIR=small_tmpfs("6m"), MEMTRACE_ON_LAG=lag,
+        MEMTRACE_RECORD_OUTPUT=os.path.join(folder, "%p.mtr"))
+    command = [MEMTRACE, "record", "--", build(SUBJECT, "gcc", "-O1"), "6", str(times), "wait"]
+    recorder = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+    try:
+        equal(recorder.stdout.readline(), b"ready\n", what, "a first line")
+        program = children(recorder.pid)[0]
+        recorder.send_signal(signal.SIGSTOP)
+        recorder.stdin.write(b"!")
+        recorder.stdin.flush()
+        end = time.monotonic() + 60
+        while not has_ended(program) and time.monotonic() < end:
+            time.sleep(0.01)
+        equal(has_ended(program), True, what, "the program goes on")
+        recorder.send_signal(signal.SIGCONT)
+        output, error = recorder.communicate(timeout=60)
+        equal((recorder.returncode, output), (3, b"all done\n"), what, "status and output", error)
+    finally:
+        recorder.kill()
+        recorder.wait()
+    found = [os.path.join(folder, name) for name in os.listdir(folder)]
+    equal(len(found), 1, what, "recordings")
+    return report(found[0])
+
+
+def case_stopped_collector():
+    """Buffers stay full: the program waits for a bounded time at most, and what found no room is told.
+    Frees of blocks that are not in the recording are no loss."""
+    times = 20
+    for lag in ("wait", "drop"):
+        data = run_while_stopped(lag, times)
+        lost = data["lost_by_kind"]["records"]
+        equal((lost > 0, data["recording"]["closed"]), (True, True), lag, "buffers were full", lost)
+        known = data["total_allocations"] + lost
+        equal(known >= 40000 * times, True, lag, "allocations and losses", known)
+        equal(data["total_allocations"] <= 40000 * times + 2 * times, True, lag, "allocations", known)
+        equal(data["leaked_blocks"] <= 2500 * times + lost, True, lag, "blocks left", data["leaked_blocks"])
 
 
 def main(case):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* subject.c: allocates through many paths and in two threads, says so, ends with 3.
- * Arguments: the length of the paths (their number is two to its power); how often all is done. */
+ * Arguments: the length of the paths (their number is two to its power); how often all is done;
+ * anything: says that it is ready after the first time, and goes on when told so. */
 #include "../programs/subjects/subject.h"
 
 #include <pthread.h>
@@ -39,6 +40,11 @@ int main(int argc, char **argv) {
         pthread_create(&thread, NULL, work, NULL);
         work(NULL);
         pthread_join(thread, NULL);
+        if (i == 0 && argc > 3) {
+            char go;
+            say("ready\n");
+            check(read(0, &go, 1) == 1, "a word to go on");
+        }
     }
     say("all done\n");
     return 3;
