@@ -170,14 +170,13 @@ static inline void memtrace_scope_leave(const uint64_t *scope) {
     MEMTRACE_SCOPE_END(*scope);
 }
 
-/* A scope from here to the end of the block, however it is left (C: not by longjmp). At most one a
- * line:
+/* A scope from here to the end of the block, however it is left (but by longjmp):
  *     MEMTRACE_SCOPE("request"); */
-#define MEMTRACE_SCOPE(name)          MEMTRACE_SCOPE_AT(name, __LINE__)
-#define MEMTRACE_SCOPE_AT(name, line) MEMTRACE_SCOPE_OF(name, line)
-#define MEMTRACE_SCOPE_OF(name, line)                                                              \
-    __attribute__((cleanup(memtrace_scope_leave), unused)) const uint64_t memtrace_scope_##line =  \
-        MEMTRACE_SCOPE_BEGIN(name)
+#define MEMTRACE_SCOPE(name)            MEMTRACE_SCOPE_AT(name, __COUNTER__)
+#define MEMTRACE_SCOPE_AT(name, number) MEMTRACE_SCOPE_OF(name, number)
+#define MEMTRACE_SCOPE_OF(name, number)                                                            \
+    __attribute__((cleanup(memtrace_scope_leave), unused))                                         \
+    const uint64_t memtrace_scope_##number = MEMTRACE_SCOPE_BEGIN(name)
 
 #ifdef __cplusplus
 }
