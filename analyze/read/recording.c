@@ -360,7 +360,9 @@ int recording_payload(const struct recording *recording, size_t i, struct record
 
 /* Makes room for this id. 0, or -1: out of memory. */
 static int grow_nodes(struct memtrace_node **nodes, size_t *count, uint32_t id) {
-    size_t grown_count = ((size_t)id + 1) * 3 / 2 + 1024;
+    size_t most = (size_t)1 << MEMTRACE_CONTEXT_BITS;
+    size_t wanted = ((size_t)id + 1) * 3 / 2 + 1024;
+    size_t grown_count = wanted < most ? wanted : most;
     struct memtrace_node *grown = realloc(*nodes, grown_count * sizeof *grown);
     if (grown == NULL) {
         return -1;
