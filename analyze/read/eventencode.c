@@ -169,7 +169,8 @@ static void put_new_site(struct event_encoder *encoder, uint32_t index) {
     }
 }
 
-/* How the allocation's address is told, and tells it. known: what its block or an old one had. */
+/* How the allocation's address is told, and tells it. old_address: of the block that a realloc
+ * ended, if that is of this file block; else 0. */
 static enum op_address put_address(struct event_encoder *encoder, const struct predict_site *site,
                                    uint64_t address, uint64_t old_address) {
     struct predict *predict = &encoder->predict;
@@ -195,6 +196,8 @@ static enum op_address put_address(struct event_encoder *encoder, const struct p
     return how;
 }
 
+/* Which of two numbers takes fewer bytes decides, not which is smaller: a column of numbers of one
+ * sort packs better than the lowest of both. */
 static unsigned varint_length(uint64_t value) {
     return value < 0x80 ? 1 : (unsigned)(70 - __builtin_clzll(value)) / 7;
 }

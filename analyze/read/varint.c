@@ -21,8 +21,8 @@ int varint_reserve(struct varint_writer *writer, size_t more) {
 }
 
 uint64_t varint_get_rest(struct varint_reader *reader, uint64_t low) {
-    for (unsigned shift = 7; shift < 64; shift += 7) {
-        uint64_t byte = varint_get_byte(reader);
+    for (unsigned shift = 7; shift < 64 && reader->next != reader->end; shift += 7) {
+        uint64_t byte = *reader->next++;
         if (shift == 63 && byte > 1) {
             break;
         }
