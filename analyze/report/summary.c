@@ -62,7 +62,13 @@ static const char *plus_minus(const struct report *report) {
     return report->options.unicode ? "±" : "+-";
 }
 
-/* error: the standard error of an estimate. */
+/* Behind an estimate its standard error. */
+static void put_error(const struct report *report, const char *error) {
+    if (report->model->recording.sampled) {
+        fprintf(report->out, " %s %s", plus_minus(report), error);
+    }
+}
+
 static void put_bytes(const struct report *report, const char *label, uint64_t bytes,
                       double error) {
     struct number spelled;
@@ -70,9 +76,7 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
     put_label(report, label);
     fprintf(report->out, "%s%s%s (%s bytes", style_on(report, STYLE_NAME),
             number_bytes(&spelled, bytes), style_off(report), number_count(&exact, bytes));
-    if (report->model->recording.sampled) {
-        fprintf(report->out, " %s %s", plus_minus(report), number_bytes(&spelled, (uint64_t)error));
-    }
+    put_error(report, number_bytes(&spelled, (uint64_t)error));
 }
 
 static void put_memory(const struct report *report) {
@@ -91,12 +95,15 @@ static void put_memory(const struct report *report) {
 
 static void put_counts(const struct report *report) {
     const struct model_totals *totals = &report->model->totals;
+    const struct model_errors *errors = &report->model->recording.errors;
     struct number count;
     struct number bytes;
     struct number share;
     put_label(report, "allocations");
-    fprintf(report->out, "%s (%s in total", number_count(&count, totals->allocations),
-            number_bytes(&bytes, totals->total_bytes));
+    fputs(number_count(&count, totals->allocations), report->out);
+    put_error(report, number_count(&share, (uint64_t)errors->allocations));
+    fprintf(report->out, " (%s in total", number_bytes(&bytes, totals->total_bytes));
+    put_error(report, number_bytes(&bytes, (uint64_t)errors->total_bytes));
     if (totals->allocations != 0) {
         fprintf(report->out, ", %s on average",
                 number_bytes(&bytes, totals->total_bytes / totals->allocations));
