@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""culling.py: the same deterministic program is recorded whole and with its short-lived blocks left out.
+Totals are the same call path by call path, the culled ones included; events are fewer."""
+
+import os
+
+from recorded import HERE, only_recording, record, whole
+from harness import build, consistent, equal, fail, finish, report, scratch
+
+PAIRS = 200000
+COSTS = ("total_bytes", "allocations", "frees", "live_bytes", "live_blocks")
+
+
+def recorded(*options):
+    program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
+    folder = scratch()
+    under = record([program, os.path.join(folder, "counts"), "1", str(PAIRS)], folder, *options)
+    equal(under.returncode, 0, options, "exit status", under.stderr)
+    data = report(only_recording(folder, options))
+    whole(data, options)
+    consistent(data, options)
+    return data
+
+
+def main():
+    uncut, culled = recorded(), recorded("--cull-below", "50ms")
+    by_path = [{context["hash"]: {name: context[name] for name in COSTS} for context in data["contexts"]}
+               for data in (uncut, culled)]
+    equal(by_path[1], by_path[0], "costs with short-lived blocks left out")
+    threads = [[(thread["allocations"], thread["frees"], thread["total_bytes"])
+                for thread in data["threads"]] for data in (uncut, culled)]
+    equal(threads[1], threads[0], "threads")
+    if culled["recording"]["events"] > uncut["recording"]["events"] / 2:
+        fail("hardly anything was left out:", culled["recording"]["events"], "of",
+             uncut["recording"]["events"])
+
+
+main()
+finish()

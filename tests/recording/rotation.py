@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""rotation.py: a recording in parts. Each part opens alone, with names and threads; together they have
+each event once: what the program counted itself."""
+
+import os
+
+from recorded import HERE, own_counts, record, recordings
+from harness import build, consistent, equal, fail, finish, report, scratch
+
+THREADS = 2
+PAIRS = 150000
+
+
+def main():
+    program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
+    folder = scratch()
+    counts = os.path.join(folder, "counts")
+    under = record([program, counts, str(THREADS), str(PAIRS)], folder, "--rotate", "200K")
+    equal(under.returncode, 0, "exit status", under.stderr)
+    parts = [report(path) for path in recordings(folder)]
+    if len(parts) < 3:
+        fail("too few parts:", len(parts), under.stderr)
+    equal(sorted(data["recording"]["part"] for data in parts), list(range(len(parts))), "numbers")
+    workers = own_counts(counts)
+    for data in parts:
+        what = "part %d:" % data["recording"]["part"]
+        equal((data["recording"]["closed"], data["warnings"], data["lost"]), (True, [], 0), what,
+              "closed, warnings, lost")
+        consistent(data, what)
+        if data["recording"]["events"] > 1000 and not any(
+                frame["function"] == "churn" for context in data["contexts"]
+                for frame in context["frames"]):
+            fail(what, "no names")
+    for tid, (allocs, _, frees, _) in workers.items():
+        of_thread = [thread for data in parts for thread in data["threads"] if thread["tid"] == tid]
+        equal(sum(thread["allocations"] for thread in of_thread), allocs, "thread", tid, "allocations")
+    frees = sum(data["total_frees"] + data["recording"]["foreign_frees"] for data in parts)
+    done = sum(counts[2] for counts in workers.values())
+    if not done <= frees <= done + 100:  # a few of the program's own
+        fail("frees of all parts:", frees, "but", done, "were done")
+
+
+main()
+finish()
