@@ -4,7 +4,6 @@
 #include "runtime/entry/settings.h"
 
 #include "runtime/base/text.h"
-#include "runtime/entry/signals.h"
 #include "runtime/entry/variables.h"
 
 #include <sys/auxv.h>
@@ -82,9 +81,6 @@ int settings_read(struct settings *settings, char **environment) {
     apply_all(settings, environment, 1);
     log_set_level((enum log_level)settings->log_level);
     apply_all(settings, environment, 0);
-    if (settings->recording.state != MEMTRACE_RECORD_NONE) {
-        signals_default(&settings->signals);
-    }
     return 1;
 }
 

@@ -101,12 +101,6 @@ int signals_parse(const char *list, struct settings_signals *out) {
     }
 }
 
-void signals_default(struct settings_signals *out) {
-    if (!out->are_named) {
-        out->action[SIGUSR1] = out->action[SIGUSR2] = SIGNAL_TOGGLE;
-    }
-}
-
 /* --- when one comes --------------------------------------------------------------------------- */
 
 static void act(int number) {
@@ -295,13 +289,21 @@ PUBLIC handler_function __sysv_signal(int number, handler_function handler)
 
 /* --- at the start ----------------------------------------------------------------------------- */
 
+static void start(int number, enum signal_action action) {
+    struct sigaction now;
+    if (action != SIGNAL_NOTHING && real.sigaction(number, NULL, &now) == 0) {
+        signals.action[number] = (uint8_t)action;
+        sigaction(number, &now, NULL);
+    }
+}
+
 void signals_start(const struct settings_signals *wanted) {
     signals.give_way = !wanted->are_named;
-    for (int number = 1; number < SETTINGS_SIGNALS; number++) {
-        struct sigaction now;
-        if (wanted->action[number] != SIGNAL_NOTHING && real.sigaction(number, NULL, &now) == 0) {
-            signals.action[number] = wanted->action[number];
-            sigaction(number, &now, NULL);
-        }
+    for (int number = 1; number < SETTINGS_SIGNALS && wanted->are_named; number++) {
+        start(number, (enum signal_action)wanted->action[number]);
+    }
+    if (!wanted->are_named && runtime.recorder.recording != NULL) {
+        start(SIGUSR1, SIGNAL_TOGGLE);
+        start(SIGUSR2, SIGNAL_TOGGLE);
     }
 }

@@ -23,9 +23,8 @@ enum signal_action {
 /* "none", or a list as in "USR1,snapshot:USR2,off:40". 0; -1: not understood, *signals is as it
  * was. */
 int signals_parse(const char *list, struct settings_signals *signals);
-/* What a recording run has where the user named none. */
-void signals_default(struct settings_signals *signals);
-/* Sets our handlers; once, when the runtime is ready. */
+/* Sets our handlers; once, when the runtime is ready. Where the user named no signals a recording
+ * has SIGUSR1 and SIGUSR2. */
 void signals_start(const struct settings_signals *signals);
 
 #endif
