@@ -56,7 +56,10 @@ def test_idle():
 
 def test_handlers():
     """The program sees and gets what it set; a signal that was named switches as well."""
-    equal(bare([build("control.c", "gcc", "-O1", "preload"), "handlers"]).stdout, b"done\n", "bare")
+    for name in ("handlers", "handlers_of_children"):
+        equal(bare([build("control.c", "gcc", "-O1", "preload"), name]).stdout, b"done\n", name)
+        run(name, {"MEMTRACE_SIGNALS": "USR1"})
+        run(name, {"MEMTRACE_RECORD": "1", "MEMTRACE_FOLLOW": "1"})
     for signals, switched in (("toggle:10,on:SIGUSR2", 4), ("off:USR1,snapshot:USR2", 4),
                               ("none", 0), (None, 0)):
         _, lines = run("handlers", {"MEMTRACE_SIGNALS": signals, "MEMTRACE_LOG_LEVEL": "info"})

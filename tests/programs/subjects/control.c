@@ -179,6 +179,29 @@ static void case_handlers(void) {
     check(calls == 3, "no call is too many");
 }
 
+/* A forked child has its parent's handlers; what a vforked one sets before exec is its own. */
+static void case_handlers_of_children(void) {
+    struct sigaction old;
+    int status = 0;
+    signal(SIGUSR1, count_call);
+    pid_t child = fork();
+    if (child == 0) {
+        raise(SIGUSR1);
+        check(sigaction(SIGUSR1, NULL, &old) == 0 && old.sa_handler == count_call, "inherited");
+        _exit(calls);
+    }
+    check(waitpid(child, &status, 0) == child && status == 1 << 8, "called in the child");
+    child = vfork();
+    if (child == 0) {
+        int same = signal(SIGUSR1, SIG_DFL) == count_call && signal(SIGUSR1, SIG_IGN) == SIG_DFL;
+        _exit(same);
+    }
+    check(waitpid(child, &status, 0) == child && status == 1 << 8, "its own in a vforked child");
+    raise(SIGUSR1);
+    check(sigaction(SIGUSR1, NULL, &old) == 0 && old.sa_handler == count_call && calls == 1,
+          "the parent's is still there");
+}
+
 /* --- children --------------------------------------------------------------------------------- */
 
 static void use(size_t size) {
@@ -276,6 +299,7 @@ int main(int argc, char **argv) {
                  {"on_signal", case_on_signal},
                  {"threads", case_threads},
                  {"handlers", case_handlers},
+                 {"handlers_of_children", case_handlers_of_children},
                  {"child", case_child},
                  {"timer", case_timer},
                  {"idle", case_idle},
