@@ -69,6 +69,8 @@ static int create(struct recordparts *parts) {
     }
     owner_give(parts->file.fd, &parts->held->header->owner);
     if (write_program(parts) != 0) {
+        unlink(path);
+        recordfile_release(&parts->file);
         return -1;
     }
     parts->start_bytes = parts->file.size;

@@ -18,6 +18,7 @@ int recordtables_open(struct recordtables *tables, const struct profile *profile
         recordtables_close(tables);
         return -1;
     }
+    tables->noted[0] = 1; /* no context: most frees */
     recordtables_refresh(tables);
     return 0;
 }
@@ -43,6 +44,7 @@ void recordtables_refresh(struct recordtables *tables) {
 
 void recordtables_forget(struct recordtables *tables) {
     memset(tables->noted, 0, RECORDTABLES_CONTEXTS / 8);
+    tables->noted[0] = 1;
     memset(tables->modules, 0, RECORDTABLES_MODULES * sizeof *tables->modules);
     tables->pool_count = 0;
     tables->node_count = 0;
