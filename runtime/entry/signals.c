@@ -116,7 +116,7 @@ static void act(int number) {
         break;
     case SIGNAL_SNAPSHOT:
         switch_snapshot(0);
-        break;
+        return;
     case SIGNAL_NOTHING:
         return;
     }
@@ -153,13 +153,14 @@ static int is_handler(const struct sigaction *action) {
     return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* The program uses the signal itself, if only by ignoring it, and nobody asked for ours. */
-static int gives_way(const struct sigaction *action) {
-    return signals.give_way && action->sa_handler != SIG_DFL;
+/* Also without SA_SIGINFO: as an old function may have told it to the program. */
+static int is_ours(const struct sigaction *action) {
+    return action->sa_sigaction == handle;
 }
 
-static int is_ours(const struct sigaction *action) {
-    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle;
+/* The program uses the signal itself, if only by ignoring it, and nobody asked for ours. */
+static int gives_way(const struct sigaction *action) {
+    return signals.give_way && action->sa_handler != SIG_DFL && !is_ours(action);
 }
 
 static uint64_t word_of(const struct sigaction *action) {
@@ -210,7 +211,7 @@ static int set_both(int number, const struct sigaction *action, struct sigaction
     struct sigaction wanted;
     struct sigaction kernel;
     int result;
-    if (action == NULL || is_vforked() || (gives_way(action) && !is_ours(action))) {
+    if (action == NULL || is_vforked() || gives_way(action)) {
         result = real.sigaction(number, action, &kernel);
     } else {
         wanted = ours_for(action);

@@ -60,7 +60,7 @@ def test_handlers():
         equal(bare([build("control.c", "gcc", "-O1", "preload"), name]).stdout, b"done\n", name)
         run(name, {"MEMTRACE_SIGNALS": "USR1"})
         run(name, {"MEMTRACE_RECORD": "1", "MEMTRACE_FOLLOW": "1"})
-    for signals, switched in (("toggle:10,on:SIGUSR2", 4), ("off:USR1,snapshot:USR2", 4),
+    for signals, switched in (("toggle:10,on:SIGUSR2", 5), ("off:USR1,snapshot:USR2", 4),
                               ("none", 0), (None, 0)):
         _, lines = run("handlers", {"MEMTRACE_SIGNALS": signals, "MEMTRACE_LOG_LEVEL": "info"})
         equal(lines.count("memtrace: a signal: counting is "), switched, signals, lines)

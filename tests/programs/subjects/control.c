@@ -177,6 +177,12 @@ static void case_handlers(void) {
     check(signal(SIGKILL, count_call) == SIG_ERR && errno == EINVAL, "not for SIGKILL");
     check(sigaction(1000, NULL, &old) == -1 && errno == EINVAL, "no such signal");
     check(calls == 3, "no call is too many");
+    signal(SIGUSR2, sigset(SIGUSR2, count_call)); /* by an old way, and back again */
+    check(sigaction(SIGUSR2, NULL, &old) == 0 && old.sa_handler == SIG_DFL, "given back");
+    const char *signals = getenv("MEMTRACE_SIGNALS");
+    if (signals != NULL && strstr(signals, "USR2") != NULL) {
+        raise(SIGUSR2);
+    }
 }
 
 /* A forked child has its parent's handlers; what a vforked one sets before exec is its own. */
