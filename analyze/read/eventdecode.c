@@ -196,6 +196,7 @@ static void get_alloc(struct state *state, unsigned op, struct event *event) {
     if ((op & OP_KIND) == OP_REALLOC) {
         unsigned old_op = varint_get_byte(&state->column[COLUMN_OPS]);
         event->old = end_block(state, old_op, &old_slot);
+        state->damaged |= event->old.number == 0;
         old_address = old_slot != 0 ? predict->slots[old_slot].address : 0;
     }
     index = get_site(state, &predict->sites, op >> OP_SITE_SHIFT & 3, false);

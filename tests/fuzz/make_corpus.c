@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * make_corpus.c FOLDER: small recordings of random events, to begin fuzzing with and to compare
- * readers on: every kind of block and event, with and without an index, plain and compressed.
+ * readers on (NN.mtr): every kind of block and event, with and without an index, plain and
+ * compressed. And the payloads of their blocks alone (NN.K.payload), as payload_fuzz.c wants them.
  */
 #include "tests/unit/recording_builder.h"
 
@@ -16,6 +17,28 @@ static void add_tables(struct recording_build *build) {
     recording_build_items(build, MEMTRACE_BLOCK_CULLED, culled, sizeof culled[0], 1);
     recording_build_items(build, MEMTRACE_BLOCK_SMAPS, &mapping, sizeof mapping, 1);
     recording_build_items(build, MEMTRACE_BLOCK_MODULES, &module, sizeof module, 1);
+}
+
+/* Payloads of blocks that were stored as they are. */
+static void write_payloads(const struct recording_build *build, const char *folder, unsigned i) {
+    for (size_t k = 0; k < build->count; k++) {
+        const struct memtrace_block *block = &build->entries[k].block;
+        unsigned char *bytes = malloc(block->stored_size + 12);
+        char path[4096];
+        if (bytes == NULL) {
+            abort();
+        }
+        memcpy(bytes, &block->items, 4);
+        memcpy(bytes + 4, &block->first_number, 8);
+        memcpy(bytes + 12, build->bytes + build->entries[k].offset + sizeof *block,
+               block->stored_size);
+        snprintf(path, sizeof path, "%s/%02u.%zu.payload", folder, i, k);
+        if (block->stored_size == block->raw_size &&
+            (block->kind == MEMTRACE_BLOCK_EVENTS || block->kind == MEMTRACE_BLOCK_NODES)) {
+            recording_build_write(bytes, block->stored_size + 12, path);
+        }
+        free(bytes);
+    }
 }
 
 static void make(const char *folder, unsigned i) {
@@ -43,6 +66,7 @@ static void make(const char *folder, unsigned i) {
     }
     snprintf(path, sizeof path, "%s/%02u.mtr", folder, i);
     recording_build_write(build.bytes, build.size, path);
+    write_payloads(&build, folder, i);
     recording_build_free(&build);
 }
 
