@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+enum { LOOKUP_LEAST = 256 };
+
 /* Finds sites by what they are: indices + 1 into sites, open addressing, 0: empty. */
 struct lookup {
     uint32_t *index;
@@ -52,7 +54,11 @@ void event_encoder_free(struct event_encoder *encoder) {
     free(encoder);
 }
 
-static void clear_lookup(struct lookup *lookup) {
+/* Empties it; a block of few sites must not pay for a former one of many. */
+static void clear_lookup(struct lookup *lookup, const struct predict_sites *former) {
+    while (lookup->capacity > LOOKUP_LEAST && lookup->capacity / 8 > former->count) {
+        lookup->capacity /= 2;
+    }
     if (lookup->capacity != 0) {
         memset(lookup->index, 0, lookup->capacity * sizeof *lookup->index);
     }
@@ -63,8 +69,8 @@ void event_encoder_start(struct event_encoder *encoder, uint32_t thread, uint64_
         encoder->column[i].size = 0;
         encoder->column[i].failed = false;
     }
-    clear_lookup(&encoder->sites);
-    clear_lookup(&encoder->places);
+    clear_lookup(&encoder->sites, &encoder->predict.sites);
+    clear_lookup(&encoder->places, &encoder->predict.places);
     encoder->failed = predict_start(&encoder->predict, thread, first_number) != 0;
     encoder->time_ns = encoder->first_ns = encoder->last_ns = 0;
     encoder->count = 0;
@@ -93,7 +99,7 @@ static uint32_t *find(const struct lookup *lookup, const struct predict_sites *s
 }
 
 static int grow_lookup(struct lookup *lookup, const struct predict_sites *sites) {
-    struct lookup grown = {.capacity = lookup->capacity != 0 ? lookup->capacity * 2 : 256};
+    struct lookup grown = {.capacity = lookup->capacity != 0 ? lookup->capacity * 2 : LOOKUP_LEAST};
     grown.index = calloc(grown.capacity, sizeof *grown.index);
     if (grown.index == NULL) {
         return -1;

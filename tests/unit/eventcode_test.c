@@ -157,6 +157,32 @@ static void random_streams(void **state) {
     }
 }
 
+/* Blocks of very many and of few sites in turn share one encoder. */
+static void many_and_few_sites(void **state) {
+    struct event_encoder *encoder = event_encoder_new(0);
+    struct event *events = calloc(40000, sizeof *events);
+    (void)state;
+    for (int round = 0; round < 12; round++) {
+        size_t count = round % 4 == 0 ? 40000 : 300;
+        struct memtrace_block block = {0};
+        size_t size;
+        const void *payload;
+        event_encoder_start(encoder, 5, 1);
+        for (size_t i = 0; i < count; i++) {
+            events[i] = (struct event){.kind = EVENT_ALLOC,
+                                       .context = (uint32_t)(i * 7 % (count - 1)),
+                                       .size = i % 3,
+                                       .slack = 24 - i % 3,
+                                       .block = {.number = i + 1, .thread = 5}};
+            assert_int_equal(event_encoder_add(encoder, &events[i]), 0);
+        }
+        payload = event_encoder_finish(encoder, &size, &block);
+        check_decoded(&block, payload, size, events, count);
+    }
+    free(events);
+    event_encoder_free(encoder);
+}
+
 static void no_events(void **state) {
     struct stream stream = stream_start(1, 3, 1);
     (void)state;
@@ -315,13 +341,10 @@ static void too_many_items(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_streams),
-        cmocka_unit_test(no_events),
-        cmocka_unit_test(extremes),
-        cmocka_unit_test(full_block),
-        cmocka_unit_test(documented_example),
-        cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(damage_in_every_byte),
+        cmocka_unit_test(random_streams),    cmocka_unit_test(many_and_few_sites),
+        cmocka_unit_test(no_events),         cmocka_unit_test(extremes),
+        cmocka_unit_test(full_block),        cmocka_unit_test(documented_example),
+        cmocka_unit_test(cut_at_every_byte), cmocka_unit_test(damage_in_every_byte),
         cmocka_unit_test(too_many_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
