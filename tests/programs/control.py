@@ -110,17 +110,19 @@ def test_interrupted():
 
 
 def test_children():
-    """With MEMTRACE_FOLLOW each process has a profile: forks, and whatever is started by exec, spawn
-    or a shell. A forked child has its parent's blocks, too."""
+    """With MEMTRACE_FOLLOW each process has a profile or a recording: forks, and whatever is started by
+    exec, spawn or a shell. A forked child has its parent's blocks, too."""
     again = os.path.join(scratch(), "again")
     os.link(build("control.c", "gcc", "-O1", "preload"), again)
     forks = [[72003], [72003, 72005]]
     for mode, settings, expected in (("preload", {"MEMTRACE_FOLLOW": "1"}, [[72001]] * 5 + forks),
                                      ("run", {"MEMTRACE_FOLLOW": "1"}, [[72001]] * 5 + forks),
-                                     ("run", {}, forks)):
+                                     ("run", {"MEMTRACE_FOLLOW": "1", "MEMTRACE_RECORD": "1"},
+                                      [[72001]] * 5 + forks),
+                                     ("run", {}, forks), ("run", {"MEMTRACE_RECORD": "1"}, forks)):
         folder, _ = run("children", {"AGAIN": again, **settings}, mode, output=b"")
-        found = [sorted(size for size in counted(report(path)) if size < 73000)
-                 for path in profiles(folder)]
+        found = [sorted(size for size in counted(report(os.path.join(folder, name))) if size < 73000)
+                 for name in os.listdir(folder)]
         equal(sorted(sizes for sizes in found if sizes), expected, mode, settings)
 
 
