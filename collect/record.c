@@ -19,7 +19,7 @@
 #define MS UINT64_C(1000000)
 
 enum {
-    BLOCK_WORDS = 96 * 1024, /* as many as a block of events usually has */
+    BLOCK_WORDS = 192 * 1024, /* as many as a block of events usually has */
     TABLES_MS = 1000,   /* how soon a reader of an unfinished file sees new threads and totals */
     TABLES_A_LIFE = 50, /* from 50 s on every fiftieth of the life */
     FLUSH_MS = 1000,    /* how long events stay in a buffer that does not fill */

@@ -6,7 +6,7 @@
 #include <time.h>
 
 enum {
-    BLOCK_EVENTS = 1 << 16,
+    BLOCK_EVENTS = 1 << 17,
     BLOCK_BYTES = 16 << 20, /* of marks' texts, in the end */
     BLOCK_NODES = 1 << 18,
 };
