@@ -6,6 +6,22 @@
  */
 #include "tests/unit/recording_builder.h"
 
+static void add_file(struct recording_build *build) {
+    static const char path[] = "/usr/bin/example";
+    struct {
+        struct memtrace_embedded head;
+        char rest[64];
+    } file = {{.module = 1,
+               .what = MEMTRACE_EMBEDDED_SYMBOLS,
+               .size = 47,
+               .build_id = {1, 2, 3, 4},
+               .build_id_size = 20,
+               .path_size = sizeof path},
+              ""};
+    memcpy(file.rest, path, sizeof path);
+    recording_build_items(build, MEMTRACE_BLOCK_FILE, &file, sizeof file, 1);
+}
+
 static void add_tables(struct recording_build *build) {
     static const struct memtrace_recording_pool pool = {.number = 1, .name = "arena"};
     static const struct memtrace_culled culled[] = {
@@ -59,6 +75,7 @@ static void make(const char *folder, unsigned i) {
     recording_build_events(&build, &streams[1], 20 + i * 10);
     if (i % 2 == 0) {
         add_tables(&build);
+        add_file(&build);
     }
     recording_build_events(&build, &streams[0], 20);
     if (i % 6 != 5) {

@@ -7,6 +7,7 @@
 #include "analyze/model/model.h"
 #include "analyze/model/replay.h"
 #include "analyze/read/block.h"
+#include "analyze/read/embedded.h"
 #include "analyze/read/recording.h"
 
 #include <stdint.h>
@@ -61,6 +62,19 @@ static void read_blocks(const struct recording *recording) {
     }
 }
 
+static void read_embedded(const struct recording *recording) {
+    struct embedded *files;
+    size_t count;
+    if (embedded_list(recording, &files, &count, NULL) == 0) {
+        for (size_t i = 0; i < count; i++) {
+            if (files[i].path[0] != '/' || files[i].build_id_size > sizeof files[i].build_id) {
+                abort();
+            }
+        }
+        free(files);
+    }
+}
+
 static void use(int fd, const void *bytes, size_t size, bool replay) {
     char path[64];
     struct error error;
@@ -74,6 +88,7 @@ static void use(int fd, const void *bytes, size_t size, bool replay) {
         struct model *model = replay ? model_replay(recording, NULL, &error) : NULL;
         model_free(model);
         read_blocks(recording);
+        read_embedded(recording);
         recording_refresh(recording, &error);
         recording_close(recording);
     }
