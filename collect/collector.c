@@ -46,23 +46,24 @@ static void tell(const char *message) {
     tell_of("", message);
 }
 
-/* Where it cannot be had the program runs on, and leaves a profile. */
-static void start_recording(struct collector *collector) {
-    struct error error = {""};
-    collector->record = NULL;
-    if (!record_wanted(&collector->held)) {
-        return;
-    }
-    collector->record = record_open(&collector->held, &error);
-    if (collector->record == NULL || record_start(collector->record, &error) != 0) {
-        tell(error.message);
-    }
-}
-
 static void tell_news(struct collector *collector) {
     const char *news = collector->record != NULL ? record_news(collector->record) : NULL;
     if (news != NULL) {
         tell(news);
+    }
+}
+
+/* Where it cannot be had the program runs on, and leaves a profile. */
+static void start_recording(struct collector *collector) {
+    struct error error = {""};
+    collector->record =
+        record_wanted(&collector->held) ? record_open(&collector->held, &error) : NULL;
+    tell_news(collector); /* before its thread may have more */
+    if (collector->record != NULL) {
+        record_start(collector->record, &error);
+    }
+    if (error.message[0] != '\0') {
+        tell(error.message);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "collect/recordevents.h"
 #include "collect/recordsample.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -191,7 +192,7 @@ static void *run(void *argument) {
     struct pollfd wake = {.fd = record->wake, .events = POLLIN};
     while (!__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE)) {
         round_of(record, false);
-        poll(&wake, 1, (int)record->wait_ms);
+        poll(&wake, 1, record->stopped ? -1 : (int)record->wait_ms);
     }
     return NULL;
 }
@@ -218,6 +219,9 @@ struct record *record_open(const struct held *held, struct error *error) {
     record->wait_ms = SHORT_WAIT_MS;
     recordsample_open(&record->sample, held->region.pid);
     record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (record->wake < 0) {
+        error_set(&record->trouble, "cannot record: %s", strerror(errno));
+    }
     if (recordevents_open(&record->events, held, &record->trouble) != 0 || record->wake < 0) {
         error_set(error, "%s", record->trouble.message);
         stop(record);
