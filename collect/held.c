@@ -2,6 +2,8 @@
 /* held.c: claiming a region file. See held.h. */
 #include "collect/held.h"
 
+#include "collect/clock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +13,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A descriptor of the file's folder, if it is ours alone; else -1 with errno. */
@@ -151,11 +152,8 @@ void held_unlink(const struct held *held) {
 }
 
 uint64_t held_time_ns(const struct held *held) {
-    struct timespec now;
-    uint64_t ns;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    return ns > held->header->start_monotonic_ns ? ns - held->header->start_monotonic_ns : 0;
+    uint64_t now = clock_now_ns();
+    return now > held->header->start_monotonic_ns ? now - held->header->start_monotonic_ns : 0;
 }
 
 /* Threads of a process; 0: there is none. */

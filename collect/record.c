@@ -2,6 +2,7 @@
 /* record.c: the rounds of a recording. See record.h. */
 #include "collect/record.h"
 
+#include "collect/clock.h"
 #include "collect/embed.h"
 #include "collect/recordevents.h"
 #include "collect/recordsample.h"
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MS UINT64_C(1000000)
@@ -51,12 +51,6 @@ struct record {
     bool ended; /* by who ends the thread */
     int wake;   /* eventfd: the thread is to look at `ended` */
 };
-
-static uint64_t clock_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 bool record_wanted(const struct held *held) {
     const struct memtrace_recording *recording = held_recording(held);
@@ -132,7 +126,7 @@ static int cull_due(struct record *record, bool ended, enum flush flush) {
 
 /* Empties the buffers as far as it is time. 0 or -1. */
 static int drain_all(struct record *record, bool ended) {
-    enum flush flush = choose_flush(record, ended, clock_now());
+    enum flush flush = choose_flush(record, ended, clock_now_ns());
     bool due;
     if (drain_look(&record->events.drain) != 0) {
         return error_set(&record->trouble, "out of memory while recording");
@@ -176,7 +170,7 @@ static void mind_duration(struct record *record) {
 static void round_of(struct record *record, bool ended) {
     recordevents_beat(&record->events);
     mind_duration(record);
-    if (clock_now() - record->events.refreshed_ns >= REFRESH_MS * MS &&
+    if (clock_now_ns() - record->events.refreshed_ns >= REFRESH_MS * MS &&
         recordevents_refresh(&record->events) != 0) {
         stop(record);
     }

@@ -2,8 +2,9 @@
 /* recordevents.c: buffers into blocks. See recordevents.h. */
 #include "collect/recordevents.h"
 
+#include "collect/clock.h"
+
 #include <stdio.h>
-#include <time.h>
 
 enum {
     BLOCK_EVENTS = 1 << 17,
@@ -11,14 +12,8 @@ enum {
     BLOCK_NODES = 1 << 18,
 };
 
-static uint64_t clock_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void recordevents_beat(struct recordevents *events) {
-    __atomic_store_n(&events->recording->heartbeat_ns, clock_now(), __ATOMIC_RELEASE);
+    __atomic_store_n(&events->recording->heartbeat_ns, clock_now_ns(), __ATOMIC_RELEASE);
 }
 
 /* Whether all segments below `end` are published: the program raises header.end first. */
@@ -29,7 +24,7 @@ static bool has_all(const struct profile *profile, uint64_t end) {
 
 int recordevents_refresh(struct recordevents *events) {
     uint64_t end = held_load_u64(&events->held->header->end);
-    events->refreshed_ns = clock_now();
+    events->refreshed_ns = clock_now_ns();
     if (end == events->seen_end) {
         return 0;
     }

@@ -2,13 +2,14 @@
 /* recordsample.c: samples of a process. See recordsample.h. */
 #include "collect/recordsample.h"
 
+#include "collect/clock.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MS       UINT64_C(1000000)
@@ -229,12 +230,6 @@ static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-static uint64_t clock_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
                       uint64_t live_bytes, bool last, struct error *error) {
     int result = 0;
@@ -247,10 +242,10 @@ int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint
         result = write_samples(sample, file, time_ns, error);
     }
     if (result == 0 && time_ns >= sample->next_maps_ns && !last) {
-        uint64_t start = clock_now();
+        uint64_t start = clock_now_ns();
         result = take_maps(sample, file, time_ns, error);
         sample->next_maps_ns = time_ns + larger(larger(MAPS_MS * MS, time_ns / MAPS_A_LIFE),
-                                                (clock_now() - start) * MAPS_COST);
+                                                (clock_now_ns() - start) * MAPS_COST);
     }
     return result;
 }
