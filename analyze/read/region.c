@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* State letter and field 22 of /proc/PID/stat. The name in field 2 may hold anything, so fields
- * are counted from its last parenthesis. */
+ * are counted from its last parenthesis. 0 or a negative errno. */
 static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
     char path[64];
     char text[1024];
@@ -26,12 +26,12 @@ static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return -1;
+        return -errno;
     }
     size = read(fd, text, sizeof text - 1);
     close(fd);
     if (size <= 0) {
-        return -1;
+        return -ESRCH;
     }
     text[size] = '\0';
     at = strrchr(text, ')');
@@ -39,7 +39,7 @@ static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
                              " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                              "%*s %*s %" SCNu64,
                              state, ticks) != 2) {
-        return -1;
+        return -ESRCH;
     }
     return 0;
 }
@@ -52,8 +52,11 @@ int region_start_ticks(pid_t pid, uint64_t *ticks) {
 bool region_alive(pid_t pid, uint64_t start_ticks) {
     char state;
     uint64_t ticks;
-    return pid > 0 && read_stat(pid, &state, &ticks) == 0 && ticks == start_ticks && state != 'Z' &&
-           state != 'X';
+    int result = pid > 0 ? read_stat(pid, &state, &ticks) : -ESRCH;
+    if (result == -EMFILE || result == -ENFILE) { /* none can be opened: whoever has the number */
+        return kill(pid, 0) == 0 || errno == EPERM;
+    }
+    return result == 0 && ticks == start_ticks && state != 'Z' && state != 'X';
 }
 
 void region_path(const char *folder, pid_t pid, uint64_t start_ticks, unsigned number, char *path,

@@ -50,7 +50,7 @@ class Run:
         equal((under.returncode, under.stdout), ended, self.what, "status and output", said)
         if any(not line.startswith("memtrace: ") for line in said) or not lines[0] <= len(said) <= lines[1]:
             fail(self.what, "expected", lines, "lines, all of ours:", said)
-        self.stopped = any("cannot write the recording" in line for line in said)
+        self.stopped = any(line.startswith("memtrace: cannot ") for line in said)
         for word in words:
             if not any(word in line for line in said):
                 fail(self.what, "nothing says", repr(word), ":", said)
@@ -162,6 +162,20 @@ def case_address_space():
                 run = Run("ulimit -v %d" % kibibytes, way, folder + "/%p.mtr", wrap=wrap, lines=(0, 4))
                 for path in run.recordings(folder):
                     run.check(path)
+
+
+def case_few_descriptors():
+    """ulimit -n: the collector cannot open all that it wants to."""
+    for most in (8, 12):
+        for way in WAYS:
+            folder = scratch()
+            run = Run("ulimit -n %d" % most, way, folder + "/%p.mtr", lines=(0, 4),
+                      wrap=["bash", "-c", "ulimit -n %d; exec \"$@\"" % most, "bash"])
+            execute([MEMTRACE, "list"], clean_environment(MEMTRACE_REGION_DIR=run.regions))
+            found = run.recordings(folder, run.spare)
+            equal(len(found) <= 1, True, run.what, "recordings", found)
+            for path in found:
+                run.check(path)
 
 
 def case_closed():
