@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 from harness import (BUILD, LIBRARY, MEMTRACE, bare, build, clean_environment, equal, execute, fail,
                      finish, heap, only_profile, profiles, report, scratch, skip, traced)
@@ -169,6 +170,48 @@ def test_limit():
               ["log"] + ["out.limit.mtp"] * (action != "report") + ["out.mtp"], action, "files")
         if report(os.path.join(folder, "out.mtp"))["leaked_bytes"] < 36 << 20:
             fail(action, "the profile at the end")
+
+
+def control_group(megabytes):
+    """A group of this test's with so much memory; where none can be made the test is skipped."""
+    for mount, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = "%s/memtrace-test-%d" % (mount, os.getpid())
+        try:
+            os.mkdir(group)
+            with open(os.path.join(group, limit), "w") as file:
+                file.write("%dM" % megabytes)
+            return group
+        except OSError:
+            if os.path.isdir(group):
+                os.rmdir(group)
+    skip("no control group with a memory limit can be made")
+
+
+def remove_group(group):
+    for _ in range(100):  # the kernel may still be counting its last process
+        try:
+            return os.rmdir(group)
+        except OSError:
+            time.sleep(0.02)
+
+
+def test_group():
+    """A part of what the program's control group may use; ended long before the OOM killer comes."""
+    group, folder = control_group(80), scratch()
+    settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "FILE": "/nowhere"}
+    try:
+        under = execute(["sh", "-c", 'echo $$ > "$0"/cgroup.procs; exec "$@"', group, MEMTRACE, "run",
+                         "--limit", "50%", "--on-limit", "abort", "--no-summary", "-o", "out.mtp", "--",
+                         build("control.c", "gcc", "-O1", "preload"), "grow"],
+                        clean_environment(**settings), cwd=folder)
+    finally:
+        remove_group(group)
+    equal(under.returncode, -6, "group", under.stderr.decode())
+    said = re.search(r"the control group \S*/%s has (\d+)\.\d MiB of the 80\.0 MiB" % os.path.basename(group),
+                     under.stderr.decode())
+    if said is None or not 40 <= int(said.group(1)) < 80:
+        fail("group:", under.stderr.decode())
+    equal(sorted(os.listdir(folder)), ["out.limit.mtp", "out.mtp"], "group: files")
 
 
 def test_log():
