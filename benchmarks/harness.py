@@ -19,6 +19,11 @@ BUILDS = ("bare", "pass", "hooks", "frame-pointer")
 VARIANTS = BUILDS + ("preload", "heaptrack")
 # The bare build under the runtime with this MEMTRACE_UNWIND; fp: the build with frame pointers.
 UNWINDS = ("verify", "patch", "fp", "libunwind")
+# The bare build under the command itself: what follows its name.
+RECORD = ["record", "--embed", "none"]
+COMMANDS = {"run": ["run"], "record": RECORD, "precise": RECORD + ["--precise"],
+            "no-addresses": RECORD + ["--no-addresses"], "sample": RECORD + ["--sample", "512K"],
+            "profile-too": RECORD + ["--profile"]}
 RUN_LIMIT_S = 300
 
 # A median over the rounds, and the quartiles beside it.
@@ -65,6 +70,7 @@ class Bench:
         self.valgrind = shutil.which("valgrind")
         self.scratch = tempfile.mkdtemp(prefix="memtrace-bench-")
         self.profile = os.path.join(self.scratch, "profile.mtp")
+        self.recording = os.path.join(self.scratch, "recording.mtr")
         self.failures = []
 
     def close(self):
@@ -78,7 +84,7 @@ class Bench:
             return os.path.exists(self.library)
         if variant == "backtrace":
             return os.path.exists(self.backtrace)
-        if variant == "run":
+        if variant in COMMANDS:
             return os.path.exists(self.command) and os.path.exists(self.library)
         return os.path.exists(self._program("trivial", variant))
 
@@ -90,6 +96,7 @@ class Bench:
         environment = {k: v for k, v in os.environ.items()
                        if not k.startswith("MEMTRACE") and k != "LD_PRELOAD"}
         environment["MEMTRACE_OUTPUT"] = self.profile
+        environment["MEMTRACE_RECORD_OUTPUT"] = self.recording
         environment["MEMTRACE_SUMMARY"] = "0"
         if variant == "preload" or variant in UNWINDS:
             environment["LD_PRELOAD"] = self.library
@@ -103,8 +110,8 @@ class Bench:
         command = [self._program(subject, variant)] + [str(option) for option in options]
         if variant == "heaptrack":
             command = [self.heaptrack, "-o", os.path.join(self.scratch, "heaptrack")] + command
-        if variant == "run":
-            command = [self.command, "run", "--"] + command
+        if variant in COMMANDS:
+            command = [self.command, *COMMANDS[variant], "--"] + command
         return command
 
     def run(self, subject, variant, *options):
