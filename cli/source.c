@@ -104,6 +104,8 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
 
 /* ---- What is in the file ---- */
 
+enum { MOST_PARTS = 1000 };
+
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
     (void)status;
     (void)kind;
@@ -138,14 +140,62 @@ static char *extract_symbols(const struct recording *recording) {
     return folder;
 }
 
+/* NAME.mtr, NAME.1.mtr, NAME.2.mtr, ...: the first part stands for all that lie beside it. */
+struct parts {
+    const struct recording *items[MOST_PARTS];
+    size_t count;
+};
+
+static bool same_run(const struct recording *first, const struct recording *other, size_t part) {
+    return other->header.pid == first->header.pid &&
+           other->header.process_start_ticks == first->header.process_start_ticks &&
+           other->header.part == part;
+}
+
+/* Adds the part with this number. false: there is none. */
+static bool add_part(struct parts *parts, const char *first, size_t part) {
+    size_t stem = strlen(first);
+    struct recording *recording;
+    char *path;
+    stem -= stem > 4 && strcmp(first + stem - 4, ".mtr") == 0 ? 4 : 0;
+    if (asprintf(&path, "%.*s.%zu%s", (int)stem, first, part, first + stem) < 0) {
+        return false;
+    }
+    recording = recording_open(path, NULL);
+    free(path);
+    if (recording == NULL || !same_run(parts->items[0], recording, part)) {
+        recording_close(recording);
+        return false;
+    }
+    parts->items[parts->count++] = recording;
+    return true;
+}
+
+static struct model *replay_parts(struct source *source, const struct parts *parts,
+                                  const char *debug_folders, const struct replay_options *options,
+                                  struct error *error) {
+    struct model *model =
+        model_replay((struct timeorder_parts){parts->items, parts->count}, options, error);
+    if (model != NULL && names_lacks_files(model, debug_folders)) {
+        source->symbols = extract_symbols(parts->items[parts->count - 1]);
+    }
+    return model;
+}
+
 static struct model *replay_file(struct source *source, const char *debug_folders,
                                  const struct replay_options *options, struct error *error) {
-    struct recording *recording = recording_open(source->path, error);
-    struct model *model = recording != NULL ? model_replay(recording, options, error) : NULL;
-    if (model != NULL && names_lacks_files(model, debug_folders)) {
-        source->symbols = extract_symbols(recording);
+    struct parts parts = {.items = {recording_open(source->path, error)}, .count = 1};
+    struct model *model;
+    if (parts.items[0] == NULL) {
+        return NULL;
     }
-    recording_close(recording);
+    while (parts.items[0]->header.part == 0 && parts.count < MOST_PARTS &&
+           add_part(&parts, source->path, parts.count)) {
+    }
+    model = replay_parts(source, &parts, debug_folders, options, error);
+    while (parts.count > 0) {
+        recording_close((struct recording *)parts.items[--parts.count]);
+    }
     return model;
 }
 

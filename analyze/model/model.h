@@ -116,7 +116,9 @@ struct model_recording {
     bool present; /* false: the model is a profile's, and the rest is 0 */
     bool closed;  /* its writer finished it */
     bool precise;
-    uint32_t part; /* of a recording in several files: 0, 1, ... */
+    bool stopped;   /* before the program's end: the disk was full, or so it was asked */
+    uint32_t part;  /* of a recording in several files: 0, 1, ...; the first one of these */
+    uint32_t parts; /* files that were read as one */
     uint64_t bytes;
     uint64_t blocks; /* blocks of events */
     uint64_t events;

@@ -7,24 +7,31 @@
 #define NO_WINDOW UINT64_MAX
 
 int peakbound_start(struct peakbound *bound, size_t stream_count) {
-    *bound = (struct peakbound){.stream_count = stream_count, .window = NO_WINDOW};
-    bound->last = calloc(stream_count + 1, sizeof *bound->last);
-    for (size_t i = 0; bound->last != NULL && i < stream_count; i++) {
-        bound->last[i].window = NO_WINDOW;
+    *bound = (struct peakbound){.window = NO_WINDOW};
+    bound->streams = calloc(stream_count + 1, sizeof *bound->streams);
+    bound->active = calloc(stream_count + 1, sizeof *bound->active);
+    if (bound->streams == NULL || bound->active == NULL) {
+        peakbound_free(bound);
+        return -1;
     }
-    return bound->last != NULL ? 0 : -1;
+    for (size_t i = 0; i < stream_count; i++) {
+        bound->streams[i].now.window = NO_WINDOW;
+    }
+    return 0;
 }
 
 void peakbound_free(struct peakbound *bound) {
-    free(bound->last);
-    bound->last = NULL;
+    free(bound->streams);
+    free(bound->active);
+    bound->streams = NULL;
+    bound->active = NULL;
 }
 
-static void add(struct peakbound_pair *pair, int64_t rise, int64_t fall) {
-    pair->rise += rise;
-    pair->fall += fall;
-    if (rise - fall > pair->best) {
-        pair->best = rise - fall;
+static void add(struct peakbound_sum *sum, int64_t rise, int64_t fall) {
+    sum->rise += rise;
+    sum->fall += fall;
+    if (rise - fall > sum->best) {
+        sum->best = rise - fall;
     }
 }
 
@@ -36,68 +43,68 @@ static int64_t smaller(int64_t left, int64_t right) {
     return left < right ? left : right;
 }
 
-/* The run is over: the pair has what the stream did in the window before; now it goes on. */
-static void end_run(struct peakbound *bound) {
-    struct peakbound_run *last = &bound->last[bound->stream];
-    struct peakbound_run run = bound->run;
-    if (bound->window == NO_WINDOW) {
+/* `sum` has what the stream did in the window before, if it did something: now it goes on. */
+static void add_stream(struct peakbound_sum *sum, const struct peakbound_stream *stream) {
+    const struct peakbound_run *before = &stream->before;
+    const struct peakbound_run *now = &stream->now;
+    if (before->window == NO_WINDOW || before->window + 1 != now->window) {
+        add(sum, now->rise, now->fall);
         return;
     }
-    bound->change += run.change;
-    add(&bound->alone, run.rise, run.fall);
-    if (last->window != NO_WINDOW && last->window + 1 == run.window) {
-        int64_t rise = larger(last->rise, last->change + run.rise);
-        int64_t fall = smaller(last->fall, last->change + run.fall);
-        bound->pair.rise -= last->rise;
-        bound->pair.fall -= last->fall;
-        add(&bound->pair, rise, fall);
-    } else {
-        add(&bound->pair, run.rise, run.fall);
-    }
-    *last = run;
+    sum->rise -= before->rise;
+    sum->fall -= before->fall;
+    add(sum, larger(before->rise, before->change + now->rise),
+        smaller(before->fall, before->change + now->fall));
 }
 
 static void end_window(struct peakbound *bound) {
-    const struct peakbound_pair *pair = &bound->pair;
-    bound->highest = larger(bound->highest, bound->live + pair->rise);
-    bound->lowest = larger(bound->lowest, bound->live + pair->fall + pair->best);
+    struct peakbound_sum alone = {0};
+    struct peakbound_sum pair = bound->alone;
+    int64_t change = 0;
+    for (size_t i = 0; i < bound->active_count; i++) {
+        const struct peakbound_stream *stream = &bound->streams[bound->active[i]];
+        add(&alone, stream->now.rise, stream->now.fall);
+        add_stream(&pair, stream);
+        change += stream->now.change;
+    }
+    bound->highest = larger(bound->highest, bound->live + pair.rise);
+    bound->lowest = larger(bound->lowest, bound->live + pair.fall + pair.best);
+    bound->live = bound->now;
+    bound->now += change;
+    bound->alone = alone;
+    bound->active_count = 0;
 }
 
 static void start_window(struct peakbound *bound, uint64_t window) {
-    int follows = bound->window != NO_WINDOW && bound->window + 1 == window;
-    int64_t now = bound->now + bound->change;
-    bound->before = follows ? bound->alone : (struct peakbound_pair){0};
-    bound->live = follows ? bound->now : now;
-    bound->now = now;
-    bound->change = 0;
-    bound->pair = bound->before;
-    bound->alone = (struct peakbound_pair){0};
+    if (bound->window == NO_WINDOW || bound->window + 1 != window) { /* nothing just before it */
+        bound->live = bound->now;
+        bound->alone = (struct peakbound_sum){0};
+    }
     bound->window = window;
 }
 
 void peakbound_run(struct peakbound *bound, size_t stream, uint64_t window) {
-    end_run(bound);
+    struct peakbound_stream *next = &bound->streams[stream];
     if (window != bound->window) {
         if (bound->window != NO_WINDOW) {
             end_window(bound);
         }
         start_window(bound, window);
     }
-    if (bound->streams_seen == 0 || (bound->streams_seen == 1 && stream != bound->stream)) {
-        bound->streams_seen++;
+    bound->is_shared |= bound->current != NULL && bound->current != next;
+    bound->current = next;
+    if (next->now.window != window) {
+        next->before = next->now;
+        next->now = (struct peakbound_run){.window = window};
+        bound->active[bound->active_count++] = stream;
     }
-    bound->stream = stream;
-    bound->run = (struct peakbound_run){.window = window};
 }
 
 uint64_t peakbound_error(struct peakbound *bound, uint64_t maximum) {
     int64_t value = (int64_t)maximum;
-    end_run(bound);
-    if (bound->window == NO_WINDOW) {
+    if (!bound->is_shared) {
         return 0;
     }
     end_window(bound);
-    return bound->streams_seen < 2
-               ? 0
-               : (uint64_t)larger(0, larger(bound->highest - value, value - bound->lowest));
+    return (uint64_t)larger(0, larger(bound->highest - value, value - bound->lowest));
 }

@@ -5,58 +5,60 @@
  * any order that the times allow, live bytes stay between what the streams' lowest and highest
  * points in the two windows add up to.
  *
- * Called by analyze/model/replay: runs of one stream in one window, windows upwards. Belongs to one
- * thread.
+ * Called by analyze/model/replay, windows upwards. Belongs to one thread.
  */
 #ifndef ANALYZE_MODEL_PEAKBOUND_H
 #define ANALYZE_MODEL_PEAKBOUND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a stream's own share of live bytes moved within its last run. */
+/* How a stream's own share of live bytes moved within a window. */
 struct peakbound_run {
     uint64_t window;
-    int64_t rise; /* >= 0: its highest point, from where the run began */
+    int64_t rise; /* >= 0: its highest point, from where the window began */
     int64_t fall; /* <= 0: its lowest */
     int64_t change;
 };
 
-/* Of all runs of a window, each together with the same stream's run of the window before. */
-struct peakbound_pair {
+struct peakbound_stream {
+    struct peakbound_run now;
+    struct peakbound_run before; /* of the last window in which it did something */
+};
+
+/* Of all streams, in a window or in two that follow each other. */
+struct peakbound_sum {
     int64_t rise;
     int64_t fall;
     int64_t best; /* the largest rise - fall of one stream */
 };
 
 struct peakbound {
-    struct peakbound_run *last; /* one a stream */
-    size_t stream_count;
-    struct peakbound_run run; /* that goes on */
-    size_t stream;            /* whose */
+    struct peakbound_stream *streams;
+    size_t *active; /* streams that did something in this window */
+    size_t active_count;
+    struct peakbound_stream *current;
     uint64_t window;
-    int64_t live;                 /* where the window before `window` began */
-    int64_t now;                  /* where `window` began */
-    int64_t change;               /* of all runs of `window` that are over */
-    struct peakbound_pair before; /* of the window before, alone */
-    struct peakbound_pair pair;   /* of both */
-    struct peakbound_pair alone;  /* of this window */
-    int64_t highest;              /* the maximum is not above */
-    int64_t lowest;               /* and not below */
-    size_t streams_seen;          /* 2: more than one */
+    int64_t live;               /* where the window before `window` began */
+    int64_t now;                /* where `window` began */
+    struct peakbound_sum alone; /* of the window before */
+    int64_t highest;            /* the maximum is not above */
+    int64_t lowest;             /* and not below */
+    bool is_shared;             /* more than one stream did something */
 };
 
 /* 0, or -1: out of memory. */
 int peakbound_start(struct peakbound *bound, size_t stream_count);
 void peakbound_free(struct peakbound *bound);
-/* From here on the events are of this stream and window. */
+/* From here on the events are of this stream and window; it may have had some in it before. */
 void peakbound_run(struct peakbound *bound, size_t stream, uint64_t window);
-/* The largest difference between `maximum` and what it may have been. Ends the last run. */
+/* The largest difference between `maximum` and what it may have been. Ends the last window. */
 uint64_t peakbound_error(struct peakbound *bound, uint64_t maximum);
 
 /* An event of the present run. */
 static inline void peakbound_change(struct peakbound *bound, int64_t bytes) {
-    struct peakbound_run *run = &bound->run;
+    struct peakbound_run *run = &bound->current->now;
     run->change += bytes;
     if (run->change > run->rise) {
         run->rise = run->change;

@@ -11,10 +11,8 @@ enum { THREADS = 1 << MEMTRACE_THREAD_BITS, MODULES = MEMTRACE_FRAME_MODULE_MASK
 
 typedef int (*record_visitor)(void *argument, const void *record);
 
-/* Calls visit() with every whole record of every block of this kind that can be read. Stops and
- * returns what visit() returns if that is not 0. */
-static int each_record(const struct recording *recording, enum memtrace_block_kind kind,
-                       size_t record_size, record_visitor visit, void *argument) {
+static int each_of_part(const struct recording *recording, enum memtrace_block_kind kind,
+                        size_t record_size, record_visitor visit, void *argument) {
     struct recording_buffer buffer = {0};
     int result = 0;
     for (size_t i = 0; result == 0 && i < recording->block_count; i++) {
@@ -30,17 +28,47 @@ static int each_record(const struct recording *recording, enum memtrace_block_ki
     return result;
 }
 
+/* Calls visit() with every whole record of every block of this kind that can be read. Stops and
+ * returns what visit() returns if that is not 0. */
+static int each_record(struct timeorder_parts parts, enum memtrace_block_kind kind,
+                       size_t record_size, record_visitor visit, void *argument) {
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < parts.count; i++) {
+        result = each_of_part(parts.items[i], kind, record_size, visit, argument);
+    }
+    return result;
+}
+
 /* ---- Nodes ---- */
 
-int recorded_nodes(struct model *model, const struct recording *recording, uint32_t *missing) {
-    struct memtrace_node *nodes = NULL;
-    size_t count = 0;
-    if (recording_nodes(recording, &nodes, &count, NULL) != 0) {
+/* Room for `count` nodes, those that are new all zero. */
+static int grow_nodes(struct model *model, size_t count) {
+    struct model_node *grown;
+    if (count <= model->node_count) {
+        return 0;
+    }
+    grown = reallocarray(model->nodes, count, sizeof *grown);
+    if (grown == NULL) {
         return -1;
     }
-    count = count != 0 ? count : 1;
-    model->nodes = calloc(count + 1, sizeof *model->nodes);
-    for (size_t id = 1; model->nodes != NULL && nodes != NULL && id < count; id++) {
+    memset(&grown[model->node_count], 0, (count - model->node_count) * sizeof *grown);
+    model->nodes = grown;
+    model->node_count = count;
+    return 0;
+}
+
+/* Each part repeats the nodes that it needs, under the same ids. */
+static int add_nodes(struct model *model, const struct recording *recording) {
+    struct memtrace_node *nodes = NULL;
+    size_t count = 0;
+    int result = recording_nodes(recording, &nodes, &count, NULL);
+    if (result == 0) {
+        result = grow_nodes(model, count);
+    }
+    for (size_t id = 1; result == 0 && id < count; id++) {
+        if (nodes[id].frame == 0) {
+            continue;
+        }
         model->nodes[id] = (struct model_node){nodes[id].frame, nodes[id].parent};
         if (model->nodes[id].parent >= id) {
             model->nodes[id].parent = 0;
@@ -48,12 +76,23 @@ int recorded_nodes(struct model *model, const struct recording *recording, uint3
         }
     }
     free(nodes);
-    if (model->nodes == NULL) {
+    return result;
+}
+
+int recorded_nodes(struct model *model, struct timeorder_parts parts, uint32_t *missing) {
+    if (grow_nodes(model, 1) != 0) {
         return -1;
     }
-    model->nodes[count].frame = MEMTRACE_FRAME_UNKNOWN;
-    model->node_count = count + 1;
-    *missing = (uint32_t)count;
+    for (size_t i = 0; i < parts.count; i++) {
+        if (add_nodes(model, parts.items[i]) != 0) {
+            return -1;
+        }
+    }
+    *missing = (uint32_t)model->node_count;
+    if (grow_nodes(model, model->node_count + 1) != 0) {
+        return -1;
+    }
+    model->nodes[*missing].frame = MEMTRACE_FRAME_UNKNOWN;
     return 0;
 }
 
@@ -83,15 +122,15 @@ static int take_pool(void *argument, const void *record) {
     return 0;
 }
 
-int recorded_places(struct model *model, const struct recording *recording) {
+int recorded_places(struct model *model, struct timeorder_parts parts) {
     const size_t size = sizeof(struct memtrace_module);
     size_t count = 1;
-    each_record(recording, MEMTRACE_BLOCK_MODULES, size, count_module, &count);
+    each_record(parts, MEMTRACE_BLOCK_MODULES, size, count_module, &count);
     if (census_reserve_modules(model, count) != 0 || census_reserve_pools(model) != 0) {
         return -1;
     }
-    each_record(recording, MEMTRACE_BLOCK_MODULES, size, take_module, model);
-    each_record(recording, MEMTRACE_BLOCK_POOLS, sizeof(struct memtrace_recording_pool), take_pool,
+    each_record(parts, MEMTRACE_BLOCK_MODULES, size, take_module, model);
+    each_record(parts, MEMTRACE_BLOCK_POOLS, sizeof(struct memtrace_recording_pool), take_pool,
                 model);
     return 0;
 }
@@ -128,14 +167,13 @@ static void take_thread(struct model *model, struct memtrace_thread_record *reco
     census_take_thread(model, record);
 }
 
-int recorded_threads(struct model *model, const struct recording *recording,
-                     const struct tally *tally) {
+int recorded_threads(struct model *model, struct timeorder_parts parts, const struct tally *tally) {
     struct memtrace_thread_record *records = calloc(THREADS, sizeof *records);
     if (records == NULL || census_reserve_threads(model, THREADS) != 0) {
         free(records);
         return -1;
     }
-    each_record(recording, MEMTRACE_BLOCK_THREADS, sizeof *records, take_record, records);
+    each_record(parts, MEMTRACE_BLOCK_THREADS, sizeof *records, take_record, records);
     for (uint32_t id = 0; id < THREADS; id++) {
         take_thread(model, &records[id], id, &tally->threads[id]);
     }
@@ -171,10 +209,9 @@ static int take_sample(void *argument, const void *record) {
     return 0;
 }
 
-int recorded_samples(const struct recording *recording, struct memtrace_point **points,
-                     size_t *count) {
+int recorded_samples(struct timeorder_parts parts, struct memtrace_point **points, size_t *count) {
     struct points all = {0};
-    int result = each_record(recording, MEMTRACE_BLOCK_SAMPLES, sizeof(struct memtrace_sample),
+    int result = each_record(parts, MEMTRACE_BLOCK_SAMPLES, sizeof(struct memtrace_sample),
                              take_sample, &all);
     *points = all.items;
     *count = all.count;
@@ -198,8 +235,8 @@ static int take_culled(void *argument, const void *record) {
     return 0;
 }
 
-int recorded_culled(struct tally *tally, const struct recording *recording, uint32_t missing) {
+int recorded_culled(struct tally *tally, struct timeorder_parts parts, uint32_t missing) {
     struct culling culling = {tally, missing};
-    return each_record(recording, MEMTRACE_BLOCK_CULLED, sizeof(struct memtrace_culled),
-                       take_culled, &culling);
+    return each_record(parts, MEMTRACE_BLOCK_CULLED, sizeof(struct memtrace_culled), take_culled,
+                       &culling);
 }

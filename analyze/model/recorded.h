@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorded.h: what a recording says beside its events: nodes, threads, modules, pools, samples,
- * culled blocks.
+ * recorded.h: what a recording says beside its events, in all its parts: nodes, threads, modules,
+ * pools, samples, culled blocks.
  *
  * Called by analyze/model/replay. Each returns 0, or -1: out of memory; damaged blocks are left
  * out.
@@ -10,22 +10,20 @@
 #define ANALYZE_MODEL_RECORDED_H
 
 #include "analyze/model/tally.h"
-#include "analyze/read/recording.h"
+#include "analyze/model/timeorder.h"
 
 /* The tree, with one node more for contexts whose node is not there; returns that in *missing. */
-int recorded_nodes(struct model *model, const struct recording *recording, uint32_t *missing);
+int recorded_nodes(struct model *model, struct timeorder_parts parts, uint32_t *missing);
 
 /* Modules and pools. */
-int recorded_places(struct model *model, const struct recording *recording);
+int recorded_places(struct model *model, struct timeorder_parts parts);
 
 /* Threads with the counts that the replay gave. */
-int recorded_threads(struct model *model, const struct recording *recording,
-                     const struct tally *tally);
+int recorded_threads(struct model *model, struct timeorder_parts parts, const struct tally *tally);
 
 /* The samples as timeline points, allocations not filled in yet. The caller frees *points. */
-int recorded_samples(const struct recording *recording, struct memtrace_point **points,
-                     size_t *count);
+int recorded_samples(struct timeorder_parts parts, struct memtrace_point **points, size_t *count);
 
-int recorded_culled(struct tally *tally, const struct recording *recording, uint32_t missing);
+int recorded_culled(struct tally *tally, struct timeorder_parts parts, uint32_t missing);
 
 #endif

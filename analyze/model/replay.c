@@ -202,11 +202,14 @@ static void replay_batch(struct replay *replay, const struct ahead_batch *batch,
     }
 }
 
-static uint64_t count_events(const struct recording *recording) {
+static uint64_t count_events(const struct timeorder *order) {
     uint64_t count = 0;
-    for (size_t i = 0; i < recording->block_count; i++) {
-        const struct memtrace_block *block = &recording->blocks[i].block;
-        count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
+    for (size_t part = 0; part < order->parts.count; part++) {
+        const struct recording *recording = order->parts.items[part];
+        for (size_t i = 0; i < recording->block_count; i++) {
+            const struct memtrace_block *block = &recording->blocks[i].block;
+            count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
+        }
     }
     return count;
 }
@@ -214,7 +217,7 @@ static uint64_t count_events(const struct recording *recording) {
 static int replay_all(struct replay *replay, struct timeorder *order,
                       const struct replay_options *options) {
     struct model_recording *told = &replay->model->recording;
-    uint64_t total = count_events(order->recording);
+    uint64_t total = count_events(order);
     uint64_t next_progress = PROGRESS_EVENTS;
     const struct ahead_batch *batch;
     struct ahead *ahead = ahead_start(order);
@@ -252,17 +255,15 @@ static int by_time(const void *left, const void *right) {
     return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-static int start(struct replay *replay, const struct recording *recording,
-                 struct timeorder *order) {
+static int start(struct replay *replay, struct timeorder_parts parts, struct timeorder *order) {
     struct model *model = replay->model;
     replay->inherited = model->header.inherited_blocks;
     replay->stream = SIZE_MAX;
     replay->window = UINT64_MAX;
     replay->pairing = pairing_new();
-    if (replay->pairing == NULL || timeorder_start(order, recording) != 0 ||
-        recorded_nodes(model, recording, &replay->missing) != 0 ||
-        recorded_places(model, recording) != 0 ||
-        recorded_samples(recording, &replay->points, &replay->point_count) != 0 ||
+    if (replay->pairing == NULL || timeorder_start(order, parts) != 0 ||
+        recorded_nodes(model, parts, &replay->missing) != 0 || recorded_places(model, parts) != 0 ||
+        recorded_samples(parts, &replay->points, &replay->point_count) != 0 ||
         tally_start(&replay->tally, model) != 0 ||
         peakbound_start(&replay->bound, order->stream_count) != 0) {
         return -1;
@@ -274,22 +275,31 @@ static int start(struct replay *replay, const struct recording *recording,
     return replay->streams != NULL ? 0 : -1;
 }
 
-static void describe(struct model *model, const struct recording *recording) {
-    struct memtrace_recording told = told_by(recording);
-    memcpy(model->damage, recording->damage, sizeof model->damage);
-    model->header = recording->program;
-    model->live = model->header.state == MEMTRACE_STATE_RUNNING && !recording->closed &&
-                  region_alive((pid_t)recording->header.pid, recording->header.process_start_ticks);
+/* The last part tells how it ended, the first one when it began. */
+static void describe(struct model *model, struct timeorder_parts parts) {
+    const struct recording *last = parts.items[parts.count - 1];
+    struct memtrace_recording told = told_by(last);
+    model->header = last->program;
+    model->live = model->header.state == MEMTRACE_STATE_RUNNING && !last->closed &&
+                  region_alive((pid_t)last->header.pid, last->header.process_start_ticks);
     model->recording = (struct model_recording){
         .present = true,
-        .closed = recording->closed,
-        .precise = (recording->header.flags & MEMTRACE_RECORDING_PRECISE) != 0,
-        .part = recording->header.part,
-        .bytes = recording->size,
+        .closed = last->closed,
+        .stopped = told.state == MEMTRACE_RECORD_STOPPED,
+        .precise = (last->header.flags & MEMTRACE_RECORDING_PRECISE) != 0,
+        .part = parts.items[0]->header.part,
+        .parts = (uint32_t)parts.count,
         .sample_bytes = told.sample_bytes,
     };
-    for (size_t i = 0; i < recording->block_count; i++) {
-        model->recording.blocks += recording->blocks[i].block.kind == MEMTRACE_BLOCK_EVENTS;
+    for (size_t part = 0; part < parts.count; part++) {
+        const struct recording *recording = parts.items[part];
+        if (recording->damage[0] != '\0') {
+            model_damage(model, "%s", recording->damage);
+        }
+        model->recording.bytes += recording->size;
+        for (size_t i = 0; i < recording->block_count; i++) {
+            model->recording.blocks += recording->blocks[i].block.kind == MEMTRACE_BLOCK_EVENTS;
+        }
     }
 }
 
@@ -311,10 +321,10 @@ static void note_losses(struct model *model, const struct memtrace_recording *to
     }
 }
 
-static int finish(struct replay *replay, const struct recording *recording,
-                  const struct timeorder *order) {
+static int finish(struct replay *replay, const struct timeorder *order) {
     struct model *model = replay->model;
-    struct memtrace_recording told = told_by(recording);
+    struct timeorder_parts parts = order->parts;
+    struct memtrace_recording told = told_by(parts.items[parts.count - 1]);
     if (order->damaged != 0) {
         model_damage(model, "%llu blocks of events cannot be read whole",
                      (unsigned long long)order->damaged);
@@ -326,9 +336,8 @@ static int finish(struct replay *replay, const struct recording *recording,
     model->header.live_bytes = (int64_t)replay->tally.live; /* of what is in the file */
     model->header.maximum_bytes = (int64_t)replay->tally.maximum;
     model->header.peak_error_bytes = peakbound_error(&replay->bound, replay->tally.maximum);
-    if (recorded_culled(&replay->tally, recording, replay->missing) != 0 ||
-        tally_finish(&replay->tally) != 0 ||
-        recorded_threads(model, recording, &replay->tally) != 0 ||
+    if (recorded_culled(&replay->tally, parts, replay->missing) != 0 ||
+        tally_finish(&replay->tally) != 0 || recorded_threads(model, parts, &replay->tally) != 0 ||
         census_take_points(model, replay->points, replay->point_count) != 0) {
         return -1;
     }
@@ -337,26 +346,26 @@ static int finish(struct replay *replay, const struct recording *recording,
     return 0;
 }
 
-static int run(struct replay *replay, const struct recording *recording,
+static int run(struct replay *replay, struct timeorder_parts parts,
                const struct replay_options *options) {
     struct timeorder order = {0};
     int result = -1;
-    if (start(replay, recording, &order) == 0 && replay_all(replay, &order, options) == 0) {
-        result = finish(replay, recording, &order);
+    if (start(replay, parts, &order) == 0 && replay_all(replay, &order, options) == 0) {
+        result = finish(replay, &order);
     }
     timeorder_end(&order);
     return result;
 }
 
-struct model *model_replay(const struct recording *recording, const struct replay_options *options,
+struct model *model_replay(struct timeorder_parts parts, const struct replay_options *options,
                            struct error *error) {
     struct replay *replay = calloc(1, sizeof *replay);
     struct model *model = calloc(1, sizeof *model);
     int result = -1;
     if (replay != NULL && model != NULL) {
         replay->model = model;
-        describe(model, recording);
-        result = run(replay, recording, options);
+        describe(model, parts);
+        result = run(replay, parts, options);
         pairing_free(replay->pairing);
         ranges_free(&replay->mappings);
         peakbound_free(&replay->bound);
@@ -366,7 +375,7 @@ struct model *model_replay(const struct recording *recording, const struct repla
     }
     free(replay);
     if (result != 0) {
-        error_set(error, "out of memory while replaying %s", recording->path);
+        error_set(error, "out of memory while replaying %s", parts.items[0]->path);
         model_free(model);
         return NULL;
     }

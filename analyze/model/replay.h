@@ -13,7 +13,7 @@
 #define ANALYZE_MODEL_REPLAY_H
 
 #include "analyze/model/model.h"
-#include "analyze/read/recording.h"
+#include "analyze/model/timeorder.h"
 
 struct replay_options {
     void (*progress)(void *context, uint64_t done, uint64_t total); /* events; NULL: none */
@@ -21,7 +21,7 @@ struct replay_options {
 };
 
 /* options may be NULL. NULL: out of memory, or no thread to read with. */
-struct model *model_replay(const struct recording *recording, const struct replay_options *options,
+struct model *model_replay(struct timeorder_parts parts, const struct replay_options *options,
                            struct error *error);
 
 #endif

@@ -5,29 +5,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PRECISE_SHIFT = 16 }; /* 65 us: a thread may be interrupted between clock and event */
+enum {
+    THREADS = 1 << MEMTRACE_THREAD_BITS,
+    PRECISE_SHIFT = 16, /* 65 us: a thread may be interrupted between clock and event */
+};
 
 struct timeorder_stream {
     size_t next_block; /* [next_block, end_block) of timeorder.blocks are not begun */
     size_t end_block;
     uint32_t thread;
     uint64_t next_ns; /* of the next event; before a block is open: of the block */
+    uint64_t newest;  /* number of the last allocation that was handed out */
     bool is_open;
     bool has_next;
-    struct timeorder_event next; /* read ahead: it belongs to a later window */
+    bool has_asked;  /* the next event's block was waited for, in vain or not */
+    bool is_at_work; /* in order->waits */
+    bool has_ended;
+    struct timeorder_event next; /* read ahead: its turn comes later */
     struct event_decoder decoder;
     struct recording_buffer buffer;
 };
 
+/* When a stream in the queue is to go on; what it did meanwhile for others may have made it later.
+ */
+struct timeorder_turn {
+    uint64_t time_ns;
+    uint32_t stream;
+};
+
+/* A stream that goes on until it has allocated the block of this number. */
+struct timeorder_wait {
+    uint32_t stream;
+    uint64_t number;
+};
+
+#define NO_STREAM UINT32_MAX
+#define SHARED    (UINT32_MAX - 1) /* several streams have this thread id */
+#define NO_NUMBER UINT64_MAX
+
 /* ---- Which blocks belong to which stream ---- */
 
-static const struct memtrace_block *block_at(const struct timeorder *order, size_t place) {
-    return &order->recording->blocks[place].block;
+static const struct memtrace_block *block_at(const struct timeorder *order,
+                                             struct timeorder_block place) {
+    return &order->parts.items[place.part]->blocks[place.block].block;
 }
 
 static int by_stream(const void *left, const void *right, void *context) {
-    size_t a = *(const size_t *)left;
-    size_t b = *(const size_t *)right;
+    struct timeorder_block a = *(const struct timeorder_block *)left;
+    struct timeorder_block b = *(const struct timeorder_block *)right;
     const struct memtrace_block *first = block_at(context, a);
     const struct memtrace_block *second = block_at(context, b);
     if (first->stream != second->stream) {
@@ -39,7 +64,10 @@ static int by_stream(const void *left, const void *right, void *context) {
     if (first->first_word != second->first_word) {
         return first->first_word < second->first_word ? -1 : 1;
     }
-    return (a > b) - (a < b);
+    if (a.part != b.part) {
+        return a.part < b.part ? -1 : 1;
+    }
+    return (a.block > b.block) - (a.block < b.block);
 }
 
 /* Whether `block` goes on where `before` (NULL: the stream's beginning) ended. A full chunk's last
@@ -70,7 +98,7 @@ static size_t drop_repeated(struct timeorder *order, size_t count) {
             order->damaged++;
             continue;
         }
-        order->gaps += !goes_on(before, block, order->recording->header.part);
+        order->gaps += !goes_on(before, block, order->parts.items[0]->header.part);
         order->blocks[kept++] = order->blocks[i];
         before = block;
     }
@@ -85,7 +113,14 @@ static void add_streams(struct timeorder *order, size_t count) {
             stream = &order->streams[order->stream_count++];
             stream->next_block = i;
             stream->thread = block->thread;
+            stream->newest = block->first_number != 0 ? block->first_number - 1 : 0;
             stream->next_ns = block->first_ns;
+            if (block->thread < THREADS) {
+                uint32_t *only = &order->stream_of[block->thread];
+                *only = *only == NO_STREAM && block->thread != MEMTRACE_THREAD_OTHERS
+                            ? (uint32_t)(order->stream_count - 1)
+                            : SHARED;
+            }
         }
         stream->end_block = i + 1;
     }
@@ -93,67 +128,88 @@ static void add_streams(struct timeorder *order, size_t count) {
 
 /* ---- Who is next ---- */
 
-static bool is_earlier(const struct timeorder *order, uint32_t left, uint32_t right) {
-    const struct timeorder_stream *a = &order->streams[left];
-    const struct timeorder_stream *b = &order->streams[right];
-    return a->next_ns != b->next_ns ? a->next_ns < b->next_ns : left < right;
+static bool is_earlier(struct timeorder_turn left, struct timeorder_turn right) {
+    return left.time_ns != right.time_ns ? left.time_ns < right.time_ns
+                                         : left.stream < right.stream;
 }
 
-static void swap(uint32_t *left, uint32_t *right) {
-    uint32_t kept = *left;
+static void swap(struct timeorder_turn *left, struct timeorder_turn *right) {
+    struct timeorder_turn kept = *left;
     *left = *right;
     *right = kept;
 }
 
 static void push(struct timeorder *order, uint32_t stream) {
+    struct timeorder_turn *queue = order->queue;
     size_t at = order->queue_size++;
-    order->queue[at] = stream;
-    while (at != 0 && is_earlier(order, order->queue[at], order->queue[(at - 1) / 2])) {
-        swap(&order->queue[at], &order->queue[(at - 1) / 2]);
+    queue[at] = (struct timeorder_turn){order->streams[stream].next_ns, stream};
+    while (at != 0 && is_earlier(queue[at], queue[(at - 1) / 2])) {
+        swap(&queue[at], &queue[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
 }
 
-static uint32_t pop(struct timeorder *order) {
-    uint32_t first = order->queue[0];
+static struct timeorder_turn pop(struct timeorder *order) {
+    struct timeorder_turn *queue = order->queue;
+    struct timeorder_turn first = queue[0];
     size_t at = 0;
-    order->queue[0] = order->queue[--order->queue_size];
+    queue[0] = queue[--order->queue_size];
     for (;;) {
         size_t child = 2 * at + 1;
-        if (child + 1 < order->queue_size &&
-            is_earlier(order, order->queue[child + 1], order->queue[child])) {
+        if (child + 1 < order->queue_size && is_earlier(queue[child + 1], queue[child])) {
             child++;
         }
-        if (child >= order->queue_size ||
-            !is_earlier(order, order->queue[child], order->queue[at])) {
+        if (child >= order->queue_size || !is_earlier(queue[child], queue[at])) {
             return first;
         }
-        swap(&order->queue[at], &order->queue[child]);
+        swap(&queue[at], &queue[child]);
         at = child;
     }
 }
 
-int timeorder_start(struct timeorder *order, const struct recording *recording) {
-    size_t count = 0;
-    *order = (struct timeorder){.recording = recording};
-    order->window_shift = recording->header.flags & MEMTRACE_RECORDING_PRECISE
-                              ? PRECISE_SHIFT
-                              : (unsigned)MEMTRACE_TICK_SHIFT;
-    order->blocks = calloc(recording->block_count + 1, sizeof *order->blocks);
-    for (size_t i = 0; order->blocks != NULL && i < recording->block_count; i++) {
-        if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_EVENTS) {
-            order->blocks[count++] = i;
+/* Collects all blocks of events. 0, or -1: out of memory. */
+static int gather(struct timeorder *order, size_t *count) {
+    size_t most = 0;
+    for (size_t part = 0; part < order->parts.count; part++) {
+        most += order->parts.items[part]->block_count;
+    }
+    *count = 0;
+    order->blocks = calloc(most + 1, sizeof *order->blocks);
+    if (order->blocks == NULL) {
+        return -1;
+    }
+    for (size_t part = 0; part < order->parts.count; part++) {
+        for (size_t i = 0; i < order->parts.items[part]->block_count; i++) {
+            struct timeorder_block place = {part, i};
+            if (block_at(order, place)->kind == MEMTRACE_BLOCK_EVENTS) {
+                order->blocks[(*count)++] = place;
+            }
         }
     }
-    if (order->blocks != NULL) {
+    return 0;
+}
+
+int timeorder_start(struct timeorder *order, struct timeorder_parts parts) {
+    size_t count = 0;
+    *order = (struct timeorder){.parts = parts};
+    order->window_shift = parts.items[0]->header.flags & MEMTRACE_RECORDING_PRECISE
+                              ? PRECISE_SHIFT
+                              : (unsigned)MEMTRACE_TICK_SHIFT;
+    if (gather(order, &count) == 0) {
         qsort_r(order->blocks, count, sizeof *order->blocks, by_stream, order);
         count = drop_repeated(order, count);
     }
     order->streams = calloc(count + 1, sizeof *order->streams);
     order->queue = calloc(count + 1, sizeof *order->queue);
-    if (order->blocks == NULL || order->streams == NULL || order->queue == NULL) {
+    order->waits = calloc(count + 1, sizeof *order->waits);
+    order->stream_of = malloc(THREADS * sizeof *order->stream_of);
+    if (order->blocks == NULL || order->streams == NULL || order->queue == NULL ||
+        order->waits == NULL || order->stream_of == NULL) {
         timeorder_end(order);
         return -1;
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        order->stream_of[i] = NO_STREAM;
     }
     add_streams(order, count);
     for (uint32_t i = 0; i < order->stream_count; i++) {
@@ -171,6 +227,8 @@ void timeorder_end(struct timeorder *order) {
     }
     free(order->streams);
     free(order->queue);
+    free(order->waits);
+    free(order->stream_of);
     free(order->blocks);
     *order = (struct timeorder){0};
 }
@@ -185,10 +243,11 @@ static void close_block(struct timeorder_stream *stream) {
 /* Opens the next block that can be read. */
 static bool open_block(struct timeorder *order, struct timeorder_stream *stream) {
     while (stream->next_block < stream->end_block) {
-        size_t place = order->blocks[stream->next_block++];
+        struct timeorder_block place = order->blocks[stream->next_block++];
         struct error error;
         stream->decoder = (struct event_decoder){0};
-        if (recording_payload(order->recording, place, &stream->buffer, &error) == 0 &&
+        if (recording_payload(order->parts.items[place.part], place.block, &stream->buffer,
+                              &error) == 0 &&
             event_decoder_start(&stream->decoder, block_at(order, place), stream->buffer.bytes,
                                 stream->buffer.size) == 0) {
             stream->is_open = true;
@@ -217,45 +276,126 @@ static bool next_event(struct timeorder *order, struct timeorder_stream *stream,
     return false;
 }
 
-/* Fills with events of the current stream that lie in this window; more of it may follow. */
+/* ---- Turns ---- */
+
+static void start_turn(struct timeorder *order, uint32_t stream, uint64_t number) {
+    order->streams[stream].is_at_work = true;
+    order->waits[order->depth++] = (struct timeorder_wait){stream, number};
+}
+
+static void end_turn(struct timeorder *order) {
+    order->streams[order->waits[--order->depth].stream].is_at_work = false;
+}
+
+/* The event that was read is for later. */
+static void put_back(struct timeorder_stream *stream, const struct timeorder_event *event) {
+    stream->next = *event;
+    stream->has_next = true;
+    stream->next_ns = event->event.time_ns;
+}
+
+/* Whether this block was not allocated yet, and by which stream it will be. */
+static bool is_ahead(const struct timeorder *order, struct event_block name, uint32_t *owner) {
+    const struct timeorder_stream *stream;
+    *owner = name.number != 0 && name.thread < THREADS ? order->stream_of[name.thread] : NO_STREAM;
+    if (*owner >= order->stream_count) {
+        return false;
+    }
+    stream = &order->streams[*owner];
+    return stream->newest < name.number && !stream->is_at_work && !stream->has_ended;
+}
+
+/* Lets the stream go first that allocates what the event ends, once. */
+static bool waits(struct timeorder *order, struct timeorder_stream *stream,
+                  const struct timeorder_event *event) {
+    bool is_alloc = event->event.kind == EVENT_ALLOC;
+    struct event_block name = is_alloc ? event->event.old : event->event.block;
+    uint32_t owner;
+    if ((!is_alloc && event->event.kind != EVENT_FREE) || stream->has_asked ||
+        !is_ahead(order, name, &owner)) {
+        stream->has_asked = false;
+        return false;
+    }
+    put_back(stream, event);
+    stream->has_asked = true;
+    start_turn(order, owner, name.number);
+    return true;
+}
+
+/* Whether the event lies behind the window. Who is waited for is not asked: a thread that was
+ * interrupted may have believed in an old time for long, but what it freed had been allocated. */
+static bool is_later(const struct timeorder *order, const struct event *event) {
+    return order->depth == 1 && event->time_ns >> order->window_shift > order->window;
+}
+
+static void hand_out(const struct timeorder *order, struct timeorder_stream *stream,
+                     struct timeorder_event *event, uint32_t place) {
+    event->window = order->window;
+    event->stream = place;
+    event->thread = stream->thread;
+    if (event->event.kind == EVENT_ALLOC) {
+        stream->newest = event->event.block.number;
+    }
+}
+
+/* Fills with events of the stream whose turn it is, until the turn is over or another's comes
+ * first. Returns their number. */
 static size_t run(struct timeorder *order, struct timeorder_event *events, size_t capacity) {
-    struct timeorder_stream *stream = &order->streams[order->current];
-    size_t count = 0;
-    while (count < capacity) {
+    const struct timeorder_wait turn = order->waits[order->depth - 1];
+    struct timeorder_stream *stream = &order->streams[turn.stream];
+    for (size_t count = 0; count < capacity; count++) {
         struct timeorder_event *event = &events[count];
         if (stream->has_next) {
             *event = stream->next;
             stream->has_next = false;
         } else if (!next_event(order, stream, event)) {
-            order->is_running = false;
+            stream->has_ended = true;
+            end_turn(order);
             return count;
         }
-        if (event->event.time_ns >> order->window_shift > order->window) {
-            stream->next = *event;
-            stream->has_next = true;
-            stream->next_ns = event->event.time_ns;
-            push(order, order->current);
-            order->is_running = false;
+        if (is_later(order, &event->event)) {
+            put_back(stream, event);
+            end_turn(order);
+            if (order->depth == 0) {
+                push(order, turn.stream);
+            }
             return count;
         }
-        event->window = order->window;
-        event->stream = order->current;
-        event->thread = stream->thread;
-        count++;
+        if (waits(order, stream, event)) {
+            return count;
+        }
+        hand_out(order, stream, event, turn.stream);
+        if (stream->newest >= turn.number) {
+            end_turn(order);
+            return count + 1;
+        }
     }
-    return count;
+    return capacity;
+}
+
+/* Begins the turn of the stream that is next. false: no stream has events. */
+static bool next_turn(struct timeorder *order) {
+    while (order->queue_size != 0) {
+        struct timeorder_turn turn = pop(order);
+        const struct timeorder_stream *stream = &order->streams[turn.stream];
+        uint64_t window = turn.time_ns >> order->window_shift;
+        if (stream->has_ended) {
+            continue;
+        }
+        if (stream->next_ns > turn.time_ns) { /* it went on for another's sake */
+            push(order, turn.stream);
+            continue;
+        }
+        order->window = window > order->window ? window : order->window;
+        start_turn(order, turn.stream, NO_NUMBER);
+        return true;
+    }
+    return false;
 }
 
 size_t timeorder_read(struct timeorder *order, struct timeorder_event *events, size_t capacity) {
     size_t count = 0;
-    while (count < capacity && (order->is_running || order->queue_size != 0)) {
-        if (!order->is_running) {
-            uint64_t window;
-            order->current = pop(order);
-            window = order->streams[order->current].next_ns >> order->window_shift;
-            order->window = window > order->window ? window : order->window;
-            order->is_running = true;
-        }
+    while (count < capacity && (order->depth != 0 || next_turn(order))) {
         count += run(order, &events[count], capacity - count);
     }
     return count;

@@ -2,7 +2,8 @@
 /*
  * timeorder.h: the events of all streams of a recording in one order, by time. Each stream keeps
  * its own order. Between streams times decide, window by window: within one, whose length is about
- * what the clocks of threads are right to, a stream's events come together.
+ * what the clocks of threads are right to, a stream's events come together. But no free comes
+ * before its allocation: the stream that allocated goes on first, as far as that.
  *
  * Called by analyze/model/replay. Belongs to one thread. Memory: one block of each stream that is
  * at work at that time.
@@ -20,23 +21,36 @@ struct timeorder_event {
     uint32_t thread;
 };
 
+/* A recording in one or several files, the parts in their order. */
+struct timeorder_parts {
+    const struct recording *const *items;
+    size_t count; /* at least 1 */
+};
+
+/* A block of events: parts.items[part]->blocks[block]. */
+struct timeorder_block {
+    size_t part;
+    size_t block;
+};
+
 struct timeorder {
-    const struct recording *recording;
+    struct timeorder_parts parts;
     unsigned window_shift; /* a window is 2^window_shift ns long */
     struct timeorder_stream *streams;
     size_t stream_count;
-    uint32_t *queue; /* a heap of streams that have events left, by the time of their next one */
+    struct timeorder_turn *queue; /* a heap of streams that have events left, by time */
     size_t queue_size;
-    size_t *blocks; /* places in recording->blocks, each stream's together and in its order */
+    struct timeorder_wait *waits; /* the last one's stream goes on; each before it waits for it */
+    size_t depth;
+    uint32_t *stream_of;            /* by thread id: its only stream; NO_STREAM: none or several */
+    struct timeorder_block *blocks; /* each stream's together and in its order */
     uint64_t window;
-    uint32_t current; /* the stream whose events come now, if is_running */
-    bool is_running;
     uint64_t damaged; /* blocks that could not be read to their end */
     uint64_t gaps;    /* places where a stream lacks something */
 };
 
 /* 0, or -1: out of memory. */
-int timeorder_start(struct timeorder *order, const struct recording *recording);
+int timeorder_start(struct timeorder *order, struct timeorder_parts parts);
 void timeorder_end(struct timeorder *order);
 
 /* Fills up to `capacity` events. Returns their number; 0: that was all. */

@@ -269,7 +269,9 @@ static void put_recording(yajl_gen json, const struct model *model) {
     key(json, "recording");
     yajl_gen_map_open(json);
     key_bool(json, "closed", recording->closed);
+    key_bool(json, "stopped", recording->stopped);
     key_number(json, "part", recording->part);
+    key_number(json, "parts", recording->parts);
     key_bool(json, "precise", recording->precise);
     key_number(json, "bytes", recording->bytes);
     key_number(json, "blocks", recording->blocks);

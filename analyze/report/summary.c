@@ -187,8 +187,13 @@ static void put_events(const struct report *report) {
         fputs(report->model->live ? ", still being written" : ", not finished by its writer",
               report->out);
     }
+    if (recording->stopped) {
+        fputs(", stopped before the program's end", report->out);
+    }
     if (recording->part != 0) {
-        fprintf(report->out, ", part %" PRIu32, recording->part);
+        fprintf(report->out, ", part %" PRIu32 " alone", recording->part);
+    } else if (recording->parts > 1) {
+        fprintf(report->out, ", %" PRIu32 " parts", recording->parts);
     }
     fputc('\n', report->out);
     if (recording->foreign_frees != 0) {

@@ -85,7 +85,8 @@ static void use(int fd, const void *bytes, size_t size, bool replay) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     recording = recording_open(path, &error);
     if (recording != NULL) {
-        struct model *model = replay ? model_replay(recording, NULL, &error) : NULL;
+        struct timeorder_parts whole = {(const struct recording *const *)&recording, 1};
+        struct model *model = replay ? model_replay(whole, NULL, &error) : NULL;
         model_free(model);
         read_blocks(recording);
         read_embedded(recording);

@@ -1,25 +1,38 @@
 # SPDX-License-Identifier: MIT
-"""rotation.py: a recording in parts. Each part opens alone, with names and threads; together they have
-each event once: what the program counted itself."""
+"""rotation.py: a recording in parts. The first part stands for all of them: read as one they say what
+the profile says. Each other part opens alone, with names and threads; together they have each event
+once."""
 
 import os
+import shutil
 
-from recorded import HERE, own_counts, record, recordings
-from harness import build, consistent, equal, fail, finish, report, scratch
+from recorded import HERE, own_counts, record, recordings, same_as_profile, whole
+from harness import build, consistent, equal, fail, finish, profiles, report, scratch
 
 THREADS = 2
 PAIRS = 150000
+
+
+def alone(path):
+    """A part where its neighbours are not."""
+    return report(shutil.copy(path, os.path.join(scratch(), "part.mtr")))
 
 
 def main():
     program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
     folder = scratch()
     counts = os.path.join(folder, "counts")
-    under = record([program, counts, str(THREADS), str(PAIRS)], folder, "--rotate", "200K")
+    under = record([program, counts, str(THREADS), str(PAIRS)], folder, "--rotate", "100K")
     equal(under.returncode, 0, "exit status", under.stderr)
-    parts = [report(path) for path in recordings(folder)]
+    parts = [alone(path) for path in recordings(folder)]
     if len(parts) < 3:
         fail("too few parts:", len(parts), under.stderr)
+    first = min(recordings(folder), key=lambda path: (len(path), path))
+    together = report(first)
+    whole(together, "all parts")
+    equal(together["recording"]["parts"], len(parts), "parts read as one")
+    equal(together["recording"]["events"], sum(data["recording"]["events"] for data in parts), "events")
+    same_as_profile(together, report(profiles(folder)[0]), "all parts:")
     equal(sorted(data["recording"]["part"] for data in parts), list(range(len(parts))), "numbers")
     workers = own_counts(counts)
     for data in parts:
