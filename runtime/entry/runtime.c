@@ -406,10 +406,7 @@ void runtime_print_top(void) {
     struct survey survey;
     char buffer[256];
     struct text text;
-    long fd = 2;
-    if (header->log[0] != '\0') {
-        fd = sys_open(header->log, 02101, 0644); /* O_WRONLY | O_CREAT | O_APPEND */
-    }
+    long fd = header->log[0] != '\0' ? finish_open_log(header) : 2;
     if (fd < 0 || survey_make(&survey, &runtime.space, &runtime.tree) != 0) {
         return;
     }

@@ -140,6 +140,27 @@ int finish_write_profile(struct space *space) {
     return result == 0 ? 0 : -1;
 }
 
+static long open_log(const char *path) {
+    return sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY, 0644);
+}
+
+long finish_open_log(const struct memtrace_header *header) {
+    char old[sizeof header->log + 2];
+    struct text text;
+    struct stat status;
+    long fd = open_log(header->log);
+    if (fd < 0 || header->log_size_bytes == 0 || sys_fstat((int)fd, &status) != 0 ||
+        !S_ISREG(status.st_mode) || (uint64_t)status.st_size < header->log_size_bytes) {
+        return fd;
+    }
+    text_init(&text, old, sizeof old);
+    text_add(&text, header->log);
+    text_add(&text, ".1");
+    sys_rename(header->log, old);
+    sys_close((int)fd);
+    return open_log(header->log);
+}
+
 static void start_line(struct text *text, const char *label) {
     text_add(text, "memtrace: ");
     text_add(text, label);

@@ -11,6 +11,10 @@ int finish_write_profile(struct space *space);
 void finish_print_summary(const struct memtrace_header *header, const struct survey *survey,
                           int written);
 
+/* The log, begun anew where it has outgrown its size: what was before is FILE.1. A descriptor or a
+ * negative errno. */
+long finish_open_log(const struct memtrace_header *header);
+
 /* Starts `memtrace companion REGION`. 0, or -1 after one line: none can be had. */
 int companion_start(struct region *region, char *const environment[]);
 

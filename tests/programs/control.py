@@ -227,6 +227,12 @@ def test_log():
         numbers = [int(number) for number in
                    re.findall(r"^memtrace: snapshot (\d+),", before.read() + now.read(), re.MULTILINE)]
     equal(numbers, list(range(numbers[0], numbers[0] + len(numbers))), "log: reports")
+    # without a collector the program prints them itself
+    _, lines = run("timer", {"MEMTRACE_SIGNALS": "snapshot:ALRM", "MEMTRACE_LOG": log + "2",
+                             "MEMTRACE_LOG_SIZE": "2K"})
+    sizes = [os.path.getsize(path) for path in (log + "2", log + "2.1")]
+    if not all(0 < size < 2 * 2048 for size in sizes):
+        fail("log of the program's own: bytes", sizes, lines)
 
 
 def test_owner():
