@@ -12,7 +12,7 @@ import sys
 from recorded import only_recording, record
 from harness import MEMTRACE, build, consistent, equal, execute, fail, finish, report, scratch
 
-FILES = 40
+FILES = 25
 
 
 def damage(whole, generator):

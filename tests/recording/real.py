@@ -23,7 +23,7 @@ text = json.dumps(table)
 print(len(json.loads(text)), len(re.findall("[0-9]+", text)))
 """
 SOURCE = "\n".join("int function_%d(int *p) { int sum = %d; for (int i = 0; i < %d; i++) sum += p[i] * %d;"
-                   " return sum; }" % (i, i, i + 3, i * 7) for i in range(30))
+                   " return sum; }" % (i, i, i + 3, i * 7) for i in range(15))
 
 
 def same_run(command, what):
