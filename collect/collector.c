@@ -308,14 +308,12 @@ static bool is_written(const struct collector *collector) {
     return same;
 }
 
-static char *finish(struct collector *collector) {
-    struct record_result recording;
+/* recording: NULL where there is none. */
+static char *finish(struct collector *collector, const struct record_result *recording) {
     struct finished finished;
     struct model *model;
     char *text;
-    bool recorded = finish_recording(&collector->held, collector->record, &recording);
-    bool profiled = !recorded || finish_wants_profile(&collector->held);
-    collector->record = NULL;
+    bool profiled = recording == NULL || finish_wants_profile(&collector->held);
     report_owed(collector);
     model = model_load(collector->profile, NULL);
     if (profiled) {
@@ -323,21 +321,24 @@ static char *finish(struct collector *collector) {
     } else {
         held_unlink(&collector->held);
     }
-    text = lines(collector, model, profiled ? &finished : NULL, recorded ? &recording : NULL);
+    text = lines(collector, model, profiled ? &finished : NULL, recording);
     model_free(model);
     return text;
 }
 
 char *collector_finish(struct collector *collector) {
+    struct record_result recording;
+    bool recorded = finish_recording(&collector->held, collector->record, &recording);
     struct profile *whole = open_held(&collector->held, NULL);
     char *text;
+    collector->record = NULL;
     if (whole != NULL) { /* no longer live: a copy, read as a file */
         profile_close(collector->profile);
         collector->profile = whole;
     }
-    text = collector->record == NULL && !held_named(&collector->held) && is_written(collector)
+    text = !recorded && !held_named(&collector->held) && is_written(collector)
                ? strdup("")
-               : finish(collector);
+               : finish(collector, recorded ? &recording : NULL);
     collector_detach(collector);
     return text;
 }

@@ -156,7 +156,7 @@ uint64_t held_time_ns(const struct held *held) {
     return now > held->header->start_monotonic_ns ? now - held->header->start_monotonic_ns : 0;
 }
 
-/* Threads of a process; 0: there is none. */
+/* Threads of a process; 0: there is none. Where that cannot be told, as if there were several. */
 static int count_tasks(pid_t pid) {
     char path[64];
     struct dirent *entry;
@@ -165,7 +165,7 @@ static int count_tasks(pid_t pid) {
     snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
     tasks = opendir(path);
     if (tasks == NULL) {
-        return 0;
+        return errno == ENOENT || errno == ESRCH ? 0 : 2;
     }
     while ((entry = readdir(tasks)) != NULL) {
         count += entry->d_name[0] != '.';

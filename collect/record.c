@@ -43,7 +43,8 @@ struct record {
     uint64_t culled_ns;
     uint64_t tables_ns; /* when they are due again */
     unsigned wait_ms;
-    bool stopped; /* nothing more can be written */
+    bool stopped;   /* nothing more can be written */
+    bool came_late; /* recording had stopped before: events are missing */
     struct error trouble;
     bool news; /* the trouble is there and was not told; not changed any more while stopped */
     pthread_t thread;
@@ -211,6 +212,7 @@ struct record *record_open(const struct held *held, struct error *error) {
     record->held = held;
     record->recording = held_recording(held);
     record->wait_ms = SHORT_WAIT_MS;
+    record->came_late = held_load_u32(&record->recording->state) == MEMTRACE_RECORD_STOPPED;
     recordsample_open(&record->sample, held->region.pid);
     record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (record->wake < 0) {
@@ -300,7 +302,7 @@ void record_finish(struct record *record, struct record_result *result) {
         .lost_frees = held_load_u64(&record->recording->lost_frees),
         .parts = record->events.parts.header.part + 1,
     };
-    result->stopped = record->stopped;
+    result->stopped = record->stopped || record->came_late;
     snprintf(result->path, sizeof result->path, "%s", record->recording->path);
     if (record_news(record) != NULL) {
         result->trouble = record->trouble;

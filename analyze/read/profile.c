@@ -297,6 +297,9 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
     }
     if (profile->live) {
         profile->fd = dup(fd);
+        if (profile->fd < 0) {
+            return error_set(error, "cannot keep %s open: %s", profile->path, strerror(errno));
+        }
     }
     return read_structure(profile, size, error);
 }
