@@ -39,7 +39,7 @@ enum op_bits {
     OP_BLOCK_SHIFT = 2,   /* of a free: enum op_block, three bits */
     OP_PLACE_SHIFT = 5,   /* of a free: enum op_site, two bits */
     OP_SITE_SHIFT = 2,    /* of an allocation: enum op_site, two bits */
-    OP_ADDRESS_SHIFT = 4, /* of an allocation: enum op_address, two bits */
+    OP_ADDRESS_SHIFT = 4, /* of an allocation: enum op_address, three bits */
     OP_TIME = 0x80,       /* a difference of time comes before it */
 };
 
@@ -60,10 +60,12 @@ enum op_site {
 };
 
 enum op_address {
-    ADDRESS_NONE = 0,   /* not recorded */
-    ADDRESS_REUSED = 1, /* of the block of its class that was freed last; realloc: the old one's */
+    ADDRESS_NONE = 0,     /* not recorded */
+    ADDRESS_REUSED = 1,   /* of the block of its class that was freed last */
     ADDRESS_FRONTIER = 2, /* behind the last allocation that reused none */
     ADDRESS_DELTA = 3,    /* so far from there, signed */
+    ADDRESS_BELOW = 4,    /* of one of its class that was freed before: how many places */
+    ADDRESS_SAME = 5,     /* of a realloc: the old block's */
 };
 
 enum op_rest {

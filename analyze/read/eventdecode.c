@@ -171,13 +171,15 @@ static uint64_t get_address(struct state *state, enum op_address how,
     if (how == ADDRESS_NONE) {
         return 0;
     }
-    if (how == ADDRESS_REUSED) {
-        if (old_address == 0) {
-            old_address = predict_reused(predict, site);
-            predict_pop(predict, site);
-        }
+    if (how == ADDRESS_SAME) {
         return old_address;
     }
+    if (how == ADDRESS_REUSED || how == ADDRESS_BELOW) {
+        uint64_t depth = how == ADDRESS_BELOW ? get(state, COLUMN_ADDRESSES) : 0;
+        state->damaged |= depth >= PREDICT_DEPTH;
+        return state->damaged ? 0 : predict_take(predict, site, depth);
+    }
+    state->damaged |= how > ADDRESS_SAME;
     if (how == ADDRESS_DELTA) {
         uint64_t value = get(state, COLUMN_ADDRESSES);
         address += varint_unzigzag(value >> 1) * (value & 1 ? 1 : 16);
@@ -207,7 +209,7 @@ static void get_alloc(struct state *state, unsigned op, struct event *event) {
     predict->newest++;
     event->kind = EVENT_ALLOC;
     event->block = (struct event_block){.number = predict->newest, .thread = predict->thread};
-    event->address = get_address(state, op >> OP_ADDRESS_SHIFT & 3, site, old_address);
+    event->address = get_address(state, op >> OP_ADDRESS_SHIFT & 7, site, old_address);
     event->context = site->context;
     event->size = site->size;
     event->slack = site->slack;

@@ -181,15 +181,20 @@ static enum op_address put_address(struct event_encoder *encoder, const struct p
                                    uint64_t address, uint64_t old_address) {
     struct predict *predict = &encoder->predict;
     enum op_address how = ADDRESS_FRONTIER;
+    int depth;
     if (address == 0) {
         return ADDRESS_NONE;
     }
-    if (old_address != 0 && address == old_address) {
-        return ADDRESS_REUSED;
+    if (address == old_address) {
+        return ADDRESS_SAME;
     }
-    if (old_address == 0 && address == predict_reused(predict, site)) {
-        predict_pop(predict, site);
-        return ADDRESS_REUSED;
+    depth = predict_depth(predict, site, address);
+    if (depth >= 0) {
+        predict_take(predict, site, (unsigned)depth);
+        if (depth > 0) {
+            varint_put(&encoder->column[COLUMN_ADDRESSES], (unsigned)depth);
+        }
+        return depth > 0 ? ADDRESS_BELOW : ADDRESS_REUSED;
     }
     if (address != predict->frontier) {
         uint64_t difference = predict_address_difference(address - predict->frontier);

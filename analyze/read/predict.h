@@ -16,6 +16,7 @@
 
 enum {
     PREDICT_CLASSES = 1024, /* of usable size, by which allocators reuse addresses */
+    PREDICT_DEPTH = 16,     /* so many addresses at the top of a class's stack are looked at */
     PREDICT_THREADS = 1 << MEMTRACE_THREAD_BITS,
 };
 
@@ -124,11 +125,30 @@ static inline uint64_t predict_older(const struct predict *predict) {
                : predict->last - 1;
 }
 
-/* The address that the allocator would reuse for this site; 0: not known. */
-static inline uint64_t predict_reused(const struct predict *predict,
-                                      const struct predict_site *site) {
-    uint32_t top = predict->top[predict_class(site)];
-    return top != 0 ? predict->slots[top].address : 0;
+/* How deep below the top of its class's stack this address lies; -1: not among the upper ones. */
+static inline int predict_depth(const struct predict *predict, const struct predict_site *site,
+                                uint64_t address) {
+    uint32_t slot = predict->top[predict_class(site)];
+    for (int depth = 0; slot != 0 && depth < PREDICT_DEPTH; depth++) {
+        if (predict->slots[slot].address == address) {
+            return depth;
+        }
+        slot = predict->slots[slot].below;
+    }
+    return -1;
+}
+
+/* Takes the address at this depth off the stack; 0: there is none. */
+static inline uint64_t predict_take(struct predict *predict, const struct predict_site *site,
+                                    uint64_t depth) {
+    uint32_t *link = &predict->top[predict_class(site)];
+    uint32_t slot;
+    for (; depth > 0 && *link != 0; depth--) {
+        link = &predict->slots[*link].below;
+    }
+    slot = *link;
+    *link = predict->slots[slot].below;
+    return predict->slots[slot].address;
 }
 
 /* The allocator did not reuse: where it probably goes on, behind this block and its header. */
@@ -140,11 +160,6 @@ static inline void predict_advance(struct predict *predict, const struct predict
 /* Addresses have 48 bits, and so have their differences, the uppermost one for the sign. */
 static inline uint64_t predict_address_difference(uint64_t difference) {
     return (uint64_t)((int64_t)(difference << 16) >> 16);
-}
-
-static inline void predict_pop(struct predict *predict, const struct predict_site *site) {
-    uint32_t *top = &predict->top[predict_class(site)];
-    *top = predict->slots[*top].below;
 }
 
 static inline void predict_push(struct predict *predict, uint64_t slot) {

@@ -234,11 +234,12 @@ class Decoder:
         """The address of an allocation."""
         if how == 0:
             return 0
-        if how == 1:
-            if old and old[0]:
-                return old[0]
+        if how == 5:
+            return old[0]
+        if how in (1, 4):
             stack = self.freed[usable // 16 % 1024]
-            return stack.pop() if stack else 0
+            depth = 1 + (self.addresses.varint() if how == 4 else 0)
+            return stack.pop(-depth) if len(stack) >= depth else 0
         address = self.frontier
         if how == 3:
             value = self.addresses.varint()
@@ -252,7 +253,7 @@ class Decoder:
         if op & 3 == 2:
             old, known = self.end(self.ops.byte())
         context, size, slack, flags, alignment, weight = self.site(op >> 2 & 3)
-        address = self.place(op >> 4 & 3, size + slack, known)
+        address = self.place(op >> 4 & 7, size + slack, known)
         if known and known[0] != address:
             self.freed[known[1]].append(known[0])
         self.newest += 1
