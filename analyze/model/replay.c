@@ -181,6 +181,11 @@ static void replay_event(struct replay *replay, const struct timeorder_event *en
             replay->streams[entry->stream].newest.number = 0;
         }
         break;
+    case EVENT_MARK:
+        if (event->operation == MEMTRACE_MARK_SAMPLE && event->id != 0) {
+            replay->model->recording.sample_bytes = event->id; /* switched on meanwhile */
+        }
+        break;
     default:
         break;
     }

@@ -62,9 +62,10 @@ def costs(data, exact):
 
 
 def by_thread(data):
-    names = ("allocations", "frees", "total_bytes", "freed_bytes", "live_bytes", "freed_for_others",
-             "freed_of")
-    return {thread["id"]: {name: thread[name] for name in names} for thread in data["threads"]}
+    names = ("allocations", "frees", "total_bytes", "freed_bytes", "live_bytes", "freed_for_others")
+    return {thread["id"]: {name: thread[name] for name in names} | {
+        "freed_of": sorted(thread["freed_of"], key=lambda foreign: foreign["thread"])}
+        for thread in data["threads"]}
 
 
 def same_as_profile(recorded, profiled, what):
