@@ -48,8 +48,10 @@ struct model_context {
     uint64_t allocations;
     uint64_t freed_bytes;
     uint64_t frees;
-    uint64_t temporary; /* blocks freed by their thread with no other allocation in between */
-    uint64_t lifetimes; /* index of its first bucket in model.lifetimes; MODEL_NO_LIFETIMES */
+    uint64_t temporary;       /* blocks freed by their thread with no other allocation in between */
+    uint64_t lifetimes;       /* index of its first bucket in model.lifetimes; MODEL_NO_LIFETIMES */
+    double total_error_bytes; /* standard errors of estimates; 0: counted */
+    double live_error_bytes;
 };
 #define MODEL_NO_LIFETIMES UINT64_MAX
 

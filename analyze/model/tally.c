@@ -78,10 +78,13 @@ static double variance_of(const struct pairing_block *block) {
 }
 
 static void vary(struct tally *tally, const struct pairing_block *block, double sign) {
+    struct tally_cell *cell = &tally->cells[block->context];
     double variance = variance_of(block);
     double size = block->size != 0 ? (double)block->size : 1;
+    cell->live_variance += sign * variance;
     tally->variance.live += sign * variance;
     if (sign > 0) {
+        cell->total_variance += variance;
         tally->variance.total += variance;
         tally->variance.allocations += variance / (size * size);
         tally->model->recording.sampled = true;
@@ -243,6 +246,10 @@ static uint64_t whole(uint64_t units) {
     return (units + TALLY_ONE / 2) / TALLY_ONE;
 }
 
+static double root(double variance) {
+    return variance > 0 ? sqrt(variance) : 0;
+}
+
 static int make_contexts(struct tally *tally) {
     struct model *model = tally->model;
     struct sum *sums = calloc(model->node_count, sizeof *sums);
@@ -265,6 +272,11 @@ static int make_contexts(struct tally *tally) {
     }
     result = contexts_make(model, sums);
     free(sums);
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct tally_cell *cell = &tally->cells[model->contexts[i].id];
+        model->contexts[i].total_error_bytes = root(cell->total_variance);
+        model->contexts[i].live_error_bytes = root(cell->live_variance);
+    }
     return result;
 }
 
@@ -279,10 +291,6 @@ static int make_foreign(struct tally *tally) {
         }
     }
     return 0;
-}
-
-static double root(double variance) {
-    return variance > 0 ? sqrt(variance) : 0;
 }
 
 int tally_finish(struct tally *tally) {

@@ -20,6 +20,8 @@
 struct tally_cell {
     struct sum sum; /* counts in units */
     uint64_t saved_live;
+    double total_variance; /* of bytes, where they are estimates */
+    double live_variance;
     uint32_t epoch;
     uint8_t class; /* 0: not looked up yet; else enum model_class + 1 */
 };

@@ -108,6 +108,13 @@ static void key_bool(yajl_gen json, const char *name, bool value) {
     yajl_gen_bool(json, value);
 }
 
+static void key_double(yajl_gen json, const char *name, double value) {
+    char text[40];
+    int size = snprintf(text, sizeof text, "%.6g", value);
+    key(json, name);
+    yajl_gen_number(json, text, (size_t)size);
+}
+
 /* ---- Contexts ---- */
 
 static void put_frame(yajl_gen json, const struct names_frame *frame) {
@@ -168,6 +175,10 @@ static void put_context(yajl_gen json, const struct report *report,
     key_number(json, "allocations", context->allocations);
     key_number(json, "frees", context->frees);
     key_number(json, "temporary", context->temporary);
+    if (report->model->recording.sampled) {
+        key_double(json, "total_bytes_error", context->total_error_bytes);
+        key_double(json, "live_bytes_error", context->live_error_bytes);
+    }
     put_lifetimes(json, report->model, context);
     put_frames(json, report, context->path);
     yajl_gen_map_close(json);
@@ -242,13 +253,6 @@ static void put_totals(yajl_gen json, const struct model *model) {
     key_number(json, "total_frees", totals->frees);
     key_number(json, "total_temporary", totals->temporary);
     put_lost(json, model);
-}
-
-static void key_double(yajl_gen json, const char *name, double value) {
-    char text[40];
-    int size = snprintf(text, sizeof text, "%.6g", value);
-    key(json, name);
-    yajl_gen_number(json, text, (size_t)size);
 }
 
 static void put_errors(yajl_gen json, const struct model_errors *errors) {

@@ -188,6 +188,7 @@ static void samples(void **state) {
         squares += error * error;
         count += (double)model->contexts[0].allocations;
         variance += model->recording.errors.total_bytes * model->recording.errors.total_bytes;
+        assert_true(model->contexts[0].total_error_bytes == model->recording.errors.total_bytes);
         end(tally);
     }
     assert_true(fabs(sum / SEEDS) < 4 * sqrt(variance / SEEDS / SEEDS)); /* of the mean of 1000 */
