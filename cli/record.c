@@ -17,6 +17,7 @@ static const char usage[] =
     "      --free-stacks     the call path of frees, too\n"
     "      --no-addresses    a smaller file, without the addresses of blocks\n"
     "      --sample SIZE     not all: one allocation in SIZE bytes, chosen at random\n"
+    "      --sizes MIN-MAX   only blocks of such sizes: 4K-, -1M, 100-200\n"
     "      --cull-below TIME leave out what is freed sooner\n"
     "      --duration TIME   stop recording after TIME: 30s, 5m, 1h\n"
     "      --rotate SIZE     begin a new file whenever one has SIZE bytes: 512M, 4G\n"
@@ -49,6 +50,7 @@ static const struct variables_option own[] = {
     {"free-stacks", 0, VARIABLES_SET, "MEMTRACE_FREE_STACKS", "1"},
     {"no-addresses", 0, VARIABLES_SET, "MEMTRACE_ADDRESSES", "0"},
     {"sample", 0, VARIABLES_SIZE, "MEMTRACE_SAMPLE", NULL},
+    {"sizes", 0, VARIABLES_TEXT, "MEMTRACE_RECORD_SIZES", NULL},
     {"cull-below", 0, VARIABLES_TIME, "MEMTRACE_CULL", NULL},
     {"duration", 0, VARIABLES_TIME, "MEMTRACE_DURATION", NULL},
     {"rotate", 0, VARIABLES_SIZE, "MEMTRACE_ROTATE", NULL},

@@ -295,6 +295,8 @@ static void describe(struct model *model, struct timeorder_parts parts) {
         .part = parts.items[0]->header.part,
         .parts = (uint32_t)parts.count,
         .sample_bytes = told.sample_bytes,
+        .size_least = told.size_least,
+        .size_most = told.size_most,
     };
     for (size_t part = 0; part < parts.count; part++) {
         const struct recording *recording = parts.items[part];

@@ -201,6 +201,17 @@ static void put_events(const struct report *report) {
         fprintf(report->out, "%s, of blocks that are not in this file\n",
                 number_count(&count, recording->foreign_frees));
     }
+    if (recording->size_most != 0) {
+        put_label(report, "sizes");
+        fprintf(report->out, "only blocks of %s bytes",
+                number_count(&count, recording->size_least));
+        if (recording->size_most < INT64_MAX) {
+            fprintf(report->out, " to %s", number_count(&count, recording->size_most));
+        } else {
+            fputs(" and more", report->out);
+        }
+        fputs(" are recorded\n", report->out);
+    }
     if (recording->sampled) {
         put_label(report, "sampled");
         fprintf(report->out, "every %s on average: estimates, %s one standard error\n",

@@ -128,13 +128,21 @@ INLINE void record_heap_alloc(struct thread *thread, uintptr_t address, uint64_t
     record_alloc(thread, &heap, &alloc);
 }
 
+/* Only a part of the allocations is wanted: by chance, by size, or both. */
+INLINE int is_selective(const struct memtrace_recording *recording) {
+    return (LOAD_RELAXED(&recording->sample_bytes) | recording->size_most) != 0;
+}
+
 /* Where a part of the allocations is to be recorded. One of no bytes stands for itself. */
-static __attribute__((noinline)) void sample_alloc(struct thread *thread, uintptr_t address,
+static __attribute__((noinline)) void select_alloc(struct thread *thread, uintptr_t address,
                                                    uint64_t size, uint32_t context, uint32_t how,
                                                    uint64_t replaces) {
-    uint64_t mean = LOAD_RELAXED(&runtime.recorder.recording->sample_bytes);
-    uint64_t weight = mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
-    if (mean != 0 && weight == 0 && size != 0) {
+    const struct memtrace_recording *recording = runtime.recorder.recording;
+    uint64_t mean = LOAD_RELAXED(&recording->sample_bytes);
+    int fits = recording->size_most == 0 ||
+               (size >= recording->size_least && size <= recording->size_most);
+    uint64_t weight = fits && mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
+    if (!fits || (mean != 0 && weight == 0 && size != 0)) {
         struct shadow_heap heap = event_heap();
         heap_take_number(&heap, address); /* of a block whose free was missed */
         if (replaces != 0) {
@@ -149,8 +157,8 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
                      uint32_t how, uint64_t replaces) {
     if (LIKELY(thread->stream != NULL)) {
         uintptr_t at = (uintptr_t)address;
-        if (UNLIKELY(LOAD_RELAXED(&runtime.recorder.recording->sample_bytes) != 0)) {
-            sample_alloc(thread, at, size, context, how, replaces);
+        if (UNLIKELY(is_selective(runtime.recorder.recording))) {
+            select_alloc(thread, at, size, context, how, replaces);
         } else {
             record_heap_alloc(thread, at, size, context, how, replaces, 0);
         }

@@ -162,6 +162,29 @@ static int set_limit(const struct variable *variable, void *field, const char *v
     return 0;
 }
 
+/* MIN-MAX; either may be left out. The field is the first of two. */
+static int set_sizes(const struct variable *variable, void *field, const char *value) {
+    uint64_t *sizes = field;
+    uint64_t least = 0;
+    uint64_t most = INT64_MAX;
+    char first[32];
+    size_t length = 0;
+    (void)variable;
+    while (value[length] != '\0' && value[length] != '-' && length + 1 < sizeof first) {
+        first[length] = value[length];
+        length++;
+    }
+    first[length] = '\0';
+    if (value[length] != '-' || (length != 0 && read_with_unit(first, size_units, &least) != 0) ||
+        (value[length + 1] != '\0' && read_with_unit(value + length + 1, size_units, &most) != 0) ||
+        least > most || most == 0) {
+        return -1;
+    }
+    sizes[0] = least;
+    sizes[1] = most;
+    return 0;
+}
+
 /* UID:GID */
 static int set_owner(const struct variable *variable, void *field, const char *value) {
     struct memtrace_owner *owner = field;
@@ -232,6 +255,7 @@ static const struct variable variables[] = {
     SETS("FREE_STACKS", set_flag, recording.flags, .most = MEMTRACE_RECORDING_FREE_STACKS),
     SETS("ADDRESSES", set_no_flag, recording.flags, .most = MEMTRACE_RECORDING_NO_ADDRESSES),
     SETS("SAMPLE", set_size, recording.sample_bytes, ANY),
+    SETS("RECORD_SIZES", set_sizes, recording.size_least),
     SETS("ROTATE", set_size, recording.rotate_bytes, ANY),
     SETS("DURATION", set_time, recording.duration_ns, ANY),
     SETS("CULL", set_time, recording.cull_ns, ANY),

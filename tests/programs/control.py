@@ -75,10 +75,10 @@ def test_signals_by_default():
 OFF, ON = "6", "5"  # enum memtrace_mark
 
 
-def record(name, settings, status=3):
+def record(name, settings, status=3, options=()):
     """The case under `memtrace record`: the report, and the marks in their order."""
     recording = os.path.join(scratch(), "out.mtr")
-    result = execute([MEMTRACE, "record", "--no-summary", "-o", recording, "--",
+    result = execute([MEMTRACE, "record", "--no-summary", "-o", recording, *options, "--",
                       build("control.c", "gcc", "-O1", "preload"), name],
                      clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm"), **settings))
     equal((result.returncode, result.stderr), (status, b""), name, settings)
@@ -97,6 +97,19 @@ def test_recorded():
         equal(counted(data), SWITCHED, name, settings)
     equal(record("handlers", {})[1], [], "the program's own handlers")
     equal(record("on_signal", {"MEMTRACE_SIGNALS": "USR2"}, status=-10)[1], [], "a signal of its own")
+
+
+def test_sizes():
+    """Only what is so large is recorded, and the frees and resizes of that."""
+    for sizes, expected in (("70042-", {70045: (8, 0)}), ("1-70041", {70041: (8, 0)}), ("-100", {}),
+                            ("70000-70045", {70041: (8, 0), 70045: (8, 0)})):
+        data, _ = record("idle", {}, options=("--sizes", sizes))
+        equal(counted(data), expected, sizes)
+        equal(data["recording"]["foreign_frees"], 0, sizes)
+    data, _ = record("on_signal", {}, options=("--sizes", "70004-70010"))
+    equal(counted(data), {70005: (1, 1)}, "resized while off")
+    data, _ = record("resize", {}, options=("--sizes", "70050-70060"))
+    equal(counted(data), {70051: (1, 1), 70053: (1, 1)}, "resized into the range and out of it")
 
 
 def test_interrupted():
@@ -265,7 +278,8 @@ def test_names():
     for entry in ("SIGNALS=USR3", "SIGNALS=USR1:toggle", "SIGNALS=9", "SIGNALS=", "SIGNALS=USR1,",
                   "LIMIT=0%", "LIMIT=101%", "LIMIT=2X", "ON_LIMIT=kill", "START=no", "ZERO=2",
                   "OWNER=root", "OWNER=1", "FOLLOW=yes", "LOG_LEVEL=all", "PRECISE=2", "EMBED=some",
-                  "ON_LAG=", "SAMPLE=-1", "DURATION=1d", "LOG_SIZE=18446744073709551615"):
+                  "ON_LAG=", "SAMPLE=-1", "DURATION=1d", "LOG_SIZE=18446744073709551615", "RECORD_SIZES=5", "RECORD_SIZES=9-5", "RECORD_SIZES=-0",
+                  "RECORD_SIZES=1K-2X"):
         name, value = ("MEMTRACE_" + entry).split("=")
         _, lines = run("child", {name: value}, output=b"")
         equal(lines, "memtrace: bad value, the default is used: %s=%s\n" % (name, value))

@@ -119,6 +119,15 @@ static void case_idle(void) {
     }
 }
 
+/* From outside of a range of sizes into it, within it, and out of it again. */
+static void case_resize(void) {
+    void *block = take(70031);
+    block = realloc(block, 70051);
+    block = realloc(block, 70053);
+    block = realloc(block, 70071);
+    free(block);
+}
+
 /* Signals that come at any moment, also while this thread is counted. */
 static void case_timer(void) {
     struct itimerval often = {{0, 700}, {0, 700}}, never = {{0, 0}, {0, 0}};
@@ -309,6 +318,7 @@ int main(int argc, char **argv) {
                  {"child", case_child},
                  {"timer", case_timer},
                  {"idle", case_idle},
+                 {"resize", case_resize},
                  {"children", case_children},
                  {"zero", case_zero},
                  {"grow", case_grow}};
