@@ -251,7 +251,8 @@ static int is_between(uintptr_t address, uintptr_t low, uintptr_t high) {
 }
 
 /* Whether the event that was entered at `gate` is over, left by a longjmp: the stack has gone back
- * past it. Addresses of two stacks tell nothing, and a handler's stack may lie inside another. */
+ * to where it was, or past it. Addresses of two stacks tell nothing, and a handler's stack may lie
+ * inside another. */
 static int was_left(uintptr_t gate, uintptr_t address) {
     uintptr_t low;
     uintptr_t high;
@@ -261,8 +262,8 @@ static int was_left(uintptr_t gate, uintptr_t address) {
     if (on_alternate != is_between(gate, low, high)) {
         return !on_alternate; /* from a handler one returns before one goes on outside */
     }
-    return address > gate && (on_alternate || (is_between(address, stack_low, stack_high) &&
-                                               is_between(gate, stack_low, stack_high)));
+    return address >= gate && (on_alternate || (is_between(address, stack_low, stack_high) &&
+                                                is_between(gate, stack_low, stack_high)));
 }
 
 /* The gate holds the address of where the thread entered the runtime. */
