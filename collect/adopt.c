@@ -2,6 +2,8 @@
 /* adopt.c: profiles of killed programs. See adopt.h. */
 #include "collect/adopt.h"
 
+#include "collect/orphan.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
@@ -105,8 +107,13 @@ int adopt_killed(adopt_note note, void *context, struct error *error) {
     sigaction(SIGXFSZ, &ignore, &old);
     /* The oldest first, so that of several with one output path it keeps the plain name. */
     for (size_t i = count; i-- > 0;) {
-        if (adopt_is_meant(list[i].path) && (!list[i].alive || says_execed(list[i].path))) {
+        if (!adopt_is_meant(list[i].path)) {
+            continue;
+        }
+        if (!list[i].alive || says_execed(list[i].path)) {
             adopt_region(list[i].path, note, context);
+        } else {
+            orphan_help(list[i].path);
         }
     }
     sigaction(SIGXFSZ, &old, NULL);

@@ -18,7 +18,8 @@ struct adopted {
 
 typedef void (*adopt_note)(void *context, const struct adopted *adopted);
 
-/* Adopts all regions of this user, calling note (may be NULL) for each. 0 or -1 (out of memory). */
+/* Adopts all regions of killed programs of this user, and finds collectors for those that run
+ * without (collect/orphan.h), calling note (may be NULL) for each. 0 or -1 (out of memory). */
 int adopt_killed(adopt_note note, void *context, struct error *error);
 
 /* One region. 1: adopted, 0: left alone. */

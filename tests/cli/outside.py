@@ -76,8 +76,8 @@ def wait_line(process, line):
     equal(found, line)
 
 
-def wait_until(condition, *what):
-    for _ in range(500):
+def wait_until(condition, *what, tries=500):
+    for _ in range(tries):
         if condition():
             return
         time.sleep(0.02)

@@ -7,10 +7,12 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
+import time
 
-from outside import (LIBRARY, MEMTRACE, allocations, build, case, check, equal, execute, folder,
-                     no_leftovers, profiles, wait_until)
+from outside import (LIBRARY, MEMTRACE, allocations, build, case, check, child_of, equal, execute,
+                     folder, no_leftovers, profiles, regions, start, wait_until)
 
 OUTPUT = folder + "/out.mtr"
 
@@ -23,6 +25,13 @@ def report(path=OUTPUT, *options):
     done = execute(MEMTRACE, "report", "--json", *options, path)
     equal(done.returncode, 0, done.err)
     return json.loads(done.out)
+
+
+def collector(pid):
+    """The collector that the region of this process names."""
+    found = glob.glob("%s/%d.*.mtp" % (regions, pid))
+    with open(found[0], "rb") as file:
+        return struct.unpack_from("=I", file.read(64), 56)[0]
 
 
 def functions(data):
@@ -78,6 +87,27 @@ def test_record_companion():
     wait_until(lambda: os.path.exists(OUTPUT) and report()["recording"]["closed"], "the companion")
     check(report()["total_allocations"] > 0)
     no_leftovers()
+
+
+def test_record_orphan():
+    """The collector dies; the next command finds another one for the program, which still runs."""
+    program = build()
+    process = start([MEMTRACE, "record", "--profile", "--no-summary", "-o", OUTPUT, "--", program,
+                     *["churn10", "sleep100"] * 100])
+    wait_until(lambda: os.path.exists(OUTPUT) and os.path.getsize(OUTPUT) > 0, "the recording")
+    child = child_of(process)
+    process.kill()
+    process.wait()
+    time.sleep(3.5)
+    equal(execute(MEMTRACE, "list").returncode, 0)
+    wait_until(lambda: os.path.exists("/proc/%d" % child) and collector(child) != process.pid, "another")
+    equal(execute(MEMTRACE, "list").returncode, 0)  # no second one
+    wait_until(lambda: not os.path.exists("/proc/%d" % child), "the program's end", tries=3000)
+    wait_until(lambda: not os.listdir(regions), "the companion's end")
+    data = report()
+    there = report(folder + "/" + profiles()[0])
+    equal((data["recording"]["closed"], data["recording"]["lost_allocs"]), (True, 0))
+    equal(data["total_allocations"], there["total_allocations"])
 
 
 def test_record_cull():

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * orphan.h: programs that record and whose collector has died get another one.
+ *
+ * Called by collect/adopt for the regions of running programs.
+ */
+#ifndef COLLECT_ORPHAN_H
+#define COLLECT_ORPHAN_H
+
+/* Starts a companion (cli/companion) for the region at `path` if its program waits for a
+ * recording's collector that is gone. The companion is nobody's child and says nothing: the streams
+ * of this process are not its own. */
+void orphan_help(const char *path);
+
+#endif
