@@ -225,7 +225,6 @@ static void nothing_is_recorded_without_chunks(void **state) {
 
 static void *give_back_late(void *argument) {
     usleep(50000);
-    STORE_RELAXED(&recording->heartbeat_ns, now_ns());
     give_back(*(uint32_t *)argument);
     return NULL;
 }
@@ -238,7 +237,7 @@ static void waits_while_the_heart_beats(void **state) {
     (void)state;
     recorder_join(&recorder, &stream, 3);
     fill_up(&stream);
-    recording->heartbeat_ns = now_ns();
+    recording->heartbeat_ns = now_ns() + UINT64_C(10000000000);
     pthread_create(&thread, NULL, give_back_late, &some);
     assert_int_equal(recorder_may_wait(&recorder), 1);
     assert_int_equal(recorder_wait(&stream), 1);
@@ -259,9 +258,9 @@ static void waits_while_the_heart_beats(void **state) {
     assert_int_equal(recorder_may_wait(&recorder), 1);
     /* One that was started has some seconds to come. */
     recording->heartbeat_ns = 0;
-    recorder.space->header->start_monotonic_ns = now_ns();
+    recorder.space->header->start_monotonic_ns = now_ns() + UINT64_C(10000000000);
     assert_int_equal(recorder_may_wait(&recorder), 1);
-    recorder.space->header->start_monotonic_ns -= UINT64_C(10000000000);
+    recorder.space->header->start_monotonic_ns -= UINT64_C(20000000000);
     assert_int_equal(recorder_may_wait(&recorder), 0);
     recorder.space->header->start_monotonic_ns += UINT64_C(10000000000);
     recorder.space->header->flags |= MEMTRACE_FLAG_FORKED;
