@@ -3,6 +3,7 @@
 #include "collect/recordfile.h"
 
 #include "analyze/read/block.h"
+#include "analyze/read/blockpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +13,9 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <zstd.h>
 
 /* Level 1 packs the columns nearly as well as 3 in half the time. */
-enum { LEVEL = 1, LEAST_PACKED = 64 };
+enum { LEAST_PACKED = 64 };
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
@@ -55,8 +55,9 @@ static int failed(const struct recordfile *file, struct error *error) {
 }
 
 /* The bytes to store: the payload itself or, where that is smaller, packed. NULL: no memory. */
-static const void *pack(struct recordfile *file, const void *payload, size_t size, size_t *stored) {
-    size_t bound = ZSTD_compressBound(size);
+static const void *pack(struct recordfile *file, enum memtrace_block_kind kind, const void *payload,
+                        size_t size, size_t *stored) {
+    size_t bound = BLOCKPACK_BOUND(size);
     size_t packed;
     *stored = size;
     if (size < LEAST_PACKED) {
@@ -73,9 +74,8 @@ static const void *pack(struct recordfile *file, const void *payload, size_t siz
     if (file->packed == NULL || file->zstd == NULL) {
         return NULL;
     }
-    packed =
-        ZSTD_compressCCtx(file->zstd, file->packed, file->packed_capacity, payload, size, LEVEL);
-    if (ZSTD_isError(packed) || packed >= size) {
+    packed = blockpack(file->zstd, kind, payload, size, file->packed);
+    if (packed == 0 || packed >= size) {
         return payload;
     }
     *stored = packed;
@@ -105,7 +105,7 @@ int recordfile_append(struct recordfile *file, struct memtrace_block *block, con
     if (file->fd < 0) {
         return error_set(error, "the recording %s is closed", file->path);
     }
-    bytes = pack(file, payload, size, &stored);
+    bytes = pack(file, block->kind, payload, size, &stored);
     if (bytes == NULL || note(file, offset, block) != 0) {
         return error_set(error, "out of memory while recording");
     }

@@ -9,7 +9,7 @@ enum column {
     COLUMN_PARENTS = 1, /* difference to the id of the node before, signed */
     COLUMN_FRAMES = 2,  /* which of the frames of this block, in the order of their first use */
     COLUMN_NEW = 3,     /* those frames: difference to the one before, signed */
-    COLUMNS = 4
+    COLUMNS = NODECODE_COLUMNS
 };
 
 /* The frames of a block, found by open addressing: indices + 1 into nodes, where each was used

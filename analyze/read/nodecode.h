@@ -11,6 +11,8 @@
 #include "analyze/read/varint.h"
 #include "memtrace/recording.h"
 
+enum { NODECODE_COLUMNS = 4 };
+
 /* Appends the payload of a block with these nodes. 0, or -1: out of memory. */
 int nodecode_pack(const struct memtrace_recording_node *nodes, size_t count,
                   struct varint_writer *payload);
