@@ -30,6 +30,29 @@ static void keep_newer(char **newest, struct timespec *when, const char *path) {
     }
 }
 
+/* Of a recording in parts the first one, which stands for all; the last one was written last. */
+static char *first_part(char *path) {
+    struct recording *recording = recording_open(path, NULL);
+    char suffix[32] = "";
+    char *first = NULL;
+    size_t stem = strlen(path);
+    if (recording != NULL && recording->header.part != 0) {
+        snprintf(suffix, sizeof suffix, ".%u.mtr", recording->header.part);
+    }
+    recording_close(recording);
+    stem -= stem > strlen(suffix) ? strlen(suffix) : 0;
+    if (suffix[0] == '\0' || strcmp(path + stem, suffix) != 0 ||
+        asprintf(&first, "%.*s.mtr", (int)stem, path) < 0) {
+        return path;
+    }
+    if (!recording_is(first)) {
+        free(first);
+        return path;
+    }
+    free(path);
+    return first;
+}
+
 char *source_newest(void) {
     char *newest = NULL;
     struct timespec when = {0};
@@ -42,7 +65,7 @@ char *source_newest(void) {
         keep_newer(&newest, &when, found.gl_pathv[i]);
     }
     globfree(&found);
-    return newest;
+    return newest != NULL ? first_part(newest) : NULL;
 }
 
 /* The region that a killed program left, if there is one. */

@@ -3,11 +3,13 @@
 the profile says. Each other part opens alone, with names and threads; together they have each event
 once."""
 
+import json
 import os
 import shutil
 
 from recorded import HERE, own_counts, record, recordings, same_as_profile, whole
-from harness import build, consistent, equal, fail, finish, profiles, report, scratch
+from harness import (MEMTRACE, build, consistent, equal, execute, fail, finish, profiles, report,
+                     scratch)
 
 THREADS = 2
 PAIRS = 300000
@@ -33,6 +35,9 @@ def main():
     equal(together["recording"]["parts"], len(parts), "parts read as one")
     equal(together["recording"]["events"], sum(data["recording"]["events"] for data in parts), "events")
     same_as_profile(together, report(profiles(folder)[0]), "all parts:")
+    os.unlink(profiles(folder)[0])
+    newest = execute([MEMTRACE, "report", "--json"], cwd=folder)
+    equal(json.loads(newest.stdout)["recording"]["parts"], len(parts), "parts of the newest recording")
     equal(sorted(data["recording"]["part"] for data in parts), list(range(len(parts))), "numbers")
     workers = own_counts(counts)
     for data in parts:
