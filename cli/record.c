@@ -23,26 +23,7 @@ static const char usage[] =
     "      --rotate SIZE     begin a new file whenever one has SIZE bytes: 512M, 4G\n"
     "      --embed WHAT      the program's files that go along: symbols (default), all, none\n"
     "      --on-lag WHAT     where the disk is too slow: wait (default) or drop\n"
-    "      --profile         leave a profile, too\n"
-    "  -e, --every TIME      print the largest call paths every TIME: 500ms, 30s, 5m, 1h\n"
-    "  -c, --churn SIZE      ... and/or every SIZE bytes allocated plus freed: 64M, 1G\n"
-    "  -n, --top N           how many call paths; 0: all (default 10)\n"
-    "  -l, --log FILE        print them to FILE, not to stderr\n"
-    "      --summary, --no-summary\n"
-    "                        the summary at the end (default: yes)\n"
-    "      --stacks KIND     none: totals only; short: the program's own modules; full (default)\n"
-    "      --contexts N      the most call paths to keep apart\n"
-    "      --unwind MODE     how prebuilt code is walked: auto (default), patch, verify, fp,\n"
-    "                        libunwind\n"
-    "      --inject          also follow libraries that bind an allocator of their own\n"
-    "      --limit HOW-MUCH  watch the program's memory: 2G, or 80% of what it may use\n"
-    "      --on-limit WHAT   report (default), dump: also copy the profile, abort: also end it\n"
-    "      --start-off       count nothing until the program or a signal switches it on\n"
-    "      --signals LIST    signals that do so: USR1, snapshot:USR2; none\n"
-    "      --follow-children also record the programs that it starts\n"
-    "  -h, --help            this text\n"
-    "\n"
-    "Each option is also an environment variable: MEMTRACE_RECORD=1, MEMTRACE_RECORD_OUTPUT, ...\n";
+    "      --profile         leave a profile, too\n";
 
 static const struct variables_option own[] = {
     {"output", 'o', VARIABLES_TEXT, "MEMTRACE_RECORD_OUTPUT", NULL},
@@ -68,6 +49,7 @@ int cmd_record(int argc, char **argv) {
     }
     if (status < 0) {
         fputs(usage, stdout);
+        variables_print_help();
         return cli_finish(CLI_OK);
     }
     variables_set(&variables, "MEMTRACE_RECORD", "1");

@@ -216,3 +216,30 @@ int variables_parse(struct variables *variables, int argc, char **argv,
     *first = scan.index;
     return scan.index < argc ? 0 : cli_usage(argv[0], "which program?");
 }
+
+/* --- help ------------------------------------------------------------------------------------- */
+
+static const char common_help[] =
+    "  -e, --every TIME      print the largest call paths every TIME: 500ms, 30s, 5m, 1h\n"
+    "  -c, --churn SIZE      ... and/or every SIZE bytes allocated plus freed: 64M, 1G\n"
+    "  -n, --top N           how many call paths; 0: all (default 10)\n"
+    "  -l, --log FILE        print them to FILE, not to stderr\n"
+    "      --summary, --no-summary\n"
+    "                        the summary at the end (default: yes)\n"
+    "      --stacks KIND     none: totals only; short: the program's own modules; full (default)\n"
+    "      --contexts N      the most call paths to keep apart\n"
+    "      --unwind MODE     how prebuilt code is walked: auto (default), patch, verify, fp,\n"
+    "                        libunwind\n"
+    "      --inject          also follow libraries that bind an allocator of their own\n"
+    "      --limit HOW-MUCH  watch the program's memory: 2G, or 80% of what it may use\n"
+    "      --on-limit WHAT   report (default), dump: also copy the profile, abort: also end it\n"
+    "      --start-off       count nothing until the program or a signal switches it on\n"
+    "      --signals LIST    signals that do so: USR1, snapshot:USR2; none\n"
+    "      --follow-children also follow the programs that it starts\n"
+    "  -h, --help            this text\n"
+    "\n"
+    "Each option is also an environment variable: see docs/environment.md or man memtrace.\n";
+
+void variables_print_help(void) {
+    fputs(common_help, stdout);
+}

@@ -51,4 +51,7 @@ const char *variables_get(const struct variables *variables, const char *name);
 void variables_set_number(struct variables *variables, const char *name, uint64_t value,
                           const char *unit);
 
+/* The rest of --help, behind a command's own options: on stdout. */
+void variables_print_help(void);
+
 #endif

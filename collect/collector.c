@@ -131,8 +131,11 @@ static int refresh(struct collector *collector) {
     if (end == collector->seen_end) {
         return 0;
     }
-    collector->seen_end = end;
-    return profile_refresh(collector->profile, NULL);
+    if (profile_refresh(collector->profile, NULL) != 0) {
+        return -1;
+    }
+    collector->seen_end = profile_reaches(collector->profile, end) ? end : 0;
+    return 0;
 }
 
 /* Of a process that is going: what it last had. */

@@ -177,10 +177,10 @@ int cull_decide(struct cull *cull, struct event *event) {
 }
 
 int cull_write(struct cull *cull, struct recordfile *file, uint64_t time_ns, struct error *error) {
-    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_CULLED,
-                                   .first_ns = time_ns,
-                                   .last_ns = time_ns,
-                                   .items = (uint32_t)cull->total_count};
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_CULLED,
+                                          .first_ns = time_ns,
+                                          .last_ns = time_ns,
+                                          .items = (uint32_t)cull->total_count};
     size_t size = cull->total_count * sizeof *cull->totals;
     if (cull->total_count == 0) {
         return 0;

@@ -31,10 +31,10 @@ struct embed {
 /* One block. */
 static int write_piece(struct embed *embed, struct memtrace_embedded *head, const char *path,
                        const unsigned char *bytes, size_t size) {
-    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_FILE,
-                                   .first_ns = embed->time_ns,
-                                   .last_ns = embed->time_ns,
-                                   .items = 1};
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_FILE,
+                                          .first_ns = embed->time_ns,
+                                          .last_ns = embed->time_ns,
+                                          .items = 1};
     unsigned char *at = embed->piece;
     memcpy(at, head, sizeof *head);
     at += sizeof *head;

@@ -16,12 +16,6 @@ void recordevents_beat(struct recordevents *events) {
     __atomic_store_n(&events->recording->heartbeat_ns, clock_now_ns(), __ATOMIC_RELEASE);
 }
 
-/* Whether all segments below `end` are published: the program raises header.end first. */
-static bool has_all(const struct profile *profile, uint64_t end) {
-    const struct profile_segment *last = profile->segments + profile->segment_count - 1;
-    return profile->segment_count != 0 && last->offset + last->size >= end;
-}
-
 int recordevents_refresh(struct recordevents *events) {
     uint64_t end = held_load_u64(&events->held->header->end);
     events->refreshed_ns = clock_now_ns();
@@ -33,7 +27,7 @@ int recordevents_refresh(struct recordevents *events) {
     }
     drain_map(&events->drain, events->profile, events->held->fd);
     recordtables_refresh(&events->tables);
-    events->seen_end = has_all(events->profile, end) ? end : 0;
+    events->seen_end = profile_reaches(events->profile, end) ? end : 0;
     return 0;
 }
 
@@ -119,8 +113,8 @@ static int encode(struct recordevents *events, struct drain_cursor *cursor, uint
 }
 
 /* Contexts first, then events, then what of them was left out. */
-static int append(struct recordevents *events, struct memtrace_block *block, const void *payload,
-                  size_t size) {
+static int append(struct recordevents *events, struct memtrace_block_header *block,
+                  const void *payload, size_t size) {
     for (size_t i = 0; i < events->cull.total_count; i++) {
         uint32_t context = events->cull.totals[i].context;
         if (!recordtables_has(&events->tables, context) && note_context(events, context) != 0) {
@@ -142,7 +136,7 @@ static int write_block(struct recordevents *events, struct drain_cursor *cursor,
                        uint64_t until_ns) {
     struct drain_place first = drain_here(cursor);
     struct drain_place end;
-    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_EVENTS};
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_EVENTS};
     size_t size;
     const void *payload;
     if (encode(events, cursor, until_ns) != 0) {
@@ -206,7 +200,7 @@ int recordevents_note(struct recordevents *events, bool ended) {
 static int open_file(struct recordevents *events) {
     int result = recordparts_open(&events->parts, events->held, &events->tables, events->error);
     for (size_t i = 0; i < events->parts.file.index_count && result == 0; i++) {
-        const struct memtrace_block *block = &events->parts.file.index[i].block;
+        const struct memtrace_block_header *block = &events->parts.file.index[i].block;
         struct drain_place end = {block->end_sequence, block->end_word};
         if (block->kind == MEMTRACE_BLOCK_EVENTS) {
             result = drain_note_written(&events->drain, block->stream, end);

@@ -82,7 +82,8 @@ static const void *pack(struct recordfile *file, enum memtrace_block_kind kind, 
     return file->packed;
 }
 
-static int note(struct recordfile *file, uint64_t offset, const struct memtrace_block *block) {
+static int note(struct recordfile *file, uint64_t offset,
+                const struct memtrace_block_header *block) {
     if (file->index_count == file->index_capacity) {
         size_t capacity = file->index_capacity != 0 ? file->index_capacity * 2 : 256;
         struct memtrace_index_entry *grown = realloc(file->index, capacity * sizeof *grown);
@@ -96,8 +97,8 @@ static int note(struct recordfile *file, uint64_t offset, const struct memtrace_
     return 0;
 }
 
-int recordfile_append(struct recordfile *file, struct memtrace_block *block, const void *payload,
-                      size_t size, struct error *error) {
+int recordfile_append(struct recordfile *file, struct memtrace_block_header *block,
+                      const void *payload, size_t size, struct error *error) {
     static const unsigned char zeros[8];
     uint64_t offset = file->size;
     size_t stored;
@@ -221,8 +222,8 @@ int recordfile_resume(struct recordfile *file, const char *path,
 
 int recordfile_close(struct recordfile *file, struct error *error) {
     struct memtrace_index_end end = {.index_offset = file->size};
-    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_INDEX,
-                                   .items = (uint32_t)file->index_count};
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_INDEX,
+                                          .items = (uint32_t)file->index_count};
     size_t count = file->index_count;
     struct memtrace_index_entry *entries = malloc((count + 1) * sizeof *entries);
     struct iovec parts[] = {{&end, sizeof end}};

@@ -44,8 +44,8 @@ int recordfile_resume(struct recordfile *file, const char *path,
 
 /* Appends a block: kind and what events have of their own are the caller's, sizes and checksum are
  * filled in. 0; -1: it could not be written and no part of it is in the file. */
-int recordfile_append(struct recordfile *file, struct memtrace_block *block, const void *payload,
-                      size_t size, struct error *error);
+int recordfile_append(struct recordfile *file, struct memtrace_block_header *block,
+                      const void *payload, size_t size, struct error *error);
 
 /* Appends the index and closes. 0 or -1: without an index, which a reader does not need. */
 int recordfile_close(struct recordfile *file, struct error *error);

@@ -34,7 +34,7 @@ int recordparts_write_nodes(struct recordparts *parts) {
 static int write_program(struct recordparts *parts) {
     struct memtrace_header program = *parts->held->header;
     uint64_t time_ns = held_time_ns(parts->held);
-    struct memtrace_block block = {
+    struct memtrace_block_header block = {
         .kind = MEMTRACE_BLOCK_PROGRAM, .first_ns = time_ns, .last_ns = time_ns, .items = 1};
     return recordfile_append(&parts->file, &block, &program, sizeof program, parts->error);
 }

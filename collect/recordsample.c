@@ -112,8 +112,8 @@ static bool take_sample(struct recordsample *sample, uint64_t time_ns, uint64_t 
 
 static int write_samples(struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
                          struct error *error) {
-    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_SAMPLES,
-                                   .items = (uint32_t)sample->count};
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_SAMPLES,
+                                          .items = (uint32_t)sample->count};
     size_t size = sample->count * sizeof sample->samples[0];
     sample->written_ns = time_ns;
     if (sample->count == 0) {
@@ -184,10 +184,10 @@ static void read_smaps(FILE *smaps, struct maps *maps) {
 
 static int write_maps(const struct maps *maps, struct recordfile *file, uint64_t time_ns,
                       struct error *error) {
-    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_SMAPS,
-                                   .first_ns = time_ns,
-                                   .last_ns = time_ns,
-                                   .items = (uint32_t)maps->count};
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_SMAPS,
+                                          .first_ns = time_ns,
+                                          .last_ns = time_ns,
+                                          .items = (uint32_t)maps->count};
     size_t head = maps->count * sizeof *maps->list;
     unsigned char *payload = malloc(head + maps->names_size);
     int result;

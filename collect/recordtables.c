@@ -127,17 +127,17 @@ int recordtables_note(struct recordtables *tables, uint32_t context) {
 
 static int write_block(struct recordfile *file, enum memtrace_block_kind kind, uint64_t time_ns,
                        const void *items, size_t count, size_t item_size, struct error *error) {
-    struct memtrace_block block = {
+    struct memtrace_block_header block = {
         .kind = (uint16_t)kind, .first_ns = time_ns, .last_ns = time_ns, .items = (uint32_t)count};
     return count != 0 ? recordfile_append(file, &block, items, count * item_size, error) : 0;
 }
 
 int recordtables_write_nodes(struct recordtables *tables, struct recordfile *file, uint64_t time_ns,
                              struct error *error) {
-    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_NODES,
-                                   .first_ns = time_ns,
-                                   .last_ns = time_ns,
-                                   .items = (uint32_t)tables->node_count};
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_NODES,
+                                          .first_ns = time_ns,
+                                          .last_ns = time_ns,
+                                          .items = (uint32_t)tables->node_count};
     struct varint_writer payload = {0};
     int result = 0;
     if (tables->node_count == 0) {

@@ -212,7 +212,7 @@ static uint64_t count_events(const struct timeorder *order) {
     for (size_t part = 0; part < order->parts.count; part++) {
         const struct recording *recording = order->parts.items[part];
         for (size_t i = 0; i < recording->block_count; i++) {
-            const struct memtrace_block *block = &recording->blocks[i].block;
+            const struct memtrace_block_header *block = &recording->blocks[i].block;
             count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
         }
     }

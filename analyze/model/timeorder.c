@@ -45,16 +45,16 @@ struct timeorder_wait {
 
 /* ---- Which blocks belong to which stream ---- */
 
-static const struct memtrace_block *block_at(const struct timeorder *order,
-                                             struct timeorder_block place) {
+static const struct memtrace_block_header *block_at(const struct timeorder *order,
+                                                    struct timeorder_block place) {
     return &order->parts.items[place.part]->blocks[place.block].block;
 }
 
 static int by_stream(const void *left, const void *right, void *context) {
     struct timeorder_block a = *(const struct timeorder_block *)left;
     struct timeorder_block b = *(const struct timeorder_block *)right;
-    const struct memtrace_block *first = block_at(context, a);
-    const struct memtrace_block *second = block_at(context, b);
+    const struct memtrace_block_header *first = block_at(context, a);
+    const struct memtrace_block_header *second = block_at(context, b);
     if (first->stream != second->stream) {
         return first->stream < second->stream ? -1 : 1;
     }
@@ -72,8 +72,8 @@ static int by_stream(const void *left, const void *right, void *context) {
 
 /* Whether `block` goes on where `before` (NULL: the stream's beginning) ended. A full chunk's last
  * word and the next one's first are the same place. */
-static bool goes_on(const struct memtrace_block *before, const struct memtrace_block *block,
-                    uint32_t part) {
+static bool goes_on(const struct memtrace_block_header *before,
+                    const struct memtrace_block_header *block, uint32_t part) {
     if (before == NULL) {
         return part != 0 || (block->first_sequence == 0 && block->first_word == 0);
     }
@@ -85,10 +85,10 @@ static bool goes_on(const struct memtrace_block *before, const struct memtrace_b
 /* Leaves out what a stream has twice, which no writer writes: a block that begins before the last
  * one ended. Counts the gaps. */
 static size_t drop_repeated(struct timeorder *order, size_t count) {
-    const struct memtrace_block *before = NULL;
+    const struct memtrace_block_header *before = NULL;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct memtrace_block *block = block_at(order, order->blocks[i]);
+        const struct memtrace_block_header *block = block_at(order, order->blocks[i]);
         if (before != NULL && before->stream != block->stream) {
             before = NULL;
         }
@@ -108,7 +108,7 @@ static size_t drop_repeated(struct timeorder *order, size_t count) {
 static void add_streams(struct timeorder *order, size_t count) {
     struct timeorder_stream *stream = NULL;
     for (size_t i = 0; i < count; i++) {
-        const struct memtrace_block *block = block_at(order, order->blocks[i]);
+        const struct memtrace_block_header *block = block_at(order, order->blocks[i]);
         if (stream == NULL || block_at(order, order->blocks[i - 1])->stream != block->stream) {
             stream = &order->streams[order->stream_count++];
             stream->next_block = i;

@@ -14,19 +14,19 @@
 
 /* The checksum of a block with this header (whatever its checksum field holds) and this payload of
  * stored_size bytes. */
-uint64_t block_checksum(const struct memtrace_block *block, const void *payload);
+uint64_t block_checksum(const struct memtrace_block_header *block, const void *payload);
 
 /* Bytes of the zeros behind a payload. */
-static inline size_t block_padding(const struct memtrace_block *block) {
+static inline size_t block_padding(const struct memtrace_block_header *block) {
     return -(size_t)block->stored_size & 7;
 }
 
 /* Bytes of the whole block: header, payload and padding. */
-static inline uint64_t block_size(const struct memtrace_block *block) {
+static inline uint64_t block_size(const struct memtrace_block_header *block) {
     return block->header_size + (uint64_t)block->stored_size + block_padding(block);
 }
 
 /* Whether these may be the bytes of a header: magic and sizes that a writer may have written. */
-bool block_plausible(const struct memtrace_block *block);
+bool block_plausible(const struct memtrace_block_header *block);
 
 #endif

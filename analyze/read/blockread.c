@@ -53,7 +53,8 @@ void recording_buffer_free(struct recording_buffer *buffer) {
 }
 
 enum blockread blockread_load(int fd, uint64_t file_size, uint64_t offset,
-                              struct memtrace_block *block, struct recording_buffer *buffer) {
+                              struct memtrace_block_header *block,
+                              struct recording_buffer *buffer) {
     ssize_t count = blockread_at(fd, block, sizeof *block, offset);
     if (count < 0) {
         return BLOCKREAD_TROUBLE;
@@ -86,7 +87,7 @@ enum blockread blockread_search(int fd, uint64_t file_size, uint64_t *offset,
             return BLOCKREAD_TROUBLE;
         }
         for (size_t i = 0; i + sizeof(uint32_t) <= (size_t)count; i += 8) {
-            struct memtrace_block block = {0};
+            struct memtrace_block_header block = {0};
             enum blockread found;
             if (window[i / sizeof(uint32_t)] != MEMTRACE_BLOCK_MAGIC) {
                 continue;
@@ -105,7 +106,7 @@ enum blockread blockread_search(int fd, uint64_t file_size, uint64_t *offset,
     return BLOCKREAD_NONE;
 }
 
-int blockread_unpack(const struct memtrace_block *block, struct recording_buffer *buffer) {
+int blockread_unpack(const struct memtrace_block_header *block, struct recording_buffer *buffer) {
     size_t size;
     if (ensure(&buffer->bytes, &buffer->capacity, block->raw_size) != 0) {
         return -1;

@@ -25,7 +25,7 @@ ssize_t blockread_at(int fd, void *bytes, size_t size, uint64_t offset);
 
 /* The block at this place of a file of so many bytes; its payload as stored into buffer->stored. */
 enum blockread blockread_load(int fd, uint64_t file_size, uint64_t offset,
-                              struct memtrace_block *block, struct recording_buffer *buffer);
+                              struct memtrace_block_header *block, struct recording_buffer *buffer);
 
 /* Where the next whole block begins, from *offset, a multiple of 8, on. Each candidate is read as a
  * whole, so a file full of false ones is given up at some time. */
@@ -33,6 +33,6 @@ enum blockread blockread_search(int fd, uint64_t file_size, uint64_t *offset,
                                 struct recording_buffer *buffer);
 
 /* buffer->stored into buffer->bytes. 0, or -1: damaged, or no memory. */
-int blockread_unpack(const struct memtrace_block *block, struct recording_buffer *buffer);
+int blockread_unpack(const struct memtrace_block_header *block, struct recording_buffer *buffer);
 
 #endif

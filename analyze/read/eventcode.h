@@ -30,7 +30,7 @@ size_t event_encoder_bytes(const struct event_encoder *encoder);
 /* The payload, not compressed yet; fills items, allocs, frees, first_number, first_ns, last_ns and
  * thread of *block. The bytes are the encoder's, until the next start. NULL: out of memory. */
 const void *event_encoder_finish(struct event_encoder *encoder, size_t *size,
-                                 struct memtrace_block *block);
+                                 struct memtrace_block_header *block);
 
 struct event_decoder {
     const unsigned char *payload;
@@ -41,7 +41,7 @@ struct event_decoder {
 
 /* Reads a payload, which must outlive the decoder. 0, or -1: damaged (error says how) or no memory.
  */
-int event_decoder_start(struct event_decoder *decoder, const struct memtrace_block *block,
+int event_decoder_start(struct event_decoder *decoder, const struct memtrace_block_header *block,
                         const void *payload, size_t size);
 /* Fills *event; its text points into the payload. 1; 0: at the end; -1: damaged. Never reads
  * outside the payload, whatever it holds. */

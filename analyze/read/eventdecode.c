@@ -36,7 +36,7 @@ static int fail(struct event_decoder *decoder, const char *what) {
     return -1;
 }
 
-int event_decoder_start(struct event_decoder *decoder, const struct memtrace_block *block,
+int event_decoder_start(struct event_decoder *decoder, const struct memtrace_block_header *block,
                         const void *payload, size_t size) {
     struct state *state = take_state();
     *decoder = (struct event_decoder){.payload = payload, .size = size, .state = state};

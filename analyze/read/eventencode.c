@@ -407,7 +407,7 @@ size_t event_encoder_bytes(const struct event_encoder *encoder) {
 }
 
 const void *event_encoder_finish(struct event_encoder *encoder, size_t *size,
-                                 struct memtrace_block *block) {
+                                 struct memtrace_block_header *block) {
     struct varint_writer *payload = &encoder->payload;
     *size = event_encoder_bytes(encoder);
     payload->size = 0;

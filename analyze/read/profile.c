@@ -369,6 +369,11 @@ int profile_refresh(struct profile *profile, struct error *error) {
     return read_structure(profile, size, error);
 }
 
+bool profile_reaches(const struct profile *profile, uint64_t end) {
+    const struct profile_segment *last = profile->segments + profile->segment_count - 1;
+    return profile->segment_count != 0 && last->offset + last->size >= end;
+}
+
 void profile_close(struct profile *profile) {
     if (profile == NULL) {
         return;

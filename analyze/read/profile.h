@@ -63,6 +63,10 @@ struct profile *profile_wrap(const void *bytes, size_t size, const char *name, s
  * Pointers into `bytes` and `segments` of before are dead afterwards. 0 or -1. */
 int profile_refresh(struct profile *profile, struct error *error);
 
+/* Whether all segments below `end` (header.end of a moment ago) are there: a program raises the end
+ * before it publishes what is below. */
+bool profile_reaches(const struct profile *profile, uint64_t end);
+
 /* NULL is allowed. */
 void profile_close(struct profile *profile);
 

@@ -27,7 +27,7 @@ bool recording_is(const char *path) {
 }
 
 static int add_block(struct recording *recording, uint64_t offset,
-                     const struct memtrace_block *block, struct error *error) {
+                     const struct memtrace_block_header *block, struct error *error) {
     size_t count = recording->block_count;
     if ((count & (count - 1)) == 0) { /* grow by doubling */
         struct recording_entry *grown =
@@ -95,7 +95,7 @@ static int scan(struct recording *recording, struct recording_buffer *buffer, st
     bool torn = false;
     while (recording->scanned < recording->size) {
         uint64_t offset = recording->scanned;
-        struct memtrace_block block;
+        struct memtrace_block_header block;
         enum blockread found =
             blockread_load(recording->fd, recording->size, offset, &block, buffer);
         if (found == BLOCKREAD_NONE && step_over_end(recording)) {
@@ -137,14 +137,14 @@ static bool entry_fits(const struct recording *recording, const struct memtrace_
 }
 
 /* Events and embedded files, the bulk of a recording, are checked when they are read. */
-static bool checked_late(const struct memtrace_block *block) {
+static bool checked_late(const struct memtrace_block_header *block) {
     return block->kind == MEMTRACE_BLOCK_EVENTS || block->kind == MEMTRACE_BLOCK_FILE;
 }
 
 /* Takes one of the index's blocks over. 1; 0: the index is wrong; -1: error. */
 static int take_entry(struct recording *recording, const struct memtrace_index_entry *entry,
                       uint64_t index_offset, struct recording_buffer *buffer, struct error *error) {
-    struct memtrace_block block = entry->block;
+    struct memtrace_block_header block = entry->block;
     enum blockread found = BLOCKREAD_WHOLE;
     if (!entry_fits(recording, entry, index_offset)) {
         return 0;
@@ -172,7 +172,7 @@ static int read_index(struct recording *recording, struct recording_buffer *buff
     const struct memtrace_index_entry *entries;
     struct recording_buffer checks = {0};
     struct memtrace_index_end end;
-    struct memtrace_block block;
+    struct memtrace_block_header block;
     int result = 1;
     if (recording->size < sizeof end || !read_end(recording, recording->size - sizeof end, &end) ||
         end.index_offset >= recording->size || end.index_offset % 8 != 0 ||
@@ -344,7 +344,7 @@ int recording_refresh(struct recording *recording, struct error *error) {
 int recording_payload(const struct recording *recording, size_t i, struct recording_buffer *buffer,
                       struct error *error) {
     const struct recording_entry *entry = &recording->blocks[i];
-    struct memtrace_block block;
+    struct memtrace_block_header block;
     enum blockread found =
         blockread_load(recording->fd, recording->size, entry->offset, &block, buffer);
     if (found == BLOCKREAD_TROUBLE) {
@@ -396,7 +396,7 @@ int recording_nodes(const struct recording *recording, struct memtrace_node **no
     *nodes = NULL;
     *count = 0;
     for (size_t i = 0; i < recording->block_count && result == 0; i++) {
-        const struct memtrace_block *block = &recording->blocks[i].block;
+        const struct memtrace_block_header *block = &recording->blocks[i].block;
         struct memtrace_recording_node *found;
         if (block->kind == MEMTRACE_BLOCK_NODES &&
             recording_payload(recording, i, &buffer, error) == 0 &&

@@ -18,7 +18,7 @@
 
 struct recording_entry {
     uint64_t offset; /* of the block's header in the file */
-    struct memtrace_block block;
+    struct memtrace_block_header block;
 };
 
 struct recording {

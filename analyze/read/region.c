@@ -46,7 +46,7 @@ static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
 
 int region_start_ticks(pid_t pid, uint64_t *ticks) {
     char state;
-    return read_stat(pid, &state, ticks);
+    return read_stat(pid, &state, ticks) == 0 ? 0 : -1;
 }
 
 bool region_alive(pid_t pid, uint64_t start_ticks) {

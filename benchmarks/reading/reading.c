@@ -42,7 +42,8 @@ static struct event *room_for(size_t count) {
 }
 
 /* Every event is looked at once, not kept: a program that adds up does no less. */
-static void decode(const struct memtrace_block *block, const struct recording_buffer *buffer) {
+static void decode(const struct memtrace_block_header *block,
+                   const struct recording_buffer *buffer) {
     struct event_decoder decoder;
     struct event event;
     uint64_t sum = 0;
@@ -56,7 +57,7 @@ static void decode(const struct memtrace_block *block, const struct recording_bu
     BENCH_KEEP(sum);
 }
 
-static size_t keep(const struct memtrace_block *block, const struct recording_buffer *buffer,
+static size_t keep(const struct memtrace_block_header *block, const struct recording_buffer *buffer,
                    struct event *events) {
     struct event_decoder decoder;
     size_t count = 0;
@@ -70,11 +71,11 @@ static size_t keep(const struct memtrace_block *block, const struct recording_bu
     return count;
 }
 
-static void encode(const struct memtrace_block *block, const struct recording_buffer *buffer,
+static void encode(const struct memtrace_block_header *block, const struct recording_buffer *buffer,
                    struct event_encoder *encoder, ZSTD_CCtx *context, struct costs *costs) {
     struct event *events = room_for(block->items);
     size_t count = keep(block, buffer, events);
-    struct memtrace_block into;
+    struct memtrace_block_header into;
     size_t size = 0;
     size_t room;
     void *packed;
@@ -101,7 +102,7 @@ static void encode(const struct memtrace_block *block, const struct recording_bu
 
 static void read_block(const struct recording *recording, const struct recording_entry *entry,
                        struct recording_buffer *buffer, struct costs *costs) {
-    struct memtrace_block block;
+    struct memtrace_block_header block;
     uint64_t start = bench_now_ns();
     uint64_t loaded, unpacked;
     if (blockread_load(recording->fd, recording->size, entry->offset, &block, buffer) !=

@@ -48,7 +48,6 @@ enum memtrace_block_kind {
     MEMTRACE_BLOCK_SMAPS = 8,   /* struct memtrace_mapping[] at one moment, their names behind */
     MEMTRACE_BLOCK_FILE = 9,    /* struct memtrace_embedded, then a program file or its symbols */
     MEMTRACE_BLOCK_INDEX = 10,  /* struct memtrace_index_entry[]: all blocks before it */
-    MEMTRACE_BLOCK_MARKS = 11,  /* struct memtrace_event_mark[]: the collector's own: limits, ... */
     MEMTRACE_BLOCK_CULLED = 12, /* struct memtrace_culled[]: what the events leave out */
 };
 
@@ -62,7 +61,7 @@ enum memtrace_block_kind {
  * (events.h) of its stream: so whoever goes on with a file knows what is in it already, and a
  * reader sees whether something is missing.
  */
-struct memtrace_block {
+struct memtrace_block_header {
     uint32_t magic;
     uint16_t kind; /* enum memtrace_block_kind; a reader skips those it does not know */
     uint16_t header_size;
@@ -82,7 +81,7 @@ struct memtrace_block {
     uint32_t allocs; /* how many of its events allocate, and how many free (a realloc: both) */
     uint32_t frees;
 };
-MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_block) == 80, "block header size");
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_block_header) == 80, "block header size");
 
 /* The index block is the last of a file that was closed; behind its payload stands this. */
 struct memtrace_index_end {
@@ -93,7 +92,7 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_index_end) == 16, "index end size"
 
 struct memtrace_index_entry {
     uint64_t offset;
-    struct memtrace_block block;
+    struct memtrace_block_header block;
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_index_entry) == 88, "index entry size");
 

@@ -38,7 +38,7 @@ static void add_tables(struct recording_build *build) {
 /* Payloads of blocks that were stored as they are. */
 static void write_payloads(const struct recording_build *build, const char *folder, unsigned i) {
     for (size_t k = 0; k < build->count; k++) {
-        const struct memtrace_block *block = &build->entries[k].block;
+        const struct memtrace_block_header *block = &build->entries[k].block;
         unsigned char *bytes = malloc(block->stored_size + 12);
         char path[4096];
         if (bytes == NULL) {

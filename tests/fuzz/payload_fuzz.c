@@ -13,7 +13,7 @@
 
 enum { EVENTS_MOST = 1 << 12 };
 
-static size_t decode(const struct memtrace_block *block, const void *payload, size_t size,
+static size_t decode(const struct memtrace_block_header *block, const void *payload, size_t size,
                      struct event *events) {
     struct event_decoder decoder;
     size_t count = 0;
@@ -52,11 +52,11 @@ static size_t encodable(const struct event *events, size_t count, uint64_t first
     return count;
 }
 
-static void round_trip(const struct memtrace_block *block, const struct event *events,
+static void round_trip(const struct memtrace_block_header *block, const struct event *events,
                        size_t count) {
     static struct event again[EVENTS_MOST];
     static struct event_encoder *encoder;
-    struct memtrace_block into = {0};
+    struct memtrace_block_header into = {0};
     const void *payload;
     size_t size;
     if (encoder == NULL) {
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct event events[EVENTS_MOST];
-    struct memtrace_block block = {.thread = 3};
+    struct memtrace_block_header block = {.thread = 3};
     struct memtrace_recording_node *nodes;
     size_t count;
     if (size < 12) {

@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 /* A recording of all events, or a bug. */
-static void decode(const struct memtrace_block *block, const struct recording_buffer *buffer) {
+static void decode(const struct memtrace_block_header *block,
+                   const struct recording_buffer *buffer) {
     struct event_decoder decoder;
     struct event event;
     uint64_t count = 0;
@@ -45,7 +46,7 @@ static void read_blocks(const struct recording *recording) {
     struct memtrace_node *nodes;
     size_t count;
     for (size_t i = 0; i < recording->block_count; i++) {
-        const struct memtrace_block *block = &recording->blocks[i].block;
+        const struct memtrace_block_header *block = &recording->blocks[i].block;
         if (recording_payload(recording, i, &buffer, NULL) == 0 &&
             block->kind == MEMTRACE_BLOCK_EVENTS) {
             decode(block, &buffer);
@@ -106,8 +107,8 @@ static void repair(unsigned char *bytes, size_t size) {
     header->version = MEMTRACE_RECORDING_VERSION;
     header->header_size = sizeof *header;
     header->byte_order = MEMTRACE_BYTE_ORDER;
-    while (size - offset >= sizeof(struct memtrace_block)) {
-        struct memtrace_block block;
+    while (size - offset >= sizeof(struct memtrace_block_header)) {
+        struct memtrace_block_header block;
         size_t room = size - offset - sizeof block;
         memcpy(&block, bytes + offset, sizeof block);
         block.magic = MEMTRACE_BLOCK_MAGIC;

@@ -44,7 +44,7 @@ static void print_event(uint32_t thread, const struct event *event) {
 
 static int print_block(const struct recording *recording, size_t place,
                        struct recording_buffer *buffer) {
-    const struct memtrace_block *block = &recording->blocks[place].block;
+    const struct memtrace_block_header *block = &recording->blocks[place].block;
     struct event_decoder decoder = {0};
     struct event event;
     struct error error;

@@ -5,14 +5,20 @@
 # real, cut off and damaged profiles: whatever it says, no sanitizer may speak up.
 set -euo pipefail
 source=$1 build=$2 sanitizers=${3//,/;} main=$4
-export ASAN_OPTIONS=detect_leaks=1:exitcode=77 UBSAN_OPTIONS=print_stacktrace=1:exitcode=77
-export TSAN_OPTIONS=exitcode=77
+# A request for more memory than there is fails, as it does without them.
+export ASAN_OPTIONS=detect_leaks=1:exitcode=77:allocator_may_return_null=1
+export TSAN_OPTIONS=exitcode=77:allocator_may_return_null=1
+export UBSAN_OPTIONS=print_stacktrace=1:exitcode=77
+# Who writes a region and who drains it see the same memory at two addresses, as two processes would: TSan
+# takes what is ordered through one for unordered in the other.
+left_out=()
+[ "$sanitizers" != thread ] || left_out=(--exclude-regex '^unit\.collect_record_test$')
 
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEMTRACE_TESTS=ON \
     "-DMEMTRACE_SANITIZE=$sanitizers" >"$build.log" || { cat "$build.log"; exit 1; }
 cmake --build "$build" --parallel 2 >"$build.log" || { cat "$build.log"; exit 1; }
 rm -f "$build.log"
-ctest --test-dir "$build" --output-on-failure --parallel 2 --no-tests=error
+ctest --test-dir "$build" --output-on-failure --parallel 2 --no-tests=error "${left_out[@]}"
 
 memtrace=$build/bin/memtrace
 work=$(mktemp -d)

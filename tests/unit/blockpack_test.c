@@ -37,7 +37,7 @@ static void events(void **state) {
     (void)state;
     for (size_t count = 0; count < 60000; count = count * 3 + 1) {
         struct stream stream = stream_start(count + 1, 3, 1);
-        struct memtrace_block block;
+        struct memtrace_block_header block;
         struct event event;
         size_t size;
         const void *payload;

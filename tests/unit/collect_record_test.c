@@ -50,11 +50,11 @@ static void assert_same(const struct event *got, const struct event *wanted) {
 struct check {
     struct stream stream[STREAMS + 2];
     uint64_t events[STREAMS + 2];
-    const struct memtrace_block *before[STREAMS + 2];
+    const struct memtrace_block_header *before[STREAMS + 2];
     bool nodes[MEMTRACE_LEAF_ITEMS];
 };
 
-static void check_nodes(struct check *check, const struct memtrace_block *block,
+static void check_nodes(struct check *check, const struct memtrace_block_header *block,
                         const struct recording_buffer *buffer) {
     struct memtrace_recording_node *nodes;
     assert_int_equal(nodecode_unpack(buffer->bytes, buffer->size, block->items, &nodes), 0);
@@ -68,9 +68,9 @@ static void check_nodes(struct check *check, const struct memtrace_block *block,
     free(nodes);
 }
 
-static void check_events(struct check *check, const struct memtrace_block *block,
+static void check_events(struct check *check, const struct memtrace_block_header *block,
                          const struct recording_buffer *buffer) {
-    const struct memtrace_block *before = check->before[block->stream];
+    const struct memtrace_block_header *before = check->before[block->stream];
     struct event_decoder decoder;
     struct event got;
     struct event wanted;
@@ -102,7 +102,7 @@ static void check_file(const char *path, struct check *check) {
         check->stream[i] = start_stream(i);
     }
     for (size_t i = 0; i < recording->block_count; i++) {
-        const struct memtrace_block *block = &recording->blocks[i].block;
+        const struct memtrace_block_header *block = &recording->blocks[i].block;
         assert_int_equal(recording_payload(recording, i, &buffer, &error), 0);
         if (block->kind == MEMTRACE_BLOCK_NODES) {
             check_nodes(check, block, &buffer);
@@ -277,7 +277,7 @@ static void parts_can_be_read_alone(void **state) {
         assert_true(recording->closed);
         assert_int_equal(recording->header.part, part);
         for (size_t i = 0; i < recording->block_count; i++) {
-            const struct memtrace_block *block = &recording->blocks[i].block;
+            const struct memtrace_block_header *block = &recording->blocks[i].block;
             events += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
         }
         recording_close(recording);

@@ -92,7 +92,7 @@ static void check_culled_file(const char *path, struct culled_check *check) {
     struct recording_buffer buffer = {0};
     assert_non_null(recording);
     for (size_t i = 0; i < recording->block_count; i++) {
-        const struct memtrace_block *block = &recording->blocks[i].block;
+        const struct memtrace_block_header *block = &recording->blocks[i].block;
         assert_int_equal(recording_payload(recording, i, &buffer, NULL), 0);
         if (block->kind == MEMTRACE_BLOCK_CULLED) {
             const struct memtrace_culled *culled = (const void *)buffer.bytes;

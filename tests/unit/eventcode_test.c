@@ -52,8 +52,8 @@ static void *exact_copy(const void *bytes, size_t size) {
 }
 
 /* The events come back as they were. */
-static void check_decoded(const struct memtrace_block *block, const void *payload, size_t size,
-                          const struct event *events, size_t count) {
+static void check_decoded(const struct memtrace_block_header *block, const void *payload,
+                          size_t size, const struct event *events, size_t count) {
     struct event_decoder decoder;
     struct event event;
     void *copy = exact_copy(payload, size);
@@ -69,7 +69,7 @@ static void check_decoded(const struct memtrace_block *block, const void *payloa
 }
 
 /* Reads until the end or the first damage. Returns the number of events. */
-static size_t drain(const struct memtrace_block *block, const void *payload, size_t size) {
+static size_t drain(const struct memtrace_block_header *block, const void *payload, size_t size) {
     struct event_decoder decoder;
     struct event event;
     size_t count = 0;
@@ -112,7 +112,7 @@ static void round_trip(struct stream *stream, uint32_t flags, size_t blocks, siz
     assert_non_null(encoder);
     assert_non_null(events);
     for (size_t i = 0; i < blocks; i++) {
-        struct memtrace_block block = {0};
+        struct memtrace_block_header block = {0};
         struct expected expected = {.first_ns = UINT64_MAX};
         uint64_t first_number = stream->number + 1;
         size_t size;
@@ -164,7 +164,7 @@ static void many_and_few_sites(void **state) {
     (void)state;
     for (int round = 0; round < 12; round++) {
         size_t count = round % 4 == 0 ? 40000 : 300;
-        struct memtrace_block block = {0};
+        struct memtrace_block_header block = {0};
         size_t size;
         const void *payload;
         event_encoder_start(encoder, 5, 1);
@@ -221,7 +221,7 @@ static void extremes(void **state) {
     };
     size_t count = sizeof events / sizeof events[0];
     struct event_encoder *encoder = event_encoder_new(0);
-    struct memtrace_block block = {0};
+    struct memtrace_block_header block = {0};
     size_t size;
     const void *payload;
     (void)state;
@@ -247,7 +247,7 @@ static void documented_example(void **state) {
          .size = 24},
         {.kind = EVENT_FREE, .time_ns = 3000, .block = {.number = 1, .thread = 2}}};
     struct event_encoder *encoder = event_encoder_new(0);
-    struct memtrace_block block = {0};
+    struct memtrace_block_header block = {0};
     size_t size;
     const unsigned char *payload;
     (void)state;
@@ -264,7 +264,7 @@ static void documented_example(void **state) {
 /* More than a block can have is refused, and the block stays good. */
 static void full_block(void **state) {
     struct event_encoder *encoder = event_encoder_new(0);
-    struct memtrace_block block = {0};
+    struct memtrace_block_header block = {0};
     struct event event = {.kind = EVENT_LOST, .lost_allocs = 1};
     size_t size;
     const void *payload;
@@ -281,7 +281,7 @@ static void full_block(void **state) {
 }
 
 static const void *example(struct event_encoder *encoder, uint64_t seed, size_t count,
-                           struct memtrace_block *block, size_t *size) {
+                           struct memtrace_block_header *block, size_t *size) {
     struct stream stream = stream_start(seed, 3, 1);
     struct event event;
     event_encoder_start(encoder, 3, 1);
@@ -294,7 +294,7 @@ static const void *example(struct event_encoder *encoder, uint64_t seed, size_t 
 
 static void cut_at_every_byte(void **state) {
     struct event_encoder *encoder = event_encoder_new(0);
-    struct memtrace_block block = {0};
+    struct memtrace_block_header block = {0};
     size_t size;
     const void *payload = example(encoder, 5, 500, &block, &size);
     (void)state;
@@ -308,7 +308,7 @@ static void cut_at_every_byte(void **state) {
 
 static void damage_in_every_byte(void **state) {
     struct event_encoder *encoder = event_encoder_new(0);
-    struct memtrace_block block = {0};
+    struct memtrace_block_header block = {0};
     size_t size;
     const void *payload = example(encoder, 6, 400, &block, &size);
     unsigned char *copy = exact_copy(payload, size);
@@ -328,7 +328,7 @@ static void damage_in_every_byte(void **state) {
 /* The header lies: more events than there are, and more than there can be. */
 static void too_many_items(void **state) {
     struct event_encoder *encoder = event_encoder_new(0);
-    struct memtrace_block block = {0};
+    struct memtrace_block_header block = {0};
     size_t size;
     const void *payload = example(encoder, 7, 100, &block, &size);
     (void)state;

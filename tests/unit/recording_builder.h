@@ -58,8 +58,9 @@ static inline void recording_build_header(struct recording_build *build) {
 }
 
 /* A block with this payload; *block has what is not derived from it. */
-static inline void recording_build_block(struct recording_build *build, struct memtrace_block block,
-                                         const void *payload, size_t size) {
+static inline void recording_build_block(struct recording_build *build,
+                                         struct memtrace_block_header block, const void *payload,
+                                         size_t size) {
     static const char zeros[8];
     size_t room = ZSTD_compressBound(size);
     unsigned char *packed = malloc(room);
@@ -87,7 +88,8 @@ static inline void recording_build_block(struct recording_build *build, struct m
 
 static inline void recording_build_items(struct recording_build *build, uint16_t kind,
                                          const void *items, size_t size, size_t count) {
-    recording_build_block(build, (struct memtrace_block){.kind = kind, .items = (uint32_t)count},
+    recording_build_block(build,
+                          (struct memtrace_block_header){.kind = kind, .items = (uint32_t)count},
                           items, size * count);
 }
 
@@ -121,7 +123,8 @@ static inline void recording_build_nodes(struct recording_build *build,
         abort();
     }
     recording_build_block(
-        build, (struct memtrace_block){.kind = MEMTRACE_BLOCK_NODES, .items = (uint32_t)count},
+        build,
+        (struct memtrace_block_header){.kind = MEMTRACE_BLOCK_NODES, .items = (uint32_t)count},
         payload.bytes, payload.size);
     free(payload.bytes);
 }
@@ -141,7 +144,7 @@ static inline void recording_build_tree(struct recording_build *build) {
 /* The events since the encoder was started, as a block of this stream. */
 static inline void recording_build_encoded(struct recording_build *build,
                                            struct event_encoder *encoder, uint32_t stream) {
-    struct memtrace_block block = {.kind = MEMTRACE_BLOCK_EVENTS, .stream = stream};
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_EVENTS, .stream = stream};
     size_t size;
     const void *payload = event_encoder_finish(encoder, &size, &block);
     if (payload == NULL) {

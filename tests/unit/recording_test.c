@@ -31,8 +31,8 @@ static void mix(struct contents *contents, uint64_t value) {
     contents->checksum = (contents->checksum ^ value) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static void read_events(const struct memtrace_block *block, const struct recording_buffer *buffer,
-                        struct contents *contents) {
+static void read_events(const struct memtrace_block_header *block,
+                        const struct recording_buffer *buffer, struct contents *contents) {
     struct event_decoder decoder;
     struct event event;
     assert_int_equal(event_decoder_start(&decoder, block, buffer->bytes, buffer->size), 0);
@@ -298,7 +298,7 @@ static void lying_sizes(void **state) {
     struct recording_build build = {.raw = true};
     struct contents contents;
     char damage[256];
-    struct memtrace_block *block;
+    struct memtrace_block_header *block;
     size_t offset;
     (void)state;
     recording_build_header(&build);

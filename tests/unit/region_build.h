@@ -229,7 +229,9 @@ static inline uint32_t region_mark_words(const struct event *event, uint64_t *wo
     memset(words, 0, count * sizeof *words);
     words[0] = MEMTRACE_WORD_MARK | (uint64_t)event->operation << 4 |
                (uint64_t)event->text_size << 8 | event->id << 24;
-    memcpy(words + 1, event->text, event->text_size);
+    if (event->text_size != 0) {
+        memcpy(words + 1, event->text, event->text_size);
+    }
     return count;
 }
 
