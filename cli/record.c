@@ -18,6 +18,7 @@ static const char usage[] =
     "      --no-addresses    a smaller file, without the addresses of blocks\n"
     "      --sample SIZE     not all: one allocation in SIZE bytes, chosen at random\n"
     "      --sizes MIN-MAX   only blocks of such sizes: 4K-, -1M, 100-200\n"
+    "      --modules LIST    only what these allocate: app,libssl; !libc: all but that\n"
     "      --cull-below TIME leave out what is freed sooner\n"
     "      --duration TIME   stop recording after TIME: 30s, 5m, 1h\n"
     "      --rotate SIZE     begin a new file whenever one has SIZE bytes: 512M, 4G\n"
@@ -32,6 +33,7 @@ static const struct variables_option own[] = {
     {"no-addresses", 0, VARIABLES_SET, "MEMTRACE_ADDRESSES", "0"},
     {"sample", 0, VARIABLES_SIZE, "MEMTRACE_SAMPLE", NULL},
     {"sizes", 0, VARIABLES_TEXT, "MEMTRACE_RECORD_SIZES", NULL},
+    {"modules", 0, VARIABLES_TEXT, "MEMTRACE_RECORD_MODULES", NULL},
     {"cull-below", 0, VARIABLES_TIME, "MEMTRACE_CULL", NULL},
     {"duration", 0, VARIABLES_TIME, "MEMTRACE_DURATION", NULL},
     {"rotate", 0, VARIABLES_SIZE, "MEMTRACE_ROTATE", NULL},

@@ -130,6 +130,7 @@ struct model_recording {
     uint64_t sample_bytes;      /* 0: every allocation; else the mean distance of sampled bytes */
     uint64_t size_least;        /* only heap blocks of these sizes are in it */
     uint64_t size_most;         /* 0: of any size */
+    bool some_modules;          /* only what some modules allocate is in it */
     bool sampled;               /* some allocations stand for others: what follows is not 0 */
     struct model_errors errors; /* of the totals */
 };

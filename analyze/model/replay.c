@@ -297,6 +297,7 @@ static void describe(struct model *model, struct timeorder_parts parts) {
         .sample_bytes = told.sample_bytes,
         .size_least = told.size_least,
         .size_most = told.size_most,
+        .some_modules = (told.flags & MEMTRACE_RECORDING_MODULES) != 0,
     };
     for (size_t part = 0; part < parts.count; part++) {
         const struct recording *recording = parts.items[part];

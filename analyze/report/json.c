@@ -286,6 +286,7 @@ static void put_recording(yajl_gen json, const struct model *model) {
     key_number(json, "sample_bytes", recording->sample_bytes);
     key_number(json, "size_least", recording->size_least);
     key_number(json, "size_most", recording->size_most);
+    key_bool(json, "some_modules", recording->some_modules);
     key_bool(json, "sampled", recording->sampled);
     put_errors(json, &recording->errors);
     yajl_gen_map_close(json);

@@ -201,6 +201,10 @@ static void put_events(const struct report *report) {
         fprintf(report->out, "%s, of blocks that are not in this file\n",
                 number_count(&count, recording->foreign_frees));
     }
+    if (recording->some_modules) {
+        put_label(report, "modules");
+        fputs("only what some of them allocate is recorded\n", report->out);
+    }
     if (recording->size_most != 0) {
         put_label(report, "sizes");
         fprintf(report->out, "only blocks of %s bytes",

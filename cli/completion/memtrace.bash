@@ -65,7 +65,7 @@ _memtrace() {
         done
         options="--output --every --churn --top --log --summary --no-summary --stacks --contexts
             --unwind --inject --limit --on-limit --start-off --signals --follow-children --help --"
-        [[ $command == run ]] || options+=" --precise --free-stacks --no-addresses --sample --sizes --cull-below
+        [[ $command == run ]] || options+=" --precise --free-stacks --no-addresses --sample --sizes --modules --cull-below
             --duration --rotate --embed --on-lag --profile"
         ;;
     report)

@@ -39,7 +39,7 @@ complete -c memtrace -n '__memtrace_on report' -l color -x -a 'auto always never
 for option in output debug-folders
     complete -c memtrace -n '__memtrace_on report' -l $option -r
 end
-for option in sample sizes cull-below duration rotate
+for option in sample sizes modules cull-below duration rotate
     complete -c memtrace -n '__memtrace_on record' -l $option -x
 end
 complete -c memtrace -n '__memtrace_on record' -l embed -x -a 'symbols all none'

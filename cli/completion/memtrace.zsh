@@ -25,7 +25,7 @@ _memtrace() {
         local -a own
         own=()
         [[ $command == run ]] || own=('--precise' '--free-stacks' '--no-addresses' \
-            '--sample[mean distance]:size' '--sizes[of blocks]:range' '--cull-below[left out]:time' '--duration[of recording]:time' \
+            '--sample[mean distance]:size' '--sizes[of blocks]:range' '--modules[that allocate]:list' '--cull-below[left out]:time' '--duration[of recording]:time' \
             '--rotate[of a file]:size' '--embed[what]:files:(symbols all none)' \
             '--on-lag[of the disk]:what:(wait drop)' '--profile')
         _arguments $own '--output[where to]:pattern:_files' '--every[interval]:time' \

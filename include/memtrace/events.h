@@ -69,7 +69,8 @@ enum {
     MEMTRACE_RECORDING_PRECISE = 1u << 0,      /* a time before each event */
     MEMTRACE_RECORDING_FREE_STACKS = 1u << 1,  /* frees carry their own context */
     MEMTRACE_RECORDING_NO_ADDRESSES = 1u << 2, /* the file is to hold no addresses */
-    MEMTRACE_RECORDING_PROFILE = 1u << 3       /* a profile is written at the end, too */
+    MEMTRACE_RECORDING_PROFILE = 1u << 3,      /* a profile is written at the end, too */
+    MEMTRACE_RECORDING_MODULES = 1u << 4       /* only what some modules allocate is recorded */
 };
 
 /* What of the program's files goes into the recording. */

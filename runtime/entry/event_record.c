@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* event_record.c: the end of an event that is recorded. See event.h. */
 #include "runtime/entry/event.h"
+#include "runtime/entry/module_filter.h"
 #include "runtime/entry/real.h"
 
 /* Whom the event is charged to, whose slot the gate holds meanwhile. */
@@ -128,9 +129,19 @@ INLINE void record_heap_alloc(struct thread *thread, uintptr_t address, uint64_t
     record_alloc(thread, &heap, &alloc);
 }
 
-/* Only a part of the allocations is wanted: by chance, by size, or both. */
+/* Only a part of the allocations is wanted: by chance, by size, by module. */
 INLINE int is_selective(const struct memtrace_recording *recording) {
-    return (LOAD_RELAXED(&recording->sample_bytes) | recording->size_most) != 0;
+    return (LOAD_RELAXED(&recording->sample_bytes) | recording->size_most |
+            (recording->flags & MEMTRACE_RECORDING_MODULES)) != 0;
+}
+
+static int is_wanted(const struct memtrace_recording *recording, uint64_t size, uint32_t context) {
+    static struct module_filter filter;
+    return (recording->size_most == 0 ||
+            (size >= recording->size_least && size <= recording->size_most)) &&
+           ((recording->flags & MEMTRACE_RECORDING_MODULES) == 0 ||
+            module_filter_wants(&filter, runtime.settings.modules, &runtime.modules, &runtime.tree,
+                                (struct context_id){context}));
 }
 
 /* Where a part of the allocations is to be recorded. One of no bytes stands for itself. */
@@ -139,8 +150,7 @@ static __attribute__((noinline)) void select_alloc(struct thread *thread, uintpt
                                                    uint64_t replaces) {
     const struct memtrace_recording *recording = runtime.recorder.recording;
     uint64_t mean = LOAD_RELAXED(&recording->sample_bytes);
-    int fits = recording->size_most == 0 ||
-               (size >= recording->size_least && size <= recording->size_most);
+    int fits = is_wanted(recording, size, context);
     uint64_t weight = fits && mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
     if (!fits || (mean != 0 && weight == 0 && size != 0)) {
         struct shadow_heap heap = event_heap();

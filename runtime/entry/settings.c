@@ -81,6 +81,9 @@ int settings_read(struct settings *settings, char **environment) {
     apply_all(settings, environment, 1);
     log_set_level((enum log_level)settings->log_level);
     apply_all(settings, environment, 0);
+    if (settings->modules[0] != '\0') {
+        settings->recording.flags |= MEMTRACE_RECORDING_MODULES;
+    }
     return 1;
 }
 

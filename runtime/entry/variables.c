@@ -256,6 +256,7 @@ static const struct variable variables[] = {
     SETS("ADDRESSES", set_no_flag, recording.flags, .most = MEMTRACE_RECORDING_NO_ADDRESSES),
     SETS("SAMPLE", set_size, recording.sample_bytes, ANY),
     SETS("RECORD_SIZES", set_sizes, recording.size_least),
+    SETS("RECORD_MODULES", set_text, modules),
     SETS("ROTATE", set_size, recording.rotate_bytes, ANY),
     SETS("DURATION", set_time, recording.duration_ns, ANY),
     SETS("CULL", set_time, recording.cull_ns, ANY),

@@ -47,6 +47,7 @@ struct settings {
     enum walk_unwind unwind; /* how stacks are walked */
     char output[1024];       /* a pattern */
     char log[1024];
+    char modules[256];                   /* whose allocations are recorded; empty: all */
     char folder[192];                    /* where regions go; empty: the usual places */
     char command[512];                   /* the memtrace command; empty: beside the library */
     struct memtrace_recording recording; /* as the header gets it; path: a pattern */

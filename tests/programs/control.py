@@ -112,6 +112,16 @@ def test_sizes():
     equal(counted(data), {70051: (1, 1), 70053: (1, 1)}, "resized into the range and out of it")
 
 
+def test_modules():
+    """Only what the code of some modules allocates is recorded."""
+    marked, _ = record("idle", {})
+    for modules, expected in (("control,libm", counted(marked)), ("!control", {}), ("libc,contro", {}),
+                              ("!libc,libm", counted(marked))):
+        data, _ = record("idle", {}, options=("--modules", modules))
+        equal(counted(data), expected, modules)
+        equal((data["recording"]["some_modules"], data["recording"]["foreign_frees"]), (True, 0), modules)
+
+
 def test_interrupted():
     """Switches in the middle of whatever is being counted: each is told, nothing is lost."""
     data, marks = record("timer", {"MEMTRACE_SIGNALS": "ALRM"})
