@@ -3,29 +3,13 @@
 the subject's own arithmetic and valgrind's, in every mode, compiler and optimization; the paths
 must end in the case's function."""
 
-import re
 import sys
 
 from harness import (bare, build, consistent, equal, fail, finish, heap, only_profile,
-                     same_behaviour, scratch, totals, traced, valgrind)
+                     same_behaviour, scratch, totals, traced, valgrind, wanted)
 
-CXX_POOL = 72704  # libstdc++'s emergency pool for exceptions, allocated before main
 # valgrind counts a failed realloc, has no pvalloc, and no memory for 10 GiB.
 NO_VALGRIND = {"realloc_fails", "pvalloc", "malloc_huge"}
-
-
-def wanted(output, cplusplus):
-    match = re.search(rb"want allocations (\d+) bytes (\d+) frees (\d+) live (-?\d+) blocks (-?\d+)",
-                      output)
-    if not match:
-        return None
-    want = dict(zip(("allocations", "bytes", "frees", "live", "blocks"), map(int, match.groups())))
-    if cplusplus:
-        for name in ("bytes", "live"):
-            want[name] += CXX_POOL
-        for name in ("allocations", "blocks"):
-            want[name] += 1
-    return want
 
 
 def compare_totals(got, want, name, what):

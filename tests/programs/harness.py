@@ -25,6 +25,7 @@ LIBRARY = os.path.join(BUILD, "lib", "libmemtrace.so")
 CACHE = os.environ.get("TEST_CACHE", os.path.join(BUILD, "tests", "subjects"))
 TIMEOUT = 120
 SKIP = 77  # ctest's SKIP_RETURN_CODE
+CXX_POOL = 72704  # libstdc++'s emergency pool for exceptions, allocated before main
 
 COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
 # How a program is built and started for a mode: (compiler flags, linked with the library?)
@@ -196,6 +197,22 @@ def totals(data):
     return {"allocations": data["total_allocations"], "bytes": data["total_bytes"],
             "frees": data["total_frees"], "live": data["leaked_bytes"],
             "blocks": data["leaked_blocks"]}
+
+
+def wanted(output, cplusplus):
+    """The totals that a subject says it should have ("want ..."), by its own arithmetic; None: it says
+    nothing."""
+    match = re.search(rb"want allocations (\d+) bytes (\d+) frees (\d+) live (-?\d+) blocks (-?\d+)",
+                      output)
+    if not match:
+        return None
+    want = dict(zip(("allocations", "bytes", "frees", "live", "blocks"), map(int, match.groups())))
+    if cplusplus:
+        for name in ("bytes", "live"):
+            want[name] += CXX_POOL
+        for name in ("allocations", "blocks"):
+            want[name] += 1
+    return want
 
 
 def consistent(data, what, slack=0):

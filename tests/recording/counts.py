@@ -3,28 +3,11 @@
 adds up to equals its profile, the subject's own arithmetic and valgrind; the independent reader of
 tests/recording/reader.py finds the same."""
 
-import re
 import sys
 
 import reader
 from recorded import both, only_recording, record, whole
-from harness import bare, build, consistent, equal, finish, scratch, totals, valgrind
-
-CXX_POOL = 72704  # libstdc++'s emergency pool for exceptions, allocated before main
-
-
-def wanted(output, cplusplus):
-    match = re.search(rb"want allocations (\d+) bytes (\d+) frees (\d+) live (-?\d+) blocks (-?\d+)",
-                      output)
-    if not match:
-        return None
-    want = dict(zip(("allocations", "bytes", "frees", "live", "blocks"), map(int, match.groups())))
-    if cplusplus:
-        for name in ("bytes", "live"):
-            want[name] += CXX_POOL
-        for name in ("allocations", "blocks"):
-            want[name] += 1
-    return want
+from harness import bare, build, consistent, equal, finish, scratch, totals, valgrind, wanted
 
 
 def same_as_independent_reader(data, path, what):
