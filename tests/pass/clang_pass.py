@@ -411,8 +411,9 @@ def case_report():
     with open(REPORT, encoding="utf-8") as file:
         lines = file.read().splitlines()
     check(len(lines) == 2001 and lines[0].startswith("#"), len(lines), lines[0])
-    check(lines.count("instrumented\tcalls u499\tf499\t%s:500\tstores:1 calls:2" % source) == 4,
-          lines[-1])
+    # The compiler may name the file from its own folder on.
+    last = re.compile(r"instrumented\tcalls u499\tf499\t(\S*/)?report\.c:500\tstores:1 calls:2")
+    check(sum(last.fullmatch(line) is not None for line in lines) == 4, lines[-1])
     missing = execute(command, MEMTRACE_PASS_REPORT="/nowhere/report")
     check(missing.returncode != 0 and "cannot write the pass report /nowhere/report" in
           missing.stdout, missing.returncode, missing.stdout)
