@@ -272,7 +272,8 @@ static void finish_all(struct launch *launch) {
     }
 }
 
-int launch_run(struct variables *variables, char **argv) {
+/* Sets the variables for the program, and what it needs besides. */
+static int run(struct variables *variables, char **argv) {
     static struct launch launch; /* large */
     int status;
     launch.variables = variables;
@@ -295,4 +296,19 @@ int launch_run(struct variables *variables, char **argv) {
     }
     free(launch.preload);
     return status;
+}
+
+int launch_command(struct variables *variables, int argc, char **argv, const char *usage,
+                   const struct variables_option *own) {
+    int first = 0;
+    int status = variables_parse(variables, argc, argv, own, &first);
+    if (status > 0) {
+        return status;
+    }
+    if (status < 0) {
+        fputs(usage, stdout);
+        variables_print_help();
+        return cli_finish(CLI_OK);
+    }
+    return run(variables, argv + first);
 }

@@ -10,8 +10,10 @@
 
 #include "cli/variables.h"
 
-/* Sets the variables for the program, and what it needs besides. Returns the exit status for it, or
+/* A command that starts a program: `usage` is the first part of its help, `own` are the options
+ * that it has alone, and `variables` holds what it sets in any case. Returns the exit status, or
  * dies of what the program died of. */
-int launch_run(struct variables *variables, char **argv);
+int launch_command(struct variables *variables, int argc, char **argv, const char *usage,
+                   const struct variables_option *own);
 
 #endif

@@ -7,12 +7,12 @@
 #include "analyze/report/number.h"
 #include "cli/cli.h"
 #include "collect/adopt.h"
+#include "collect/clock.h"
 #include "collect/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <yajl/yajl_gen.h>
 
@@ -66,18 +66,12 @@ static void add_killed(void *context, const struct adopted *adopted) {
     snprintf(grown->program, sizeof grown->program, "%s", adopted->program);
 }
 
-static uint64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void fill_running(struct running *running, const struct region *region,
                          const struct profile *profile) {
     const struct memtrace_header *header = &profile->header;
     int64_t maximum = profile_load_i64(&profile_header(profile)->maximum_bytes);
     struct memtrace_point sum = {0};
-    uint64_t now = monotonic_ns();
+    uint64_t now = clock_now_ns();
     timeline_sum(profile, &sum);
     *running = (struct running){
         .pid = region->pid,

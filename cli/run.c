@@ -3,8 +3,6 @@
 #include "cli/cli.h"
 #include "cli/launch.h"
 
-#include <stdio.h>
-
 static const char usage[] =
     "Usage: memtrace run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "\n"
@@ -18,15 +16,5 @@ static const struct variables_option own[] = {
 
 int cmd_run(int argc, char **argv) {
     static struct variables variables;
-    int first = 0;
-    int status = variables_parse(&variables, argc, argv, own, &first);
-    if (status > 0) {
-        return status;
-    }
-    if (status < 0) {
-        fputs(usage, stdout);
-        variables_print_help();
-        return cli_finish(CLI_OK);
-    }
-    return launch_run(&variables, argv + first);
+    return launch_command(&variables, argc, argv, usage, own);
 }

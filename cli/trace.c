@@ -7,13 +7,13 @@
 #include "analyze/read/region.h"
 #include "cli/cli.h"
 #include "cli/frames.h"
+#include "collect/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static void print_help(void) {
     puts("usage: memtrace trace PID ADDRESS\n"
@@ -23,12 +23,6 @@ static void print_help(void) {
          "The process must be profiled; it is not stopped. Status 1: not a live block.\n"
          "\n"
          "  --help   this text");
-}
-
-static uint64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* Hexadecimal, with or without 0x. */
@@ -155,7 +149,7 @@ static int show(const struct region *region, uint64_t address, struct profile *p
     struct error error;
     struct liveheap_block block;
     int found =
-        liveheap_find(region->pid, &profile->header, address, monotonic_ns(), &block, &error);
+        liveheap_find(region->pid, &profile->header, address, clock_now_ns(), &block, &error);
     if (found < 0)
         return cli_error("%s", error.message);
     if (found == 0)

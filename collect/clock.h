@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h: the clock that programs and their collectors share. Used by collect. */
+/* clock.h: the clock that programs and their collectors share. Used by collect and cli. */
 #ifndef COLLECT_CLOCK_H
 #define COLLECT_CLOCK_H
 

@@ -21,13 +21,6 @@ enum {
     NS_PER_MS = 1000000
 };
 
-/* By the descriptor: the name may belong to another region by now. */
-static struct profile *open_held(const struct held *held, struct error *error) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", held->fd);
-    return profile_open(path, error);
-}
-
 static void open_timeline(struct collector *collector) {
     collector->timeline =
         timeline_map(collector->profile, collector->held.fd, &collector->timeline_size);
@@ -73,7 +66,7 @@ enum held_status collector_attach(struct collector *collector, const char *path,
     if (status != HELD_OK) {
         return status;
     }
-    collector->profile = open_held(&collector->held, error);
+    collector->profile = held_profile(&collector->held, error);
     if (collector->profile == NULL) {
         held_release(&collector->held);
         return HELD_FAILED;
@@ -332,7 +325,7 @@ static char *finish(struct collector *collector, const struct record_result *rec
 char *collector_finish(struct collector *collector) {
     struct record_result recording;
     bool recorded = finish_recording(&collector->held, collector->record, &recording);
-    struct profile *whole = open_held(&collector->held, NULL);
+    struct profile *whole = held_profile(&collector->held, NULL);
     char *text;
     collector->record = NULL;
     if (whole != NULL) { /* no longer live: a copy, read as a file */

@@ -156,6 +156,12 @@ uint64_t held_time_ns(const struct held *held) {
     return now > held->header->start_monotonic_ns ? now - held->header->start_monotonic_ns : 0;
 }
 
+struct profile *held_profile(const struct held *held, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", held->fd);
+    return profile_open(path, error);
+}
+
 /* Threads of a process; 0: there is none. Where that cannot be told, as if there were several. */
 static int count_tasks(pid_t pid) {
     char path[64];

@@ -14,6 +14,7 @@
 #define COLLECT_HELD_H
 
 #include "analyze/read/error.h"
+#include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "memtrace/events.h"
 
@@ -65,6 +66,10 @@ static inline struct memtrace_recording *held_recording(const struct held *held)
 
 /* Nanoseconds since the program's start, now. */
 uint64_t held_time_ns(const struct held *held);
+
+/* The region as a profile, which outlives the claim. NULL: it cannot be read. By the descriptor:
+ * the name may belong to another region by now. */
+struct profile *held_profile(const struct held *held, struct error *error);
 
 /* The state and other fields of the header that the program changes. */
 static inline uint32_t held_load_u32(const uint32_t *field) {

@@ -4,8 +4,6 @@
 
 #include "collect/clock.h"
 
-#include <stdio.h>
-
 enum {
     BLOCK_EVENTS = 1 << 17,
     BLOCK_BYTES = 16 << 20, /* of marks' texts, in the end */
@@ -210,19 +208,12 @@ static int open_file(struct recordevents *events) {
     return result;
 }
 
-/* By the descriptor: the name may belong to another region by now. */
-static struct profile *open_region(const struct held *held, struct error *error) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", held->fd);
-    return profile_open(path, error);
-}
-
 int recordevents_open(struct recordevents *events, const struct held *held, struct error *error) {
     *events = (struct recordevents){.held = held,
                                     .recording = held_recording(held),
                                     .parts.file = RECORDFILE_NONE,
                                     .error = error};
-    events->profile = open_region(held, error);
+    events->profile = held_profile(held, error);
     if (events->profile == NULL) {
         return -1;
     }
