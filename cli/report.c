@@ -371,26 +371,13 @@ static int write_to(struct report *report, const struct request *request) {
     return CLI_OK;
 }
 
-/* The folders of debug files, with what came along behind them; the caller frees them. */
-static char *debug_folders(const struct source *source, const struct request *request) {
-    const char *first = request->debug_folders != NULL ? request->debug_folders : "/usr/lib/debug";
-    char *folders;
-    if (source->symbols == NULL) {
-        return strdup(first);
-    }
-    return asprintf(&folders, "%s:%s", first, source->symbols) >= 0 ? folders : NULL;
-}
-
 static int report_model(const struct source *source, const struct request *request) {
-    const struct model *model = source->model;
-    char *folders = debug_folders(source, request);
-    struct names_options names_options = {.debug_folders = folders,
-                                          .progress = isatty(STDERR_FILENO) ? show_symbols : NULL};
-    struct report report = {.model = model, .options = request->options, .source = source->path};
+    struct report report = {
+        .model = source->model, .options = request->options, .source = source->path};
     struct error error;
-    struct names *names = names_open(model, &names_options, &error);
+    struct names *names = source_names(source, request->debug_folders,
+                                       isatty(STDERR_FILENO) ? show_symbols : NULL, &error);
     int status;
-    free(folders);
     if (names == NULL) {
         return cli_error("%s", error.message);
     }

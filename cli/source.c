@@ -175,6 +175,12 @@ static bool same_run(const struct recording *first, const struct recording *othe
            other->header.part == part;
 }
 
+static void close_parts(const struct recording *const *items, size_t count) {
+    while (count > 0) {
+        recording_close((struct recording *)items[--count]);
+    }
+}
+
 /* Adds the part with this number. false: there is none. */
 static bool add_part(struct parts *parts, const char *first, size_t part) {
     size_t stem = strlen(first);
@@ -194,30 +200,34 @@ static bool add_part(struct parts *parts, const char *first, size_t part) {
     return true;
 }
 
-static struct model *replay_parts(struct source *source, const struct parts *parts,
-                                  const char *debug_folders, const struct replay_options *options,
-                                  struct error *error) {
-    struct model *model =
-        model_replay((struct timeorder_parts){parts->items, parts->count}, options, error);
-    if (model != NULL && names_lacks_files(model, debug_folders)) {
-        source->symbols = extract_symbols(parts->items[parts->count - 1]);
-    }
-    return model;
-}
-
-static struct model *replay_file(struct source *source, const char *debug_folders,
-                                 const struct replay_options *options, struct error *error) {
+/* Opens the file and the parts that lie beside it. 0 or -1. */
+static int open_parts(struct source *source, struct error *error) {
     struct parts parts = {.items = {recording_open(source->path, error)}, .count = 1};
-    struct model *model;
+    const struct recording **items;
     if (parts.items[0] == NULL) {
-        return NULL;
+        return -1;
     }
     while (parts.items[0]->header.part == 0 && parts.count < MOST_PARTS &&
            add_part(&parts, source->path, parts.count)) {
     }
-    model = replay_parts(source, &parts, debug_folders, options, error);
-    while (parts.count > 0) {
-        recording_close((struct recording *)parts.items[--parts.count]);
+    items = malloc(parts.count * sizeof *items);
+    if (items == NULL) {
+        close_parts(parts.items, parts.count);
+        return error_set(error, "out of memory");
+    }
+    memcpy(items, parts.items, parts.count * sizeof *items);
+    source->parts = (struct timeorder_parts){items, parts.count};
+    return 0;
+}
+
+static struct model *replay_file(struct source *source, const char *debug_folders,
+                                 const struct replay_options *options, struct error *error) {
+    struct model *model = NULL;
+    if (open_parts(source, error) == 0) {
+        model = model_replay(source->parts, options, error);
+    }
+    if (model != NULL && names_lacks_files(model, debug_folders)) {
+        source->symbols = extract_symbols(source->parts.items[source->parts.count - 1]);
     }
     return model;
 }
@@ -258,7 +268,28 @@ void source_close(struct source *source) {
         remove_folder(source->symbols);
     }
     model_free(source->model);
+    close_parts(source->parts.items, source->parts.count);
+    free((void *)source->parts.items);
     free(source->symbols);
     free(source->path);
     *source = (struct source){0};
+}
+
+struct names *source_names(const struct source *source, const char *debug_folders,
+                           void (*progress)(void *context, size_t done, size_t total),
+                           struct error *error) {
+    const char *first = debug_folders != NULL ? debug_folders : "/usr/lib/debug";
+    struct names_options options = {.debug_folders = first, .progress = progress};
+    struct names *names;
+    char *folders = NULL;
+    if (source->symbols != NULL) {
+        if (asprintf(&folders, "%s:%s", first, source->symbols) < 0) {
+            error_set(error, "out of memory");
+            return NULL;
+        }
+        options.debug_folders = folders;
+    }
+    names = names_open(source->model, &options, error);
+    free(folders);
+    return names;
 }

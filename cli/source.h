@@ -3,20 +3,21 @@
  * source.h: the profile or recording that a command line means. What killed programs left is moved
  * to its place before, as `memtrace list` and `memtrace run` do.
  *
- * Called by cli/report.
+ * Called by the commands that read such files.
  */
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
 
-#include "analyze/model/model.h"
+#include "analyze/model/names.h"
 #include "analyze/model/replay.h"
 
 /* The newest *.mtp or *.mtr of this folder; the caller frees it. NULL: none. */
 char *source_newest(void);
 
 struct source {
-    struct model *model;
-    char *path;    /* the file that was read */
+    struct model *model;          /* of all of it */
+    struct timeorder_parts parts; /* the recording, open; count 0: a profile */
+    char *path;                   /* the file that was read */
     char *symbols; /* a folder with the symbols that a recording carries; NULL: none are needed, its
                       modules are here as they were */
 };
@@ -28,5 +29,11 @@ int source_open(struct source *source, const char *name, const char *debug_folde
                 const struct replay_options *options, struct error *error);
 /* Also removes the folder. */
 void source_close(struct source *source);
+
+/* The names of the model's frames, also from what came along with the file. debug_folders: NULL, or
+ * as for the symbolizer. The caller closes them, before the source. NULL: error is set. */
+struct names *source_names(const struct source *source, const char *debug_folders,
+                           void (*progress)(void *context, size_t done, size_t total),
+                           struct error *error);
 
 #endif

@@ -111,6 +111,7 @@ static void take_header(struct model *model, const struct profile *profile) {
 }
 
 void model_finish(struct model *model) {
+    model->to_ns = UINT64_MAX;
     total(model);
     model->now_ns = latest_time(model);
 }
@@ -147,6 +148,7 @@ void model_free(struct model *model) {
     free(model->strings);
     free(model->pools);
     free(model->timeline);
+    free(model->marks);
     free(model);
 }
 

@@ -14,7 +14,8 @@
  *   of heap contexts (class MODEL_HEAP): sum of live_bytes == totals.live_bytes, sum of live_blocks
  *   == totals.live_blocks, sum of peak_bytes == totals.maximum_bytes, and so on; of the other
  *   classes nothing is in totals
- *   frees <= allocations and freed_bytes <= total_bytes, in each context and in totals
+ *   frees <= allocations and freed_bytes <= total_bytes, in each context and in totals, if
+ *   from_ns == 0
  * If the profile has no contexts (MEMTRACE_STACKS_NONE), totals come from the threads.
  */
 #ifndef ANALYZE_MODEL_MODEL_H
@@ -54,6 +55,7 @@ struct model_context {
     double live_error_bytes;
 };
 #define MODEL_NO_LIFETIMES UINT64_MAX
+enum { MODEL_MARKS = 1 << 16 };
 
 /* Standard errors of what a sampled recording estimates. */
 struct model_errors {
@@ -135,6 +137,15 @@ struct model_recording {
     struct model_errors errors; /* of the totals */
 };
 
+/* What the program said of itself: memtrace_mark(), scopes, snapshots, recording on and off. */
+struct model_mark {
+    uint64_t time_ns;
+    uint32_t thread;
+    uint32_t what;    /* enum memtrace_mark */
+    uint64_t id;      /* of scopes */
+    const char *name; /* "" where it has none */
+};
+
 struct model {
     struct memtrace_header header; /* strings end inside their arrays */
     struct model_totals totals;
@@ -154,6 +165,11 @@ struct model {
     size_t pool_count;
     struct memtrace_point *timeline; /* times grow strictly */
     size_t timeline_count;
+    struct model_mark *marks; /* of recordings, by time; the first MODEL_MARKS of them */
+    size_t mark_count;
+    uint64_t mark_total;
+    uint64_t from_ns; /* only what happened in [from_ns, to_ns) is counted: see selection.h */
+    uint64_t to_ns;   /* UINT64_MAX: to the end */
     struct model_recording recording;
     uint64_t now_ns;  /* the latest time known, since the program's start */
     bool live;        /* taken from a program that was running */

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "analyze/symbol": ["analyze/read/error.h"],
     "analyze/model": ["analyze/read", "analyze/symbol"],
     "analyze/report": ["analyze/model", "analyze/read", "analyze/symbol"],
-    "analyze/export": ["analyze/model", "analyze/read", "analyze/symbol"],
+    "analyze/export": ["analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
     "collect": ["analyze"],
     "cli": ["analyze", "collect"],
 }

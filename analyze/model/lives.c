@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* lives.c: a replay that keeps every live block's own life. See lives.h. */
+#include "analyze/model/lives.h"
+
+#include "analyze/model/ahead.h"
+#include "analyze/model/load.h"
+#include "analyze/model/tally.h"
+
+#include <stdlib.h>
+
+enum { PROGRESS_EVENTS = 1 << 20 };
+#define NO_PLACE SIZE_MAX
+
+/* The lives of blocks that live, in places that are used again: a pairing tells a block's place. */
+struct nursery {
+    struct life *lives; /* birth_order 0: the place is free, death_order is the next free one */
+    size_t capacity;
+    size_t used; /* places ever taken */
+    size_t free;
+};
+
+struct pass {
+    const struct model *model;
+    const struct lives_visitor *visitor;
+    struct pairing *pairing;
+    struct nursery nursery;
+    struct event_block *newest; /* by stream: its newest heap block, temporary if freed next */
+    uint64_t order;             /* of the present event, from 1 on */
+    uint64_t inherited;
+    int result;
+    bool out_of_memory;
+};
+
+static struct pairing_block weighed(const struct life *life) {
+    return (struct pairing_block){.size = life->size, .weight = life->weight};
+}
+
+uint64_t life_bytes(const struct life *life) {
+    struct pairing_block block = weighed(life);
+    return tally_bytes(&block);
+}
+
+uint64_t life_units(const struct life *life) {
+    struct pairing_block block = weighed(life);
+    return tally_units(&block);
+}
+
+/* ---- Places of live blocks ---- */
+
+static size_t take_place(struct nursery *nursery) {
+    size_t place = nursery->free;
+    if (place != NO_PLACE) {
+        nursery->free = (size_t)nursery->lives[place].death_order;
+        return place;
+    }
+    if (nursery->used == nursery->capacity) {
+        size_t capacity = nursery->capacity != 0 ? nursery->capacity * 2 : 1024;
+        struct life *grown = reallocarray(nursery->lives, capacity, sizeof *grown);
+        if (grown == NULL) {
+            return NO_PLACE;
+        }
+        nursery->lives = grown;
+        nursery->capacity = capacity;
+    }
+    return nursery->used++;
+}
+
+static void give_back(struct nursery *nursery, size_t place) {
+    nursery->lives[place].birth_order = 0;
+    nursery->lives[place].death_order = nursery->free;
+    nursery->free = place;
+}
+
+/* ---- Births and deaths ---- */
+
+static void tell(struct pass *pass, int (*visit)(void *, const struct life *),
+                 const struct life *life) {
+    if (visit != NULL && pass->result == 0) {
+        pass->result = visit(pass->visitor->context, life);
+    }
+}
+
+/* What a free tells of a life's end. */
+struct death {
+    uint64_t time_ns;
+    uint32_t thread;
+    uint32_t context;
+    bool is_temporary;
+    bool is_reallocated;
+};
+
+/* The place may be another block's afterwards. */
+static struct life end_life(struct pass *pass, size_t place, struct death death) {
+    struct life life = pass->nursery.lives[place];
+    life.death_ns = death.time_ns > life.birth_ns ? death.time_ns : life.birth_ns;
+    life.death_order = pass->order;
+    life.death_thread = death.thread;
+    life.death_context = death.context;
+    life.is_temporary = death.is_temporary && life.weight == 0;
+    life.is_reallocated = death.is_reallocated;
+    give_back(&pass->nursery, place);
+    tell(pass, pass->visitor->end, &life);
+    return life;
+}
+
+/* A free, or the first half of a reallocation. The life that ended; block.number 0: not known. */
+static struct life take_free(struct pass *pass, const struct timeorder_event *entry,
+                             struct event_block name, bool is_reallocated) {
+    const struct event_block *newest = &pass->newest[entry->stream];
+    struct pairing_block block;
+    struct death death = {
+        .time_ns = entry->event.time_ns,
+        .thread = entry->thread,
+        .context = entry->event.kind == EVENT_FREE ? entry->event.context : 0,
+        .is_temporary = name.thread == entry->thread && name.thread == newest->thread &&
+                        name.number == newest->number,
+        .is_reallocated = is_reallocated,
+    };
+    struct pairing_end end = {entry->thread,
+                              (uint32_t)(entry->event.time_ns >> MEMTRACE_TICK_SHIFT)};
+    if (pairing_take(pass->pairing, name, &block)) {
+        return end_life(pass, block.size, death);
+    }
+    pass->out_of_memory |= pairing_wait(pass->pairing, name, end) != 0;
+    return (struct life){0};
+}
+
+static void fill(const struct pass *pass, struct life *life, const struct timeorder_event *entry,
+                 const struct life *before) {
+    const struct event *event = &entry->event;
+    bool is_chained = before->block.number != 0;
+    *life = (struct life){
+        .block = event->block,
+        .address = event->address,
+        .size = event->size,
+        .weight = event->weight,
+        .birth_ns = event->time_ns,
+        .death_ns = LIFE_ALIVE,
+        .birth_order = pass->order,
+        .death_order = LIFE_ALIVE,
+        .context = event->context,
+        .stream = entry->stream,
+        .slack = event->slack,
+        .flags = event->flags,
+        .alignment = event->alignment,
+        .is_inherited = pass->inherited != 0,
+        .chain_length = is_chained ? before->chain_length + 1 : 1,
+        .chain = is_chained ? before->chain : event->block,
+        .chain_first_size = is_chained ? before->chain_first_size : event->size,
+        .chain_birth_ns = is_chained ? before->chain_birth_ns : event->time_ns,
+    };
+    if (life->context == 0 || life->context >= pass->model->node_count) {
+        life->context = (uint32_t)pass->model->node_count - 1;
+    }
+}
+
+static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
+    const struct event *event = &entry->event;
+    struct life before = {0};
+    struct pairing_block block = {0};
+    struct pairing_end end;
+    struct life life;
+    int waited;
+    size_t place;
+    if (event->old.number != 0) {
+        before = take_free(pass, entry, event->old, true);
+    }
+    place = take_place(&pass->nursery);
+    if (place == NO_PLACE) {
+        pass->out_of_memory = true;
+        return;
+    }
+    fill(pass, &life, entry, &before);
+    pass->nursery.lives[place] = life;
+    pass->inherited -= pass->inherited != 0;
+    if (contexts_class(pass->model->nodes[life.context].frame) == MODEL_HEAP) {
+        pass->newest[entry->stream] = event->block;
+    }
+    tell(pass, pass->visitor->begin, &life);
+    block.size = place;
+    waited = pairing_add(pass->pairing, event->block, &block, &end);
+    if (waited == 1) {
+        pass->order++;
+        end_life(pass, place,
+                 (struct death){.time_ns = (uint64_t)end.tick << MEMTRACE_TICK_SHIFT,
+                                .thread = end.thread});
+    }
+    pass->out_of_memory |= waited < 0;
+}
+
+/* ---- All events ---- */
+
+static void take_event(struct pass *pass, const struct timeorder_event *entry) {
+    pass->order++;
+    switch (entry->event.kind) {
+    case EVENT_ALLOC:
+        begin_life(pass, entry);
+        break;
+    case EVENT_FREE:
+        take_free(pass, entry, entry->event.block, false);
+        break;
+    default:
+        if (entry->event.kind == EVENT_LOST && entry->event.lost_allocs != 0) {
+            pass->newest[entry->stream].number = 0;
+        }
+        if (pass->visitor->other != NULL && pass->result == 0) {
+            pass->result = pass->visitor->other(pass->visitor->context, entry);
+        }
+        break;
+    }
+}
+
+static void take_all(struct pass *pass, struct ahead *ahead, const struct replay_options *options) {
+    uint64_t total = pass->model->recording.events;
+    uint64_t done = 0;
+    uint64_t next_progress = PROGRESS_EVENTS;
+    const struct ahead_batch *batch;
+    while (!pass->out_of_memory && pass->result == 0 && (batch = ahead_next(ahead)) != NULL) {
+        for (size_t i = 0; i < batch->count; i++) {
+            take_event(pass, &batch->events[i]);
+        }
+        done += batch->count;
+        if (options != NULL && options->progress != NULL && done >= next_progress) {
+            options->progress(options->context, done, total);
+            next_progress = done + PROGRESS_EVENTS;
+        }
+    }
+    if (options != NULL && options->progress != NULL && total >= PROGRESS_EVENTS) {
+        options->progress(options->context, total, total);
+    }
+}
+
+static int by_birth(const void *left, const void *right) {
+    const struct life *a = left;
+    const struct life *b = right;
+    return (a->birth_order > b->birth_order) - (a->birth_order < b->birth_order);
+}
+
+/* Free places, whose birth_order is 0, come first. */
+static void tell_living(struct pass *pass) {
+    struct nursery *nursery = &pass->nursery;
+    if (nursery->used != 0) {
+        qsort(nursery->lives, nursery->used, sizeof *nursery->lives, by_birth);
+    }
+    for (size_t i = 0; i < nursery->used && pass->result == 0; i++) {
+        if (nursery->lives[i].birth_order != 0) {
+            tell(pass, pass->visitor->end, &nursery->lives[i]);
+        }
+    }
+}
+
+static int visit_in_order(struct pass *pass, struct timeorder *order,
+                          const struct replay_options *options) {
+    struct ahead *ahead = ahead_start(order);
+    if (ahead == NULL) {
+        return -1;
+    }
+    take_all(pass, ahead, options);
+    ahead_stop(ahead);
+    if (!pass->out_of_memory && pass->result == 0) {
+        tell_living(pass);
+    }
+    return pass->out_of_memory ? -1 : 0;
+}
+
+int lives_visit(struct timeorder_parts parts, const struct model *model,
+                const struct lives_visitor *visitor, const struct replay_options *options,
+                struct error *error) {
+    struct pass pass = {.model = model,
+                        .visitor = visitor,
+                        .pairing = pairing_new(),
+                        .nursery = {.free = NO_PLACE},
+                        .inherited = model->header.inherited_blocks};
+    struct timeorder order = {0};
+    int result = -1;
+    if (pass.pairing != NULL && timeorder_start(&order, parts) == 0) {
+        pass.newest = calloc(order.stream_count + 1, sizeof *pass.newest);
+        result = pass.newest != NULL ? visit_in_order(&pass, &order, options) : -1;
+    }
+    timeorder_end(&order);
+    pairing_free(pass.pairing);
+    free(pass.nursery.lives);
+    free(pass.newest);
+    if (result != 0) {
+        return error_set(error, "out of memory while reading %s", parts.items[0]->path);
+    }
+    return pass.result;
+}
