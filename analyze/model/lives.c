@@ -144,8 +144,10 @@ static void fill(const struct pass *pass, struct life *life, const struct timeor
         .flags = event->flags,
         .alignment = event->alignment,
         .is_inherited = pass->inherited != 0,
+        .old_order = before->birth_order,
         .chain_length = is_chained ? before->chain_length + 1 : 1,
         .chain = is_chained ? before->chain : event->block,
+        .chain_order = is_chained ? before->chain_order : pass->order,
         .chain_first_size = is_chained ? before->chain_first_size : event->size,
         .chain_birth_ns = is_chained ? before->chain_birth_ns : event->time_ns,
     };
@@ -223,6 +225,9 @@ static void take_all(struct pass *pass, struct ahead *ahead, const struct replay
         if (options != NULL && options->progress != NULL && done >= next_progress) {
             options->progress(options->context, done, total);
             next_progress = done + PROGRESS_EVENTS;
+        }
+        if (options != NULL && options->cancel != NULL && atomic_load(options->cancel)) {
+            pass->result = LIVES_CANCELLED;
         }
     }
     if (options != NULL && options->progress != NULL && total >= PROGRESS_EVENTS) {

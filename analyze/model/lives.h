@@ -40,8 +40,10 @@ struct life {
     bool is_inherited;        /* a forked child was born with it: not this process's allocation */
     bool is_temporary;        /* freed by its thread with no other heap allocation in between */
     bool is_reallocated;      /* a reallocation ended it: its chain goes on */
+    uint64_t old_order;       /* birth_order of the block that it was reallocated from; 0: none */
     uint32_t chain_length;    /* blocks of its chain up to this one: 1, 2, ... */
     struct event_block chain; /* name of its chain's first block */
+    uint64_t chain_order;     /* birth_order of that */
     uint64_t chain_first_size;
     uint64_t chain_birth_ns;
 };
@@ -64,8 +66,9 @@ struct lives_visitor {
  * One pass over all events. `model` is that of the whole recording (model_replay), whose nodes and
  * classes it uses: a life whose context is not in the file has the last node's. Blocks that a
  * recording culled are no lives: only the model's sums have them. options may be NULL. 0, a
- * visitor's value, or -1: out of memory (error is set).
+ * visitor's value, LIVES_CANCELLED where options said so, or -1: out of memory (error is set).
  */
+#define LIVES_CANCELLED (-2)
 int lives_visit(struct timeorder_parts parts, const struct model *model,
                 const struct lives_visitor *visitor, const struct replay_options *options,
                 struct error *error);

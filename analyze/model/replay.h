@@ -15,9 +15,12 @@
 #include "analyze/model/model.h"
 #include "analyze/model/timeorder.h"
 
+#include <stdatomic.h>
+
 struct replay_options {
     void (*progress)(void *context, uint64_t done, uint64_t total); /* events; NULL: none */
     void *context;
+    const atomic_bool *cancel; /* once true, a pass over lives ends early (lives.h); NULL: never */
 };
 
 /* options may be NULL. NULL: out of memory, or no thread to read with. */
