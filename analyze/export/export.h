@@ -12,7 +12,7 @@
 #define ANALYZE_EXPORT_EXPORT_H
 
 #include "analyze/model/names.h"
-#include "analyze/model/timeorder.h"
+#include "analyze/model/selection.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>
@@ -25,8 +25,25 @@ struct export {
     enum metric cost;             /* where the format holds one cost */
     bool full_names;              /* C++ names with parameters and template arguments */
     const char *source;           /* the file or the process, as the user named it */
+
+    /* Of a recording, for formats that hold single events or moments: what the selection was made
+     * of, and the selection; NULL: all of it. */
+    const struct model *whole;
+    const struct selection *selection;
+    const struct replay_options *progress; /* of passes over all events; may be NULL */
+    /* The name that the file will have, whose end says how it is packed; NULL: standard output. */
+    const char *name;
 };
 
 int export_folded(const struct export *export, struct error *error);
+
+/* Events in order, as heaptrack writes them; of a profile events that add up to it. By its name
+ * gzip'd (.gz), plain (neither .zst nor .gz) or zstd. */
+int export_heaptrack(const struct export *export, struct error *error);
+/* The profile.proto of pprof, gzip'd. */
+int export_pprof(const struct export *export, struct error *error);
+int export_massif(const struct export *export, struct error *error);
+/* All five costs as events, the chosen one first. */
+int export_callgrind(const struct export *export, struct error *error);
 
 #endif
