@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* cachefolder.c: files kept from one command to the next. See cachefolder.h. */
+#include "analyze/read/cachefolder.h"
+
+#define XXH_INLINE_ALL
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum {
+    HEAD_BYTES = 64,    /* the payload behind it is aligned */
+    LEFT_OVER_S = 3600, /* a temporary file that is older has no writer any more */
+};
+
+static const char head_magic[8] = "MEMTRCCH";
+static const char temporary_mark[] = ".new-";
+
+struct head {
+    char magic[8];
+    uint32_t version;
+    uint32_t reserved;
+    uint64_t size;     /* of the payload */
+    uint64_t checksum; /* XXH3, 64 bits, of this head with a checksum of 0, then of the payload */
+    uint64_t zero[4];
+};
+_Static_assert(sizeof(struct head) == HEAD_BYTES, "head size");
+
+/* --- the folder ------------------------------------------------------------------------------- */
+
+/* The cache's folder. false: it is turned off, or there is no place for one. */
+static bool root_path(char path[PATH_MAX]) {
+    const char *chosen = getenv("MEMTRACE_CACHE");
+    const char *caches = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int length = 0;
+    if (chosen != NULL) {
+        length = snprintf(path, PATH_MAX, "%s", chosen);
+    } else if (caches != NULL && caches[0] == '/') {
+        length = snprintf(path, PATH_MAX, "%s/memtrace", caches);
+    } else if (home != NULL && home[0] == '/') {
+        length = snprintf(path, PATH_MAX, "%s/.cache/memtrace", home);
+    }
+    return length > 0 && length < PATH_MAX;
+}
+
+bool cachefolder_is_on(void) {
+    char path[PATH_MAX];
+    return root_path(path);
+}
+
+/* Makes the folder and those above it, for nobody but this user. */
+static void make_folders(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    mkdir(path, 0700);
+}
+
+/* The kind's folder, open; -1: there is none. One that others may write to is not believed: what is
+ * in it would be shown as the truth. */
+static int open_folder(const struct cachefolder_kind *kind, bool make) {
+    char path[PATH_MAX];
+    struct stat status;
+    size_t length;
+    int folder;
+    if (!root_path(path)) {
+        return -1;
+    }
+    length = strlen(path);
+    if ((size_t)snprintf(path + length, PATH_MAX - length, "/%s", kind->name) >=
+        PATH_MAX - length) {
+        return -1;
+    }
+    if (make) {
+        make_folders(path);
+    }
+    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0 && (fstat(folder, &status) != 0 || status.st_uid != geteuid() ||
+                        (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)) {
+        close(folder);
+        folder = -1;
+    }
+    return folder;
+}
+
+static uint64_t checksum_of(const struct head *head, const struct cachefolder_piece *pieces,
+                            size_t count) {
+    struct head sealed = *head;
+    XXH3_state_t *state = XXH3_createState();
+    uint64_t checksum = 0;
+    sealed.checksum = 0;
+    if (state != NULL) {
+        XXH3_64bits_reset(state);
+        XXH3_64bits_update(state, &sealed, sizeof sealed);
+        for (size_t i = 0; i < count; i++) {
+            XXH3_64bits_update(state, pieces[i].bytes, pieces[i].size);
+        }
+        checksum = XXH3_64bits_digest(state);
+        XXH3_freeState(state);
+    }
+    return checksum;
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+/* What is mapped is a whole file of the kind. */
+static bool is_whole(const struct cachefolder_kind *kind, const struct cachefolder_file *file) {
+    const struct head *head = file->mapping;
+    struct cachefolder_piece payload = {file->bytes, file->size};
+    return memcmp(head->magic, head_magic, sizeof head->magic) == 0 &&
+           head->version == kind->version && head->size == file->size &&
+           head->checksum == checksum_of(head, &payload, 1);
+}
+
+/* 0 or -1 */
+static int map_file(const struct cachefolder_kind *kind, int fd, struct cachefolder_file *file) {
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        status.st_size < HEAD_BYTES) {
+        return -1;
+    }
+    file->mapping_size = (size_t)status.st_size;
+    file->mapping = mmap(NULL, file->mapping_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (file->mapping == MAP_FAILED) {
+        *file = (struct cachefolder_file){0};
+        return -1;
+    }
+    file->bytes = (unsigned char *)file->mapping + HEAD_BYTES;
+    file->size = file->mapping_size - HEAD_BYTES;
+    if (!is_whole(kind, file)) {
+        cachefolder_unload(file);
+        return -1;
+    }
+    return 0;
+}
+
+int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
+                     struct cachefolder_file *file) {
+    int folder = open_folder(kind, false);
+    int fd =
+        folder >= 0 ? openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    int result;
+    *file = (struct cachefolder_file){0};
+    if (folder >= 0) {
+        close(folder);
+    }
+    if (fd < 0) {
+        return -1;
+    }
+    result = map_file(kind, fd, file);
+    if (result == 0) {
+        futimens(fd, NULL); /* it was used: see make_room() */
+    }
+    close(fd);
+    return result;
+}
+
+void cachefolder_unload(struct cachefolder_file *file) {
+    if (file->mapping != NULL) {
+        munmap(file->mapping, file->mapping_size);
+    }
+    *file = (struct cachefolder_file){0};
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const void *bytes, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = write(fd, (const char *)bytes + done, size - done);
+        if (count < 0 && errno != EINTR) {
+            return -1;
+        }
+        done += count > 0 ? (size_t)count : 0;
+    }
+    return 0;
+}
+
+static int write_pieces(int fd, const struct head *head, const struct cachefolder_piece *pieces,
+                        size_t count) {
+    int result = write_all(fd, head, sizeof *head);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        result = write_all(fd, pieces[i].bytes, pieces[i].size);
+    }
+    return close(fd) == 0 ? result : -1;
+}
+
+/* --- keeping the folder small ----------------------------------------------------------------- */
+
+struct used {
+    char name[NAME_MAX + 1];
+    uint64_t bytes;
+    struct timespec when;
+};
+
+static int compare_used(const void *left, const void *right) {
+    const struct used *a = left;
+    const struct used *b = right;
+    if (a->when.tv_sec != b->when.tv_sec) {
+        return a->when.tv_sec < b->when.tv_sec ? -1 : 1;
+    }
+    return (a->when.tv_nsec > b->when.tv_nsec) - (a->when.tv_nsec < b->when.tv_nsec);
+}
+
+static bool is_left_over(const char *name, const struct stat *status) {
+    return strstr(name, temporary_mark) != NULL && time(NULL) - status->st_mtime > LEFT_OVER_S;
+}
+
+/* Lists the files, what a killed writer left taken away. Returns their number. */
+static size_t list_files(DIR *folder, struct used **list) {
+    size_t count = 0;
+    size_t room = 0;
+    *list = NULL;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        struct stat status;
+        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(status.st_mode)) {
+            continue;
+        }
+        if (is_left_over(entry->d_name, &status)) {
+            unlinkat(dirfd(folder), entry->d_name, 0);
+            continue;
+        }
+        if (count == room) {
+            struct used *grown = realloc(*list, (room = room * 2 + 64) * sizeof *grown);
+            if (grown == NULL) {
+                break;
+            }
+            *list = grown;
+        }
+        (*list)[count].bytes = (uint64_t)status.st_size;
+        (*list)[count].when = status.st_mtim;
+        snprintf((*list)[count++].name, sizeof(*list)->name, "%s", entry->d_name);
+    }
+    return count;
+}
+
+/* Removes what was not used for longest until all are within the bound. Takes the descriptor. */
+static void make_room(const struct cachefolder_kind *kind, int descriptor) {
+    DIR *folder = fdopendir(descriptor);
+    struct used *list;
+    uint64_t total = 0;
+    size_t count;
+    if (folder == NULL) {
+        close(descriptor);
+        return;
+    }
+    count = list_files(folder, &list);
+    for (size_t i = 0; i < count; i++) {
+        total += list[i].bytes;
+    }
+    if (total > kind->most_bytes) {
+        qsort(list, count, sizeof *list, compare_used);
+    }
+    for (size_t i = 0; i < count && total > kind->most_bytes; i++) {
+        unlinkat(descriptor, list[i].name, 0);
+        total -= list[i].bytes;
+    }
+    free(list);
+    closedir(folder);
+}
+
+int cachefolder_store(const struct cachefolder_kind *kind, const char *name,
+                      const struct cachefolder_piece *pieces, size_t count) {
+    struct head head = {.version = kind->version};
+    char temporary[NAME_MAX + 1];
+    int folder;
+    int fd;
+    memcpy(head.magic, head_magic, sizeof head.magic);
+    for (size_t i = 0; i < count; i++) {
+        head.size += pieces[i].size;
+    }
+    head.checksum = checksum_of(&head, pieces, count);
+    if (head.size + HEAD_BYTES > kind->most_bytes || (folder = open_folder(kind, true)) < 0) {
+        return -1;
+    }
+    snprintf(temporary, sizeof temporary, "%.200s%s%d-%lx", name, temporary_mark, (int)getpid(),
+             (unsigned long)(uintptr_t)&head);
+    fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        close(folder);
+        return -1;
+    }
+    if (write_pieces(fd, &head, pieces, count) != 0 ||
+        renameat(folder, temporary, folder, name) != 0) {
+        unlinkat(folder, temporary, 0);
+        close(folder);
+        return -1;
+    }
+    make_room(kind, folder);
+    return 0;
+}
