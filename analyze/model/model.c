@@ -149,6 +149,7 @@ void model_free(struct model *model) {
     free(model->pools);
     free(model->timeline);
     free(model->marks);
+    free(model->mark_names);
     free(model);
 }
 

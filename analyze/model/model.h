@@ -168,6 +168,8 @@ struct model {
     struct model_mark *marks; /* of recordings, by time; the first MODEL_MARKS of them */
     size_t mark_count;
     uint64_t mark_total;
+    char *mark_names; /* of the marks, each once; NULL: all are "" */
+    size_t mark_names_size;
     uint64_t from_ns; /* only what happened in [from_ns, to_ns) is counted: see selection.h */
     uint64_t to_ns;   /* UINT64_MAX: to the end */
     struct model_recording recording;

@@ -3,6 +3,7 @@
 #include "analyze/model/replay.h"
 
 #include "analyze/model/ahead.h"
+#include "analyze/model/marks.h"
 #include "analyze/model/peakbound.h"
 #include "analyze/model/ranges.h"
 #include "analyze/model/recorded.h"
@@ -25,6 +26,7 @@ struct replay {
     struct pairing *pairing;
     struct ranges mappings;
     struct peakbound bound;
+    struct marks marks;
     struct stream *streams;
     size_t stream; /* whose events come now, in which window */
     uint64_t window;
@@ -182,6 +184,7 @@ static void replay_event(struct replay *replay, const struct timeorder_event *en
         }
         break;
     case EVENT_MARK:
+        replay->out_of_memory |= marks_add(&replay->marks, entry) != 0;
         if (event->operation == MEMTRACE_MARK_SAMPLE && event->id != 0) {
             replay->model->recording.sample_bytes = event->id; /* switched on meanwhile */
         }
@@ -344,7 +347,8 @@ static int finish(struct replay *replay, const struct timeorder *order) {
     model->header.live_bytes = (int64_t)replay->tally.live; /* of what is in the file */
     model->header.maximum_bytes = (int64_t)replay->tally.maximum;
     model->header.peak_error_bytes = peakbound_error(&replay->bound, replay->tally.maximum);
-    if (recorded_culled(&replay->tally, parts, replay->missing) != 0 ||
+    if (marks_finish(&replay->marks, model) != 0 ||
+        recorded_culled(&replay->tally, parts, replay->missing) != 0 ||
         tally_finish(&replay->tally) != 0 || recorded_threads(model, parts, &replay->tally) != 0 ||
         census_take_points(model, replay->points, replay->point_count) != 0) {
         return -1;
@@ -378,6 +382,7 @@ struct model *model_replay(struct timeorder_parts parts, const struct replay_opt
         ranges_free(&replay->mappings);
         peakbound_free(&replay->bound);
         tally_end(&replay->tally);
+        marks_free(&replay->marks);
         free(replay->points);
         free(replay->streams);
     }

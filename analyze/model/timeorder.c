@@ -230,6 +230,7 @@ void timeorder_end(struct timeorder *order) {
     free(order->waits);
     free(order->stream_of);
     free(order->blocks);
+    texts_free(&order->texts);
     *order = (struct timeorder){0};
 }
 
@@ -261,13 +262,21 @@ static bool open_block(struct timeorder *order, struct timeorder_stream *stream)
     return false;
 }
 
+/* The block's bytes are gone by the time the event is looked at. */
+static void keep_text(struct timeorder *order, struct event *event) {
+    event->text = texts_keep(&order->texts, event->text, event->text_size);
+    event->text_size = (uint32_t)strlen(event->text);
+}
+
 /* The stream's next event, of whatever block. False: there is none. */
 static bool next_event(struct timeorder *order, struct timeorder_stream *stream,
                        struct timeorder_event *into) {
     while (stream->is_open || open_block(order, stream)) {
         int result = event_decoder_next(&stream->decoder, &into->event);
         if (result == 1) {
-            into->event.text = NULL;
+            if (into->event.kind == EVENT_MARK) {
+                keep_text(order, &into->event);
+            }
             return true;
         }
         order->damaged += result < 0;

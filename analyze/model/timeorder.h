@@ -11,11 +11,12 @@
 #ifndef ANALYZE_MODEL_TIMEORDER_H
 #define ANALYZE_MODEL_TIMEORDER_H
 
+#include "analyze/model/texts.h"
 #include "analyze/read/recording.h"
 
 /* One event, its window, its stream (a place below timeorder.stream_count) and whose that is. */
 struct timeorder_event {
-    struct event event; /* without its text */
+    struct event event; /* text: a string, the timeorder's until its end */
     uint64_t window;
     uint32_t stream;
     uint32_t thread;
@@ -44,6 +45,7 @@ struct timeorder {
     size_t depth;
     uint32_t *stream_of;            /* by thread id: its only stream; NO_STREAM: none or several */
     struct timeorder_block *blocks; /* each stream's together and in its order */
+    struct texts texts;
     uint64_t window;
     uint64_t damaged; /* blocks that could not be read to their end */
     uint64_t gaps;    /* places where a stream lacks something */

@@ -346,9 +346,51 @@ static void the_rest(void **state) {
     assert_int_equal(model->foreign_count, 1);
     assert_int_equal(model_find(model, MAPPING)->live_bytes, 8192);
     assert_int_equal(model_find(model, MAPPING)->live_blocks, 1);
+    assert_int_equal(model->mark_count, 1);
+    assert_string_equal(model->marks[0].name, "here");
     assert_int_equal(model->timeline_count, 2);
     assert_int_equal(model->timeline[0].alloc_count, 1); /* its free was there by then */
     assert_int_equal(model->timeline[1].alloc_count, 1);
+    model_free(model);
+    end(&program);
+}
+
+/* Marks come by time, those of one time in their order, each with its name. */
+static void marks(void **state) {
+    enum { MARKS = 300 };
+    struct program program;
+    struct model *model;
+    size_t counts[3] = {0};
+    (void)state;
+    start(&program, 2);
+    for (unsigned i = 0; i < MARKS; i++) {
+        char text[32];
+        struct event event = {.kind = EVENT_MARK,
+                              .operation = MEMTRACE_MARK_POINT + i % 3,
+                              .id = i,
+                              .text = text,
+                              .time_ns = (uint64_t)(i / 4) << MEMTRACE_TICK_SHIFT};
+        snprintf(text, sizeof text, "mark %u", i % 7);
+        event.text_size = i % 5 == 0 ? 0 : (uint32_t)strlen(text);
+        assert_int_equal(event_encoder_add(program.encoders[i % 2], &event), 0);
+    }
+    flush(&program, 0);
+    flush(&program, 1);
+    model = replay(&program.build);
+    assert_int_equal(model->mark_count, MARKS);
+    assert_int_equal(model->mark_total, MARKS);
+    for (size_t i = 0; i < MARKS; i++) {
+        const struct model_mark *mark = &model->marks[i];
+        char text[32];
+        snprintf(text, sizeof text, "mark %u", (unsigned)(mark->id % 7));
+        assert_int_equal(mark->time_ns, mark->id / 4 << MEMTRACE_TICK_SHIFT);
+        assert_true(i == 0 || model->marks[i - 1].time_ns <= mark->time_ns);
+        assert_int_equal(mark->thread, 2 + mark->id % 2);
+        assert_int_equal(mark->what, MEMTRACE_MARK_POINT + mark->id % 3);
+        assert_string_equal(mark->name, mark->id % 5 == 0 ? "" : text);
+        counts[mark->id % 3]++;
+    }
+    assert_int_equal(counts[0], MARKS / 3);
     model_free(model);
     end(&program);
 }
@@ -374,6 +416,7 @@ int main(void) {
         cmocka_unit_test(late_clock),
         cmocka_unit_test(damaged_block),
         cmocka_unit_test(the_rest),
+        cmocka_unit_test(marks),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
