@@ -256,7 +256,8 @@ int source_open(struct source *source, const char *name, const char *debug_folde
     }
     source->model = recording_is(source->path) ? replay_file(source, debug_folders, options, error)
                                                : load_file(source->path, error);
-    if (source->model == NULL) {
+    if (source->model == NULL ||
+        framenames_read(&source->names, source->parts.items, source->parts.count, error) != 0) {
         source_close(source);
         return -1;
     }
@@ -264,6 +265,7 @@ int source_open(struct source *source, const char *name, const char *debug_folde
 }
 
 void source_close(struct source *source) {
+    framenames_free(&source->names);
     if (source->symbols != NULL) {
         remove_folder(source->symbols);
     }
@@ -279,7 +281,8 @@ struct names *source_names(const struct source *source, const char *debug_folder
                            void (*progress)(void *context, size_t done, size_t total),
                            struct error *error) {
     const char *first = debug_folders != NULL ? debug_folders : "/usr/lib/debug";
-    struct names_options options = {.debug_folders = first, .progress = progress};
+    struct names_options options = {
+        .debug_folders = first, .progress = progress, .given = &source->names};
     struct names *names;
     char *folders = NULL;
     if (source->symbols != NULL) {

@@ -20,6 +20,7 @@ struct source {
     char *path;                   /* the file that was read */
     char *symbols; /* a folder with the symbols that a recording carries; NULL: none are needed, its
                       modules are here as they were */
+    struct framenames names; /* of frames, where the file carries them itself */
 };
 
 /* Loads a profile or replays a recording; options are for the latter. A number is a process,

@@ -22,6 +22,7 @@ struct entry {
 
 struct names {
     const struct model *model;
+    const struct framenames *given; /* NULL: none */
     struct symbolizer *symbolizer;
     struct numbermap entries; /* by recorded frame */
     struct symbol_module *modules;
@@ -44,36 +45,69 @@ static void set_keys(struct names_frame *frame) {
     frame->place_key = XXH3_64bits_withSeed(place, sizeof place[0], frame->place_key);
 }
 
-static struct entry *make_entry(const struct names *names, uint64_t frame) {
+/* count is at least 1. */
+static struct entry *new_entry(const struct names *names, uint64_t frame, size_t count) {
     struct model_place place = model_place(names->model, frame);
-    struct symbol_frames found = {0};
-    struct entry *entry;
-    size_t count;
-    if (place.module != 0) {
-        symbolizer_resolve(names->symbolizer, &names->modules[place.module], place.offset, &found);
-    }
-    count = found.count != 0 ? found.count : 1;
-    entry = calloc(1, sizeof *entry + count * sizeof entry->frames[0]);
+    struct entry *entry = calloc(1, sizeof *entry + count * sizeof entry->frames[0]);
     if (entry == NULL) {
         return NULL;
     }
     entry->frame = frame;
     entry->count = count;
     for (size_t i = 0; i < count; i++) {
+        entry->frames[i].module = names->model->modules[place.module].path;
+        entry->frames[i].offset = place.offset;
+    }
+    return entry;
+}
+
+static const struct framename *given_names(const struct names *names, uint64_t frame,
+                                           size_t *count) {
+    return names->given != NULL ? framenames_find(names->given, frame, count) : NULL;
+}
+
+static struct entry *make_given(const struct names *names, uint64_t frame,
+                                const struct framename *given, size_t count) {
+    struct entry *entry = new_entry(names, frame, count);
+    for (size_t i = 0; entry != NULL && i < count; i++) {
         struct names_frame *to = &entry->frames[i];
-        if (found.count != 0) {
-            const struct symbol_frame *from = &found.frames[i];
-            *to = (struct names_frame){.function = from->function,
-                                       .file = from->file,
-                                       .line = from->line,
-                                       .column = from->column,
-                                       .inlined = from->inlined};
-        }
-        to->module = names->model->modules[place.module].path;
-        to->offset = place.offset;
+        to->function = given[i].function;
+        to->file = given[i].file;
+        to->line = given[i].line;
+        to->column = given[i].column;
+        to->inlined = i + 1 < count;
         set_keys(to);
     }
     return entry;
+}
+
+static struct entry *make_resolved(const struct names *names, uint64_t frame) {
+    struct model_place place = model_place(names->model, frame);
+    struct symbol_frames found = {0};
+    struct entry *entry;
+    if (place.module != 0) {
+        symbolizer_resolve(names->symbolizer, &names->modules[place.module], place.offset, &found);
+    }
+    entry = new_entry(names, frame, found.count != 0 ? found.count : 1);
+    for (size_t i = 0; entry != NULL && i < entry->count; i++) {
+        struct names_frame *to = &entry->frames[i];
+        if (found.count != 0) {
+            const struct symbol_frame *from = &found.frames[i];
+            to->function = from->function;
+            to->file = from->file;
+            to->line = from->line;
+            to->column = from->column;
+            to->inlined = from->inlined;
+        }
+        set_keys(to);
+    }
+    return entry;
+}
+
+static struct entry *make_entry(const struct names *names, uint64_t frame) {
+    size_t count;
+    const struct framename *given = given_names(names, frame, &count);
+    return given != NULL ? make_given(names, frame, given, count) : make_resolved(names, frame);
 }
 
 static struct symbol_module module_of(const struct model_module *module) {
@@ -96,8 +130,10 @@ static int prepare(struct names *names, const struct names_options *options) {
         return -1;
     }
     for (size_t i = 1; i < model->node_count; i++) {
-        struct model_place place = model_place(model, model->nodes[i].frame);
-        if (is_code(model->nodes[i].frame) && place.module != 0) {
+        uint64_t frame = model->nodes[i].frame;
+        struct model_place place = model_place(model, frame);
+        size_t given;
+        if (is_code(frame) && place.module != 0 && given_names(names, frame, &given) == NULL) {
             addresses[count++] = (struct symbol_address){place.module, place.offset};
         }
     }
@@ -135,6 +171,7 @@ struct names *names_open(const struct model *model, const struct names_options *
         return NULL;
     }
     names->model = model;
+    names->given = options != NULL ? options->given : NULL;
     names->symbolizer = symbolizer_open(&symbol_options, error);
     if (names->symbolizer == NULL) {
         names_close(names);

@@ -4,12 +4,13 @@
  * inlined ones first.
  *
  * Called by analyze/report, collect and cli. Everything handed out belongs to the names and lives
- * until names_close(); the model must live as long. One thread at a time.
+ * until names_close(); the model and given names must live as long. One thread at a time.
  */
 #ifndef ANALYZE_MODEL_NAMES_H
 #define ANALYZE_MODEL_NAMES_H
 
 #include "analyze/model/model.h"
+#include "analyze/read/framenames.h"
 
 struct names;
 
@@ -29,6 +30,7 @@ struct names_options {
     const char *debug_folders;                                  /* see struct symbolizer_options */
     void (*progress)(void *context, size_t done, size_t total); /* NULL: none */
     void *context;
+    const struct framenames *given; /* names that came with the file; they win. NULL: none */
 };
 
 /* Resolves every frame of the model. options may be NULL. NULL: out of memory, or no symbolizer. */

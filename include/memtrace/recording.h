@@ -49,6 +49,7 @@ enum memtrace_block_kind {
     MEMTRACE_BLOCK_FILE = 9,    /* struct memtrace_embedded, then a program file or its symbols */
     MEMTRACE_BLOCK_INDEX = 10,  /* struct memtrace_index_entry[]: all blocks before it */
     MEMTRACE_BLOCK_CULLED = 12, /* struct memtrace_culled[]: what the events leave out */
+    MEMTRACE_BLOCK_NAMES = 13,  /* struct memtrace_frame_name[], their texts behind */
 };
 
 /*
@@ -114,6 +115,22 @@ struct memtrace_culled {
     uint64_t bytes;
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_culled) == 24, "culled size");
+
+/*
+ * What a frame is called, in files whose names do not come from program files: imported ones and
+ * those that hide names. It stands for all that a symbolizer would find. Frames with inlined
+ * functions have several in a row, innermost first, all in one block; of a frame with names in
+ * several blocks the first block counts. The texts stand behind the array, each ended by NUL;
+ * `function` and `file` are offsets there, of "" where not known.
+ */
+struct memtrace_frame_name {
+    uint64_t frame;    /* as in nodes */
+    uint32_t function; /* demangled */
+    uint32_t file;
+    uint32_t line;   /* 0: not known */
+    uint32_t column; /* 0: not known */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_frame_name) == 24, "frame name size");
 
 struct memtrace_recording_pool {
     uint32_t number; /* of MEMTRACE_FRAME_POOL + number */

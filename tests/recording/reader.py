@@ -16,7 +16,8 @@ import sys
 HEADER = struct.Struct("<8sIIIIQII24x")
 BLOCK = struct.Struct("<IHHIIQQQIIIIIHHQII")
 MAGIC = 0x4B4C424D
-PROGRAM, NODES, EVENTS, THREADS, MODULES, POOLS, SAMPLES, SMAPS, FILE, INDEX, MARKS, CULLED = range(1, 13)
+PROGRAM, NODES, EVENTS, THREADS, MODULES, POOLS, SAMPLES, SMAPS, FILE, INDEX, MARKS, CULLED, NAMES = \
+    range(1, 14)
 MASK = (1 << 64) - 1
 ADDRESS_MASK = (1 << 48) - 1
 
@@ -348,6 +349,18 @@ class Recording:
             if index == len(frames):
                 frames.append(((frames[-1] if frames else 0) + new.signed()) & MASK)
             self.nodes[number] = frames[index], parent
+
+    def names(self):
+        """By frame: a list of (function, file, line, column), innermost first."""
+        found = {}
+        for block, payload in self.of_kind(NAMES):
+            texts = payload[24 * block.items:]
+            mine = collections.defaultdict(list)
+            for i in range(block.items):
+                frame, function, file, line, column = struct.unpack_from("<QIIII", payload, 24 * i)
+                mine[frame].append((text(texts[function:]), text(texts[file:]), line, column))
+            found = {**mine, **found}
+        return found
 
     def events(self):
         """Of all blocks, in the order of the file."""

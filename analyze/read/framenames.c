@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* framenames.c: blocks of names into one sorted array. See framenames.h. */
+#include "analyze/read/framenames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* While it is read: which block an item is from, and its place there. */
+struct found {
+    struct framename name;
+    size_t block;
+    size_t place;
+};
+
+struct reading {
+    struct framenames *names;
+    struct found *found;
+    size_t count;
+    size_t capacity;
+};
+
+static const char *text_at(const char *texts, size_t size, uint32_t offset) {
+    return offset < size && texts[offset] != '\0' ? texts + offset : NULL;
+}
+
+/* A copy of a block's texts, which ends in NUL whatever the file says. */
+static char *keep_texts(struct framenames *names, const unsigned char *bytes, size_t size) {
+    char **grown = reallocarray(names->texts, names->text_count + 1, sizeof *grown);
+    char *texts = malloc(size + 1);
+    if (grown != NULL) {
+        names->texts = grown;
+    }
+    if (grown == NULL || texts == NULL) {
+        free(texts);
+        return NULL;
+    }
+    if (size != 0) {
+        memcpy(texts, bytes, size);
+    }
+    texts[size] = '\0';
+    names->texts[names->text_count++] = texts;
+    return texts;
+}
+
+static int reserve(struct reading *reading, size_t more) {
+    size_t capacity = reading->capacity != 0 ? reading->capacity : 256;
+    struct found *grown;
+    while (capacity < reading->count + more) {
+        capacity *= 2;
+    }
+    if (capacity == reading->capacity) {
+        return 0;
+    }
+    grown = reallocarray(reading->found, capacity, sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    reading->found = grown;
+    reading->capacity = capacity;
+    return 0;
+}
+
+static int take_block(struct reading *reading, const struct memtrace_block_header *block,
+                      const struct recording_buffer *buffer) {
+    size_t array = (size_t)block->items * sizeof(struct memtrace_frame_name);
+    size_t text_size;
+    char *texts;
+    if (array > buffer->size) {
+        return 0; /* does not add up */
+    }
+    text_size = buffer->size - array;
+    texts = keep_texts(reading->names, buffer->bytes + array, text_size);
+    if (texts == NULL || reserve(reading, block->items) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < block->items; i++) {
+        struct memtrace_frame_name item;
+        memcpy(&item, buffer->bytes + i * sizeof item, sizeof item);
+        reading->found[reading->count++] =
+            (struct found){{item.frame, text_at(texts, text_size, item.function),
+                            text_at(texts, text_size, item.file), item.line, item.column},
+                           reading->names->text_count,
+                           i};
+    }
+    return 0;
+}
+
+static int take_part(struct reading *reading, const struct recording *recording) {
+    struct recording_buffer buffer = {0};
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < recording->block_count; i++) {
+        const struct memtrace_block_header *block = &recording->blocks[i].block;
+        if (block->kind == MEMTRACE_BLOCK_NAMES &&
+            recording_payload(recording, i, &buffer, NULL) == 0) {
+            result = take_block(reading, block, &buffer);
+        }
+    }
+    recording_buffer_free(&buffer);
+    return result;
+}
+
+static int by_frame(const void *left, const void *right) {
+    const struct found *a = left;
+    const struct found *b = right;
+    if (a->name.frame != b->name.frame) {
+        return a->name.frame < b->name.frame ? -1 : 1;
+    }
+    if (a->block != b->block) {
+        return a->block < b->block ? -1 : 1;
+    }
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Sorted, and of each frame only what its first block says. */
+static int keep_first(struct reading *reading) {
+    struct framenames *names = reading->names;
+    size_t block = 0;
+    if (reading->count == 0) {
+        return 0;
+    }
+    qsort(reading->found, reading->count, sizeof *reading->found, by_frame);
+    names->items = malloc(reading->count * sizeof *names->items);
+    if (names->items == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < reading->count; i++) {
+        const struct found *found = &reading->found[i];
+        if (i == 0 || found->name.frame != reading->found[i - 1].name.frame) {
+            block = found->block;
+        }
+        if (found->block == block) {
+            names->items[names->count++] = found->name;
+        }
+    }
+    return 0;
+}
+
+int framenames_read(struct framenames *names, const struct recording *const *parts, size_t count,
+                    struct error *error) {
+    struct reading reading = {.names = names};
+    int result = 0;
+    *names = (struct framenames){0};
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        result = take_part(&reading, parts[i]);
+    }
+    if (result == 0) {
+        result = keep_first(&reading);
+    }
+    free(reading.found);
+    if (result != 0) {
+        framenames_free(names);
+        return error_set(error, "out of memory while reading names");
+    }
+    return 0;
+}
+
+void framenames_free(struct framenames *names) {
+    for (size_t i = 0; i < names->text_count; i++) {
+        free(names->texts[i]);
+    }
+    free(names->texts);
+    free(names->items);
+    *names = (struct framenames){0};
+}
+
+const struct framename *framenames_find(const struct framenames *names, uint64_t frame,
+                                        size_t *count) {
+    size_t low = 0;
+    size_t high = names->count;
+    size_t end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (names->items[middle].frame < frame) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (end = low; end < names->count && names->items[end].frame == frame; end++) {
+    }
+    *count = end - low;
+    return *count != 0 ? &names->items[low] : NULL;
+}
