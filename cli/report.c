@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `memtrace report [FILE|PID]`. docs/report.md is its page. */
 #include "cli/cli.h"
+#include "cli/outfile.h"
+#include "cli/progress.h"
 #include "cli/reportrequest.h"
 #include "cli/source.h"
 
-#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-/* A line that is drawn over, where somebody watches. */
-static void show_progress(const char *what, uint64_t done, uint64_t total) {
-    fprintf(stderr, "\rmemtrace: reading %s, %" PRIu64 " of %" PRIu64 " ...", what, done, total);
-    if (done >= total) {
-        fputs("\r\033[K", stderr);
-    }
-    fflush(stderr);
-}
-
-static void show_symbols(void *context, size_t done, size_t total) {
-    (void)context;
-    show_progress("symbols", done, total);
-}
-
-static void show_events(void *context, uint64_t done, uint64_t total) {
-    (void)context;
-    show_progress("events", done, total);
-}
 
 static size_t terminal_width(void) {
     struct winsize size;
@@ -47,25 +29,18 @@ static void set_terminal(struct report *report, const struct request *request) {
 }
 
 static int write_to(struct report *report, const struct request *request) {
-    int result;
-    if (request->output == NULL) {
-        report->out = stdout;
-        if (reportshow_write(report, request) != 0) {
-            return cli_error("out of memory while writing the report");
-        }
-        return cli_finish(CLI_OK);
+    struct outfile file;
+    struct error error;
+    if (outfile_open(&file, request->output, &error) != 0) {
+        return cli_error("%s", error.message);
     }
-    report->out = fopen(request->output, "we");
-    if (report->out == NULL) {
-        return cli_error("cannot write %s: %m", request->output);
-    }
-    result = reportshow_write(report, request);
-    if (result != 0) {
-        fclose(report->out);
+    report->out = file.stream;
+    if (reportshow_write(report, request) != 0) {
+        outfile_drop(&file);
         return cli_error("out of memory while writing the report");
     }
-    if ((ferror(report->out) | fclose(report->out)) != 0) {
-        return cli_error("cannot write %s: %m", request->output);
+    if (outfile_keep(&file, &error) != 0) {
+        return error.message[0] != '\0' ? cli_error("%s", error.message) : CLI_FAILURE;
     }
     return CLI_OK;
 }
@@ -75,7 +50,7 @@ static int report_model(const struct source *source, const struct request *reque
         .model = source->model, .options = request->options, .source = source->path};
     struct error error;
     struct names *names = source_names(source, request->debug_folders,
-                                       isatty(STDERR_FILENO) ? show_symbols : NULL, &error);
+                                       progress_wanted() ? progress_symbols : NULL, &error);
     int status;
     if (names == NULL) {
         return cli_error("%s", error.message);
@@ -88,7 +63,7 @@ static int report_model(const struct source *source, const struct request *reque
 }
 
 static int report_source(const char *name, const struct request *request) {
-    struct replay_options replay = {.progress = isatty(STDERR_FILENO) ? show_events : NULL};
+    struct replay_options replay = progress_replay();
     struct error error;
     struct source source;
     int status;

@@ -19,12 +19,15 @@
 
 struct export {
     FILE *out;
+    const char *path; /* of out's file, for formats that are no stream (SQLite); NULL: stdout */
     const struct model *model; /* what was selected */
     const struct names *names;
     struct timeorder_parts parts; /* count 0: the source is a profile */
     enum metric cost;             /* where the format holds one cost */
     bool full_names;              /* C++ names with parameters and template arguments */
-    const char *source;           /* the file or the process, as the user named it */
+    bool by_line;       /* lines of a function are told apart, where the format merges call paths */
+    bool all_frames;    /* what the system runs before main, and each level of a recursion, too */
+    const char *source; /* the file or the process, as the user named it */
 
     /* Of a recording, for formats that hold single events or moments: what the selection was made
      * of, and the selection; NULL: all of it. */
@@ -35,7 +38,9 @@ struct export {
     const char *name;
 };
 
+int export_csv(const struct export *export, struct error *error);
 int export_folded(const struct export *export, struct error *error);
+int export_json(const struct export *export, struct error *error);
 
 /* Events in order, as heaptrack writes them; of a profile events that add up to it. By its name
  * gzip'd (.gz), plain (neither .zst nor .gz) or zstd. */

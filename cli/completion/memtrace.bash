@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report extract list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report export extract list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     case $previous in
@@ -41,6 +41,15 @@ _memtrace() {
         COMPREPLY=($(compgen -W "auto always never" -- "$current"))
         return
         ;;
+    --format)
+        [[ $command == export ]] && options=$(memtrace export --list 2>/dev/null | awk '{print $1}')
+        COMPREPLY=($(compgen -W "$options" -- "$current"))
+        return
+        ;;
+    --cost)
+        COMPREPLY=($(compgen -W "peak live total allocations temporary" -- "$current"))
+        return
+        ;;
     --by)
         COMPREPLY=($(compgen -W "function line" -- "$current"))
         return
@@ -74,6 +83,13 @@ _memtrace() {
             --depth --all-frames --color --debug-folders --json --csv --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mtp' -- "$current"))
+            return
+        fi
+        ;;
+    export)
+        options="--format --output --cost --by --full-names --all-frames --debug-folders --list --help"
+        if [[ $current != -* ]]; then
+            COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
         fi
         ;;

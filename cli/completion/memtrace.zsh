@@ -7,6 +7,7 @@ _memtrace() {
         'run:run a program under the profiler'
         'record:run a program and record every event'
         'report:show a profile or a running process'
+        'export:files for other tools'
         'extract:program files out of a recording'
         'list:profiles of running and killed processes'
         'trace:who allocated this address'
@@ -45,6 +46,12 @@ _memtrace() {
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '--json' '--csv' '--output[file]:file:_files' '*:profile:_files -g "*.mtp"'
+        ;;
+    export)
+        _arguments '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
+            '--output[file]:file:_files' '--cost[counted]:cost:(peak live total allocations temporary)' \
+            '--by[branches]:what:(function line)' '--full-names' '--all-frames' \
+            '--debug-folders[folders]:folders:_files -/' '--list' '*:file:_files -g "*.mt[pr]"'
         ;;
     extract) _arguments '--list' '--output[where to]:folder:_files -/' '1:recording:_files -g "*.mtr"' ;;
     list) _arguments '--json' ;;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* reportforms.c: JSON and CSV are those of `memtrace report`. */
+#include "analyze/export/export.h"
+#include "analyze/report/report.h"
+
+static struct report report_of(const struct export *export) {
+    return (struct report){
+        .out = export->out,
+        .model = export->model,
+        .names = export->names,
+        .options = {.full_names = export->full_names, .all_frames = export->all_frames},
+        .source = export->source};
+}
+
+int export_json(const struct export *export, struct error *error) {
+    const struct report report = report_of(export);
+    if (report_json(&report) != 0) {
+        return error_set(error, "out of memory");
+    }
+    fputc('\n', export->out);
+    return 0;
+}
+
+int export_csv(const struct export *export, struct error *error) {
+    const struct report report = report_of(export);
+    return report_csv(&report) == 0 ? 0 : error_set(error, "out of memory");
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* outfile.c: see outfile.h. */
+#include "cli/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Signals ---- */
+
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDING = sizeof ending / sizeof ending[0] };
+
+static const char *volatile unfinished; /* what a signal removes; NULL: nothing */
+
+static void remove_unfinished(int signal) {
+    const char *path = unfinished;
+    if (path != NULL) {
+        unlink(path);
+    }
+    raise(signal); /* the old action, as SA_RESETHAND brought it back, takes it on return */
+}
+
+/* Signals that were ignored (nohup) or are handled by the command stay so. */
+static void watch_signals(const char *path) {
+    struct sigaction action = {.sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND};
+    unfinished = path;
+    for (size_t i = 0; i < ENDING; i++) {
+        struct sigaction old;
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+            sigaction(ending[i], &action, NULL);
+        }
+    }
+}
+
+static void unwatch_signals(void) {
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    for (size_t i = 0; i < ENDING; i++) {
+        struct sigaction old;
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler == remove_unfinished) {
+            sigaction(ending[i], &action, NULL);
+        }
+    }
+    unfinished = NULL;
+}
+
+/* ---- Files ---- */
+
+static int fail(struct outfile *file, const char *path, struct error *error) {
+    int number = errno;
+    outfile_drop(file);
+    return error_set(error, "cannot write %s: %s", path, strerror(number));
+}
+
+/* A device or a pipe cannot be replaced by a file. */
+static bool is_special(const char *path, struct stat *status) {
+    return stat(path, status) == 0 && !S_ISREG(status->st_mode);
+}
+
+/* Beside the file that a link leads to, so that the link stays. */
+static int name_files(struct outfile *file, const char *path) {
+    file->target = realpath(path, NULL);
+    if (file->target == NULL) {
+        file->target = strdup(path);
+    }
+    if (file->target == NULL ||
+        asprintf(&file->temporary, "%s.%ld.tmp", file->target, (long)getpid()) < 0) {
+        file->temporary = NULL;
+        return -1;
+    }
+    return 0;
+}
+
+static FILE *create(const char *path, const struct stat *old) {
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    FILE *stream = NULL;
+    if (descriptor >= 0) {
+        /* who may read the file that is replaced may read the new one */
+        if (old->st_mode != 0 && fchmod(descriptor, old->st_mode & 07777) != 0) {
+            close(descriptor);
+            return NULL;
+        }
+        stream = fdopen(descriptor, "w");
+        if (stream == NULL) {
+            close(descriptor);
+        }
+    }
+    return stream;
+}
+
+int outfile_open(struct outfile *file, const char *path, struct error *error) {
+    struct stat status = {0};
+    *file = (struct outfile){.stream = stdout};
+    if (path == NULL || strcmp(path, "-") == 0) {
+        return 0;
+    }
+    if (is_special(path, &status)) {
+        file->path = path;
+        file->stream = fopen(path, "we");
+        return file->stream != NULL ? 0 : fail(file, path, error);
+    }
+    if (name_files(file, path) != 0) {
+        return fail(file, path, error);
+    }
+    unlink(file->temporary); /* of a process that had our number and was killed */
+    watch_signals(file->temporary);
+    file->path = file->temporary;
+    file->stream = create(file->temporary, &status);
+    return file->stream != NULL ? 0 : fail(file, path, error);
+}
+
+/* 0, or -1: what was written did not all get there. */
+static int close_stream(struct outfile *file) {
+    FILE *stream = file->stream;
+    bool bad = ferror(stream) != 0;
+    file->stream = NULL;
+    if (stream == stdout) {
+        return fflush(stdout) != 0 || bad ? -1 : 0;
+    }
+    return fclose(stream) != 0 || bad ? -1 : 0;
+}
+
+/* Writing may have failed long ago, and something else since. */
+static bool is_of_writing(int number) {
+    return number == ENOSPC || number == EDQUOT || number == EFBIG || number == EPIPE;
+}
+
+static void forget(struct outfile *file) {
+    unwatch_signals();
+    free(file->temporary);
+    free(file->target);
+    *file = (struct outfile){0};
+}
+
+int outfile_keep(struct outfile *file, struct error *error) {
+    const char *name = file->target != NULL ? file->target : file->path;
+    char shown[4096];
+    snprintf(shown, sizeof shown, "%s", name != NULL ? name : "the output");
+    if (close_stream(file) != 0) {
+        if (name == NULL && errno == EPIPE) {
+            outfile_drop(file);
+            return error_set(error, "%s", "");
+        }
+        errno = is_of_writing(errno) ? errno : EIO;
+        return fail(file, shown, error);
+    }
+    if (file->target != NULL && rename(file->temporary, file->target) != 0) {
+        return fail(file, shown, error);
+    }
+    forget(file);
+    return 0;
+}
+
+void outfile_drop(struct outfile *file) {
+    if (file->stream != NULL && file->stream != stdout) {
+        fclose(file->stream);
+    }
+    if (file->temporary != NULL) {
+        unlink(file->temporary);
+    }
+    forget(file);
+}

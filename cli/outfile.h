@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outfile.h: a file that a command makes: it is there whole, under its name, or not at all. It is
+ * written under a name of its own beside it and renamed; a signal that ends the command (Ctrl-C)
+ * removes it.
+ *
+ * Called by the commands that write files. One at a time.
+ *
+ *     struct outfile file;
+ *     if (outfile_open(&file, path, &error) != 0) ...
+ *     ... write to file.stream, or to the file named file.path ...
+ *     good ? outfile_keep(&file, &error) : outfile_drop(&file);
+ */
+#ifndef CLI_OUTFILE_H
+#define CLI_OUTFILE_H
+
+#include "analyze/read/error.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct outfile {
+    FILE *stream;     /* what is written here */
+    const char *path; /* of the stream's file; NULL: stdout */
+    char *target;     /* its name in the end; NULL: it is written in place (stdout, a device) */
+    char *temporary;
+};
+
+/* path NULL or "-": stdout. 0 or -1. */
+int outfile_open(struct outfile *file, const char *path, struct error *error);
+
+/* All is written: renames. 0, or -1: it could not be written, and is gone. A closed pipe at stdout
+ * is -1 with an empty message. */
+int outfile_keep(struct outfile *file, struct error *error);
+
+/* It shall not be. */
+void outfile_drop(struct outfile *file);
+
+#endif
