@@ -33,6 +33,12 @@ uint64_t *contexts_buckets(struct model *model, struct sum *sum) {
     return contexts_buckets_of(model, sum);
 }
 
+uint32_t contexts_bucket(uint32_t ticks) {
+    uint32_t bits = ticks == 0 ? 0 : 32u - (uint32_t)__builtin_clz(ticks);
+    uint32_t bucket = (bits + 1) / 2;
+    return bucket < MEMTRACE_LIFETIME_BUCKETS ? bucket : MEMTRACE_LIFETIME_BUCKETS - 1;
+}
+
 enum model_class contexts_class(uint64_t frame) {
     if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES || frame == MEMTRACE_FRAME_UNKNOWN) {
         return MODEL_HEAP;

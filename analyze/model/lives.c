@@ -154,6 +154,9 @@ static void fill(const struct pass *pass, struct life *life, const struct timeor
     if (life->context == 0 || life->context >= pass->model->node_count) {
         life->context = (uint32_t)pass->model->node_count - 1;
     }
+    if (pass->visitor->scopes != NULL) {
+        life->scope = scopes_path(pass->visitor->scopes, entry->stream);
+    }
 }
 
 static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
@@ -192,6 +195,20 @@ static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
 
 /* ---- All events ---- */
 
+static void take_scope(struct pass *pass, const struct timeorder_event *entry) {
+    struct scopes *scopes = pass->visitor->scopes;
+    const struct event *event = &entry->event;
+    if (scopes == NULL || event->kind != EVENT_MARK) {
+        return;
+    }
+    if (event->operation == MEMTRACE_MARK_SCOPE_BEGIN) {
+        pass->out_of_memory |=
+            scopes_enter(scopes, entry->stream, event->id, event->text, event->text_size) != 0;
+    } else if (event->operation == MEMTRACE_MARK_SCOPE_END) {
+        pass->out_of_memory |= scopes_leave(scopes, entry->stream, event->id) != 0;
+    }
+}
+
 static void take_event(struct pass *pass, const struct timeorder_event *entry) {
     pass->order++;
     switch (entry->event.kind) {
@@ -205,6 +222,7 @@ static void take_event(struct pass *pass, const struct timeorder_event *entry) {
         if (entry->event.kind == EVENT_LOST && entry->event.lost_allocs != 0) {
             pass->newest[entry->stream].number = 0;
         }
+        take_scope(pass, entry);
         if (pass->visitor->other != NULL && pass->result == 0) {
             pass->result = pass->visitor->other(pass->visitor->context, entry);
         }

@@ -10,6 +10,7 @@
 #define ANALYZE_MODEL_LIVES_H
 
 #include "analyze/model/replay.h"
+#include "analyze/model/scopes.h"
 
 #define LIFE_ALIVE UINT64_MAX
 
@@ -46,6 +47,7 @@ struct life {
     uint64_t chain_order;     /* birth_order of that */
     uint64_t chain_first_size;
     uint64_t chain_birth_ns;
+    uint32_t scope; /* the path of scopes it was born in; see lives_visitor.scopes */
 };
 
 /* How many bytes, and how many allocations in units of 1 / TALLY_ONE, it stands for. */
@@ -60,6 +62,7 @@ struct lives_visitor {
     int (*end)(void *context, const struct life *life);
     int (*other)(void *context, const struct timeorder_event *event); /* mappings, marks, losses */
     void *context;
+    struct scopes *scopes; /* the caller's, new; NULL: life.scope is always SCOPES_NONE */
 };
 
 /*

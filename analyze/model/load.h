@@ -29,6 +29,8 @@ uint64_t *contexts_buckets(struct model *model, struct sum *sum);
 static inline uint64_t *contexts_buckets_of(const struct model *model, const struct sum *sum) {
     return &model->lifetimes[(size_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS];
 }
+/* The bucket of a lifetime of so many clock ticks. */
+uint32_t contexts_bucket(uint32_t ticks);
 /* Makes model->contexts of sums[0 .. node_count). 0 or -1. */
 int contexts_make(struct model *model, const struct sum *sums);
 
@@ -45,6 +47,8 @@ void census_finish(struct model *model);
 
 /* model.c: totals and the latest time, when everything else is there. */
 void model_finish(struct model *model);
+/* Adds the heap's contexts to the totals. Whether there are any. */
+bool model_total_contexts(struct model *model);
 
 /* Notes the first thing that does not add up. */
 __attribute__((format(printf, 2, 3))) void model_damage(struct model *model, const char *format,

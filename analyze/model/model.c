@@ -64,7 +64,7 @@ static void total_threads(struct model *model) {
     }
 }
 
-static void total(struct model *model) {
+bool model_total_contexts(struct model *model) {
     bool any = false;
     for (size_t i = 0; i < model->context_count; i++) {
         if (model->contexts[i].class == MODEL_HEAP) {
@@ -72,7 +72,11 @@ static void total(struct model *model) {
             any = true;
         }
     }
-    if (!any) {
+    return any;
+}
+
+static void total(struct model *model) {
+    if (!model_total_contexts(model)) {
         total_threads(model);
     }
     model->totals.maximum_error_bytes = model->header.peak_error_bytes;

@@ -98,6 +98,9 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
 bool selection_is_all(const struct selection *selection);      /* the whole model is the answer */
 bool selection_needs_lives(const struct selection *selection); /* filters of blocks are given */
 bool selection_has_view(const struct selection *selection);
+bool selection_asks_ends(const struct selection *selection); /* whether a life counts is known when
+                                                                it is over, or the view is */
+bool selection_asks_chains(const struct selection *selection); /* ... when its chain is over */
 
 /*
  * The model of what is selected; the caller frees it. `whole` is the model of all of it, `parts`
@@ -112,13 +115,14 @@ struct model *selection_model(const struct selection *selection, const struct mo
 /*
  * lives_visit() with the selected lives only: begin() and end() see a life if all filters hold,
  * and the view is that of births and deaths: a life that was born behind it is left out, one that
- * ended behind it is handed out as LIFE_ALIVE, one that ended before it not at all. begin() comes
- * in order only if no filter asks of a life's end: NULL it where selection_asks_ends().
+ * ended behind it is handed out as LIFE_ALIVE, one that ended before it not at all. Where
+ * selection_asks_ends(), begin() is never called; where selection_asks_chains(), end() is called
+ * when the chain is over, and so later than in the order of deaths. Until then the lives of a chain
+ * take memory. other() sees what is in the view.
  */
 int selection_visit(const struct selection *selection, const struct model *whole,
                     struct timeorder_parts parts, const struct names *names,
                     const struct lives_visitor *visitor, const struct replay_options *options,
                     struct error *error);
-bool selection_asks_ends(const struct selection *selection);
 
 #endif

@@ -118,12 +118,6 @@ int64_t tally_alloc(struct tally *tally, const struct pairing_block *block, uint
     return (int64_t)bytes;
 }
 
-static uint32_t lifetime_bucket(uint32_t ticks) {
-    uint32_t bits = ticks == 0 ? 0 : 32u - (uint32_t)__builtin_clz(ticks);
-    uint32_t bucket = (bits + 1) / 2;
-    return bucket < MEMTRACE_LIFETIME_BUCKETS ? bucket : MEMTRACE_LIFETIME_BUCKETS - 1;
-}
-
 static void add_lifetime(struct tally *tally, struct tally_cell *cell, uint32_t ticks,
                          uint64_t units) {
     uint64_t *buckets = cell->sum.lifetimes != 0 ? contexts_buckets_of(tally->model, &cell->sum)
@@ -132,7 +126,7 @@ static void add_lifetime(struct tally *tally, struct tally_cell *cell, uint32_t 
         tally->out_of_memory = true;
         return;
     }
-    buckets[lifetime_bucket(ticks)] += units;
+    buckets[contexts_bucket(ticks)] += units;
 }
 
 /* The place of an owner among those of whom a thread freed blocks. NULL: out of memory. */
