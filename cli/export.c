@@ -30,6 +30,10 @@ struct format {
 static const struct format formats[] = {
     {"folded", ".folded", "folded stacks, for flamegraph.pl, inferno, speedscope", export_folded,
      FORMAT_COST},
+    {"gprof2dot", ".gprof2dot.json", "call graph, for gprof2dot --format=json", export_gprof2dot,
+     FORMAT_COST},
+    {"speedscope", ".speedscope.json", "speedscope, a profile for each cost", export_speedscope,
+     FORMAT_COST},
     {"json", ".json", "all contexts, threads, modules: that of memtrace report", export_json, 0},
     {"csv", ".csv", "one line for each call path: that of memtrace report", export_csv, 0},
 };

@@ -17,6 +17,9 @@
 
 #include <stdio.h>
 
+/* The costs there are to choose from: the metrics up to here. */
+#define EXPORT_COSTS (METRIC_TEMPORARY + 1)
+
 struct export {
     FILE *out;
     const char *path; /* of out's file, for formats that are no stream (SQLite); NULL: stdout */
@@ -40,7 +43,10 @@ struct export {
 
 int export_csv(const struct export *export, struct error *error);
 int export_folded(const struct export *export, struct error *error);
+int export_gprof2dot(const struct export *export, struct error *error);
 int export_json(const struct export *export, struct error *error);
+
+int export_speedscope(const struct export *export, struct error *error); /* all costs */
 
 /* Events in order, as heaptrack writes them; of a profile events that add up to it. By its name
  * gzip'd (.gz), plain (neither .zst nor .gz) or zstd. */
