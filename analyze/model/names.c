@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c: symbolizes a model once, all at once. See names.h. */
+/* names.c: symbolizes what is asked for of a model, once. See names.h. */
 #include "analyze/model/names.h"
 
+#include "analyze/symbol/chunks.h"
 #include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/numbermap.h"
 #include "analyze/symbol/symbol.h"
@@ -13,19 +14,29 @@
 #include <string.h>
 #include <xxhash.h>
 
+enum { SINGLES_MOST = 256 }; /* frames resolved one by one before all are at once */
+
 /* The functions at one recorded frame. */
 struct entry {
-    uint64_t frame;
     size_t count;
     struct names_frame frames[];
 };
 
+/* What is resolved so far. */
+struct resolved {
+    struct numbermap entries; /* by recorded frame */
+    struct chunks memory;
+    size_t singles;
+    bool all; /* of the model */
+};
+
 struct names {
     const struct model *model;
+    struct names_options options;
     const struct framenames *given; /* NULL: none */
     struct symbolizer *symbolizer;
-    struct numbermap entries; /* by recorded frame */
     struct symbol_module *modules;
+    struct resolved *resolved;
 };
 
 static const struct names_frame unknown = {.module = ""};
@@ -48,15 +59,15 @@ static void set_keys(struct names_frame *frame) {
 /* count is at least 1. */
 static struct entry *new_entry(const struct names *names, uint64_t frame, size_t count) {
     struct model_place place = model_place(names->model, frame);
-    struct entry *entry = calloc(1, sizeof *entry + count * sizeof entry->frames[0]);
+    struct entry *entry =
+        chunks_alloc(&names->resolved->memory, sizeof *entry + count * sizeof entry->frames[0]);
     if (entry == NULL) {
         return NULL;
     }
-    entry->frame = frame;
     entry->count = count;
     for (size_t i = 0; i < count; i++) {
-        entry->frames[i].module = names->model->modules[place.module].path;
-        entry->frames[i].offset = place.offset;
+        entry->frames[i] = (struct names_frame){.module = names->model->modules[place.module].path,
+                                                .offset = place.offset};
     }
     return entry;
 }
@@ -119,72 +130,79 @@ static bool is_code(uint64_t frame) {
     return frame >= MEMTRACE_FRAME_CLASSES;
 }
 
-/* All places of the model at once, so that the symbolizer can share the work out. Repeats are
- * welcome there. */
-static int prepare(struct names *names, const struct names_options *options) {
-    const struct model *model = names->model;
-    struct symbol_address *addresses = calloc(model->node_count, sizeof *addresses);
-    size_t count = 0;
+/* Many places at once, so that the symbolizer can share the work out. Repeats are welcome there. */
+static int prepare(const struct names *names, const uint64_t *frames, size_t stride, size_t count) {
+    struct symbol_address *addresses = calloc(count + 1, sizeof *addresses);
+    size_t wanted = 0;
     int result;
     if (addresses == NULL) {
         return -1;
     }
-    for (size_t i = 1; i < model->node_count; i++) {
-        uint64_t frame = model->nodes[i].frame;
-        struct model_place place = model_place(model, frame);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t frame = *(const uint64_t *)((const char *)frames + i * stride);
+        struct model_place place = model_place(names->model, frame);
         size_t given;
         if (is_code(frame) && place.module != 0 && given_names(names, frame, &given) == NULL) {
-            addresses[count++] = (struct symbol_address){place.module, place.offset};
+            addresses[wanted++] = (struct symbol_address){place.module, place.offset};
         }
     }
-    result = symbolizer_prepare(names->symbolizer, names->modules, model->module_count, addresses,
-                                count, options != NULL ? options->progress : NULL,
-                                options != NULL ? options->context : NULL);
+    result = symbolizer_prepare(names->symbolizer, names->modules, names->model->module_count,
+                                addresses, wanted, names->options.progress, names->options.context);
     free(addresses);
     return result;
 }
 
-static int fill(struct names *names) {
+int names_prepare(const struct names *names, const uint64_t *frames, size_t count) {
+    return names->resolved->all ? 0 : prepare(names, frames, sizeof *frames, count);
+}
+
+int names_prepare_all(const struct names *names) {
     const struct model *model = names->model;
-    for (size_t i = 1; i < model->node_count; i++) {
-        uint64_t frame = model->nodes[i].frame;
-        struct entry *entry;
-        if (!is_code(frame) || numbermap_get(&names->entries, frame) != NULL) {
-            continue;
-        }
-        entry = make_entry(names, frame);
-        if (entry == NULL || numbermap_put(&names->entries, frame, entry) != 0) {
-            free(entry);
-            return -1;
-        }
+    if (names->resolved->all) {
+        return 0;
     }
-    return 0;
+    names->resolved->all = true;
+    return prepare(names, &model->nodes[0].frame, sizeof model->nodes[0], model->node_count);
+}
+
+/* The entry of a frame, made if it is not there. NULL: out of memory. */
+static const struct entry *find_entry(const struct names *names, uint64_t frame) {
+    struct resolved *resolved = names->resolved;
+    struct entry *entry = numbermap_get(&resolved->entries, frame);
+    if (entry != NULL) {
+        return entry;
+    }
+    if (!resolved->all && ++resolved->singles > SINGLES_MOST) {
+        names_prepare_all(names); /* what it could not prepare is resolved one by one */
+    }
+    entry = make_entry(names, frame);
+    return entry != NULL && numbermap_put(&resolved->entries, frame, entry) == 0 ? entry : NULL;
 }
 
 struct names *names_open(const struct model *model, const struct names_options *options,
                          struct error *error) {
+    struct names_options none = {0};
     struct symbolizer_options symbol_options = {
-        .debug_folders = options != NULL ? options->debug_folders : NULL};
+        .debug_folders = options != NULL ? options->debug_folders : NULL, .cached = true};
     struct names *names = calloc(1, sizeof *names);
     if (names == NULL) {
         error_set(error, "out of memory while reading symbols");
         return NULL;
     }
     names->model = model;
-    names->given = options != NULL ? options->given : NULL;
+    names->options = options != NULL ? *options : none;
+    names->options.debug_folders = NULL; /* the symbolizer has its own copy */
+    names->given = names->options.given;
     names->symbolizer = symbolizer_open(&symbol_options, error);
-    if (names->symbolizer == NULL) {
-        names_close(names);
-        return NULL;
-    }
+    names->resolved = calloc(1, sizeof *names->resolved);
     names->modules = calloc(model->module_count + 1, sizeof *names->modules);
-    for (size_t i = 0; names->modules != NULL && i < model->module_count; i++) {
-        names->modules[i] = module_of(&model->modules[i]);
-    }
-    if (names->modules == NULL || prepare(names, options) != 0 || fill(names) != 0) {
+    if (names->symbolizer == NULL || names->modules == NULL || names->resolved == NULL) {
         error_set(error, "out of memory while reading symbols");
         names_close(names);
         return NULL;
+    }
+    for (size_t i = 0; i < model->module_count; i++) {
+        names->modules[i] = module_of(&model->modules[i]);
     }
     return names;
 }
@@ -210,17 +228,18 @@ void names_close(struct names *names) {
     if (names == NULL) {
         return;
     }
-    for (size_t i = 0; i < names->entries.places; i++) {
-        free(names->entries.entries[i].value);
+    if (names->resolved != NULL) {
+        numbermap_free(&names->resolved->entries);
+        chunks_free(&names->resolved->memory);
     }
-    numbermap_free(&names->entries);
+    free(names->resolved);
     symbolizer_close(names->symbolizer);
     free(names->modules);
     free(names);
 }
 
 const struct names_frame *names_frames(const struct names *names, uint64_t frame, size_t *count) {
-    const struct entry *entry = is_code(frame) ? numbermap_get(&names->entries, frame) : NULL;
+    const struct entry *entry = is_code(frame) ? find_entry(names, frame) : NULL;
     *count = entry != NULL ? entry->count : 1;
     return entry != NULL ? entry->frames : &unknown;
 }

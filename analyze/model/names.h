@@ -5,6 +5,9 @@
  *
  * Called by analyze/report, collect and cli. Everything handed out belongs to the names and lives
  * until names_close(); the model and given names must live as long. One thread at a time.
+ *
+ * A frame is resolved when it is first asked for, and what commands before found is in a cache on
+ * disk (symbol.h). So `names` is const to those who ask: they see no difference.
  */
 #ifndef ANALYZE_MODEL_NAMES_H
 #define ANALYZE_MODEL_NAMES_H
@@ -28,12 +31,12 @@ struct names_frame {
 
 struct names_options {
     const char *debug_folders;                                  /* see struct symbolizer_options */
-    void (*progress)(void *context, size_t done, size_t total); /* NULL: none */
+    void (*progress)(void *context, size_t done, size_t total); /* while many are; NULL: none */
     void *context;
     const struct framenames *given; /* names that came with the file; they win. NULL: none */
 };
 
-/* Resolves every frame of the model. options may be NULL. NULL: out of memory, or no symbolizer. */
+/* Resolves nothing yet. options may be NULL. NULL: out of memory, or no symbolizer. */
 struct names *names_open(const struct model *model, const struct names_options *options,
                          struct error *error);
 
@@ -48,7 +51,15 @@ void names_close(struct names *names);
  * Frames that are not of this model come out as unknown. */
 const struct names_frame *names_frames(const struct names *names, uint64_t frame, size_t *count);
 
-/* See symbolizer_warnings. */
+/* Resolves many frames at once, on all cores: for who is about to ask for them. Repeats are
+ * welcome. Who asks for hundreds without has all of the model resolved in this way. 0 or -1: out of
+ * memory.
+ */
+int names_prepare(const struct names *names, const uint64_t *frames, size_t count);
+/* The same for all frames of the model. */
+int names_prepare_all(const struct names *names);
+
+/* See symbolizer_warnings: of the modules that were asked for so far. */
 size_t names_warnings(const struct names *names, const char *const **lines);
 
 /* Writes what to show of a frame into the buffer and returns it: the function, or module+0xoffset.

@@ -78,14 +78,16 @@ static int add_unit(Dwarf_Die *die, struct rangetable *units) {
     return 0;
 }
 
-int dwarffile_index(struct dwarffile *file, struct rangetable *units) {
+int dwarffile_index(struct dwarffile *file, struct rangetable *units, bool *split) {
     int status = 0;
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
     uint8_t type;
-    while (status == 0 && dwarf_get_units(file->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+    while (status == 0 && dwarf_get_units(file->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+        *split |= type == DW_UT_skeleton;
         if (type == DW_UT_compile || type == DW_UT_skeleton)
             status = add_unit(&die, units);
+    }
     rangetable_seal(units);
     return status;
 }

@@ -27,8 +27,9 @@ void dwarffile_close(struct dwarffile *file);
 
 /* Adds the address ranges of all compilation units; values are offsets of their DIEs. Reads one
  * DIE a unit, so it is quick for large files, and does not depend on .debug_aranges, which clang
- * does not write. 0 or -1 (out of memory). The table is sealed then. */
-int dwarffile_index(struct dwarffile *file, struct rangetable *units);
+ * does not write. *split: some units are in .dwo files. 0 or -1 (out of memory). The table is
+ * sealed then. */
+int dwarffile_index(struct dwarffile *file, struct rangetable *units, bool *split);
 
 /* The unit at this offset; NULL: damaged or out of memory. */
 struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset);

@@ -13,12 +13,14 @@
 
 static const struct symbol_frames no_frames = {0, NULL};
 
-struct modulesymbols *modulesymbols_new(const struct symbol_module *module, const char *folders) {
+struct modulesymbols *modulesymbols_new(const struct symbol_module *module, const char *folders,
+                                        bool cached) {
     struct modulesymbols *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     pthread_mutex_init(&made->lock, NULL);
     made->folders = folders;
+    made->cached = cached;
     made->path = strdup(module->path);
     made->build_id_size = module->build_id_size;
     made->build_id = malloc(module->build_id_size + 1);
@@ -38,7 +40,17 @@ static void free_lookup(struct lookup *lookup) {
     free(lookup);
 }
 
+/* New answers are for others, too, unless more might be found another time: a file was missing, or
+ * perhaps a .dwo file, which nobody would notice. */
+static void save_answers(const struct modulesymbols *module) {
+    if (module->cache_opened && module->fresh && !module->split && !module->paths.problem[0])
+        symbolcache_store(&module->source, &module->answers);
+}
+
 void modulesymbols_free(struct modulesymbols *module) {
+    save_answers(module);
+    symbolcache_close(&module->cache);
+    chunks_free(&module->cache_memory);
     while (module->lookups) {
         struct lookup *lookup = module->lookups;
         module->lookups = lookup->next;
@@ -71,10 +83,42 @@ static int make_index(struct modulesymbols *module, struct lookup *lookup, const
         return 0;
     if (problem[0] && !module->paths.problem[0])
         snprintf(module->paths.problem, sizeof module->paths.problem, "%s", problem);
-    if (lookup->dwarf.dwarf && dwarffile_index(&lookup->dwarf, &module->units) != 0)
+    if (lookup->dwarf.dwarf && dwarffile_index(&lookup->dwarf, &module->units, &module->split) != 0)
         return -1;
     module->indexed = true;
     return 0;
+}
+
+/* false: nothing is cached of this module. */
+static bool open_cache(struct modulesymbols *module) {
+    struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
+    if (!module->cached || module->cache_opened)
+        return module->cached;
+    pthread_mutex_lock(&module->lock);
+    module->cached = search(module) == 0 && !module->paths.problem[0];
+    pthread_mutex_unlock(&module->lock);
+    if (!module->cached)
+        return false;
+    module->source = symbolcache_source(&wanted, &module->paths);
+    symbolcache_open(&module->cache, &module->source);
+    module->cache_opened = true;
+    return true;
+}
+
+const struct symbol_frames *modulesymbols_known(struct modulesymbols *module, uint64_t offset) {
+    const struct symbol_frames *frames = numbermap_get(&module->answers, offset);
+    if (frames || !open_cache(module))
+        return frames;
+    frames = symbolcache_find(&module->cache, offset, &module->cache_memory);
+    if (frames && numbermap_put(&module->answers, offset, (void *)(uintptr_t)frames) != 0)
+        return NULL;
+    return frames;
+}
+
+int modulesymbols_keep(struct modulesymbols *module, uint64_t offset,
+                       const struct symbol_frames *frames) {
+    module->fresh++;
+    return numbermap_put(&module->answers, offset, (void *)(uintptr_t)frames);
 }
 
 static struct lookup *take_idle(struct modulesymbols *module) {

@@ -5,7 +5,7 @@
  * Used by symbol.c and batch.c. The shared part (files, symbol table, unit index) is made once,
  * under the lock, and then only read. Whatever libdw changes while it reads is in a `lookup`, which
  * belongs to one thread at a time: modulesymbols_take lends one, several may be out at once.
- * `answers` is touched only by the symbolizer's own thread.
+ * `answers` and what follows is touched only by the symbolizer's own thread.
  */
 #ifndef ANALYZE_SYMBOL_MODULESYMBOLS_H
 #define ANALYZE_SYMBOL_MODULESYMBOLS_H
@@ -13,6 +13,7 @@
 #include "analyze/symbol/chunks.h"
 #include "analyze/symbol/dwarffile.h"
 #include "analyze/symbol/numbermap.h"
+#include "analyze/symbol/symbolcache.h"
 #include "analyze/symbol/symtab.h"
 
 #include <pthread.h>
@@ -37,6 +38,7 @@ struct modulesymbols {
     bool searched;        /* paths are filled */
     bool indexed;         /* units is filled */
     bool symtab_loaded;
+    bool split; /* some of its debug information is in .dwo files */
     struct debugfile_paths paths;
     struct symtab symtab;
     struct rangetable units;
@@ -44,11 +46,25 @@ struct modulesymbols {
     struct lookup *lookups;
 
     struct numbermap answers; /* offset -> struct symbol_frames */
+    bool cached;              /* answers are kept on disk */
+    bool cache_opened;
+    struct symbolcache_source source;
+    struct symbolcache cache;
+    struct chunks cache_memory; /* answers that came from the cache */
+    size_t fresh;               /* answers that did not */
 };
 
 /* NULL: out of memory. */
-struct modulesymbols *modulesymbols_new(const struct symbol_module *module, const char *folders);
+struct modulesymbols *modulesymbols_new(const struct symbol_module *module, const char *folders,
+                                        bool cached);
+/* What is new goes to the cache. */
 void modulesymbols_free(struct modulesymbols *module);
+
+/* The answer that is known already, or that an earlier command found; NULL: none. */
+const struct symbol_frames *modulesymbols_known(struct modulesymbols *module, uint64_t offset);
+/* Keeps a new answer. 0, or -1: out of memory. */
+int modulesymbols_keep(struct modulesymbols *module, uint64_t offset,
+                       const struct symbol_frames *frames);
 
 /* Lends a lookup; NULL: out of memory. Any thread. */
 struct lookup *modulesymbols_take(struct modulesymbols *module);

@@ -17,6 +17,7 @@ enum { DEFAULT_THREADS_LIMIT = 8 };
 struct symbolizer {
     char *folders;
     unsigned threads;
+    bool cached;
     struct numbermap modules; /* hash of path and build-id -> struct modulesymbols */
     struct modulesymbols **list;
     size_t count;
@@ -34,6 +35,7 @@ struct symbolizer *symbolizer_open(const struct symbolizer_options *options, str
         error_set(error, "no memory for the symbolizer");
         return NULL;
     }
+    symbolizer->cached = options && options->cached;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     symbolizer->threads = options ? options->threads : 0;
     if (symbolizer->threads == 0)
@@ -99,17 +101,12 @@ static struct modulesymbols *find_module(struct symbolizer *symbolizer,
         hash++;
     if (known)
         return known;
-    known = modulesymbols_new(module, symbolizer->folders);
+    known = modulesymbols_new(module, symbolizer->folders, symbolizer->cached);
     if (known && add_module(symbolizer, hash, known) != 0) {
         modulesymbols_free(known);
         return NULL;
     }
     return known;
-}
-
-static int keep_answer(struct modulesymbols *module, uint64_t offset,
-                       const struct symbol_frames *frames) {
-    return numbermap_put(&module->answers, offset, (void *)(uintptr_t)frames);
 }
 
 int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module *module,
@@ -118,14 +115,14 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module
     struct modulesymbols *known = find_module(symbolizer, module);
     if (!known)
         return -1;
-    const struct symbol_frames *frames = numbermap_get(&known->answers, offset);
+    const struct symbol_frames *frames = modulesymbols_known(known, offset);
     if (!frames) {
         struct lookup *lookup = modulesymbols_take(known);
         if (!lookup)
             return -1;
         frames = modulesymbols_frames(lookup, offset);
         modulesymbols_give_back(lookup);
-        if (!frames || keep_answer(known, offset, frames) != 0)
+        if (!frames || modulesymbols_keep(known, offset, frames) != 0)
             return -1;
     }
     *out = *frames;
@@ -167,7 +164,7 @@ static ptrdiff_t collect_items(struct symbolizer *symbolizer, const struct symbo
             free(known);
             return -1;
         }
-        if (!numbermap_get(&known[number]->answers, addresses[i].offset))
+        if (!modulesymbols_known(known[number], addresses[i].offset))
             items[count++] = (struct batch_item){known[number], addresses[i].offset, NULL};
     }
     free(known);
@@ -190,7 +187,7 @@ int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module
         status = batch_resolve(items, count, symbolizer->threads, progress, context);
         for (size_t i = 0; i < count; i++)
             if (items[i].frames &&
-                keep_answer(items[i].module, items[i].offset, items[i].frames) != 0)
+                modulesymbols_keep(items[i].module, items[i].offset, items[i].frames) != 0)
                 status = -1;
     }
     free(items);

@@ -24,6 +24,7 @@ struct symbolizer;
 struct symbolizer_options {
     const char *debug_folders; /* colon-separated roots of debug files; NULL: /usr/lib/debug */
     unsigned threads;          /* of symbolizer_prepare; 0: one for each CPU, at most 8 */
+    bool cached;               /* answers are kept on disk (cachefolder.h), and taken from there */
 };
 
 /* A loaded object as the profile recorded it. Strings and bytes are copied where kept. */
@@ -66,7 +67,7 @@ typedef void (*symbol_progress)(void *context, size_t done, size_t total);
 /* Options may be NULL. NULL on failure, with the reason in error. */
 struct symbolizer *symbolizer_open(const struct symbolizer_options *options, struct error *error);
 
-/* NULL is allowed. Every string and frame handed out dies here. */
+/* NULL is allowed. Every string and frame handed out dies here. New answers go to the cache. */
 void symbolizer_close(struct symbolizer *symbolizer);
 
 /*

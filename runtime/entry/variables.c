@@ -228,6 +228,7 @@ static const char *const actions[] = {"report", "dump", "abort", NULL};
 static const struct variable variables[] = {
     {.name = "MEMTRACE", .set = set_on},
     {.name = "MEMTRACE_LIBRARY"},
+    {.name = "MEMTRACE_CACHE"}, /* the command's */
     SETS("OUTPUT", set_text, output),
     SETS("PROFILE", set_flag, recording.flags, .most = MEMTRACE_RECORDING_PROFILE),
     SETS("OWNER", set_owner, owner),

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolcache.c: names kept on disk. See symbolcache.h.
+ *
+ * A file is a head, the answers by offset, their frames, and the strings, each ended by NUL and
+ * written once. A string is named by its place; place 0 is no string.
+ */
+#include "analyze/symbol/symbolcache.h"
+
+#define XXH_INLINE_ALL
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+static const struct cachefolder_kind kind = {"symbols", 1, UINT64_C(256) << 20};
+
+struct symbolcache_answer {
+    uint64_t offset;
+    uint32_t first; /* of its frames */
+    uint32_t count;
+};
+
+struct symbolcache_frame {
+    uint32_t function;
+    uint32_t file;
+    uint32_t line;
+    uint32_t column;
+    uint32_t inlined;
+};
+
+struct head {
+    struct symbolcache_source source;
+    uint64_t answers;
+    uint64_t frames;
+    uint64_t strings; /* bytes */
+};
+
+static struct symbolcache_file look_at(const char *path) {
+    struct stat status;
+    if (!path || stat(path, &status) != 0)
+        return (struct symbolcache_file){0};
+    return (struct symbolcache_file){(uint64_t)status.st_size, status.st_mtim.tv_sec,
+                                     status.st_mtim.tv_nsec};
+}
+
+struct symbolcache_source symbolcache_source(const struct symbol_module *module,
+                                             const struct debugfile_paths *paths) {
+    struct symbolcache_source source = {0};
+    if (module->build_id_size < 2 || module->build_id_size > sizeof source.build_id ||
+        (!paths->object && !paths->debug))
+        return source;
+    memcpy(source.build_id, module->build_id, module->build_id_size);
+    source.build_id_size = module->build_id_size;
+    source.object = look_at(paths->object);
+    source.debug = look_at(paths->debug);
+    return source;
+}
+
+/* The name of the source's file. */
+static const char *name_of(const struct symbolcache_source *source, char name[2 * 64 + 1]) {
+    for (size_t i = 0; i < source->build_id_size; i++)
+        snprintf(name + 2 * i, 3, "%02x", source->build_id[i]);
+    return name;
+}
+
+/* Whether the file is what it says, and of this source; then fills the rest. */
+static bool divide(struct symbolcache *cache, const struct symbolcache_source *source) {
+    const unsigned char *bytes = cache->file.bytes;
+    const struct head *head = (const void *)bytes;
+    size_t left = cache->file.size;
+    if (left < sizeof *head || memcmp(&head->source, source, sizeof *source) != 0)
+        return false;
+    left -= sizeof *head;
+    if (head->answers > left / sizeof *cache->answers)
+        return false;
+    left -= head->answers * sizeof *cache->answers;
+    if (head->frames > left / sizeof *cache->frames)
+        return false;
+    left -= head->frames * sizeof *cache->frames;
+    if (head->strings != left || left == 0 || bytes[cache->file.size - 1] != '\0')
+        return false;
+    cache->answers = (const void *)(head + 1);
+    cache->answer_count = head->answers;
+    cache->frames = (const void *)(cache->answers + head->answers);
+    cache->frame_count = head->frames;
+    cache->strings = (const char *)(cache->frames + head->frames);
+    cache->string_size = left;
+    return true;
+}
+
+void symbolcache_open(struct symbolcache *cache, const struct symbolcache_source *source) {
+    char name[2 * 64 + 1];
+    *cache = (struct symbolcache){0};
+    if (source->build_id_size &&
+        cachefolder_load(&kind, name_of(source, name), &cache->file) == 0 && !divide(cache, source))
+        symbolcache_close(cache);
+}
+
+void symbolcache_close(struct symbolcache *cache) {
+    cachefolder_unload(&cache->file);
+    *cache = (struct symbolcache){0};
+}
+
+static const struct symbolcache_answer *find(const struct symbolcache *cache, uint64_t offset) {
+    size_t low = 0, high = cache->answer_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cache->answers[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < cache->answer_count && cache->answers[low].offset == offset ? &cache->answers[low]
+                                                                             : NULL;
+}
+
+static const char *string_at(const struct symbolcache *cache, uint32_t place) {
+    return place && place < cache->string_size ? cache->strings + place : NULL;
+}
+
+static struct symbol_frame frame_at(const struct symbolcache *cache, size_t i) {
+    const struct symbolcache_frame *frame = &cache->frames[i];
+    return (struct symbol_frame){
+        .function = string_at(cache, frame->function),
+        .file = string_at(cache, frame->file),
+        .line = frame->line,
+        .column = frame->column,
+        .inlined = frame->inlined != 0,
+    };
+}
+
+static bool has_frames(const struct symbolcache *cache, const struct symbolcache_answer *answer) {
+    return answer->first <= cache->frame_count &&
+           answer->count <= cache->frame_count - answer->first;
+}
+
+const struct symbol_frames *symbolcache_find(const struct symbolcache *cache, uint64_t offset,
+                                             struct chunks *memory) {
+    const struct symbolcache_answer *answer = find(cache, offset);
+    if (!answer || !has_frames(cache, answer))
+        return NULL;
+    struct symbol_frames *frames = chunks_alloc(memory, sizeof *frames);
+    struct symbol_frame *array = chunks_alloc(memory, answer->count * sizeof *array);
+    if (!frames || !array)
+        return NULL;
+    for (size_t i = 0; i < answer->count; i++)
+        array[i] = frame_at(cache, answer->first + i);
+    *frames = (struct symbol_frames){answer->count, array};
+    return frames;
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+struct writer {
+    struct symbolcache_answer *answers;
+    size_t answer_count;
+    struct symbolcache_frame *frames;
+    size_t frame_count;
+    char *strings;
+    size_t string_size;
+    size_t string_room;
+    struct numbermap places; /* hash of a string -> its place */
+    bool failed;             /* no memory, or too much */
+};
+
+/* The place of the string, which is added if it is new. */
+static uint32_t place_of(struct writer *writer, const char *text) {
+    if (!text)
+        return 0;
+    size_t size = strlen(text) + 1;
+    uint64_t hash = XXH3_64bits(text, size);
+    char *known;
+    while ((known = numbermap_get(&writer->places, hash))) {
+        size_t place = (uintptr_t)known;
+        if (strcmp(writer->strings + place, text) == 0)
+            return (uint32_t)place;
+        hash++;
+    }
+    if (writer->string_room - writer->string_size < size) {
+        size_t room = (writer->string_room + size) * 2;
+        char *grown = room < UINT32_MAX ? realloc(writer->strings, room) : NULL;
+        if (!grown) {
+            writer->failed = true;
+            return 0;
+        }
+        writer->strings = grown;
+        writer->string_room = room;
+    }
+    size_t place = writer->string_size;
+    memcpy(writer->strings + place, text, size);
+    writer->string_size += size;
+    writer->failed |= numbermap_put(&writer->places, hash, (void *)(uintptr_t)place) != 0;
+    return (uint32_t)place;
+}
+
+static void add_answer(struct writer *writer, uint64_t offset, size_t count) {
+    writer->answers[writer->answer_count++] =
+        (struct symbolcache_answer){offset, (uint32_t)writer->frame_count, (uint32_t)count};
+}
+
+static void add_frame(struct writer *writer, const struct symbol_frame *frame) {
+    writer->frames[writer->frame_count++] =
+        (struct symbolcache_frame){.function = place_of(writer, frame->function),
+                                   .file = place_of(writer, frame->file),
+                                   .line = frame->line,
+                                   .column = frame->column,
+                                   .inlined = frame->inlined};
+}
+
+/* Room for all that there may be. 0 or -1. */
+static int start(struct writer *writer, const struct symbolcache *older,
+                 const struct numbermap *answers) {
+    size_t frames = older->frame_count;
+    for (size_t i = 0; i < answers->places; i++) {
+        const struct symbol_frames *answer = answers->entries[i].value;
+        frames += answer ? answer->count : 0;
+    }
+    writer->answers = calloc(answers->used + older->answer_count + 1, sizeof *writer->answers);
+    writer->frames = calloc(frames + 1, sizeof *writer->frames);
+    writer->strings = calloc(1, 1);
+    writer->string_size = writer->string_room = 1;
+    return writer->answers && writer->frames && writer->strings && frames < UINT32_MAX ? 0 : -1;
+}
+
+static int compare_answers(const void *left, const void *right) {
+    const struct symbolcache_answer *a = left, *b = right;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static void add_all(struct writer *writer, const struct symbolcache *older,
+                    const struct numbermap *answers) {
+    for (size_t i = 0; i < answers->places; i++) {
+        const struct symbol_frames *answer = answers->entries[i].value;
+        if (!answer)
+            continue;
+        add_answer(writer, answers->entries[i].key, answer->count);
+        for (size_t at = 0; at < answer->count; at++)
+            add_frame(writer, &answer->frames[at]);
+    }
+    for (size_t i = 0; i < older->answer_count; i++) {
+        const struct symbolcache_answer *answer = &older->answers[i];
+        if (numbermap_get(answers, answer->offset) || !has_frames(older, answer))
+            continue;
+        add_answer(writer, answer->offset, answer->count);
+        for (size_t at = 0; at < answer->count; at++) {
+            struct symbol_frame frame = frame_at(older, answer->first + at);
+            add_frame(writer, &frame);
+        }
+    }
+    qsort(writer->answers, writer->answer_count, sizeof *writer->answers, compare_answers);
+}
+
+static void write_out(const struct writer *writer, const struct symbolcache_source *source) {
+    struct head head = {*source, writer->answer_count, writer->frame_count, writer->string_size};
+    struct cachefolder_piece pieces[] = {
+        {&head, sizeof head},
+        {writer->answers, writer->answer_count * sizeof *writer->answers},
+        {writer->frames, writer->frame_count * sizeof *writer->frames},
+        {writer->strings, writer->string_size},
+    };
+    char name[2 * 64 + 1];
+    cachefolder_store(&kind, name_of(source, name), pieces, sizeof pieces / sizeof pieces[0]);
+}
+
+void symbolcache_store(const struct symbolcache_source *source, const struct numbermap *answers) {
+    struct writer writer = {0};
+    struct symbolcache older;
+    if (!source->build_id_size || !cachefolder_is_on())
+        return;
+    symbolcache_open(&older, source); /* another process may have written since */
+    if (start(&writer, &older, answers) == 0) {
+        add_all(&writer, &older, answers);
+        if (!writer.failed)
+            write_out(&writer, source);
+    }
+    symbolcache_close(&older);
+    numbermap_free(&writer.places);
+    free(writer.answers);
+    free(writer.frames);
+    free(writer.strings);
+}
