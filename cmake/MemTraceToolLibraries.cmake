@@ -5,6 +5,7 @@ find_package(Threads REQUIRED)
 pkg_check_modules(MEMTRACE_DW IMPORTED_TARGET GLOBAL libdw libelf)
 pkg_check_modules(MEMTRACE_LZMA IMPORTED_TARGET GLOBAL liblzma)
 pkg_check_modules(MEMTRACE_YAJL IMPORTED_TARGET GLOBAL yajl)
+pkg_check_modules(MEMTRACE_ZLIB IMPORTED_TARGET GLOBAL zlib)
 pkg_check_modules(MEMTRACE_ZSTD IMPORTED_TARGET GLOBAL libzstd)
 find_library(MEMTRACE_IBERTY iberty)
 find_path(MEMTRACE_XXHASH xxhash.h) # used as a header alone
@@ -18,6 +19,9 @@ if(NOT MEMTRACE_LZMA_FOUND)
 endif()
 if(NOT MEMTRACE_YAJL_FOUND)
     list(APPEND missing libyajl-dev)
+endif()
+if(NOT MEMTRACE_ZLIB_FOUND)
+    list(APPEND missing zlib1g-dev)
 endif()
 if(NOT MEMTRACE_ZSTD_FOUND)
     list(APPEND missing libzstd-dev)
@@ -37,5 +41,6 @@ endif()
 add_library(memtrace_tool_libraries INTERFACE)
 target_link_libraries(
     memtrace_tool_libraries INTERFACE PkgConfig::MEMTRACE_DW PkgConfig::MEMTRACE_LZMA
-                                      PkgConfig::MEMTRACE_YAJL PkgConfig::MEMTRACE_ZSTD
+                                      PkgConfig::MEMTRACE_YAJL PkgConfig::MEMTRACE_ZLIB
+                                      PkgConfig::MEMTRACE_ZSTD
                                       ${MEMTRACE_IBERTY} Threads::Threads m)

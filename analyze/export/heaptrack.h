@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heaptrack.h: what the two ways to fill a heaptrack file have in common. Used by heaptrack.c.
+ */
+#ifndef ANALYZE_EXPORT_HEAPTRACK_H
+#define ANALYZE_EXPORT_HEAPTRACK_H
+
+#include "analyze/export/heaptracktext.h"
+
+/*
+ * heaptracksum.c: events that add up to what a model says: of each context its allocations, its
+ * temporary ones, what it held at the maximum and at the end. Their order, and sizes but for the
+ * sums, are made up. 0, or -1: there would be too many.
+ */
+int heaptrack_put_sums(struct heaptracktext *text, struct error *error);
+
+/* Blocks of `bytes` together that begin and end at once, so many of them temporary. */
+void heaptrack_put_brief(struct heaptracktext *text, uint32_t context, uint64_t count,
+                         uint64_t bytes, uint64_t temporary);
+
+#endif
