@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report export extract list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report diff export extract list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     case $previous in
@@ -50,7 +50,15 @@ _memtrace() {
         COMPREPLY=($(compgen -W "peak live total allocations temporary" -- "$current"))
         return
         ;;
+    --metric)
+        COMPREPLY=($(compgen -W "maximum leaked cumulative allocations temporary" -- "$current"))
+        return
+        ;;
     --by)
+        if [[ $command == diff ]]; then
+            COMPREPLY=($(compgen -W "path function file module" -- "$current"))
+            return
+        fi
         COMPREPLY=($(compgen -W "function line" -- "$current"))
         return
         ;;
@@ -83,6 +91,14 @@ _memtrace() {
             --depth --all-frames --color --debug-folders --json --csv --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mtp' -- "$current"))
+            return
+        fi
+        ;;
+    diff)
+        options="--metric --by --line-tolerance --limit --min --depth --full-names --color
+            --debug-folders --markdown --json --csv --output --help"
+        if [[ $current != -* ]]; then
+            COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
         fi
         ;;

@@ -6,6 +6,7 @@ end
 complete -c memtrace -f -n __fish_use_subcommand -a run -d 'run a program under the profiler'
 complete -c memtrace -f -n __fish_use_subcommand -a record -d 'run a program and record every event'
 complete -c memtrace -f -n __fish_use_subcommand -a report -d 'show a profile or a running process'
+complete -c memtrace -f -n __fish_use_subcommand -a diff -d 'what grew from one profile to another'
 complete -c memtrace -f -n __fish_use_subcommand -a export -d 'files for other tools'
 complete -c memtrace -f -n __fish_use_subcommand -a extract -d 'program files out of a recording'
 complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running and killed processes'
@@ -47,6 +48,18 @@ complete -c memtrace -n '__memtrace_on record' -l embed -x -a 'symbols all none'
 complete -c memtrace -n '__memtrace_on record' -l on-lag -x -a 'wait drop'
 for option in precise free-stacks no-addresses profile
     complete -c memtrace -n '__memtrace_on record' -l $option
+end
+complete -c memtrace -n '__memtrace_on diff' -l metric -x -a 'maximum leaked cumulative allocations temporary'
+complete -c memtrace -n '__memtrace_on diff' -l by -x -a 'path function file module'
+complete -c memtrace -n '__memtrace_on diff' -l color -x -a 'auto always never'
+for option in line-tolerance limit min depth
+    complete -c memtrace -n '__memtrace_on diff' -l $option -x
+end
+for option in full-names markdown json csv
+    complete -c memtrace -n '__memtrace_on diff' -l $option
+end
+for option in output debug-folders
+    complete -c memtrace -n '__memtrace_on diff' -l $option -r
 end
 complete -c memtrace -n '__memtrace_on export' -l format -x -a '(memtrace export --list | string match -r "[a-z0-9]+")'
 complete -c memtrace -n '__memtrace_on export' -l cost -x -a 'peak live total allocations temporary'

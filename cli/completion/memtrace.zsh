@@ -7,6 +7,7 @@ _memtrace() {
         'run:run a program under the profiler'
         'record:run a program and record every event'
         'report:show a profile or a running process'
+        'diff:what grew from one profile to another'
         'export:files for other tools'
         'extract:program files out of a recording'
         'list:profiles of running and killed processes'
@@ -46,6 +47,14 @@ _memtrace() {
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '--json' '--csv' '--output[file]:file:_files' '*:profile:_files -g "*.mtp"'
+        ;;
+    diff)
+        _arguments '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \
+            '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
+            '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--full-names' \
+            '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
+            '--markdown' '--json' '--csv' '--output[file]:file:_files' \
+            '*:profile:_files -g "*.mt[pr]"'
         ;;
     export)
         _arguments '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* difftext.c: a difference for people: totals of both sides, then what grew and what shrank. */
+#include "analyze/report/calltree.h"
+#include "analyze/report/diffrow.h"
+#include "analyze/report/style.h"
+
+#include <inttypes.h>
+
+static const char *const labels[METRIC_COUNT] = {
+    [METRIC_MAXIMUM] = "maximum allocated",   [METRIC_LEAKED] = "leaked",
+    [METRIC_CUMULATIVE] = "allocated in all", [METRIC_ALLOCATIONS] = "allocations",
+    [METRIC_TEMPORARY] = "temporary",
+};
+
+static enum style style_of(int64_t change) {
+    return change > 0 ? STYLE_HOT : STYLE_PLAIN;
+}
+
+static void put_sources(const struct report *report, const struct diff *diff) {
+    static const char *const names[2] = {"before", "after"};
+    fprintf(report->out, "%sMemTrace difference of %s%s\n", style_on(report, STYLE_HEADING),
+            style_base(diff->sides[1].model->header.executable), style_off(report));
+    for (size_t side = 0; side < 2; side++) {
+        const struct model *model = diff->sides[side].model;
+        fprintf(report->out, "  %s%-7s%s %s", style_on(report, STYLE_DIM), names[side],
+                style_off(report), diff->sides[side].source);
+        if (model->recording.sampled) {
+            fputs(" (sampled: estimates)", report->out);
+        }
+        if (model->damage[0] != '\0') {
+            fprintf(report->out, "%s (damaged: %s)%s", style_on(report, STYLE_WARM), model->damage,
+                    style_off(report));
+        }
+        fputc('\n', report->out);
+    }
+}
+
+static void put_totals(const struct report *report, const struct diff *diff) {
+    fprintf(report->out, "\n  %s%-19s %14s %14s %14s%s\n", style_on(report, STYLE_DIM), "",
+            "before", "after", "change", style_off(report));
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        uint64_t before = diff->totals[0].of[metric];
+        uint64_t after = diff->totals[1].of[metric];
+        int64_t change = diff_change(diff->totals, metric);
+        struct number numbers[4];
+        fprintf(report->out, "  %s%-19s%s %14s %14s %s%14s%s %9s\n", style_on(report, STYLE_DIM),
+                labels[metric], style_off(report), diffrow_amount(&numbers[0], metric, before),
+                diffrow_amount(&numbers[1], metric, after), style_on(report, style_of(change)),
+                diffrow_change(&numbers[2], metric, change), style_off(report),
+                diffrow_percent(&numbers[3], before, after));
+    }
+}
+
+static void put_path(const struct report *report, const struct diff *diff,
+                     const struct diff_row *row, size_t depth) {
+    struct report on = *report;
+    struct calltree_walk walk = calltree_walk(&on, diff_path(diff, row, &on));
+    size_t most = depth != 0 ? depth : SIZE_MAX;
+    size_t more = 0;
+    if (walk.frame == NULL) {
+        fputs("         (no call path was recorded)\n", report->out);
+    }
+    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+        if (walk.steps >= most) {
+            more++;
+            continue;
+        }
+        fputs("         ", report->out);
+        style_frame(report, walk.frame, 9);
+        fputc('\n', report->out);
+    }
+    if (more != 0) {
+        fprintf(report->out, "         %s(%zu more frames)%s\n", style_on(report, STYLE_DIM), more,
+                style_off(report));
+    }
+}
+
+static void put_row(const struct report *report, const struct diff *diff,
+                    const struct diff_row *row, const struct diff_view *view, enum metric metric) {
+    int64_t change = diff_change(row->costs, metric);
+    const char *state = diffrow_state(row);
+    struct number numbers[3];
+    char name[4096];
+    fprintf(report->out, "  %s%14s%s %14s %14s  ", style_on(report, style_of(change)),
+            diffrow_change(&numbers[0], metric, change), style_off(report),
+            diffrow_amount(&numbers[1], metric, row->costs[0].of[metric]),
+            diffrow_amount(&numbers[2], metric, row->costs[1].of[metric]));
+    if (diff->by == DIFF_BY_PATH) {
+        fprintf(report->out, "%s\n", state);
+        put_path(report, diff, row, view->depth);
+        return;
+    }
+    fprintf(report->out, "%-4s  ", state);
+    style_text(report, diffrow_name(diff, row, report->options.full_names, name, sizeof name));
+    fputc('\n', report->out);
+}
+
+static void put_rest(const struct report *report, const struct diffrow_range *range,
+                     enum metric metric) {
+    struct number count;
+    struct number up;
+    struct number down;
+    if (range->rest == 0) {
+        return;
+    }
+    fprintf(report->out, "%s  (%s smaller: %s, %s)%s\n", style_on(report, STYLE_DIM),
+            number_count(&count, range->rest), diffrow_change(&up, metric, range->rest_up),
+            diffrow_change(&down, metric, range->rest_down), style_off(report));
+}
+
+static void put_metric(const struct report *report, struct diff *diff, const struct diff_view *view,
+                       enum metric metric) {
+    struct diffrow_range range;
+    diff_sort(diff, metric);
+    range = diffrow_choose(diff, view, metric);
+    fprintf(report->out, "\n%s%s by %s%s\n", style_on(report, STYLE_HEADING), labels[metric],
+            diffrow_by(diff->by), style_off(report));
+    if (range.grown == 0 && range.shrunk == diff->row_count && range.rest == 0) {
+        fputs("  no change\n", report->out);
+        return;
+    }
+    fprintf(report->out, "  %s%14s %14s %14s%s\n", style_on(report, STYLE_DIM), "change", "before",
+            "after", style_off(report));
+    for (size_t i = 0; i < range.grown; i++) {
+        put_row(report, diff, &diff->rows[i], view, metric);
+    }
+    for (size_t i = diff->row_count; i-- > range.shrunk;) {
+        put_row(report, diff, &diff->rows[i], view, metric);
+    }
+    put_rest(report, &range, metric);
+}
+
+void diff_text(struct diff *diff, const struct diff_view *view) {
+    struct report report = {.out = view->out,
+                            .options = view->style,
+                            .model = diff->sides[1].model,
+                            .names = diff->sides[1].names,
+                            .source = diff->sides[1].source};
+    put_sources(&report, diff);
+    put_totals(&report, diff);
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        if (view->metrics[metric]) {
+            put_metric(&report, diff, view, metric);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* chosen.c: see chosen.h. */
+#include "cli/chosen.h"
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+
+int chosen_open(struct chosen *chosen, const char *name, const char *debug_folders,
+                struct error *error) {
+    const struct replay_options replay = progress_replay();
+    *chosen = (struct chosen){0};
+    if (source_open(&chosen->source, name, debug_folders, &replay, error) != 0) {
+        return -1;
+    }
+    chosen->model = chosen->source.model;
+    chosen->names = source_names(&chosen->source, debug_folders,
+                                 progress_wanted() ? progress_symbols : NULL, error);
+    if (chosen->names == NULL) {
+        chosen_close(chosen);
+        return -1;
+    }
+    return 0;
+}
+
+void chosen_close(struct chosen *chosen) {
+    names_close(chosen->names);
+    source_close(&chosen->source);
+    *chosen = (struct chosen){0};
+}
+
+void chosen_note(const struct chosen *chosen) {
+    const char *const *lines;
+    size_t count = names_warnings(chosen->names, &lines);
+    if (chosen->source.model->damage[0] != '\0') {
+        cli_error("%s: %s", chosen->source.path, chosen->source.model->damage);
+    }
+    for (size_t i = 0; i < count; i++) {
+        cli_error("%s: %s", chosen->source.path, lines[i]);
+    }
+}

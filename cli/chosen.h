@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * chosen.h: a profile or recording with its names, and the part of it that filters choose.
+ *
+ * Called by commands that look at more than one file or part: diff, check.
+ */
+#ifndef CLI_CHOSEN_H
+#define CLI_CHOSEN_H
+
+#include "cli/source.h"
+
+struct chosen {
+    struct source source;
+    struct names *names;
+    const struct model *model; /* what is chosen: all of the source */
+};
+
+/* 0, or -1: error is set, and nothing is open. */
+int chosen_open(struct chosen *chosen, const char *name, const char *debug_folders,
+                struct error *error);
+void chosen_close(struct chosen *chosen);
+
+/* Says on stderr what is wrong with the file and what its names lack. */
+void chosen_note(const struct chosen *chosen);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* diff.c: `memtrace diff BEFORE AFTER`. docs/diff.md is its page. */
+#include "analyze/report/diff.h"
+
+#include "cli/chosen.h"
+#include "cli/cli.h"
+#include "cli/outfile.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static const char help_text[] =
+    "usage: memtrace diff [OPTION]... BEFORE AFTER\n"
+    "\n"
+    "Shows what grew and what shrank from one profile (*.mtp), recording (*.mtr) or running\n"
+    "program to another, also if the program was rebuilt or changed in between.\n"
+    "\n"
+    "  --metric METRIC      what is compared; several are possible (default: maximum and\n"
+    "                       leaked): maximum, leaked, cumulative, allocations, temporary\n"
+    "  --by WHAT            rows are call paths or what allocates: path (default), function,\n"
+    "                       file, module\n"
+    "  --line-tolerance N   in another build, lines of one function are the same at most N lines\n"
+    "                       apart (default: any number, in their order)\n"
+    "  --limit N            at most N rows of what grew, and of what shrank (default: 20; 0: all)\n"
+    "  --min SIZE           sum up what changed by less, such as 64K\n"
+    "  --depth N            at most N frames of a call path (default: 16; 0: all)\n"
+    "  --full-names         C++ names with parameters, template arguments, return types\n"
+    "  --color WHEN         auto, always or never\n"
+    "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
+    "                       /usr/lib/debug)\n"
+    "\n"
+    "instead of text:\n"
+    "  --markdown           tables for a comment on a change\n"
+    "  --json               one object with every row and metric\n"
+    "  --csv                one line for each row\n"
+    "\n"
+    "  --output FILE        write to FILE\n"
+    "  --help               show this\n";
+
+enum form { FORM_TEXT, FORM_MARKDOWN, FORM_JSON, FORM_CSV };
+
+enum {
+    KEY_HELP = 1,
+    KEY_METRIC,
+    KEY_BY,
+    KEY_TOLERANCE,
+    KEY_LIMIT,
+    KEY_MIN,
+    KEY_DEPTH,
+    KEY_FULL_NAMES,
+    KEY_COLOR,
+    KEY_DEBUG_FOLDERS,
+    KEY_MARKDOWN,
+    KEY_JSON,
+    KEY_CSV,
+    KEY_OUTPUT
+};
+
+static const struct cli_option options[] = {
+    {"help", 'h', false, KEY_HELP},
+    {"metric", 'm', true, KEY_METRIC},
+    {"by", 0, true, KEY_BY},
+    {"line-tolerance", 0, true, KEY_TOLERANCE},
+    {"limit", 'n', true, KEY_LIMIT},
+    {"min", 0, true, KEY_MIN},
+    {"depth", 'd', true, KEY_DEPTH},
+    {"full-names", 0, false, KEY_FULL_NAMES},
+    {"color", 0, true, KEY_COLOR},
+    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
+    {"markdown", 0, false, KEY_MARKDOWN},
+    {"json", 0, false, KEY_JSON},
+    {"csv", 0, false, KEY_CSV},
+    {"output", 'o', true, KEY_OUTPUT},
+    {NULL, 0, false, 0},
+};
+
+struct request {
+    struct diff_options options;
+    struct diff_view view;
+    enum form form;
+    bool any_metric;
+    bool help;
+    const char *color;
+    const char *debug_folders;
+    const char *output;
+    const char *sources[2];
+};
+
+/* ---- The command line ---- */
+
+static bool take_metric(struct request *request, const char *name) {
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        if (strcmp(name, metric_name(metric)) == 0) {
+            request->view.metrics[metric] = true;
+            request->any_metric = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_by(struct request *request, const char *name) {
+    static const char *const names[] = {"path", "function", "file", "module"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            request->options.by = (enum diff_by)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_number(const char *text, uint64_t most, uint64_t *number) {
+    return cli_parse_u64(text, number) == 0 && *number <= most;
+}
+
+static bool take_value(struct request *request, const struct cli_scan *scan, int key) {
+    uint64_t number = 0;
+    bool good;
+    switch (key) {
+    case KEY_METRIC:
+        return take_metric(request, scan->value);
+    case KEY_BY:
+        return take_by(request, scan->value);
+    case KEY_TOLERANCE:
+        good = take_number(scan->value, DIFF_ANY_LINE - 1, &number);
+        request->options.line_tolerance = (uint32_t)number;
+        return good;
+    case KEY_LIMIT:
+        good = take_number(scan->value, SIZE_MAX, &number);
+        request->view.limit = (size_t)number;
+        return good;
+    case KEY_DEPTH:
+        good = take_number(scan->value, SIZE_MAX, &number);
+        request->view.depth = (size_t)number;
+        return good;
+    case KEY_MIN:
+        return cli_parse_bytes(scan->value, &request->view.least) == 0;
+    case KEY_COLOR:
+        request->color = scan->value;
+        return cli_color(scan->value, STDOUT_FILENO) >= 0;
+    case KEY_DEBUG_FOLDERS:
+        request->debug_folders = scan->value;
+        return true;
+    default:
+        request->output = scan->value;
+        return true;
+    }
+}
+
+static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    switch (key) {
+    case KEY_HELP:
+        request->help = true;
+        return CLI_OK;
+    case KEY_FULL_NAMES:
+        request->view.style.full_names = true;
+        return CLI_OK;
+    case KEY_MARKDOWN:
+        request->form = FORM_MARKDOWN;
+        return CLI_OK;
+    case KEY_JSON:
+        request->form = FORM_JSON;
+        return CLI_OK;
+    case KEY_CSV:
+        request->form = FORM_CSV;
+        return CLI_OK;
+    default:
+        return take_value(request, scan, key)
+                   ? CLI_OK
+                   : cli_usage("diff", "%s does not take '%s'", scan->name, scan->value);
+    }
+}
+
+static int read_arguments(struct request *request, int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("diff", argc, argv, options);
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        int status = take_option(request, &scan, key);
+        if (status != CLI_OK) {
+            return status;
+        }
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    if (request->help) {
+        return CLI_OK;
+    }
+    if (argc - scan.index != 2) {
+        return cli_usage("diff", argc - scan.index < 2 ? "which two files?"
+                                                       : "two files at a time: BEFORE and AFTER");
+    }
+    request->sources[0] = argv[scan.index];
+    request->sources[1] = argv[scan.index + 1];
+    if (!request->any_metric) {
+        request->view.metrics[METRIC_MAXIMUM] = true;
+        request->view.metrics[METRIC_LEAKED] = true;
+    }
+    return CLI_OK;
+}
+
+/* ---- The work ---- */
+
+static void set_terminal(struct request *request) {
+    bool to_stdout = request->output == NULL || strcmp(request->output, "-") == 0;
+    struct report_options *style = &request->view.style;
+    struct winsize size;
+    setlocale(LC_CTYPE, "");
+    style->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    if (to_stdout && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60) {
+        style->width = size.ws_col;
+    }
+    style->color = cli_color(request->color != NULL || to_stdout ? request->color : "never",
+                             STDOUT_FILENO) == 1;
+}
+
+static int write_form(struct diff *diff, const struct request *request, struct error *error) {
+    switch (request->form) {
+    case FORM_JSON:
+        return diff_json(diff, &request->view) == 0 ? 0 : error_set(error, "out of memory");
+    case FORM_CSV:
+        diff_csv(diff, &request->view);
+        return 0;
+    case FORM_MARKDOWN:
+        diff_markdown(diff, &request->view);
+        return 0;
+    default:
+        diff_text(diff, &request->view);
+        return 0;
+    }
+}
+
+static int write_diff(struct diff *diff, struct request *request) {
+    struct outfile file;
+    struct error error = {""};
+    int result;
+    set_terminal(request);
+    if (outfile_open(&file, request->output, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    request->view.out = file.stream;
+    result = write_form(diff, request, &error);
+    if (result != 0) {
+        outfile_drop(&file);
+    } else {
+        result = outfile_keep(&file, &error);
+    }
+    if (result != 0) {
+        return error.message[0] != '\0' ? cli_error("%s", error.message) : CLI_FAILURE;
+    }
+    return CLI_OK;
+}
+
+static int compare(const struct chosen chosen[2], struct request *request) {
+    struct diff_side sides[2];
+    struct diff diff;
+    int status;
+    for (size_t i = 0; i < 2; i++) {
+        sides[i] = (struct diff_side){chosen[i].model, chosen[i].names, chosen[i].source.path};
+    }
+    if (diff_make(&diff, sides, &request->options) != 0) {
+        return cli_error("out of memory");
+    }
+    status = write_diff(&diff, request);
+    diff_free(&diff);
+    chosen_note(&chosen[0]);
+    chosen_note(&chosen[1]);
+    return status;
+}
+
+int cmd_diff(int argc, char **argv) {
+    struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
+                              .view = {.limit = 20, .depth = 16}};
+    struct chosen chosen[2];
+    struct error error = {""};
+    int status = read_arguments(&request, argc, argv);
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request.help) {
+        fputs(help_text, stdout);
+        return cli_finish(CLI_OK);
+    }
+    if (chosen_open(&chosen[0], request.sources[0], request.debug_folders, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (chosen_open(&chosen[1], request.sources[1], request.debug_folders, &error) != 0) {
+        chosen_close(&chosen[0]);
+        return cli_error("%s", error.message);
+    }
+    status = compare(chosen, &request);
+    chosen_close(&chosen[1]);
+    chosen_close(&chosen[0]);
+    return status;
+}
