@@ -215,7 +215,8 @@ int cli_parse_duration(const char *text, uint64_t *ns) {
     static const struct {
         const char *suffix;
         double ns;
-    } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+    } units[] = {{"", 1e9}, {"s", 1e9},  {"ms", 1e6},   {"us", 1e3},
+                 {"ns", 1}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
     const char *suffix;
     double number;
     if (parse_decimal(text, &number, &suffix) != 0) {

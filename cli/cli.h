@@ -68,7 +68,7 @@ int cli_scan_next(struct cli_scan *scan);
 /* Numbers. Each returns 0, or -1 where the text is not wholly such a number or too large. */
 int cli_parse_u64(const char *text, uint64_t *value);     /* decimal */
 int cli_parse_bytes(const char *text, uint64_t *bytes);   /* 64M: suffix K M G T, binary */
-int cli_parse_duration(const char *text, uint64_t *ns);   /* 30s: ms s m h; no suffix: seconds */
+int cli_parse_duration(const char *text, uint64_t *ns);   /* 30s: ns us ms s m h; none: seconds */
 int cli_parse_percent(const char *text, double *percent); /* 0.5 or 0.5%: 0..100 */
 
 /* Whether to colour what goes to descriptor fd: `when` is "auto", "always" or "never" (NULL: auto;

@@ -4,7 +4,8 @@
  * the same in every command that takes them. docs/filters.md is their page.
  *
  * A command puts FILTER_OPTIONS into its table of options, hands keys >= FILTER_KEYS to
- * filters_take() while it reads them, and calls filters_resolve() when the file is open.
+ * filters_take() while it reads them, and calls filters_apply() (or filters_resolve()) when the
+ * file is open.
  */
 #ifndef CLI_FILTERS_H
 #define CLI_FILTERS_H
@@ -13,20 +14,99 @@
 #include "cli/cli.h"
 #include "cli/source.h"
 
-enum { FILTER_KEYS = 1000 };
+enum filter_key {
+    FILTER_KEYS = 1000,
+    FILTER_FROM = FILTER_KEYS,
+    FILTER_TO,
+    FILTER_AT,
+    FILTER_BETWEEN,
+    FILTER_FUNCTION,
+    FILTER_NOT_FUNCTION,
+    FILTER_FILE,
+    FILTER_NOT_FILE,
+    FILTER_MODULE,
+    FILTER_NOT_MODULE,
+    FILTER_PATH,
+    FILTER_PATH_DEPTH,
+    FILTER_CLASS,
+    FILTER_POOL,
+    FILTER_GROUP_ALLOCATIONS,
+    FILTER_GROUP_BYTES,
+    FILTER_GROUP_LIVE_BLOCKS,
+    FILTER_GROUP_LIVE_BYTES,
+    FILTER_SIZE,
+    FILTER_FIRST_SIZE,
+    FILTER_LAST_SIZE,
+    FILTER_CHAIN_LENGTH,
+    FILTER_CHAIN_LIFETIME,
+    FILTER_LIFETIME,
+    FILTER_ADDRESS,
+    FILTER_ALLOCATED,
+    FILTER_FREED,
+    FILTER_LIVE_AT,
+    FILTER_THREAD,
+    FILTER_FREED_BY,
+    FILTER_SCOPE,
+    FILTER_LEAKED,
+    FILTER_TEMPORARY,
+    FILTER_FREED_BY_OTHERS,
+};
+
+/* Rows of a table of struct cli_option. */
+#define FILTER_OPTIONS                                                                             \
+    {"from", 0, true, FILTER_FROM}, {"to", 0, true, FILTER_TO}, {"at", 0, true, FILTER_AT},        \
+        {"between", 0, true, FILTER_BETWEEN}, {"function", 0, true, FILTER_FUNCTION},              \
+        {"not-function", 0, true, FILTER_NOT_FUNCTION}, {"file", 0, true, FILTER_FILE},            \
+        {"not-file", 0, true, FILTER_NOT_FILE}, {"module", 0, true, FILTER_MODULE},                \
+        {"not-module", 0, true, FILTER_NOT_MODULE}, {"path", 0, true, FILTER_PATH},                \
+        {"path-depth", 0, true, FILTER_PATH_DEPTH}, {"class", 0, true, FILTER_CLASS},              \
+        {"pool", 0, true, FILTER_POOL}, {"group-allocations", 0, true, FILTER_GROUP_ALLOCATIONS},  \
+        {"group-bytes", 0, true, FILTER_GROUP_BYTES},                                              \
+        {"group-live-blocks", 0, true, FILTER_GROUP_LIVE_BLOCKS},                                  \
+        {"group-live-bytes", 0, true, FILTER_GROUP_LIVE_BYTES}, {"size", 0, true, FILTER_SIZE},    \
+        {"first-size", 0, true, FILTER_FIRST_SIZE}, {"last-size", 0, true, FILTER_LAST_SIZE},      \
+        {"chain-length", 0, true, FILTER_CHAIN_LENGTH},                                            \
+        {"chain-lifetime", 0, true, FILTER_CHAIN_LIFETIME},                                        \
+        {"lifetime", 0, true, FILTER_LIFETIME}, {"address", 0, true, FILTER_ADDRESS},              \
+        {"allocated", 0, true, FILTER_ALLOCATED}, {"freed", 0, true, FILTER_FREED},                \
+        {"live-at", 0, true, FILTER_LIVE_AT}, {"thread", 0, true, FILTER_THREAD},                  \
+        {"freed-by", 0, true, FILTER_FREED_BY}, {"scope", 0, true, FILTER_SCOPE},                  \
+        {"leaked", 0, false, FILTER_LEAKED}, {"temporary", 0, false, FILTER_TEMPORARY}, {          \
+        "freed-by-others", 0, false, FILTER_FREED_BY_OTHERS                                        \
+    }
 
 struct filters; /* what was given, as text */
 
 struct filters *filters_new(void);          /* NULL: out of memory */
 void filters_free(struct filters *filters); /* NULL is allowed */
 
-/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
+/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed.
+ * What the scan points to must live as long as the filters. */
 int filters_take(struct filters *filters, const struct cli_scan *scan, int key);
+
+/* Whether any was given; and all of them, as they could be given again ("" if none): one line. */
+bool filters_given(const struct filters *filters);
+const char *filters_text(const struct filters *filters);
 
 /* Times such as "mark:loaded" and names of threads need the file. The selection's strings are the
  * filters'; the caller frees it first. 0 or -1. */
 int filters_resolve(const struct filters *filters, const struct model *model,
                     struct selection *selection, struct error *error);
+
+/* What they select of a source: start from a zeroed one. */
+struct filtered {
+    const struct model *model; /* the source's own where everything is selected */
+    struct selection selection;
+    struct model *own;
+};
+
+/* Resolves the filters (NULL: none) and makes the model of what they select. `names`: those of the
+ * source. The caller calls filtered_close() in any case, before it closes names, source and
+ * filters. 0 or -1. */
+int filters_apply(const struct filters *filters, const struct source *source,
+                  const struct names *names, const struct replay_options *options,
+                  struct filtered *filtered, struct error *error);
+void filtered_close(struct filtered *filtered);
 
 /* The part of a help text that explains them. */
 extern const char filters_help[];

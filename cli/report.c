@@ -46,8 +46,9 @@ static int write_to(struct report *report, const struct request *request) {
 }
 
 static int report_model(const struct source *source, const struct request *request) {
-    struct report report = {
-        .model = source->model, .options = request->options, .source = source->path};
+    struct report report = {.options = request->options, .source = source->path};
+    struct replay_options replay = progress_replay();
+    struct filtered filtered = {0};
     struct error error;
     struct names *names = source_names(source, request->debug_folders,
                                        progress_wanted() ? progress_symbols : NULL, &error);
@@ -55,9 +56,16 @@ static int report_model(const struct source *source, const struct request *reque
     if (names == NULL) {
         return cli_error("%s", error.message);
     }
-    report.names = names;
-    set_terminal(&report, request);
-    status = write_to(&report, request);
+    if (filters_apply(request->filters, source, names, &replay, &filtered, &error) == 0) {
+        report.model = filtered.model;
+        report.names = names;
+        report.selected = filters_given(request->filters) ? filters_text(request->filters) : NULL;
+        set_terminal(&report, request);
+        status = write_to(&report, request);
+    } else {
+        status = cli_error("%s", error.message);
+    }
+    filtered_close(&filtered);
     names_close(names);
     return status;
 }
@@ -75,19 +83,16 @@ static int report_source(const char *name, const struct request *request) {
     return status;
 }
 
-int cmd_report(int argc, char **argv) {
-    struct request request = {.options = {.min_percent = 1, .limit = 20}};
-    int status = reportrequest_read(&request, argc, argv);
+static int report_any(const struct request *request) {
     char *newest;
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (request.help) {
+    int status;
+    if (request->help) {
         fputs(reportrequest_help, stdout);
+        fputs(filters_help, stdout);
         return cli_finish(CLI_OK);
     }
-    if (request.source != NULL) {
-        return report_source(request.source, &request);
+    if (request->source != NULL) {
+        return report_source(request->source, request);
     }
     newest = source_newest();
     if (newest == NULL) {
@@ -95,7 +100,21 @@ int cmd_report(int argc, char **argv) {
             "there is no profile (*.mtp) and no recording (*.mtr) in this folder; name "
             "one or a PID, or make one with `memtrace run -- PROGRAM`");
     }
-    status = report_source(newest, &request);
+    status = report_source(newest, request);
     free(newest);
+    return status;
+}
+
+int cmd_report(int argc, char **argv) {
+    struct request request = {.options = {.min_percent = 1, .limit = 20}, .filters = filters_new()};
+    int status;
+    if (request.filters == NULL) {
+        return cli_error("out of memory");
+    }
+    status = reportrequest_read(&request, argc, argv);
+    if (status == CLI_OK) {
+        status = report_any(&request);
+    }
+    filters_free(request.filters);
     return status;
 }

@@ -89,6 +89,7 @@ static const struct cli_option options[] = {
     {"json", 0, false, KEY_JSON},
     {"csv", 0, false, KEY_CSV},
     {"output", 'o', true, KEY_OUTPUT},
+    FILTER_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -168,6 +169,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
         return 0;
     default:
         break;
+    }
+    if (key >= FILTER_KEYS) {
+        return filters_take(request->filters, scan, key);
     }
     if (key >= KEY_SHOW) {
         request->show[key - KEY_SHOW] = true;

@@ -5,6 +5,7 @@
 #define CLI_REPORTREQUEST_H
 
 #include "analyze/report/report.h"
+#include "cli/filters.h"
 
 enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64 };
 
@@ -22,11 +23,12 @@ struct request {
     const char *debug_folders;
     const char *output;
     const char *source;
+    struct filters *filters;
 };
 
 extern const char reportrequest_help[];
 
-/* CLI_OK, or the status after a line was printed. */
+/* request->filters are there, new. CLI_OK, or the status after a line was printed. */
 int reportrequest_read(struct request *request, int argc, char **argv);
 
 /* reportshow.c: writes what was asked for to report->out. 0, or -1: out of memory. */

@@ -20,12 +20,21 @@ static bool found_in_function(const struct selection_pattern *pattern,
                                                      : names_spell(frame, buffer, sizeof buffer));
 }
 
-static bool found_in_frame(const struct selection_pattern *pattern, const struct names *names,
-                           uint64_t frame) {
+static bool found_in_module(const struct selection_pattern *pattern, const struct model *model,
+                            uint64_t frame) {
+    return found_in(pattern, model->modules[model_place(model, frame).module].path);
+}
+
+static bool found_in_frame(const struct selection_pattern *pattern, const struct model *model,
+                           const struct names *names, uint64_t frame) {
     size_t count;
-    const struct names_frame *frames = names_frames(names, frame, &count);
-    bool found = pattern->part == SELECTION_MODULE && found_in(pattern, frames[0].module);
-    for (size_t i = 0; pattern->part != SELECTION_MODULE && !found && i < count; i++) {
+    const struct names_frame *frames;
+    bool found = false;
+    if (pattern->part == SELECTION_MODULE) {
+        return found_in_module(pattern, model, frame);
+    }
+    frames = names_frames(names, frame, &count);
+    for (size_t i = 0; !found && i < count; i++) {
         found = pattern->part == SELECTION_FUNCTION ? found_in_function(pattern, &frames[i])
                                                     : found_in(pattern, frames[i].file);
     }
@@ -59,7 +68,7 @@ static size_t judge_frames(struct verdict *verdicts, const struct selection_patt
         }
         verdicts[count].frame = frame;
         verdicts[count++].found =
-            frame >= MEMTRACE_FRAME_CLASSES && found_in_frame(pattern, names, frame);
+            frame >= MEMTRACE_FRAME_CLASSES && found_in_frame(pattern, model, names, frame);
     }
     return count;
 }
@@ -69,7 +78,9 @@ static int reject_by_pattern(bool *rejected, const struct selection_pattern *pat
                              const struct model *model, const struct names *names) {
     struct verdict *verdicts = calloc(model->node_count, sizeof *verdicts);
     bool *found = calloc(model->node_count, sizeof *found);
-    if (verdicts != NULL && found != NULL) {
+    bool can = verdicts != NULL && found != NULL &&
+               (pattern->part == SELECTION_MODULE || names_prepare_all(names) == 0);
+    if (can) {
         size_t count = judge_frames(verdicts, pattern, model, names);
         for (size_t id = 1; id < model->node_count; id++) {
             struct verdict key = {.frame = model->nodes[id].frame};
@@ -84,7 +95,7 @@ static int reject_by_pattern(bool *rejected, const struct selection_pattern *pat
     }
     free(verdicts);
     free(found);
-    return verdicts != NULL && found != NULL ? 0 : -1;
+    return can ? 0 : -1;
 }
 
 /* ---- Depth ---- */

@@ -81,6 +81,7 @@ static void replay_alloc(struct replay *replay, const struct timeorder_event *en
         replay_free(replay, entry, event->old);
     }
     replay->inherited -= inherited;
+    replay->tally.now_ns = event->time_ns;
     if (tally_class(&replay->tally, block.context) == MODEL_HEAP) {
         replay->streams[entry->stream].newest = event->block;
     }
@@ -346,6 +347,7 @@ static int finish(struct replay *replay, const struct timeorder *order) {
     note_losses(model, &told);
     model->header.live_bytes = (int64_t)replay->tally.live; /* of what is in the file */
     model->header.maximum_bytes = (int64_t)replay->tally.maximum;
+    model->totals.maximum_ns = replay->tally.maximum_ns;
     model->header.peak_error_bytes = peakbound_error(&replay->bound, replay->tally.maximum);
     if (marks_finish(&replay->marks, model) != 0 ||
         recorded_culled(&replay->tally, parts, replay->missing) != 0 ||

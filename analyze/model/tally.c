@@ -54,6 +54,7 @@ static void grow(struct tally *tally, uint64_t bytes) {
     tally->live += bytes;
     if (tally->live > tally->maximum) {
         tally->maximum = tally->live;
+        tally->maximum_ns = tally->now_ns;
         tally->variance.maximum = tally->variance.live;
         tally->at_maximum = true;
     }

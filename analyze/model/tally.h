@@ -40,6 +40,8 @@ struct tally {
     struct tally_thread threads[1 << MEMTRACE_THREAD_BITS];
     uint64_t live;
     uint64_t maximum;
+    uint64_t now_ns; /* of the present event: its maker sets it */
+    uint64_t maximum_ns;
     uint32_t epoch;
     bool at_maximum;
     uint64_t alloc_units, alloc_bytes; /* of the heap */

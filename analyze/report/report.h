@@ -31,7 +31,8 @@ struct report {
     const struct model *model;
     const struct names *names;
     struct report_options options;
-    const char *source; /* the file or the process, as the user named it */
+    const char *source;   /* the file or the process, as the user named it */
+    const char *selected; /* which part of it, as options; NULL: everything */
 };
 
 void report_summary(const struct report *report);

@@ -79,6 +79,14 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
     put_error(report, number_bytes(&spelled, (uint64_t)error));
 }
 
+/* Of a part of the time: what was held when it was over. */
+static const char *held_label(const struct model *model) {
+    if (model->to_ns != UINT64_MAX) {
+        return "held then";
+    }
+    return model->live ? "held now" : "total leaked";
+}
+
 static void put_memory(const struct report *report) {
     const struct model_totals *totals = &report->model->totals;
     struct number number;
@@ -88,8 +96,7 @@ static void put_memory(const struct report *report) {
         fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
     }
     fputs(")\n", report->out);
-    put_bytes(report, report->model->live ? "held now" : "total leaked", totals->live_bytes,
-              errors->live_bytes);
+    put_bytes(report, held_label(report->model), totals->live_bytes, errors->live_bytes);
     fprintf(report->out, " in %s blocks)\n", number_count(&number, totals->live_blocks));
 }
 
@@ -117,8 +124,11 @@ static void put_counts(const struct report *report) {
                 number_percent(&share, totals->temporary, totals->allocations));
     }
     put_label(report, "contexts");
-    fprintf(report->out, "%s, threads %zu\n", number_count(&count, totals->context_count),
-            report->model->thread_count);
+    fputs(number_count(&count, totals->context_count), report->out);
+    if (report->model->thread_count != 0) { /* else not known of a part of a profile */
+        fprintf(report->out, ", threads %zu", report->model->thread_count);
+    }
+    fputc('\n', report->out);
 }
 
 /* Mappings and pools: counted apart from the heap. */
@@ -279,6 +289,10 @@ void report_summary(const struct report *report) {
     put_command(report);
     put_state(report);
     put_events(report);
+    if (report->selected != NULL) {
+        put_label(report, "selected");
+        fprintf(report->out, "%s\n", report->selected);
+    }
     fputc('\n', report->out);
     put_memory(report);
     put_counts(report);

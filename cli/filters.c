@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/* filters.c: options of filters become a selection. See filters.h. */
+#include "cli/filters.h"
+
+#include "cli/filtervalue.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char filters_help[] =
+    "which part of it (ranges are A..B, A.., ..B or A; see docs/filters.md):\n"
+    "  --from T, --to T     what happened from T on, before T: 1.5s, 300ms, 40%, start, end,\n"
+    "                       peak, mark:NAME, mark:NAME#2\n"
+    "  --at T               the same as --to T: what is held at T\n"
+    "  --between M1,M2      from one mark of the program to another\n"
+    "  --function REGEX, --file REGEX, --module REGEX\n"
+    "                       call paths with such a frame; --not-function and so on: without\n"
+    "  --path HASH          that call path\n"
+    "  --path-depth RANGE   call paths of so many frames\n"
+    "  --class CLASS        heap, mapping or pool\n"
+    "  --pool NAME          that pool\n"
+    "  --group-allocations RANGE, --group-bytes RANGE, --group-live-blocks RANGE,\n"
+    "  --group-live-bytes RANGE\n"
+    "                       call paths that have so much of it in the whole run\n"
+    "of recordings, single blocks:\n"
+    "  --size RANGE         of so many bytes: 1K..64K\n"
+    "  --first-size RANGE, --last-size RANGE, --chain-length RANGE, --chain-lifetime RANGE\n"
+    "                       of the chain that reallocations make: its first and last size,\n"
+    "                       how many blocks it had and how long it lived\n"
+    "  --lifetime RANGE     that lived so long: 10ms..1s\n"
+    "  --allocated T..T, --freed T..T\n"
+    "                       that began, ended in that time\n"
+    "  --live-at T[,T]      that lived at that moment, at both\n"
+    "  --address RANGE      that lay there\n"
+    "  --thread ID|NAME, --freed-by ID|NAME\n"
+    "                       that this thread allocated, freed\n"
+    "  --scope NAME         that were allocated in this scope of the program\n"
+    "  --leaked, --temporary, --freed-by-others\n"
+    "                       that were never freed; freed at once; freed by another thread\n";
+
+/* ---- What each option is ---- */
+
+enum kind { BYTES, DURATION, COUNT, ADDRESS, SPAN, OTHER };
+
+struct option {
+    const char *name;
+    int key;
+    enum kind kind;
+    size_t offset;    /* in struct selection, but of OTHER */
+    bool is_repeated; /* may be given more than once */
+    bool is_context;  /* works on profiles, too */
+};
+
+#define AT(member) offsetof(struct selection, member)
+static const struct option table[] = {
+    {"from", FILTER_FROM, OTHER, 0, false, false},
+    {"to", FILTER_TO, OTHER, 0, false, false},
+    {"at", FILTER_AT, OTHER, 0, false, false},
+    {"between", FILTER_BETWEEN, OTHER, 0, false, false},
+    {"function", FILTER_FUNCTION, OTHER, 0, true, true},
+    {"not-function", FILTER_NOT_FUNCTION, OTHER, 0, true, true},
+    {"file", FILTER_FILE, OTHER, 0, true, true},
+    {"not-file", FILTER_NOT_FILE, OTHER, 0, true, true},
+    {"module", FILTER_MODULE, OTHER, 0, true, true},
+    {"not-module", FILTER_NOT_MODULE, OTHER, 0, true, true},
+    {"path", FILTER_PATH, OTHER, 0, false, true},
+    {"path-depth", FILTER_PATH_DEPTH, COUNT, AT(depth), false, true},
+    {"class", FILTER_CLASS, OTHER, 0, true, true},
+    {"pool", FILTER_POOL, OTHER, 0, false, true},
+    {"group-allocations", FILTER_GROUP_ALLOCATIONS, COUNT, AT(group_allocations), false, true},
+    {"group-bytes", FILTER_GROUP_BYTES, BYTES, AT(group_bytes), false, true},
+    {"group-live-blocks", FILTER_GROUP_LIVE_BLOCKS, COUNT, AT(group_live_blocks), false, true},
+    {"group-live-bytes", FILTER_GROUP_LIVE_BYTES, BYTES, AT(group_live_bytes), false, true},
+    {"size", FILTER_SIZE, BYTES, AT(size), false, false},
+    {"first-size", FILTER_FIRST_SIZE, BYTES, AT(first_size), false, false},
+    {"last-size", FILTER_LAST_SIZE, BYTES, AT(last_size), false, false},
+    {"chain-length", FILTER_CHAIN_LENGTH, COUNT, AT(chain_length), false, false},
+    {"chain-lifetime", FILTER_CHAIN_LIFETIME, DURATION, AT(chain_lifetime), false, false},
+    {"lifetime", FILTER_LIFETIME, DURATION, AT(lifetime), false, false},
+    {"address", FILTER_ADDRESS, ADDRESS, AT(address), false, false},
+    {"allocated", FILTER_ALLOCATED, SPAN, AT(born), false, false},
+    {"freed", FILTER_FREED, SPAN, AT(died), false, false},
+    {"live-at", FILTER_LIVE_AT, OTHER, 0, false, false},
+    {"thread", FILTER_THREAD, OTHER, 0, true, false},
+    {"freed-by", FILTER_FREED_BY, OTHER, 0, true, false},
+    {"scope", FILTER_SCOPE, OTHER, 0, false, false},
+    {"leaked", FILTER_LEAKED, OTHER, 0, false, false},
+    {"temporary", FILTER_TEMPORARY, OTHER, 0, false, false},
+    {"freed-by-others", FILTER_FREED_BY_OTHERS, OTHER, 0, false, false},
+};
+enum { OPTIONS = sizeof table / sizeof table[0] };
+
+static const struct option *option_of(int key) {
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (table[i].key == key) {
+            return &table[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- What was given ---- */
+
+struct given {
+    const struct option *option;
+    const char *value; /* NULL of flags */
+};
+
+struct filters {
+    struct given *items;
+    size_t count;
+    char *text;
+};
+
+struct filters *filters_new(void) {
+    return calloc(1, sizeof(struct filters));
+}
+
+void filters_free(struct filters *filters) {
+    if (filters != NULL) {
+        free(filters->items);
+        free(filters->text);
+        free(filters);
+    }
+}
+
+bool filters_given(const struct filters *filters) {
+    return filters != NULL && filters->count != 0;
+}
+
+const char *filters_text(const struct filters *filters) {
+    return filters != NULL && filters->text != NULL ? filters->text : "";
+}
+
+/* Quotes what a shell would not take as it is. */
+static bool is_plain(const char *value) {
+    return value[0] != '\0' && strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                             "0123456789_-+=:,./%@") == strlen(value);
+}
+
+static int add_text(struct filters *filters, const struct given *given) {
+    const char *space = filters->text != NULL ? " " : "";
+    const char *quote = given->value == NULL || is_plain(given->value) ? "" : "'";
+    char *text;
+    if (asprintf(&text, "%s%s--%s%s%s%s%s", filters_text(filters), space, given->option->name,
+                 given->value != NULL ? " " : "", quote, given->value != NULL ? given->value : "",
+                 quote) < 0) {
+        return -1;
+    }
+    free(filters->text);
+    filters->text = text;
+    return 0;
+}
+
+/* ---- Single options ---- */
+
+static int add_pattern(struct selection *selection, int key, const char *value,
+                       struct error *error) {
+    int which = key - FILTER_FUNCTION; /* function, not-function, file, ... */
+    return selection_add_pattern(selection, (enum selection_part)(which / 2), which % 2 != 0, value,
+                                 error);
+}
+
+static int take_path(struct selection *selection, const char *value, struct error *error) {
+    char *end;
+    errno = 0;
+    selection->path = strtoull(value, &end, 16);
+    return errno == 0 && isxdigit((unsigned char)value[0]) && *end == '\0' && selection->path != 0
+               ? 0
+               : error_set(error, "'%s' is no hash of a call path, as --paths shows them", value);
+}
+
+static int take_class(struct selection *selection, const char *value, struct error *error) {
+    static const char *const names[] = {"heap", "mapping", "pool"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            selection->classes |= 1u << i;
+            return 0;
+        }
+    }
+    return error_set(error, "'%s' is no class: heap, mapping or pool", value);
+}
+
+static int take_pool(struct selection *selection, const struct model *model, const char *value,
+                     struct error *error) {
+    bool found = model == NULL;
+    for (size_t i = 0; !found && i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        found =
+            context->class == MODEL_POOL && strcmp(model_class_name(model, context), value) == 0;
+    }
+    selection->pool = value;
+    return found ? 0 : error_set(error, "there is no pool '%s'", value);
+}
+
+static int take_moments(struct selection *selection, const struct model *model, const char *value,
+                        struct error *error) {
+    const char *comma = strchr(value, ',');
+    char *first = comma != NULL ? strndup(value, (size_t)(comma - value)) : strdup(value);
+    int result = first != NULL ? filtervalue_time(first, model, &selection->live_at_ns[0], error)
+                               : error_set(error, "out of memory");
+    free(first);
+    if (result == 0 && comma != NULL) {
+        result = filtervalue_time(comma + 1, model, &selection->live_at_ns[1], error);
+    }
+    selection->live_at_count = comma != NULL ? 2 : 1;
+    return result;
+}
+
+/* ---- Threads ---- */
+
+static int add_thread(uint32_t **ids, size_t *count, uint32_t id) {
+    uint32_t *grown = reallocarray(*ids, *count + 1, sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    grown[(*count)++] = id;
+    *ids = grown;
+    return 0;
+}
+
+static int no_such_thread(const struct model *model, const char *value, struct error *error) {
+    char names[300] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < model->thread_count && used + 64 < sizeof names; i++) {
+        const struct model_thread *thread = &model->threads[i];
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%u %s", i != 0 ? ", " : "",
+                                 thread->id, thread->name);
+        if (used + 64 >= sizeof names && i + 1 < model->thread_count) {
+            snprintf(names + used, sizeof names - used, ", ...");
+        }
+    }
+    return error_set(error, "there is no thread '%s'; threads are: %s", value, names);
+}
+
+/* A number is a thread of the report's table, or else the kernel's number; a name may mean many. */
+static int take_thread(uint32_t **ids, size_t *count, const struct model *model, const char *value,
+                       struct error *error) {
+    size_t before = *count;
+    uint64_t number;
+    bool is_number = cli_parse_u64(value, &number) == 0;
+    if (model == NULL) {
+        return 0;
+    }
+    for (int pass = 0; pass < (is_number ? 3 : 1) && *count == before; pass++) {
+        for (size_t i = 0; i < model->thread_count; i++) {
+            const struct model_thread *thread = &model->threads[i];
+            bool matches = pass == 0 && is_number ? thread->id == number
+                           : pass == 1            ? thread->tid == number
+                                                  : strcmp(thread->name, value) == 0;
+            if (matches && add_thread(ids, count, thread->id) != 0) {
+                return error_set(error, "out of memory");
+            }
+        }
+    }
+    return *count != before ? 0 : no_such_thread(model, value, error);
+}
+
+/* ---- One option becomes a part of the selection ---- */
+
+static int apply_range(struct selection *selection, const struct given *given,
+                       const struct model *model, struct error *error) {
+    void *at = (char *)selection + given->option->offset;
+    switch (given->option->kind) {
+    case BYTES:
+        return filtervalue_sizes(given->value, at, error);
+    case DURATION:
+        return filtervalue_durations(given->value, at, error);
+    case COUNT:
+        return filtervalue_counts(given->value, at, error);
+    case ADDRESS:
+        return filtervalue_addresses(given->value, at, error);
+    default:
+        return filtervalue_times(given->value, model, at, error);
+    }
+}
+
+static int apply_other(struct selection *selection, const struct given *given,
+                       const struct model *model, struct error *error) {
+    switch (given->option->key) {
+    case FILTER_FROM:
+        return filtervalue_time(given->value, model, &selection->view.from_ns, error);
+    case FILTER_TO:
+    case FILTER_AT:
+        return filtervalue_time(given->value, model, &selection->view.to_ns, error);
+    case FILTER_BETWEEN:
+        return filtervalue_marks(given->value, model, &selection->view, error);
+    case FILTER_PATH:
+        return take_path(selection, given->value, error);
+    case FILTER_CLASS:
+        return take_class(selection, given->value, error);
+    case FILTER_POOL:
+        return take_pool(selection, model, given->value, error);
+    case FILTER_LIVE_AT:
+        return take_moments(selection, model, given->value, error);
+    case FILTER_THREAD:
+        return take_thread(&selection->threads, &selection->thread_count, model, given->value,
+                           error);
+    case FILTER_FREED_BY:
+        return take_thread(&selection->death_threads, &selection->death_thread_count, model,
+                           given->value, error);
+    case FILTER_SCOPE:
+        selection->scope = given->value;
+        return 0;
+    case FILTER_LEAKED:
+        selection->only_leaked = true;
+        return 0;
+    case FILTER_TEMPORARY:
+        selection->only_temporary = true;
+        return 0;
+    case FILTER_FREED_BY_OTHERS:
+        selection->only_foreign_freed = true;
+        return 0;
+    default:
+        return add_pattern(selection, given->option->key, given->value, error);
+    }
+}
+
+static int apply(struct selection *selection, const struct given *given, const struct model *model,
+                 struct error *error) {
+    return given->option->kind == OTHER ? apply_other(selection, given, model, error)
+                                        : apply_range(selection, given, model, error);
+}
+
+/* ---- The command line ---- */
+
+static bool is_given(const struct filters *filters, int key) {
+    for (size_t i = 0; i < filters->count; i++) {
+        if (filters->items[i].option->key == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int keep(struct filters *filters, struct given given) {
+    struct given *grown = reallocarray(filters->items, filters->count + 1, sizeof *grown);
+    if (grown == NULL) {
+        return cli_error("out of memory");
+    }
+    filters->items = grown;
+    filters->items[filters->count++] = given;
+    return add_text(filters, &given) == 0 ? CLI_OK : cli_error("out of memory");
+}
+
+static const char *clash_of(const struct filters *filters, int key) {
+    bool ends = is_given(filters, FILTER_TO) || is_given(filters, FILTER_AT);
+    bool bounds = ends || is_given(filters, FILTER_FROM);
+    if ((key == FILTER_TO || key == FILTER_AT) && ends) {
+        return "--to and --at are the same";
+    }
+    if ((key == FILTER_BETWEEN && bounds) ||
+        (key >= FILTER_FROM && key <= FILTER_AT && is_given(filters, FILTER_BETWEEN))) {
+        return "--between says from when to when already";
+    }
+    return NULL;
+}
+
+int filters_take(struct filters *filters, const struct cli_scan *scan, int key) {
+    struct given given = {option_of(key), scan->value};
+    struct selection scratch = selection_all();
+    const char *clash;
+    struct error error;
+    int result;
+    if (!given.option->is_repeated && is_given(filters, key)) {
+        return cli_usage(scan->command, "--%s is given twice", given.option->name);
+    }
+    clash = clash_of(filters, key);
+    if (clash != NULL) {
+        return cli_usage(scan->command, "%s", clash);
+    }
+    result = apply(&scratch, &given, NULL, &error);
+    selection_free(&scratch);
+    if (result != 0) {
+        return cli_usage(scan->command, "--%s: %s", given.option->name, error.message);
+    }
+    return keep(filters, given);
+}
+
+/* ---- The file ---- */
+
+static int need_recording(const struct option *option, struct error *error) {
+    return error_set(error,
+                     option->key <= FILTER_BETWEEN
+                         ? "--%s asks when things happened, which a profile does not tell; make a "
+                           "recording with `memtrace record`"
+                         : "--%s asks of single blocks, which a profile does not tell; make a "
+                           "recording with `memtrace record`",
+                     option->name);
+}
+
+int filters_resolve(const struct filters *filters, const struct model *model,
+                    struct selection *selection, struct error *error) {
+    *selection = selection_all();
+    for (size_t i = 0; filters != NULL && i < filters->count; i++) {
+        const struct given *given = &filters->items[i];
+        struct error why;
+        int result = 0;
+        if (!given->option->is_context && !model->recording.present) {
+            result = need_recording(given->option, error);
+        } else if (apply(selection, given, model, &why) != 0) {
+            result = error_set(error, "--%s: %s", given->option->name, why.message);
+        }
+        if (result != 0) {
+            selection_free(selection);
+            return -1;
+        }
+    }
+    if (selection->view.from_ns >= selection->view.to_ns) {
+        selection_free(selection);
+        return error_set(error, "nothing is selected: --from is not before --to");
+    }
+    return 0;
+}
+
+int filters_apply(const struct filters *filters, const struct source *source,
+                  const struct names *names, const struct replay_options *options,
+                  struct filtered *filtered, struct error *error) {
+    *filtered = (struct filtered){.model = source->model};
+    if (filters_resolve(filters, source->model, &filtered->selection, error) != 0) {
+        return -1;
+    }
+    if (!selection_is_all(&filtered->selection)) {
+        filtered->own = selection_model(&filtered->selection, source->model, source->parts, names,
+                                        options, error);
+        filtered->model = filtered->own;
+    }
+    return filtered->model != NULL ? 0 : -1;
+}
+
+void filtered_close(struct filtered *filtered) {
+    model_free(filtered->own);
+    selection_free(&filtered->selection);
+    *filtered = (struct filtered){.selection = selection_all()};
+}

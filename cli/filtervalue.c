@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* filtervalue.c: see filtervalue.h. docs/filters.md tells users the same. */
+#include "cli/filtervalue.h"
+
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Ranges ---- */
+
+typedef int (*value_parser)(const char *text, uint64_t *value);
+
+static int parse_address(const char *text, uint64_t *address) {
+    char *end;
+    if (!isxdigit((unsigned char)text[0])) {
+        return -1;
+    }
+    errno = 0;
+    *address = strtoull(text, &end, 16);
+    return errno == 0 && *end == '\0' ? 0 : -1;
+}
+
+/* The two sides of `..`; an empty one leaves its bound as it is. false: there is no `..`. */
+static bool split(const char *text, char **left, char **right) {
+    const char *dots = strstr(text, "..");
+    *left = dots != NULL ? strndup(text, (size_t)(dots - text)) : strdup(text);
+    *right = strdup(dots != NULL ? dots + 2 : "");
+    return dots != NULL;
+}
+
+static int parse_bounds(const char *left, const char *right, bool is_one, value_parser parse,
+                        struct selection_range *range) {
+    *range = (struct selection_range){0, UINT64_MAX};
+    if (left[0] == '\0' && right[0] == '\0') {
+        return -1;
+    }
+    if ((left[0] != '\0' && parse(left, &range->least) != 0) ||
+        (right[0] != '\0' && parse(right, &range->most) != 0)) {
+        return -1;
+    }
+    if (is_one) {
+        range->most = range->least;
+    }
+    return 0;
+}
+
+static int parse_range(const char *text, value_parser parse, const char *what,
+                       struct selection_range *range, struct error *error) {
+    char *left;
+    char *right;
+    bool is_one = !split(text, &left, &right);
+    int result =
+        left != NULL && right != NULL ? parse_bounds(left, right, is_one, parse, range) : -1;
+    free(left);
+    free(right);
+    if (result != 0) {
+        return error_set(error, "'%s' is no range of %s", text, what);
+    }
+    return range->least <= range->most ? 0 : error_set(error, "'%s' is empty", text);
+}
+
+int filtervalue_sizes(const char *text, struct selection_range *range, struct error *error) {
+    return parse_range(text, cli_parse_bytes, "sizes (try 1K..64K, 4K.. or ..100)", range, error);
+}
+
+int filtervalue_durations(const char *text, struct selection_range *range, struct error *error) {
+    return parse_range(text, cli_parse_duration, "durations (try 10ms..2s, 1s.. or ..50us)", range,
+                       error);
+}
+
+int filtervalue_counts(const char *text, struct selection_range *range, struct error *error) {
+    return parse_range(text, cli_parse_u64, "numbers (try 2..10, 100.. or 1)", range, error);
+}
+
+int filtervalue_addresses(const char *text, struct selection_range *range, struct error *error) {
+    return parse_range(text, parse_address, "addresses (try 0x7f00..0x7fff or 0x55d0c0de)", range,
+                       error);
+}
+
+/* ---- Marks ---- */
+
+static bool is_named(const struct model_mark *mark, const char *name, size_t size) {
+    return mark->what == MEMTRACE_MARK_POINT && strlen(mark->name) == size &&
+           memcmp(mark->name, name, size) == 0;
+}
+
+static bool was_named_before(const struct model *model, size_t at) {
+    const char *name = model->marks[at].name;
+    for (size_t i = 0; i < at; i++) {
+        if (is_named(&model->marks[i], name, strlen(name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "a, b, c" of at most so many bytes and eight names; "" where there are none. */
+static void list_marks(const struct model *model, char *buffer, size_t size) {
+    enum { MOST_NAMES = 8, MOST_MARKS = 4096 };
+    size_t used = 0;
+    int names = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < model->mark_count && i < MOST_MARKS; i++) {
+        const struct model_mark *mark = &model->marks[i];
+        if (mark->what != MEMTRACE_MARK_POINT || was_named_before(model, i)) {
+            continue;
+        }
+        if (names == MOST_NAMES || used + strlen(mark->name) + 8 > size) {
+            snprintf(buffer + used, size - used, ", ...");
+            return;
+        }
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", names != 0 ? ", " : "",
+                                 mark->name);
+        names++;
+    }
+}
+
+static int no_such_mark(const struct model *model, const char *name, size_t size, uint64_t number,
+                        struct error *error) {
+    char names[256];
+    list_marks(model, names, sizeof names);
+    if (names[0] == '\0') {
+        return error_set(error, "there is no mark '%.*s': the program set none (memtrace_mark)",
+                         (int)size, name);
+    }
+    if (number > 1) {
+        return error_set(error, "there is no mark '%.*s' number %llu; marks are: %s", (int)size,
+                         name, (unsigned long long)number, names);
+    }
+    return error_set(error, "there is no mark '%.*s'; marks are: %s", (int)size, name, names);
+}
+
+/* NAME or NAME#3, from the model's mark *at on; *at is that mark's place then. */
+static int find_mark(const char *text, const struct model *model, size_t *at, struct error *error) {
+    const char *hash = strrchr(text, '#');
+    uint64_t number = 1;
+    size_t size;
+    uint64_t left;
+    if (hash == NULL || cli_parse_u64(hash + 1, &number) != 0 || number == 0) {
+        hash = NULL;
+        number = 1;
+    }
+    size = hash != NULL ? (size_t)(hash - text) : strlen(text);
+    left = number;
+    for (size_t i = *at; i < model->mark_count; i++) {
+        if (is_named(&model->marks[i], text, size) && --left == 0) {
+            *at = i;
+            return 0;
+        }
+    }
+    return no_such_mark(model, text, size, number, error);
+}
+
+/* ---- Times ---- */
+
+/* Everything up to the event that made the maximum. */
+static uint64_t after_peak(const struct model *model) {
+    return model->totals.maximum_ns + 1;
+}
+
+static int parse_time(const char *text, const struct model *model, uint64_t *time_ns,
+                      struct error *error) {
+    double percent;
+    size_t mark = 0;
+    if (strcmp(text, "start") == 0) {
+        *time_ns = 0;
+    } else if (strcmp(text, "end") == 0) {
+        *time_ns = UINT64_MAX;
+    } else if (strcmp(text, "peak") == 0) {
+        *time_ns = model != NULL ? after_peak(model) : 0;
+    } else if (strncmp(text, "mark:", 5) == 0 && text[5] != '\0') {
+        if (model != NULL && find_mark(text + 5, model, &mark, error) != 0) {
+            return -1;
+        }
+        *time_ns = model != NULL ? model->marks[mark].time_ns : 0;
+    } else if (strchr(text, '%') != NULL && cli_parse_percent(text, &percent) == 0) {
+        *time_ns = model != NULL ? (uint64_t)((double)model->now_ns * percent / 100) : 0;
+    } else if (cli_parse_duration(text, time_ns) != 0) {
+        return error_set(error,
+                         "'%s' is no time (try 1.5s, 300ms, 50%%, mark:NAME, start, end "
+                         "or peak)",
+                         text);
+    }
+    return 0;
+}
+
+int filtervalue_time(const char *text, const struct model *model, uint64_t *time_ns,
+                     struct error *error) {
+    int result = parse_time(text, model, time_ns, error);
+    *time_ns = result == 0 && model != NULL ? *time_ns : 0;
+    return result;
+}
+
+int filtervalue_times(const char *text, const struct model *model, struct selection_times *times,
+                      struct error *error) {
+    char *left;
+    char *right;
+    bool is_span = split(text, &left, &right);
+    int result = -1;
+    *times = (struct selection_times){0, UINT64_MAX};
+    if (left == NULL || right == NULL) {
+        error_set(error, "out of memory");
+    } else if (!is_span || (left[0] == '\0' && right[0] == '\0')) {
+        error_set(error, "'%s' is no span of time (try 1s..2.5s, 50%%.. or ..mark:loaded)", text);
+    } else {
+        result = left[0] != '\0' ? parse_time(left, model, &times->from_ns, error) : 0;
+        if (result == 0 && right[0] != '\0') {
+            result = parse_time(right, model, &times->to_ns, error);
+        }
+    }
+    free(left);
+    free(right);
+    return result;
+}
+
+int filtervalue_marks(const char *text, const struct model *model, struct selection_times *times,
+                      struct error *error) {
+    const char *comma = strchr(text, ',');
+    size_t at = 0;
+    char *first;
+    int result;
+    if (comma == NULL || comma == text || comma[1] == '\0') {
+        return error_set(error, "'%s' is not two marks with a comma between them", text);
+    }
+    if (model == NULL) {
+        return 0;
+    }
+    first = strndup(text, (size_t)(comma - text));
+    if (first == NULL) {
+        return error_set(error, "out of memory");
+    }
+    result = find_mark(first, model, &at, error);
+    free(first);
+    if (result == 0) {
+        times->from_ns = model->marks[at++].time_ns;
+        result = find_mark(comma + 1, model, &at, error);
+    }
+    if (result == 0) {
+        times->to_ns = model->marks[at].time_ns;
+    }
+    return result;
+}
