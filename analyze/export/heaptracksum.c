@@ -25,7 +25,8 @@ struct plan {
     struct share freed; /* begins in the rise, ends in the fall */
     struct share late;
     struct share brief;
-    uint64_t temporary; /* of the brief ones */
+    uint64_t temporary;       /* of the brief ones */
+    uint64_t temporary_freed; /* of those that the maximum needs */
 };
 
 static uint64_t at_most(uint64_t value, uint64_t most) {
@@ -64,6 +65,7 @@ static struct plan make_plan(const struct model_context *context) {
                            ? context->total_bytes - used.bytes
                            : 0;
     plan.temporary = at_most(context->temporary, plan.brief.blocks);
+    plan.temporary_freed = at_most(context->temporary - plan.temporary, plan.freed.blocks);
     return plan;
 }
 
@@ -78,9 +80,10 @@ static void put_allocs(struct heaptracktext *text, uint32_t context, struct shar
     }
 }
 
-static void put_frees(struct heaptracktext *text, uint32_t context, struct share share) {
+static void put_frees(struct heaptracktext *text, uint32_t context, struct share share,
+                      uint64_t temporary) {
     for (uint64_t i = 0; i < share.blocks; i++) {
-        heaptracktext_free(text, context, size_of(share, i), false);
+        heaptracktext_free(text, context, size_of(share, i), i < temporary);
     }
 }
 
@@ -107,7 +110,7 @@ static void put_phase(struct heaptracktext *text, enum phase phase,
         put_allocs(text, context->id, plan.freed);
         break;
     case PHASE_FALL:
-        put_frees(text, context->id, plan.freed);
+        put_frees(text, context->id, plan.freed, plan.temporary_freed);
         break;
     default:
         put_allocs(text, context->id, plan.late);

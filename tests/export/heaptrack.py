@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""heaptrack_print reads our heaptrack files, and what it adds up is what the report says: calls,
+temporary allocations, peak and leaked bytes, in all and by innermost function; of recordings and of
+profiles, of several threads and of python3."""
+
+import collections
+import os
+import re
+import subprocess
+
+from exported import HERE, equal, export, fail, finish, record, recorded, report, scratch
+from harness import build, have
+from recorded import recordings
+from harness import profiles
+
+PARTS = {"allocations": "allocations", "temporary": "temporary", "leaked": "live_bytes",
+         "peak": "peak_bytes"}
+
+
+def printed(path, folder, cost):
+    """What heaptrack_print says of a file: its lines, and bytes or counts by innermost function."""
+    stacks = os.path.join(folder, "stacks.txt")
+    result = subprocess.run(
+        ["heaptrack_print", "--disable-builtin-suppressions", "--shorten-templates", "0", "-p", "0", "-a", "0",
+         "-T", "0", "-F", stacks, "--flamegraph-cost-type", cost, path],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    if result.returncode != 0 or result.stderr:
+        fail("heaptrack_print", path, result.stderr.decode()[-500:])
+        finish()
+    found = collections.Counter()
+    with open(stacks, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            stack, number = line.rstrip("\n").rsplit(" ", 1)
+            found[stack.rstrip(";").rsplit(";", 1)[-1]] += int(number)
+    return result.stdout.decode(), found
+
+
+def by_function(data, part):
+    """The same from a report. Of inlined functions heaptrack_print's stacks end with that which they
+    are in; it adds the file's name, and shows addresses of what has none."""
+    found = collections.Counter()
+    for context in data["contexts"]:
+        frame = next(frame for frame in context["frames"] if not frame["inlined"])
+        if frame["function"]:
+            name = frame["function"]
+            name += " (%s)" % os.path.basename(frame["file"]) if frame["file"] else ""
+        else:
+            name = "unknown"
+        found[name] += context[part]
+    return {name: number for name, number in found.items() if number}
+
+
+def check(source, folder, what):
+    data = report(source)
+    path = os.path.join(folder, "out.zst")
+    export(source, "--format", "heaptrack", "--output", path)
+    for cost, part in PARTS.items():
+        text, found = printed(path, folder, cost)
+        total = sum(context[part] for context in data["contexts"])
+        equal(sum(found.values()), total, what, cost, "in all")
+        named = {}
+        for name, number in found.items():
+            known = "unknown" if re.match(r"0x[0-9a-f]+|\(unknown\)|\?\?", name) else name
+            named[known] = named.get(known, 0) + number
+        named = {name: number for name, number in named.items() if number}
+        if cost != "temporary":
+            equal(named, by_function(data, part), what, cost, "by function")
+    for pattern, expected in ((r"calls to allocation functions: (\d+)", data["total_allocations"]),
+                              (r"temporary memory allocations: (\d+)", data["total_temporary"])):
+        equal(int(re.search(pattern, text).group(1)), expected, what, pattern)
+    os.unlink(path)
+    return data
+
+
+def check_packing(source, folder):
+    """The same bytes, however they are packed."""
+    plain = {}
+    for ending, unpack in (("txt", ["cat"]), ("gz", ["gzip", "-dc"]), ("zst", ["zstd", "-dc"])):
+        path = os.path.join(folder, "packed." + ending)
+        export(source, "--format", "heaptrack", "--output", path)
+        with open(path, "rb") as file:
+            plain[ending] = subprocess.run(unpack, stdin=file, stdout=subprocess.PIPE, check=True).stdout
+    equal(plain["gz"] == plain["txt"] and plain["zst"] == plain["txt"], True, "packed alike")
+    equal(plain["txt"].startswith(b"v 10400 3\nX "), True, "version and command")
+    with open(os.path.join(folder, "packed.zst"), "rb") as file:
+        equal(export(source, "--format", "heaptrack") == file.read(), True, "stdout is zstd")
+
+
+def main():
+    have("heaptrack_print", "zstd")
+    folder = scratch()
+    recording, profile = recorded(folder)
+    check(recording, folder, "recording")
+    check(profile, folder, "profile")
+    check_packing(recording, folder)
+    threads = scratch()
+    record([build(os.path.join(HERE, "..", "recording", "exchange.c"), flags=["-pthread"]), "2000"], threads)
+    check(recordings(threads)[0], threads, "threads that free each other's blocks")
+    check(profiles(threads)[0], threads, "the same, profile")
+    python = scratch()
+    record(["/usr/bin/python3", "-c", "import json, re; [json.dumps(list(range(i))) for i in range(50)]"],
+           python, settings={"PYTHONMALLOC": "malloc"})
+    equal(check(recordings(python)[0], python, "python3")["total_allocations"] > 20000, True, "python3's calls")
+    finish()
+
+
+main()
