@@ -2,6 +2,8 @@
 /* elfsubset.c: an ELF file without code and data. See elfsubset.h. */
 #include "collect/elfsubset.h"
 
+#include "analyze/symbol/debugimage.h"
+
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
@@ -12,25 +14,6 @@
 
 enum { ALIGNMENT = 8 };
 
-static bool starts_with(const char *name, const char *start) {
-    return strncmp(name, start, strlen(start)) == 0;
-}
-
-/* Of the debug information what tells where code is, but not where variables are. */
-static bool tells_places(const char *name) {
-    static const char *const others[] = {"loc",      "loclists", "frame", "pubnames",
-                                         "pubtypes", "gnu_pub",  "macro", "macinfo"};
-    const char *kind = starts_with(name, ".debug_")    ? name + sizeof ".debug_" - 1
-                       : starts_with(name, ".zdebug_") ? name + sizeof ".zdebug_" - 1
-                                                       : NULL;
-    for (size_t i = 0; kind != NULL && i < sizeof others / sizeof others[0]; i++) {
-        if (starts_with(kind, others[i])) {
-            return false;
-        }
-    }
-    return kind != NULL;
-}
-
 static bool is_kept(const char *name, bool with_debug) {
     static const char *const kept[] = {
         ".symtab",   ".symtab_shndx",      ".strtab",        ".dynsym",           ".dynstr",
@@ -40,7 +23,7 @@ static bool is_kept(const char *name, bool with_debug) {
             return true;
         }
     }
-    return with_debug && tells_places(name);
+    return with_debug && debugimage_is_needed(name);
 }
 
 /* The bytes as they stand in the file, which `from` keeps. */

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { SECOND_NS = 1000000000 };
 
 /* One block's share of a file. */
 struct piece {
@@ -111,6 +114,7 @@ int embedded_list(const struct recording *recording, struct embedded **list, siz
 struct extraction {
     const char *folder;
     size_t count;
+    struct timespec when; /* the files' time: the same each time, so that caches know them again */
 };
 
 /* The folders above the file. 0, or -1 with errno. */
@@ -141,7 +145,8 @@ static int name_by_build_id(const char *folder, const struct embedded *file, cha
 
 /* Its first piece makes the file, so that an older one of that name, or what a link of that name
  * leads to, stays as it is. 0, or -1 with errno. */
-static int write_piece(char *path, const struct piece *piece) {
+static int write_piece(char *path, const struct piece *piece, const struct timespec *when) {
+    struct timespec times[2] = {*when, *when};
     int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (piece->offset == 0 ? O_CREAT | O_EXCL : 0);
     size_t done = 0;
     int reason;
@@ -162,6 +167,7 @@ static int write_piece(char *path, const struct piece *piece) {
         done += count > 0 ? (size_t)count : 0;
     }
     reason = errno;
+    futimens(fd, times);
     close(fd);
     errno = reason;
     return done == piece->size ? 0 : -1;
@@ -191,7 +197,7 @@ static int extract_piece(void *context, const struct piece *piece, struct error 
     } else {
         result = name_by_build_id(extraction->folder, file, path, sizeof path);
     }
-    if (result != 0 || write_piece(path, piece) != 0 ||
+    if (result != 0 || write_piece(path, piece, &extraction->when) != 0 ||
         (whole && link_by_build_id(extraction->folder, file, path) != 0)) {
         return error_set(error, "cannot write %.400s: %s", path, strerror(errno));
     }
@@ -201,7 +207,10 @@ static int extract_piece(void *context, const struct piece *piece, struct error 
 
 int embedded_extract(const struct recording *recording, const char *folder, size_t *count,
                      struct error *error) {
-    struct extraction extraction = {.folder = folder};
+    uint64_t start_ns = recording->program.start_realtime_ns;
+    struct extraction extraction = {.folder = folder,
+                                    .when = {.tv_sec = (time_t)(start_ns / SECOND_NS),
+                                             .tv_nsec = (long)(start_ns % SECOND_NS)}};
     int result = visit(recording, error, extract_piece, &extraction);
     *count = extraction.count;
     return result;

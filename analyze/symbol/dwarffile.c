@@ -30,8 +30,8 @@ static void open_alternate(struct dwarffile *file, const char *path, const char 
     free(found);
 }
 
-int dwarffile_open(struct dwarffile *file, const char *path, const char *folders, char *problem,
-                   size_t problem_size) {
+int dwarffile_open(struct dwarffile *file, const char *path, const struct debugimage *image,
+                   const char *folders, char *problem, size_t problem_size) {
     *file = (struct dwarffile){0};
     problem[0] = '\0';
     int descriptor;
@@ -40,13 +40,17 @@ int dwarffile_open(struct dwarffile *file, const char *path, const char *folders
         return -1;
     }
     /* libdw takes the folder for .dwo files from the descriptor. */
-    file->dwarf = dwarf_begin_elf(file->file.elf, DWARF_C_READ, NULL);
+    file->image = image->bytes ? elf_memory(image->bytes, image->size) : NULL;
+    file->dwarf = dwarf_begin_elf(file->image ? file->image : file->file.elf, DWARF_C_READ, NULL);
     elf_cntl(file->file.elf, ELF_C_FDREAD);
     close(descriptor);
     if (!file->dwarf) {
         snprintf(problem, problem_size, "%.300s: debug information is damaged: %.100s", path,
                  dwarf_errmsg(-1));
+        if (file->image)
+            elf_end(file->image);
         debugfile_close(&file->file);
+        file->image = NULL;
         return -1;
     }
     open_alternate(file, path, folders, problem, problem_size);
@@ -65,9 +69,12 @@ void dwarffile_close(struct dwarffile *file) {
         dwarf_end(file->dwarf);
     if (file->alternate)
         dwarf_end(file->alternate);
+    if (file->image)
+        elf_end(file->image);
     debugfile_close(&file->alternate_file);
     debugfile_close(&file->file);
     file->dwarf = file->alternate = NULL;
+    file->image = NULL;
 }
 
 static int add_unit(Dwarf_Die *die, struct rangetable *units) {

@@ -9,20 +9,23 @@
 #define ANALYZE_SYMBOL_DWARFFILE_H
 
 #include "analyze/symbol/debugfile.h"
+#include "analyze/symbol/debugimage.h"
 #include "analyze/symbol/dwarfunit.h"
 #include "analyze/symbol/numbermap.h"
 
 struct dwarffile {
     struct debugfile_elf file;
+    Elf *image;                          /* the file unpacked, if it is compressed; else NULL */
     struct debugfile_elf alternate_file; /* dwz: DIEs shared by several debug files */
     Dwarf *dwarf;
     Dwarf *alternate;
     struct numbermap units; /* offset of the unit's DIE -> struct dwarfunit */
 };
 
-/* 0, or -1: no usable DWARF. problem (at least 1 byte) gets one line for the user or "". */
-int dwarffile_open(struct dwarffile *file, const char *path, const char *folders, char *problem,
-                   size_t problem_size);
+/* `image`, if it has one, stands for the file's contents, and must outlive the handle.
+ * 0, or -1: no usable DWARF. problem (at least 1 byte) gets one line for the user or "". */
+int dwarffile_open(struct dwarffile *file, const char *path, const struct debugimage *image,
+                   const char *folders, char *problem, size_t problem_size);
 void dwarffile_close(struct dwarffile *file);
 
 /* Adds the address ranges of all compilation units; values are offsets of their DIEs. Reads one

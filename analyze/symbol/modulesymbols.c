@@ -14,12 +14,13 @@
 static const struct symbol_frames no_frames = {0, NULL};
 
 struct modulesymbols *modulesymbols_new(const struct symbol_module *module, const char *folders,
-                                        bool cached) {
+                                        unsigned threads, bool cached) {
     struct modulesymbols *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     pthread_mutex_init(&made->lock, NULL);
     made->folders = folders;
+    made->threads = threads;
     made->cached = cached;
     made->path = strdup(module->path);
     made->build_id_size = module->build_id_size;
@@ -56,6 +57,7 @@ void modulesymbols_free(struct modulesymbols *module) {
         module->lookups = lookup->next;
         free_lookup(lookup);
     }
+    debugimage_free(&module->image);
     symtab_free(&module->symtab);
     rangetable_free(&module->units);
     numbermap_free(&module->answers);
@@ -128,10 +130,47 @@ static struct lookup *take_idle(struct modulesymbols *module) {
     return lookup;
 }
 
+/* Under the lock: what must be there before a file is opened. */
+static int prepare_files(struct modulesymbols *module) {
+    if (search(module) != 0)
+        return -1;
+    if (!module->unpacked && module->paths.debug)
+        debugimage_make(&module->image, module->paths.debug, module->threads);
+    module->unpacked = true;
+    return 0;
+}
+
+static void open_dwarf(struct lookup *lookup, const struct debugimage *image, char *problem,
+                       size_t size) {
+    const struct modulesymbols *module = lookup->module;
+    if (module->paths.debug)
+        dwarffile_open(&lookup->dwarf, module->paths.debug, image, module->folders, problem, size);
+}
+
+/* The first one of a module makes the index. 0 or -1. */
+static int open_lookup(struct lookup *lookup) {
+    struct modulesymbols *module = lookup->module;
+    char problem[512] = "";
+    int status;
+    open_dwarf(lookup, &module->image, problem, sizeof problem);
+    pthread_mutex_lock(&module->lock);
+    status = make_index(module, lookup, problem);
+    lookup->next = module->lookups;
+    module->lookups = lookup;
+    pthread_mutex_unlock(&module->lock);
+    /* Of memory libdw does not know in which folder .dwo files lie. */
+    if (module->split && lookup->dwarf.image) {
+        struct debugimage none = {0};
+        dwarffile_close(&lookup->dwarf);
+        open_dwarf(lookup, &none, problem, sizeof problem);
+    }
+    return status;
+}
+
 struct lookup *modulesymbols_take(struct modulesymbols *module) {
     pthread_mutex_lock(&module->lock);
     struct lookup *lookup = take_idle(module);
-    int status = lookup ? 0 : search(module);
+    int status = lookup ? 0 : prepare_files(module);
     pthread_mutex_unlock(&module->lock);
     if (lookup || status != 0)
         return lookup;
@@ -139,16 +178,7 @@ struct lookup *modulesymbols_take(struct modulesymbols *module) {
     if (!lookup)
         return NULL;
     lookup->module = module;
-    char problem[512] = "";
-    if (module->paths.debug)
-        dwarffile_open(&lookup->dwarf, module->paths.debug, module->folders, problem,
-                       sizeof problem);
-    pthread_mutex_lock(&module->lock);
-    status = make_index(module, lookup, problem);
-    lookup->next = module->lookups;
-    module->lookups = lookup;
-    pthread_mutex_unlock(&module->lock);
-    return status == 0 ? lookup : NULL;
+    return open_lookup(lookup) == 0 ? lookup : NULL;
 }
 
 void modulesymbols_give_back(struct lookup *lookup) {

@@ -33,13 +33,16 @@ struct modulesymbols {
     uint8_t *build_id;
     size_t build_id_size;
     const char *folders;
+    unsigned threads; /* for what is read once */
 
     pthread_mutex_t lock; /* guards everything below, up to `answers` */
     bool searched;        /* paths are filled */
+    bool unpacked;        /* image is what it is to be */
     bool indexed;         /* units is filled */
     bool symtab_loaded;
     bool split; /* some of its debug information is in .dwo files */
     struct debugfile_paths paths;
+    struct debugimage image;
     struct symtab symtab;
     struct rangetable units;
     struct lookup *idle;
@@ -56,7 +59,7 @@ struct modulesymbols {
 
 /* NULL: out of memory. */
 struct modulesymbols *modulesymbols_new(const struct symbol_module *module, const char *folders,
-                                        bool cached);
+                                        unsigned threads, bool cached);
 /* What is new goes to the cache. */
 void modulesymbols_free(struct modulesymbols *module);
 

@@ -101,7 +101,7 @@ static struct modulesymbols *find_module(struct symbolizer *symbolizer,
         hash++;
     if (known)
         return known;
-    known = modulesymbols_new(module, symbolizer->folders, symbolizer->cached);
+    known = modulesymbols_new(module, symbolizer->folders, symbolizer->threads, symbolizer->cached);
     if (known && add_module(symbolizer, hash, known) != 0) {
         modulesymbols_free(known);
         return NULL;

@@ -343,11 +343,15 @@ static void reads_compressed_and_split(void **state) {
     (void)state;
     assert_int_equal(fixture_run("gcc -g -O2 c.c -o plain && gcc -g -O2 -gz c.c -o packed && "
                                  "gcc -g -O2 -gsplit-dwarf c.c -o split && "
+                                 "objcopy --compress-debug-sections=zstd plain zstd && "
+                                 "gcc -g -O2 -gsplit-dwarf -gz c.c -o splitz && "
                                  "gcc -gdwarf-4 -O2 -gsplit-dwarf c.c -o split4"),
                      0);
     expect_same("plain", "packed");
     expect_same("plain", "split");
     expect_same("plain", "split4");
+    expect_same("plain", "splitz");
+    expect_same("plain", "zstd");
 }
 
 static void reads_rust(void **state) {
