@@ -42,6 +42,7 @@ struct export {
 };
 
 int export_csv(const struct export *export, struct error *error);
+int export_flamegraph(const struct export *export, struct error *error);
 int export_folded(const struct export *export, struct error *error);
 int export_gprof2dot(const struct export *export, struct error *error);
 int export_json(const struct export *export, struct error *error);

@@ -2,6 +2,8 @@
 /* jsonwriter.c: streamed JSON by yajl. See jsonwriter.h. */
 #include "analyze/report/jsonwriter.h"
 
+#include "analyze/report/utf8.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -61,57 +63,14 @@ void jsonwriter_close(struct jsonwriter *json) {
 
 /* ---- Text ---- */
 
-/* Length of the whole UTF-8 character at text, 0: none. */
-static size_t utf8_length(const unsigned char *text) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint32_t code = text[0];
-    size_t length = code < 0x80 ? 1 : code >= 0xf0 ? 4 : code >= 0xe0 ? 3 : 2;
-    if (code >= 0xf8 || (code & 0xc0) == 0x80) {
-        return 0;
-    }
-    code &= length == 1 ? 0x7fu : 0xffu >> (length + 1);
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    return code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? length
-                                                                                         : 0;
-}
-
-static bool is_utf8(const unsigned char *text) {
-    size_t step = 1;
-    for (; *text != '\0' && step != 0; text += step) {
-        step = utf8_length(text);
-    }
-    return step != 0;
-}
-
-/* The text with U+FFFD for each byte that is no UTF-8; the caller frees it. NULL: no memory. */
-static char *repair(const unsigned char *from) {
-    char *copy = malloc(strlen((const char *)from) * 3 + 1);
-    char *to = copy;
-    while (copy != NULL && *from != '\0') {
-        size_t step = utf8_length(from);
-        to = mempcpy(to, step != 0 ? (const char *)from : "\xef\xbf\xbd", step != 0 ? step : 3);
-        from += step != 0 ? step : 1;
-    }
-    if (copy != NULL) {
-        *to = '\0';
-    }
-    return copy;
-}
-
 /* File names may be any bytes; JSON is UTF-8. */
 static void put_string(yajl_gen gen, const char *text) {
-    const unsigned char *bytes = (const unsigned char *)text;
     char *copy = NULL;
-    if (!is_utf8(bytes)) {
-        copy = repair(bytes);
-        bytes = (const unsigned char *)(copy != NULL ? copy : "");
+    if (!utf8_is_valid(text)) {
+        copy = utf8_repair(text);
+        text = copy != NULL ? copy : "";
     }
-    yajl_gen_string(gen, bytes, strlen((const char *)bytes));
+    yajl_gen_string(gen, (const unsigned char *)text, strlen(text));
     free(copy);
 }
 

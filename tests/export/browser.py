@@ -24,11 +24,11 @@ class Page:
             ["sh", "-c", 'exec "$@" 3<&%d 4>&%d' % (theirs_in, theirs_out), "sh", command,
              "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
              "--disable-background-networking", "--disable-component-update", "--no-first-run",
-             "--user-data-dir=" + scratch(), "--window-size=1280,900", *options, "about:blank"],
+             "--user-data-dir=" + scratch(), "--window-size=1280,900", *options],
             pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(theirs_in)
         os.close(theirs_out)
-        target = self.ask("Target.getTargets")["targetInfos"][0]["targetId"]
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(domain + ".enable")

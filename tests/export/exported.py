@@ -19,8 +19,12 @@ COSTS = {"peak": ("maximum_bytes", "peak_bytes"), "live": ("leaked_bytes", "live
          "temporary": ("total_temporary", "temporary")}
 
 
-def subject(*flags):
-    return build(os.path.join(HERE, "subject.cpp"), optimize="-O1", flags=flags)
+EVIL = "</script><b>a;b'c&amp;--><!--<script>"  # the name of a function
+
+
+def subject():
+    evil = build(os.path.join(HERE, "evil.c"), flags=["-g0"], shared=True)
+    return build(os.path.join(HERE, "subject.cpp"), optimize="-O1", libraries=[evil])
 
 
 def recorded(folder, program=None):

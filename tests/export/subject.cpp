@@ -61,12 +61,7 @@ static inline __attribute__((always_inline)) void *inlined(size_t size) {
     return malloc(size);
 }
 
-/* Markup and separators of other formats. The symbol table is what names it. */
-extern "C" void evil(void) __asm__("\"</script><b>a;b'c&amp;--><!--<script>\"");
-extern "C" __attribute__((noinline)) void evil(void) {
-    keep(malloc(4444));
-    __asm__ volatile("");
-}
+extern "C" void call_evil(void); // evil.c
 
 int main() {
     table<int, std::string> rows;
@@ -81,7 +76,7 @@ int main() {
     keep(inlined(5555));
     recurse(5);
     ping(3);
-    evil();
+    call_evil();
     void *peak = malloc(1000000);
     __asm__ volatile("" : : "r"(peak) : "memory");
     free(peak);
