@@ -2,6 +2,7 @@
 /* export.c: `memtrace export`: files for other tools. docs/export.md is its page. */
 #include "analyze/export/export.h"
 #include "cli/cli.h"
+#include "cli/filters.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 #include "cli/source.h"
@@ -99,6 +100,7 @@ static const char help_text[] =
 
 static void print_help(void) {
     fputs(help_text, stdout);
+    fputs(filters_help, stdout);
     puts("\nformats (* holds one cost, r needs a recording, f needs --output):");
     for (size_t i = 0; i < FORMATS; i++) {
         const struct format *format = &formats[i];
@@ -111,6 +113,7 @@ static void print_help(void) {
 }
 
 struct request {
+    struct filters *filters;
     const struct format *format;
     const char *format_name;
     const char *output;
@@ -147,6 +150,7 @@ static const struct cli_option options[] = {
     {"all-frames", 0, false, KEY_ALL_FRAMES},
     {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"list", 'l', false, KEY_LIST},
+    FILTER_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -171,6 +175,9 @@ static int read_cost(struct request *request, const struct cli_scan *scan) {
 }
 
 static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    if (key >= FILTER_KEYS) {
+        return filters_take(request->filters, scan, key);
+    }
     switch (key) {
     case KEY_FORMAT:
         request->format_name = scan->value;
@@ -278,9 +285,10 @@ static int write_file(struct export *export, const struct request *request) {
     return CLI_OK;
 }
 
-static int export_source(const struct source *source, const struct request *request) {
+static int export_selected(const struct source *source, const struct names *names,
+                           const struct request *request) {
     const struct replay_options progress = progress_replay();
-    struct export export = {.model = source->model,
+    struct export export = {.names = names,
                             .parts = source->parts,
                             .cost = request->cost,
                             .full_names = request->full_names,
@@ -289,6 +297,23 @@ static int export_source(const struct source *source, const struct request *requ
                             .whole = source->model,
                             .progress = &progress,
                             .source = source->path};
+    struct filtered filtered = {0};
+    struct error error;
+    int status;
+    if (filters_apply(request->filters, source, names, &progress, &filtered, &error) == 0) {
+        bool given = filters_given(request->filters);
+        export.model = filtered.model;
+        export.selection = given ? &filtered.selection : NULL;
+        export.selected = given ? filters_text(request->filters) : NULL;
+        status = write_file(&export, request);
+    } else {
+        status = cli_error("%s", error.message);
+    }
+    filtered_close(&filtered);
+    return status;
+}
+
+static int export_source(const struct source *source, const struct request *request) {
     struct error error;
     struct names *names = source_names(source, request->debug_folders,
                                        progress_wanted() ? progress_symbols : NULL, &error);
@@ -296,8 +321,7 @@ static int export_source(const struct source *source, const struct request *requ
     if (names == NULL) {
         return cli_error("%s", error.message);
     }
-    export.names = names;
-    status = write_file(&export, request);
+    status = export_selected(source, names, request);
     note_warnings(source, names);
     names_close(names);
     return status;
@@ -322,25 +346,35 @@ static int export_file(const char *name, const struct request *request) {
     return status;
 }
 
-int cmd_export(int argc, char **argv) {
-    struct request request = {.cost = METRIC_MAXIMUM};
-    int status = read_arguments(&request, argc, argv);
+static int export_any(const struct request *request) {
     char *newest;
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (request.help || request.list) {
-        request.help ? print_help() : print_formats();
+    int status;
+    if (request->help || request->list) {
+        request->help ? print_help() : print_formats();
         return cli_finish(CLI_OK);
     }
-    if (request.source != NULL) {
-        return export_file(request.source, &request);
+    if (request->source != NULL) {
+        return export_file(request->source, request);
     }
     newest = source_newest();
     if (newest == NULL) {
         return cli_error("there is no profile (*.mtp) and no recording (*.mtr) in this folder");
     }
-    status = export_file(newest, &request);
+    status = export_file(newest, request);
     free(newest);
+    return status;
+}
+
+int cmd_export(int argc, char **argv) {
+    struct request request = {.cost = METRIC_MAXIMUM, .filters = filters_new()};
+    int status;
+    if (request.filters == NULL) {
+        return cli_error("out of memory");
+    }
+    status = read_arguments(&request, argc, argv);
+    if (status == CLI_OK) {
+        status = export_any(&request);
+    }
+    filters_free(request.filters);
     return status;
 }

@@ -28,9 +28,10 @@ struct export {
     struct timeorder_parts parts; /* count 0: the source is a profile */
     enum metric cost;             /* where the format holds one cost */
     bool full_names;              /* C++ names with parameters and template arguments */
-    bool by_line;       /* lines of a function are told apart, where the format merges call paths */
-    bool all_frames;    /* what the system runs before main, and each level of a recursion, too */
-    const char *source; /* the file or the process, as the user named it */
+    bool by_line;    /* lines of a function are told apart, where the format merges call paths */
+    bool all_frames; /* what the system runs before main, and each level of a recursion, too */
+    const char *selected; /* the filters, as they were given; NULL: none */
+    const char *source;   /* the file or the process, as the user named it */
 
     /* Of a recording, for formats that hold single events or moments: what the selection was made
      * of, and the selection; NULL: all of it. */

@@ -220,7 +220,11 @@ static void put_head(const struct drawing *drawing) {
     fprintf(out, "<text id=\"heading\" x=\"%d\" y=\"22\">", MARGIN);
     markup_text(out, metric_title(drawing->export->cost, model));
     fprintf(out, "</text>\n<text id=\"subject\" x=\"%d\" y=\"42\">", MARGIN);
-    markup_text_cut(out, model->header.executable, 110);
+    markup_text_cut(out, model->header.executable, 80);
+    if (drawing->export->selected != NULL) {
+        fputs(" ", out);
+        markup_text_cut(out, drawing->export->selected, 80);
+    }
     fprintf(out, "</text>\n<text id=\"details\" x=\"%d\" y=\"%zu\"></text>\n<g id=\"frames\">\n",
             MARGIN, height - 9);
 }
