@@ -38,6 +38,8 @@ static const struct format formats[] = {
      FORMAT_COST},
     {"heaptrack", ".zst", "every event, for heaptrack_gui and heaptrack_print", export_heaptrack,
      FORMAT_BINARY},
+    {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
+     FORMAT_COST | FORMAT_BINARY},
     {"json", ".json", "all contexts, threads, modules: that of memtrace report", export_json, 0},
     {"csv", ".csv", "one line for each call path: that of memtrace report", export_csv, 0},
 };

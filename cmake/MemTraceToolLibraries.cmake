@@ -4,10 +4,12 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(MEMTRACE_DW IMPORTED_TARGET GLOBAL libdw libelf)
 pkg_check_modules(MEMTRACE_LZMA IMPORTED_TARGET GLOBAL liblzma)
+pkg_check_modules(MEMTRACE_PROTOBUF_C IMPORTED_TARGET GLOBAL libprotobuf-c)
 pkg_check_modules(MEMTRACE_YAJL IMPORTED_TARGET GLOBAL yajl)
 pkg_check_modules(MEMTRACE_ZLIB IMPORTED_TARGET GLOBAL zlib)
 pkg_check_modules(MEMTRACE_ZSTD IMPORTED_TARGET GLOBAL libzstd)
 find_library(MEMTRACE_IBERTY iberty)
+find_program(MEMTRACE_PROTOC_C protoc-c)
 find_path(MEMTRACE_XXHASH xxhash.h) # used as a header alone
 
 set(missing "")
@@ -16,6 +18,12 @@ if(NOT MEMTRACE_DW_FOUND)
 endif()
 if(NOT MEMTRACE_LZMA_FOUND)
     list(APPEND missing liblzma-dev)
+endif()
+if(NOT MEMTRACE_PROTOBUF_C_FOUND)
+    list(APPEND missing libprotobuf-c-dev)
+endif()
+if(NOT MEMTRACE_PROTOC_C)
+    list(APPEND missing protobuf-c-compiler)
 endif()
 if(NOT MEMTRACE_YAJL_FOUND)
     list(APPEND missing libyajl-dev)
@@ -41,6 +49,6 @@ endif()
 add_library(memtrace_tool_libraries INTERFACE)
 target_link_libraries(
     memtrace_tool_libraries INTERFACE PkgConfig::MEMTRACE_DW PkgConfig::MEMTRACE_LZMA
-                                      PkgConfig::MEMTRACE_YAJL PkgConfig::MEMTRACE_ZLIB
-                                      PkgConfig::MEMTRACE_ZSTD
+                                      PkgConfig::MEMTRACE_PROTOBUF_C PkgConfig::MEMTRACE_YAJL
+                                      PkgConfig::MEMTRACE_ZLIB PkgConfig::MEMTRACE_ZSTD
                                       ${MEMTRACE_IBERTY} Threads::Threads m)

@@ -238,7 +238,8 @@ static int put_file(const struct export *export, FILE *out, struct error *error)
     bool has_events = export->parts.count != 0 &&
                       (export->selection == NULL || !selection_asks_ends(export->selection));
     int result = -1;
-    if (heaptracktext_start(&pass.text, out, export) != 0) {
+    if (names_prepare_all(export->names) != 0 ||
+        heaptracktext_start(&pass.text, out, export) != 0) {
         error_set(error, "out of memory");
     } else if (has_events) {
         result = put_events(export, &pass, error);

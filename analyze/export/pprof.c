@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pprof.c: the profile.proto of pprof, gzip'd, with the sample types of Go's heap profiles, and two
+ * more: what was held at the maximum, and temporary allocations.
+ *
+ * A message may come in pieces, one behind the other: so each sample, location and function is
+ * written when it is known, and only numbers of what was written are kept.
+ */
+#include "analyze/export/mergedtree.h"
+#include "analyze/export/packedout.h"
+#include "analyze/export/pprof.pb-c.h"
+#include "analyze/symbol/numbermap.h"
+
+#define XXH_INLINE_ALL
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { TYPES = 6 };
+
+/* By enum metric: which type `--cost` makes the one that is shown first. */
+static const char *const default_types[METRIC_COUNT] = {[METRIC_MAXIMUM] = "peak_space",
+                                                        [METRIC_LEAKED] = "inuse_space",
+                                                        [METRIC_CUMULATIVE] = "alloc_space",
+                                                        [METRIC_ALLOCATIONS] = "alloc_objects",
+                                                        [METRIC_TEMPORARY] = "temporary_objects"};
+
+/* Go's four in Go's order. */
+static const struct {
+    const char *kind;
+    const char *unit;
+} types[TYPES] = {{"alloc_objects", "count"}, {"alloc_space", "bytes"},
+                  {"inuse_objects", "count"}, {"inuse_space", "bytes"},
+                  {"peak_space", "bytes"},    {"temporary_objects", "count"}};
+
+struct pprof {
+    const struct export *export;
+    FILE *out;
+    struct numbermap texts;     /* hash -> number */
+    struct numbermap functions; /* names_frame.function_key -> id */
+    struct numbermap locations; /* frame -> id */
+    uint64_t text_count;
+    uint64_t function_count;
+    uint64_t location_count;
+    bool out_of_memory;
+};
+
+/* ---- Pieces ---- */
+
+struct stream {
+    ProtobufCBuffer buffer;
+    FILE *out;
+};
+
+static void put_bytes(ProtobufCBuffer *buffer, size_t size, const uint8_t *bytes) {
+    fwrite(bytes, 1, size, ((struct stream *)buffer)->out);
+}
+
+static void put_piece(const struct pprof *pprof, const Pprof__Profile *piece) {
+    struct stream stream = {{put_bytes}, pprof->out};
+    pprof__profile__pack_to_buffer(piece, &stream.buffer);
+}
+
+/* The number of what has this key, *is_new where it has none yet. */
+static uint64_t number_of(struct pprof *pprof, struct numbermap *map, uint64_t key, uint64_t *count,
+                          bool *is_new) {
+    void *known = numbermap_get(map, key);
+    *is_new = known == NULL;
+    if (known != NULL) {
+        return (uint64_t)(uintptr_t)known;
+    }
+    ++*count;
+    pprof->out_of_memory |= numbermap_put(map, key, (void *)(uintptr_t)*count) != 0;
+    return *count;
+}
+
+/* Texts must be UTF-8, or readers refuse the whole file: other bytes become '?'. */
+static void make_utf8(char *text) {
+    unsigned char *at = (unsigned char *)text;
+    while (*at != '\0') {
+        size_t more = *at < 0x80                   ? 0
+                      : *at >= 0xc2 && *at <= 0xdf ? 1
+                      : *at >= 0xe0 && *at <= 0xef ? 2
+                      : *at >= 0xf0 && *at <= 0xf4 ? 3
+                                                   : SIZE_MAX;
+        size_t good = 0;
+        while (more != SIZE_MAX && good < more && (at[good + 1] & 0xc0) == 0x80) {
+            good++;
+        }
+        if (more == SIZE_MAX || good < more) {
+            *at = '?';
+            more = 0;
+        }
+        at += more + 1;
+    }
+}
+
+/* The number of a text; NULL and "": 0. */
+static int64_t text_number(struct pprof *pprof, const char *text) {
+    size_t size = text != NULL ? strlen(text) : 0;
+    uint64_t number;
+    bool is_new;
+    char *copy;
+    if (size == 0) {
+        return 0;
+    }
+    number = number_of(pprof, &pprof->texts, XXH3_64bits(text, size), &pprof->text_count, &is_new);
+    if (is_new) {
+        Pprof__Profile piece = PPROF__PROFILE__INIT;
+        copy = strdup(text);
+        pprof->out_of_memory |= copy == NULL;
+        if (copy != NULL) {
+            make_utf8(copy);
+            piece.texts = &copy;
+            piece.n_texts = 1;
+            put_piece(pprof, &piece);
+            free(copy);
+        }
+    }
+    return (int64_t)number;
+}
+
+/* ---- What happened where ---- */
+
+static uint64_t function_id(struct pprof *pprof, const struct names_frame *frame) {
+    Pprof__Function function = PPROF__FUNCTION__INIT;
+    Pprof__Function *item = &function;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    struct export plain = *pprof->export;
+    char label[MERGEDTREE_LABEL];
+    bool is_new;
+    uint64_t id =
+        number_of(pprof, &pprof->functions, frame->function_key, &pprof->function_count, &is_new);
+    if (!is_new) {
+        return id;
+    }
+    plain.by_line = false; /* lines have a place of their own */
+    function.id = id;
+    function.name = text_number(pprof, mergedtree_label(&plain, frame, label));
+    function.full_name = frame->function != NULL ? text_number(pprof, frame->function) : 0;
+    function.file = text_number(pprof, frame->file);
+    piece.functions = &item;
+    piece.n_functions = 1;
+    put_piece(pprof, &piece);
+    return id;
+}
+
+static void put_location(struct pprof *pprof, uint64_t id, uint64_t frame) {
+    struct model_place place = model_place(pprof->export->model, frame);
+    Pprof__Location location = PPROF__LOCATION__INIT;
+    Pprof__Location *item = &location;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    size_t count;
+    const struct names_frame *frames = names_frames(pprof->export->names, frame, &count);
+    Pprof__Line *lines = calloc(count, sizeof *lines);
+    Pprof__Line **items = calloc(count, sizeof *items);
+    pprof->out_of_memory |= lines == NULL || items == NULL;
+    for (size_t i = 0; !pprof->out_of_memory && i < count; i++) {
+        pprof__line__init(&lines[i]);
+        lines[i].function = function_id(pprof, &frames[i]);
+        lines[i].line = frames[i].line;
+        lines[i].column = frames[i].column;
+        items[i] = &lines[i];
+    }
+    location.id = id;
+    location.mapping = place.module;
+    location.address = place.address - (place.exact || place.address == 0 ? 0 : 1);
+    if (frame < MEMTRACE_FRAME_CLASSES) {
+        location.address = 0;
+    }
+    location.lines = items;
+    location.n_lines = count;
+    piece.locations = &item;
+    piece.n_locations = 1;
+    if (!pprof->out_of_memory) {
+        put_piece(pprof, &piece);
+    }
+    free(lines);
+    free(items);
+}
+
+static uint64_t location_id(struct pprof *pprof, uint64_t frame) {
+    bool is_new;
+    uint64_t id = number_of(pprof, &pprof->locations, frame, &pprof->location_count, &is_new);
+    if (is_new) {
+        put_location(pprof, id, frame);
+    }
+    return id;
+}
+
+/* Innermost first; the caller frees it. NULL: out of memory. */
+static uint64_t *locations_of(struct pprof *pprof, uint32_t path, size_t *count) {
+    const struct model_node *nodes = pprof->export->model->nodes;
+    uint64_t *ids;
+    size_t depth = 0;
+    for (uint32_t node = path; node != 0; node = nodes[node].parent) {
+        depth += nodes[node].frame >= MEMTRACE_FRAME_CLASSES;
+    }
+    ids = malloc((depth + 1) * sizeof *ids);
+    *count = 0;
+    for (uint32_t node = path; ids != NULL && node != 0; node = nodes[node].parent) {
+        if (nodes[node].frame >= MEMTRACE_FRAME_CLASSES) {
+            ids[(*count)++] = location_id(pprof, nodes[node].frame);
+        }
+    }
+    if (ids != NULL && *count == 0) {
+        ids[(*count)++] = location_id(pprof, MEMTRACE_FRAME_UNKNOWN);
+    }
+    pprof->out_of_memory |= ids == NULL;
+    return ids;
+}
+
+static void put_sample(struct pprof *pprof, const struct model_context *context) {
+    int64_t values[TYPES] = {(int64_t)context->allocations, (int64_t)context->total_bytes,
+                             (int64_t)context->live_blocks, (int64_t)context->live_bytes,
+                             (int64_t)context->peak_bytes,  (int64_t)context->temporary};
+    Pprof__Sample sample = PPROF__SAMPLE__INIT;
+    Pprof__Sample *item = &sample;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    sample.locations = locations_of(pprof, context->path, &sample.n_locations);
+    sample.values = values;
+    sample.n_values = TYPES;
+    piece.samples = &item;
+    piece.n_samples = 1;
+    if (!pprof->out_of_memory) {
+        put_piece(pprof, &piece);
+    }
+    free(sample.locations);
+}
+
+/* ---- What is said of the whole ---- */
+
+static void put_mapping(struct pprof *pprof, const struct model_module *module, uint64_t id) {
+    Pprof__Mapping mapping = PPROF__MAPPING__INIT;
+    Pprof__Mapping *item = &mapping;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    char build_id[2 * sizeof module->build_id + 1] = "";
+    for (size_t i = 0; i < module->build_id_size; i++) {
+        snprintf(build_id + 2 * i, 3, "%02x", module->build_id[i]);
+    }
+    mapping.id = id;
+    mapping.start = module->start;
+    mapping.end = module->end;
+    mapping.file = text_number(pprof, module->path);
+    mapping.build_id = text_number(pprof, build_id);
+    mapping.has_functions = mapping.has_files = mapping.has_lines = mapping.has_inlined = true;
+    piece.mappings = &item;
+    piece.n_mappings = 1;
+    put_piece(pprof, &piece);
+}
+
+/* The first one is the main program's, by which readers name the profile. */
+static void put_mappings(struct pprof *pprof) {
+    const struct model *model = pprof->export->model;
+    size_t first = 0;
+    for (size_t i = 1; i < model->module_count && first == 0; i++) {
+        first = strcmp(model->modules[i].path, model->header.executable) == 0 ? i : 0;
+    }
+    if (first != 0) {
+        put_mapping(pprof, &model->modules[first], first);
+    }
+    for (size_t i = 1; i < model->module_count; i++) {
+        if (i != first && model->modules[i].path[0] != '\0') {
+            put_mapping(pprof, &model->modules[i], i);
+        }
+    }
+}
+
+static Pprof__ValueType value_type(struct pprof *pprof, const char *kind, const char *unit) {
+    Pprof__ValueType type = PPROF__VALUE_TYPE__INIT;
+    type.kind = text_number(pprof, kind);
+    type.unit = text_number(pprof, unit);
+    return type;
+}
+
+static int64_t comment(struct pprof *pprof) {
+    char text[sizeof pprof->export->model->header.executable + 64];
+    snprintf(text, sizeof text, "memtrace export of %s", pprof->export->model->header.executable);
+    return text_number(pprof, text);
+}
+
+static void put_head(struct pprof *pprof) {
+    const struct model *model = pprof->export->model;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    Pprof__ValueType values[TYPES];
+    Pprof__ValueType *items[TYPES];
+    Pprof__ValueType period = value_type(pprof, "space", "bytes");
+    int64_t said = comment(pprof);
+    for (size_t i = 0; i < TYPES; i++) {
+        values[i] = value_type(pprof, types[i].kind, types[i].unit);
+        items[i] = &values[i];
+    }
+    piece.sample_types = items;
+    piece.n_sample_types = TYPES;
+    piece.default_type = text_number(pprof, default_types[pprof->export->cost]);
+    piece.time_ns = (int64_t)model->header.start_realtime_ns;
+    piece.duration_ns = (int64_t)model->now_ns;
+    piece.period_type = &period;
+    piece.period = model->recording.sample_bytes != 0 ? (int64_t)model->recording.sample_bytes : 1;
+    piece.comments = &said;
+    piece.n_comments = 1;
+    put_piece(pprof, &piece);
+}
+
+static void put_profile(struct pprof *pprof) {
+    const struct model *model = pprof->export->model;
+    char nothing[] = "";
+    char *empty = nothing;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    piece.texts = &empty;
+    piece.n_texts = 1;
+    put_piece(pprof, &piece);
+    put_head(pprof);
+    put_mappings(pprof);
+    for (size_t i = 0; i < model->context_count && !pprof->out_of_memory; i++) {
+        if (model->contexts[i].class == MODEL_HEAP) {
+            put_sample(pprof, &model->contexts[i]);
+        }
+    }
+}
+
+int export_pprof(const struct export *export, struct error *error) {
+    struct pprof pprof = {.export = export};
+    pprof.out_of_memory = names_prepare_all(export->names) != 0;
+    pprof.out = packedout_open(export->out, PACKING_GZIP);
+    if (pprof.out == NULL) {
+        return error_set(error, "out of memory");
+    }
+    put_profile(&pprof);
+    packedout_close(pprof.out, export->out);
+    numbermap_free(&pprof.texts);
+    numbermap_free(&pprof.functions);
+    numbermap_free(&pprof.locations);
+    return pprof.out_of_memory ? error_set(error, "out of memory") : 0;
+}
