@@ -38,7 +38,7 @@ def printed(path, folder, cost):
 
 def by_function(data, part):
     """The same from a report. Of inlined functions heaptrack_print's stacks end with that which they
-    are in; it adds the file's name, and shows addresses of what has none."""
+    are in; it adds the file's name, shows addresses of what has none and lets a ';' be."""
     found = collections.Counter()
     for context in data["contexts"]:
         frame = next(frame for frame in context["frames"] if not frame["inlined"])
@@ -47,7 +47,7 @@ def by_function(data, part):
             name += " (%s)" % os.path.basename(frame["file"]) if frame["file"] else ""
         else:
             name = "unknown"
-        found[name] += context[part]
+        found[name.rsplit(";", 1)[-1]] += context[part]
     return {name: number for name, number in found.items() if number}
 
 
