@@ -3,6 +3,7 @@
  * resolve.c: what it takes to name addresses of a program, from a cold process.
  *
  *   --addresses N   so many places of its .text, spread evenly (default 10000)
+ *   --cached 1      with the cache on disk
  *   FILE            an ELF file, last
  *
  * Results: wall_s, cpu_s, resident_mib, frames (inlined ones included), named (places with a
@@ -11,6 +12,7 @@
 #include "../overhead/bench.h"
 #include "analyze/symbol/symbol.h"
 
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
@@ -22,8 +24,12 @@ static void fail(const char *what) {
     exit(1);
 }
 
-/* The addresses of its code. */
-static void find_text(const char *path, uint64_t *start, uint64_t *size) {
+/* The addresses of its code, and its build-id. */
+static void find_text(const char *path, uint64_t *start, uint64_t *size,
+                      struct symbol_module *module) {
+    static uint8_t build_id[64];
+    const void *bytes;
+    ssize_t id_size;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     Elf *elf;
     size_t names;
@@ -31,6 +37,12 @@ static void find_text(const char *path, uint64_t *start, uint64_t *size) {
     elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0) {
         fail("no ELF file");
+    }
+    id_size = dwelf_elf_gnu_build_id(elf, &bytes);
+    if (id_size > 0 && (size_t)id_size <= sizeof build_id) {
+        memcpy(build_id, bytes, (size_t)id_size);
+        module->build_id = build_id;
+        module->build_id_size = (size_t)id_size;
     }
     *size = 0;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
@@ -58,6 +70,7 @@ int main(int argc, char **argv) {
     struct symbol_address *addresses;
     struct symbolizer *symbolizer;
     struct symbol_module module = {0};
+    struct symbolizer_options options = {0};
     struct rusage usage;
     uint64_t start = 0;
     uint64_t size;
@@ -66,9 +79,10 @@ int main(int argc, char **argv) {
     uint64_t begun_ns = bench_wall_ns();
     count = (size_t)bench_option(argc, argv, "--addresses", 10000);
     module.path = argv[argc - 1];
-    find_text(module.path, &start, &size);
+    find_text(module.path, &start, &size, &module);
+    options.cached = bench_option(argc, argv, "--cached", 0) != 0;
     addresses = calloc(count, sizeof *addresses);
-    symbolizer = symbolizer_open(NULL, NULL);
+    symbolizer = symbolizer_open(&options, NULL);
     if (addresses == NULL || symbolizer == NULL || size == 0) {
         fail("nothing to resolve");
     }
