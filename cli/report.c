@@ -45,6 +45,26 @@ static int write_to(struct report *report, const struct request *request) {
     return CLI_OK;
 }
 
+/* What is selected is in the model; what single blocks tell comes beside it. */
+static int report_selected(struct report *report, const struct source *source,
+                           const struct filtered *filtered, const struct request *request) {
+    struct replay_options replay = progress_replay();
+    struct detail *detail;
+    struct error error;
+    int status;
+    report->model = filtered->model;
+    report->parts = source->parts;
+    report->selected = filters_given(request->filters) ? filters_text(request->filters) : NULL;
+    if (reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    report->detail = detail;
+    set_terminal(report, request);
+    status = write_to(report, request);
+    detail_free(detail);
+    return status;
+}
+
 static int report_model(const struct source *source, const struct request *request) {
     struct report report = {.options = request->options, .source = source->path};
     struct replay_options replay = progress_replay();
@@ -56,12 +76,9 @@ static int report_model(const struct source *source, const struct request *reque
     if (names == NULL) {
         return cli_error("%s", error.message);
     }
+    report.names = names;
     if (filters_apply(request->filters, source, names, &replay, &filtered, &error) == 0) {
-        report.model = filtered.model;
-        report.names = names;
-        report.selected = filters_given(request->filters) ? filters_text(request->filters) : NULL;
-        set_terminal(&report, request);
-        status = write_to(&report, request);
+        status = report_selected(&report, source, &filtered, request);
     } else {
         status = cli_error("%s", error.message);
     }
@@ -78,7 +95,8 @@ static int report_source(const char *name, const struct request *request) {
     if (source_open(&source, name, request->debug_folders, &replay, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = report_model(&source, request);
+    status = reportdetail_check(request, &source, &error) == 0 ? report_model(&source, request)
+                                                               : cli_error("%s", error.message);
     source_close(&source);
     return status;
 }
@@ -115,6 +133,7 @@ int cmd_report(int argc, char **argv) {
     if (status == CLI_OK) {
         status = report_any(&request);
     }
+    reportrequest_free(&request);
     filters_free(request.filters);
     return status;
 }

@@ -7,18 +7,39 @@
 #include "analyze/report/report.h"
 #include "cli/filters.h"
 
-enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64 };
+enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64, REQUEST_TABLE_DEPTH = 3 };
 
-enum form { FORM_TREE, FORM_FLAT, FORM_PATHS, FORM_JSON, FORM_CSV };
+enum form { FORM_TREE, FORM_FLAT, FORM_PATHS };
+
+/* Reports that are no metric's. */
+enum show {
+    SHOW_GROUPS,
+    SHOW_LIFETIMES,
+    SHOW_SIZES,
+    SHOW_BLOCKS,
+    SHOW_FRAGMENTATION,
+    SHOW_MAPPINGS,
+    SHOW_TIMELINE,
+    SHOW_MARKS,
+    SHOW_THREADS,
+    SHOW_COUNT
+};
 
 struct request {
     struct report_options options;
     enum form form;
-    bool show[METRIC_COUNT];
-    bool any_show;
-    bool threads;
+    bool metrics[METRIC_ALL];
+    bool shows[SHOW_COUNT];
+    const char *callers_of; /* of --show-caller-callee; NULL: not asked for */
+    regex_t regex;          /* where that is one */
+    bool has_regex;
+    const char *shutdown_at; /* NULL: after the last allocation */
+    uint64_t short_ns;
+    enum detail_order block_order;
     bool help;
     bool depth_given;
+    bool limit_given;
+    bool percent_given;
     const char *color;
     const char *debug_folders;
     const char *output;
@@ -30,6 +51,23 @@ extern const char reportrequest_help[];
 
 /* request->filters are there, new. CLI_OK, or the status after a line was printed. */
 int reportrequest_read(struct request *request, int argc, char **argv);
+/* But for the filters. */
+void reportrequest_free(struct request *request);
+
+/* Whether some report was asked for by name: else the usual ones are written. */
+bool reportrequest_is_special(const struct request *request);
+
+/* reportdetail.c: what has to be gathered from single blocks; 0: nothing. */
+unsigned reportdetail_parts(const struct request *request);
+/* Whether the source can answer: 0, or -1: error says what it lacks. */
+int reportdetail_check(const struct request *request, const struct source *source,
+                       struct error *error);
+/* Fills *detail (NULL: nothing is asked for), which the caller frees, and report->definitions. 0 or
+ * -1. */
+int reportdetail_gather(struct report *report, const struct request *request,
+                        const struct source *source, const struct filtered *filtered,
+                        const struct replay_options *options, struct detail **detail,
+                        struct error *error);
 
 /* reportshow.c: writes what was asked for to report->out. 0, or -1: out of memory. */
 int reportshow_write(const struct report *report, const struct request *request);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* reportshow.c: which reports `memtrace report` writes, in which form. See reportrequest.h. */
+#include "analyze/report/table.h"
 #include "cli/reportrequest.h"
 
-static int write_metric(const struct report *report, const struct request *request,
-                        enum metric metric) {
+/* ---- Metrics ---- */
+
+static int write_form(const struct report *report, const struct request *request,
+                      enum metric metric) {
     switch (request->form) {
     case FORM_FLAT:
         return report_flat(report, metric);
@@ -14,26 +17,102 @@ static int write_metric(const struct report *report, const struct request *reque
     }
 }
 
-static int write_asked(const struct report *report, const struct request *request) {
+/* The two metrics that only single blocks tell are those of a model of their own. */
+static int write_metric(const struct report *report, const struct request *request,
+                        enum metric metric,
+                        int (*write)(const struct report *, const struct request *, enum metric)) {
+    struct report derived = *report;
+    struct model model;
+    int result;
+    if (metric < METRIC_COUNT) {
+        return write(report, request, metric);
+    }
+    if (detail_derive(report->detail, metric == METRIC_SHUTDOWN ? DETAIL_SHUTDOWN : DETAIL_SHORT,
+                      report->model, &model) != 0) {
+        return -1;
+    }
+    derived.model = &model;
+    result = write(&derived, request, metric);
+    detail_derived_free(&model);
+    return result;
+}
+
+static int write_metrics(const struct report *report, const struct request *request,
+                         int (*write)(const struct report *, const struct request *, enum metric)) {
     int result = 0;
-    report_warnings(report);
-    for (enum metric metric = 0; result == 0 && metric < METRIC_COUNT; metric++) {
-        if (request->show[metric]) {
-            result = write_metric(report, request, metric);
+    for (enum metric metric = 0; result == 0 && metric < METRIC_ALL; metric++) {
+        if (request->metrics[metric]) {
+            result = write_metric(report, request, metric, write);
         }
     }
-    if (result == 0 && request->threads) {
-        result = report_threads(report);
+    return result;
+}
+
+/* ---- Callers ---- */
+
+static int write_callers(const struct report *report, const struct request *request,
+                         enum metric metric) {
+    const struct callers_of of = {.text = request->callers_of,
+                                  .function = request->has_regex ? NULL : request->callers_of,
+                                  .regex = &request->regex};
+    return report_callers(report, metric, &of);
+}
+
+static bool asks_metric(const struct request *request) {
+    bool asks = false;
+    for (size_t i = 0; i < METRIC_ALL; i++) {
+        asks |= request->metrics[i];
+    }
+    return asks;
+}
+
+static int write_all_callers(const struct report *report, const struct request *request) {
+    return asks_metric(request) ? write_metrics(report, request, write_callers)
+                                : write_callers(report, request, METRIC_MAXIMUM);
+}
+
+/* ---- All that was asked for ---- */
+
+static int write_marks(const struct report *report) {
+    report_marks(report);
+    return 0;
+}
+
+static int write_shows(const struct report *report, const struct request *request) {
+    static int (*const writers[SHOW_COUNT])(const struct report *) = {
+        [SHOW_GROUPS] = report_groups,
+        [SHOW_LIFETIMES] = report_lifetimes,
+        [SHOW_SIZES] = report_sizes,
+        [SHOW_BLOCKS] = report_blocks,
+        [SHOW_FRAGMENTATION] = report_fragmentation,
+        [SHOW_MAPPINGS] = report_mappings,
+        [SHOW_TIMELINE] = report_timeline,
+        [SHOW_MARKS] = write_marks,
+        [SHOW_THREADS] = report_threads,
+    };
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < SHOW_COUNT; i++) {
+        if (request->shows[i]) {
+            result = writers[i](report);
+        }
     }
     return result;
+}
+
+static int write_asked(const struct report *report, const struct request *request) {
+    int result = request->callers_of != NULL ? write_all_callers(report, request)
+                                             : write_metrics(report, request, write_form);
+    return result == 0 ? write_shows(report, request) : result;
 }
 
 static int write_default(const struct report *report, const struct request *request) {
     const struct model_totals *totals = &report->model->totals;
     struct report top = *report;
     int result = 0;
+    table_drawing_begin(report);
     report_summary(report);
     report_warnings(report);
+    table_drawing_end(report);
     if (request->form == FORM_TREE && totals->maximum_bytes != 0) {
         top.options.limit = top.options.limit != 0 && top.options.limit < 5 ? top.options.limit : 5;
         top.options.min_percent = 0;
@@ -41,16 +120,18 @@ static int write_default(const struct report *report, const struct request *requ
         result = report_paths(&top, METRIC_MAXIMUM);
     }
     if (result == 0 && totals->maximum_bytes != 0) {
-        result = write_metric(report, request, METRIC_MAXIMUM);
+        result = write_form(report, request, METRIC_MAXIMUM);
     }
     if (result == 0 && totals->live_bytes != 0) {
-        result = write_metric(report, request, METRIC_LEAKED);
+        result = write_form(report, request, METRIC_LEAKED);
     }
-    if (result == 0 && (request->threads || report->model->thread_count > 1)) {
+    if (result == 0 && report->model->thread_count > 1) {
         result = report_threads(report);
     }
     return result;
 }
+
+/* ---- Forms ---- */
 
 /* Forms for other programs carry no notes in their text: people see them on stderr. */
 static void note_warnings(const struct report *report) {
@@ -61,18 +142,35 @@ static void note_warnings(const struct report *report) {
     }
 }
 
+static int write_everything(const struct report *report) {
+    int result;
+    if (report->options.format == REPORT_CSV) {
+        return report_csv(report);
+    }
+    result = report_json(report);
+    fputc('\n', report->out);
+    return result;
+}
+
 int reportshow_write(const struct report *report, const struct request *request) {
-    if (request->form == FORM_JSON) {
-        int result = report_json(report);
-        fputc('\n', report->out);
+    bool is_special = reportrequest_is_special(request);
+    struct table_document document;
+    struct report in_document = *report;
+    int result;
+    if (!report_is_for_people(report)) {
         note_warnings(report);
-        return result;
     }
-    if (request->form == FORM_CSV) {
-        int result = report_csv(report);
-        note_warnings(report);
-        return result;
+    if (!report_is_for_people(report) && !is_special) {
+        return write_everything(report);
     }
-    return request->any_show || request->threads ? write_asked(report, request)
-                                                 : write_default(report, request);
+    if (table_document_open(&document, report) != 0) {
+        return -1;
+    }
+    in_document.document = &document;
+    if (report_is_for_people(report) && is_special) {
+        report_warnings(report);
+    }
+    result = is_special ? write_asked(&in_document, request) : write_default(&in_document, request);
+    table_document_close(&document, report);
+    return result;
 }

@@ -4,8 +4,7 @@
  * what it called. A function that calls itself counts once.
  */
 #include "analyze/report/calltree.h"
-#include "analyze/report/number.h"
-#include "analyze/report/style.h"
+#include "analyze/report/table.h"
 #include "analyze/symbol/numbermap.h"
 
 #include <stdlib.h>
@@ -17,9 +16,9 @@ struct function {
     uint32_t active; /* how often it is on the path that is being walked */
 };
 
-struct table {
+struct functions {
     const struct report *report;
-    struct function *functions;
+    struct function *items;
     size_t count;
     size_t capacity;
     struct numbermap by_key;
@@ -35,29 +34,30 @@ struct forest {
 static const struct names_frame unknown_frame = {.module = ""};
 
 /* NULL: out of memory. */
-static struct function *function_of(struct table *table, const struct names_frame *frame) {
-    uintptr_t found = (uintptr_t)numbermap_get(&table->by_key, frame->function_key);
+static struct function *function_of(struct functions *functions, const struct names_frame *frame) {
+    uintptr_t found = (uintptr_t)numbermap_get(&functions->by_key, frame->function_key);
     if (found != 0) {
-        return &table->functions[found - 1];
+        return &functions->items[found - 1];
     }
-    if (table->count == table->capacity) {
-        size_t capacity = table->capacity != 0 ? table->capacity * 2 : 256;
-        struct function *grown = realloc(table->functions, capacity * sizeof *grown);
+    if (functions->count == functions->capacity) {
+        size_t capacity = functions->capacity != 0 ? functions->capacity * 2 : 256;
+        struct function *grown = realloc(functions->items, capacity * sizeof *grown);
         if (grown == NULL) {
             return NULL;
         }
-        table->functions = grown;
-        table->capacity = capacity;
+        functions->items = grown;
+        functions->capacity = capacity;
     }
-    if (numbermap_put(&table->by_key, frame->function_key, (void *)(table->count + 1)) != 0) {
+    if (numbermap_put(&functions->by_key, frame->function_key, (void *)(functions->count + 1)) !=
+        0) {
         return NULL;
     }
-    table->functions[table->count] = (struct function){.frame = frame};
-    return &table->functions[table->count++];
+    functions->items[functions->count] = (struct function){.frame = frame};
+    return &functions->items[functions->count++];
 }
 
-static int add_self(struct table *table, struct forest *forest, enum metric metric) {
-    const struct model *model = table->report->model;
+static int add_self(struct functions *functions, struct forest *forest, enum metric metric) {
+    const struct model *model = functions->report->model;
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         struct cost cost = metric_cost(metric, context);
@@ -68,9 +68,10 @@ static int add_self(struct table *table, struct forest *forest, enum metric metr
             continue;
         }
         if (context->path != 0) {
-            frame = names_frames(table->report->names, model->nodes[context->path].frame, &count);
+            frame =
+                names_frames(functions->report->names, model->nodes[context->path].frame, &count);
         }
-        function = function_of(table, frame);
+        function = function_of(functions, frame);
         if (function == NULL) {
             return -1;
         }
@@ -94,16 +95,16 @@ static void link_nodes(const struct model *model, struct forest *forest) {
 
 /* Comes to a node (+1) or leaves it (-1). A function's cost is that of the outermost node it is on:
  * whatever lies below is in there already. */
-static int visit(struct table *table, const struct forest *forest, uint32_t id, int step) {
-    uint64_t recorded = table->report->model->nodes[id].frame;
+static int visit(struct functions *functions, const struct forest *forest, uint32_t id, int step) {
+    uint64_t recorded = functions->report->model->nodes[id].frame;
     const struct names_frame *frames;
     size_t count;
     if (recorded < MEMTRACE_FRAME_CLASSES || forest->cost[id].main == 0) {
         return 0;
     }
-    frames = names_frames(table->report->names, recorded, &count);
+    frames = names_frames(functions->report->names, recorded, &count);
     for (size_t i = 0; i < count; i++) {
-        struct function *function = function_of(table, &frames[i]);
+        struct function *function = function_of(functions, &frames[i]);
         if (function == NULL) {
             return -1;
         }
@@ -116,11 +117,11 @@ static int visit(struct table *table, const struct forest *forest, uint32_t id, 
 }
 
 /* Depth first, without recursion: paths may be of any depth. */
-static int walk_nodes(struct table *table, const struct forest *forest) {
-    const struct model *model = table->report->model;
+static int walk_nodes(struct functions *functions, const struct forest *forest) {
+    const struct model *model = functions->report->model;
     uint32_t at = forest->first_child[0];
     while (at != 0) {
-        if (visit(table, forest, at, 1) != 0) {
+        if (visit(functions, forest, at, 1) != 0) {
             return -1;
         }
         if (forest->first_child[at] != 0) {
@@ -128,7 +129,7 @@ static int walk_nodes(struct table *table, const struct forest *forest) {
             continue;
         }
         while (at != 0) {
-            if (visit(table, forest, at, -1) != 0) {
+            if (visit(functions, forest, at, -1) != 0) {
                 return -1;
             }
             if (forest->next[at] != 0) {
@@ -141,17 +142,17 @@ static int walk_nodes(struct table *table, const struct forest *forest) {
     return 0;
 }
 
-static int collect(struct table *table, enum metric metric) {
-    size_t count = table->report->model->node_count;
+static int collect(struct functions *functions, enum metric metric) {
+    size_t count = functions->report->model->node_count;
     struct forest forest = {calloc(count, sizeof(uint32_t)), calloc(count, sizeof(uint32_t)),
                             calloc(count, sizeof(struct cost))};
     int result = -1;
     if (forest.first_child != NULL && forest.next != NULL && forest.cost != NULL) {
-        result = add_self(table, &forest, metric);
+        result = add_self(functions, &forest, metric);
     }
     if (result == 0) {
-        link_nodes(table->report->model, &forest);
-        result = walk_nodes(table, &forest);
+        link_nodes(functions->report->model, &forest);
+        result = walk_nodes(functions, &forest);
     }
     free(forest.first_child);
     free(forest.next);
@@ -173,60 +174,64 @@ static int dearest_first(const void *left, const void *right) {
     return order != 0 ? order : compare(b->frame->function_key, a->frame->function_key);
 }
 
-static void put_row(const struct report *report, enum metric metric,
-                    const struct function *function, struct cost total) {
-    struct number numbers[5];
-    struct names_frame frame = *function->frame;
-    enum style style = style_share(function->self.main, total.main);
-    frame.line = 0; /* of the function, not of one of its calls */
-    frame.inlined = false;
-    fprintf(report->out, "%s%7s%s %11s %12s  %s%7s %11s%s  ", style_on(report, style),
-            number_percent(&numbers[0], function->self.main, total.main), style_off(report),
-            metric_main_text(metric, &numbers[1], function->self),
-            metric_side_text(metric, &numbers[2], function->self), style_on(report, STYLE_DIM),
-            number_percent(&numbers[3], function->inclusive.main, total.main),
-            metric_main_text(metric, &numbers[4], function->inclusive), style_off(report));
-    style_frame(report, &frame, 56);
-    fputc('\n', report->out);
+static bool is_shown(const struct report *report, const struct function *function, uint64_t most,
+                     uint64_t total) {
+    double least = (double)total / 100.0 * report->options.min_percent;
+    return (double)most >= least && (report->options.all_frames || !report_is_for_people(report) ||
+                                     !calltree_is_startup(function->frame));
 }
 
-int report_flat(const struct report *report, enum metric metric) {
-    struct table table = {.report = report};
-    struct cost total = metric_total(metric, report->model);
-    double least = (double)total.main / 100.0 * report->options.min_percent;
-    size_t shown = 0;
-    size_t hidden = 0;
-    int result = collect(&table, metric);
-    if (result == 0 && table.count != 0) {
-        qsort(table.functions, table.count, sizeof *table.functions, dearest_first);
-    }
-    style_heading(report, metric_title(metric, report->model));
-    fprintf(report->out, "%s%7s %11s %12s  %7s %11s  %s%s\n", style_on(report, STYLE_DIM), "self",
-            metric_main_heading(metric), metric_side_heading(metric), "incl.",
-            metric_main_heading(metric), "function", style_off(report));
-    for (size_t i = 0; result == 0 && i < table.count; i++) {
-        const struct function *function = &table.functions[i];
+static void put_row(struct table *table, const struct function *function, struct cost total) {
+    struct names_frame frame = *function->frame;
+    frame.line = 0; /* of the function, not of one of its calls */
+    frame.inlined = false;
+    table_row(table, (struct table_cell[]){
+                         table_share(function->self.main, total.main),
+                         table_number(function->self.main), table_number(function->self.side),
+                         table_share(function->inclusive.main, total.main),
+                         table_number(function->inclusive.main), table_frame(&frame)});
+}
+
+static void put_rows(struct table *table, const struct functions *functions, struct cost total) {
+    const struct report *report = table->report;
+    for (size_t i = 0; i < functions->count; i++) {
+        const struct function *function = &functions->items[i];
         uint64_t most = function->inclusive.main > function->self.main ? function->inclusive.main
                                                                        : function->self.main;
-        bool fits = report->options.limit == 0 || shown < report->options.limit;
+        bool fits = report->options.limit == 0 || table->rows < report->options.limit;
         if (most == 0) {
             continue;
         }
-        if (fits && (double)most >= least &&
-            (report->options.all_frames || !calltree_is_startup(function->frame))) {
-            put_row(report, metric, function, total);
-            shown++;
+        if (fits && is_shown(report, function, most, total.main)) {
+            put_row(table, function, total);
         } else {
-            hidden++;
+            table->hidden++;
         }
     }
-    if (shown + hidden == 0) {
-        fprintf(report->out, "%7s\n", "nothing");
-    } else if (hidden != 0) {
-        fprintf(report->out, "%s%7s (%zu functions not shown)%s\n", style_on(report, STYLE_DIM), "",
-                hidden, style_off(report));
+}
+
+int report_flat(const struct report *report, enum metric metric) {
+    const struct table_column columns[] = {
+        {"self_percent", "self", TABLE_PERCENT, 0},
+        {"self", metric_main_heading(metric), table_main_kind(metric), 11},
+        {metric_side_key(metric), metric_side_heading(metric), table_side_kind(metric), 12},
+        {"inclusive_percent", "incl.", TABLE_PERCENT, 8},
+        {"inclusive", metric_main_heading(metric), table_main_kind(metric), 11},
+        {"function", "function", TABLE_FRAME, 0},
+    };
+    struct functions functions = {.report = report};
+    struct cost total = metric_total(metric, report->model);
+    struct report_title title;
+    int result = collect(&functions, metric);
+    struct table table =
+        table_open(report, metric_name(metric), report_title(report, metric, &title), columns,
+                   sizeof columns / sizeof columns[0]);
+    if (result == 0 && functions.count != 0) {
+        qsort(functions.items, functions.count, sizeof *functions.items, dearest_first);
+        put_rows(&table, &functions, total);
     }
-    free(table.functions);
-    numbermap_free(&table.by_key);
+    table_close(&table);
+    free(functions.items);
+    numbermap_free(&functions.by_key);
     return result;
 }

@@ -14,7 +14,7 @@ struct description {
     bool side_is_bytes;
 };
 
-static const struct description descriptions[METRIC_COUNT] = {
+static const struct description descriptions[METRIC_ALL] = {
     [METRIC_MAXIMUM] = {"maximum", "Maximum: held when the program held most",
                         "Maximum: held when the program held most so far", "bytes", "allocations",
                         true, false},
@@ -28,6 +28,11 @@ static const struct description descriptions[METRIC_COUNT] = {
     [METRIC_TEMPORARY] = {"temporary", "Temporary: freed before their thread's next allocation",
                           "Temporary: freed before their thread's next allocation", "temporary",
                           "of", false, false},
+    [METRIC_SHUTDOWN] = {"shutdown", "Shutdown: never freed, or only when the program ended",
+                         "Shutdown: never freed, or only when the program ended", "bytes", "blocks",
+                         true, false},
+    [METRIC_SHORT] = {"short-lived", "Short-lived: freed soon", "Short-lived: freed soon",
+                      "short-lived", "of", false, false},
 };
 
 struct cost metric_cost(enum metric metric, const struct model_context *context) {
@@ -35,6 +40,7 @@ struct cost metric_cost(enum metric metric, const struct model_context *context)
     case METRIC_MAXIMUM:
         return (struct cost){context->peak_bytes, context->allocations};
     case METRIC_LEAKED:
+    case METRIC_SHUTDOWN:
         return (struct cost){context->live_bytes, context->live_blocks};
     case METRIC_CUMULATIVE:
         return (struct cost){context->total_bytes, context->allocations};
@@ -80,6 +86,19 @@ const char *metric_main_heading(enum metric metric) {
 
 const char *metric_side_heading(enum metric metric) {
     return descriptions[metric].side_heading;
+}
+
+const char *metric_side_key(enum metric metric) {
+    bool is_share = metric == METRIC_TEMPORARY || metric == METRIC_SHORT;
+    return is_share ? "allocations" : descriptions[metric].side_heading;
+}
+
+bool metric_main_is_bytes(enum metric metric) {
+    return descriptions[metric].main_is_bytes;
+}
+
+bool metric_side_is_bytes(enum metric metric) {
+    return descriptions[metric].side_is_bytes;
 }
 
 const char *metric_main_text(enum metric metric, struct number *buffer, struct cost cost) {

@@ -14,7 +14,11 @@ enum metric {
     METRIC_CUMULATIVE,  /* bytes ever allocated */
     METRIC_ALLOCATIONS, /* number of allocations */
     METRIC_TEMPORARY,   /* number of allocations freed before the thread's next one */
-    METRIC_COUNT
+    METRIC_COUNT,
+    /* Of models that detail_derive() (model/detail.h) made, and of them alone. */
+    METRIC_SHUTDOWN = METRIC_COUNT, /* bytes never freed, or freed only when the program ended */
+    METRIC_SHORT,                   /* number of allocations freed within some time */
+    METRIC_ALL
 };
 
 /* main orders and gives the percentage; side stands beside it. */
@@ -34,6 +38,11 @@ const char *metric_title(enum metric metric, const struct model *model);
 /* The headings of the two columns: "bytes", "blocks" */
 const char *metric_main_heading(enum metric metric);
 const char *metric_side_heading(enum metric metric);
+
+/* What the side number is called in CSV and JSON. */
+const char *metric_side_key(enum metric metric);
+bool metric_main_is_bytes(enum metric metric);
+bool metric_side_is_bytes(enum metric metric);
 
 struct number;
 /* The two numbers, spelled: bytes as "1.2 MiB", counts as "1,234". */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* paths.c: the dearest call paths, one below the other, and the table of threads. */
+/* paths.c: the dearest call paths, one below the other. */
 #include "analyze/report/calltree.h"
 #include "analyze/report/number.h"
 #include "analyze/report/style.h"
+#include "analyze/report/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -80,8 +81,7 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
     }
     if (context->live_blocks != 0) {
         fprintf(report->out, ", %s in %s %s", number_bytes(&numbers[4], context->live_bytes),
-                number_count(&numbers[5], context->live_blocks),
-                report->model->live ? "held now" : "leaked");
+                number_count(&numbers[5], context->live_blocks), report_held(report->model));
     }
     if (median != 0) {
         fprintf(report->out, ", half of those freed lived under %s",
@@ -92,32 +92,42 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
     put_frames(report, context);
 }
 
-int report_paths(const struct report *report, enum metric metric) {
+static struct ranked *rank(const struct report *report, enum metric metric, size_t *count) {
     const struct model *model = report->model;
-    struct cost total = metric_total(metric, model);
-    double least = (double)total.main / 100.0 * report->options.min_percent;
-    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
     struct ranked *ranked = calloc(model->context_count + 1, sizeof *ranked);
-    struct number number;
-    size_t count = 0;
-    size_t shown;
-    if (ranked == NULL) {
-        return -1;
-    }
-    for (size_t i = 0; i < model->context_count; i++) {
+    *count = 0;
+    for (size_t i = 0; ranked != NULL && i < model->context_count; i++) {
         struct cost cost = metric_cost(metric, &model->contexts[i]);
         if (model->contexts[i].class == MODEL_HEAP && cost.main != 0) {
-            ranked[count++] = (struct ranked){&model->contexts[i], cost};
+            ranked[(*count)++] = (struct ranked){&model->contexts[i], cost};
         }
     }
-    qsort(ranked, count, sizeof *ranked, dearest_first);
+    if (ranked != NULL) {
+        qsort(ranked, *count, sizeof *ranked, dearest_first);
+    }
+    return ranked;
+}
+
+/* How many of them are dear enough. */
+static size_t count_shown(const struct report *report, const struct ranked *ranked, size_t count,
+                          struct cost total) {
+    double least = (double)total.main / 100.0 * report->options.min_percent;
+    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
+    size_t shown = 0;
+    while (shown < count && shown < limit && (double)ranked[shown].cost.main >= least) {
+        shown++;
+    }
+    return shown;
+}
+
+static void draw_paths(const struct report *report, enum metric metric, const struct ranked *ranked,
+                       size_t shown, size_t count) {
+    struct cost total = metric_total(metric, report->model);
+    struct number number;
     fprintf(report->out, "\n%sTop call paths by %s%s\n", style_on(report, STYLE_HEADING),
             metric_name(metric), style_off(report));
-    for (shown = 0; shown < count && shown < limit; shown++) {
-        if ((double)ranked[shown].cost.main < least) {
-            break;
-        }
-        put_path(report, metric, shown + 1, &ranked[shown], total);
+    for (size_t i = 0; i < shown; i++) {
+        put_path(report, metric, i + 1, &ranked[i], total);
     }
     if (count == 0) {
         fputs("nothing\n", report->out);
@@ -126,27 +136,47 @@ int report_paths(const struct report *report, enum metric metric) {
                 style_on(report, STYLE_DIM), number_count(&number, count - shown),
                 style_off(report));
     }
-    free(ranked);
-    return 0;
 }
 
-int report_threads(const struct report *report) {
+static void list_paths(const struct report *report, enum metric metric, const struct ranked *ranked,
+                       size_t shown, size_t count) {
     const struct model *model = report->model;
-    style_heading(report, "Threads");
-    fprintf(report->out, "%s%6s %8s %12s %11s %12s %11s %14s  %s%s\n", style_on(report, STYLE_DIM),
-            "id", "tid", "allocations", "bytes", "frees", model->live ? "held now" : "leaked",
-            "freed of others", "name", style_off(report));
-    for (size_t i = 0; i < model->thread_count; i++) {
-        const struct model_thread *thread = &model->threads[i];
-        struct number numbers[5];
-        uint64_t held = thread->live_bytes > 0 ? (uint64_t)thread->live_bytes : 0;
-        fprintf(report->out, "%6u %8u %12s %11s %12s %11s %14s  ", thread->id, thread->tid,
-                number_count(&numbers[0], thread->allocations),
-                number_bytes(&numbers[1], thread->total_bytes),
-                number_count(&numbers[2], thread->frees), number_bytes(&numbers[3], held),
-                number_count(&numbers[4], thread->foreign_frees));
-        style_text(report, thread->name[0] != '\0' ? thread->name : "-");
-        fputs(thread->end_ns == 0 ? "\n" : " (ended)\n", report->out);
+    struct cost total = metric_total(metric, model);
+    struct report_title title;
+    const struct table_column columns[] = {
+        {"percent", "share", TABLE_PERCENT, 0},
+        {"cost", metric_main_heading(metric), table_main_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), table_side_kind(metric), 0},
+        {"hash", "hash", TABLE_HASH, 0},
+        {"path", "call path", TABLE_PATH, 0},
+    };
+    struct table table =
+        table_open(report, metric_name(metric), report_title(report, metric, &title), columns, 5);
+    for (size_t i = 0; i < shown; i++) {
+        const struct model_context *context = ranked[i].context;
+        table_row(&table, (struct table_cell[]){table_share(ranked[i].cost.main, total.main),
+                                                table_number(ranked[i].cost.main),
+                                                table_number(ranked[i].cost.side),
+                                                table_number(model_hash(model, context->id)),
+                                                table_path(context->path)});
     }
+    table.hidden = count - shown;
+    table_close(&table);
+}
+
+int report_paths(const struct report *report, enum metric metric) {
+    size_t count;
+    struct ranked *ranked = rank(report, metric, &count);
+    size_t shown;
+    if (ranked == NULL) {
+        return -1;
+    }
+    shown = count_shown(report, ranked, count, metric_total(metric, report->model));
+    if (report->options.format == REPORT_TEXT) {
+        draw_paths(report, metric, ranked, shown, count);
+    } else {
+        list_paths(report, metric, ranked, shown, count);
+    }
+    free(ranked);
     return 0;
 }

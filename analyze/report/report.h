@@ -8,15 +8,20 @@
 #ifndef ANALYZE_REPORT_REPORT_H
 #define ANALYZE_REPORT_REPORT_H
 
+#include "analyze/model/detail.h"
 #include "analyze/model/names.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>
 
+enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON };
+
 struct report_options {
+    enum report_format format;
     double min_percent; /* branches and rows below are summed up as one */
     size_t limit;       /* branches of a node, rows of a table, paths; 0: all */
     size_t depth;       /* frames of a path or tree from its start; 0: all */
+    size_t table_depth; /* frames of a path in a table for people; 0: all */
     bool bottom_up;     /* trees start at the allocating function */
     bool by_line;       /* lines of a function are told apart */
     bool full_names;    /* C++ names with parameters, template arguments and return types */
@@ -26,21 +31,62 @@ struct report_options {
     size_t width; /* of the terminal; 0: no limit */
 };
 
+/* What some metrics mean is for the user to say. */
+struct report_definitions {
+    uint64_t shutdown_ns; /* METRIC_SHUTDOWN: freed from then on; UINT64_MAX: after the last
+                             allocation */
+    uint64_t short_ns;    /* METRIC_SHORT: freed within so long */
+};
+
+struct table_document;
+
 struct report {
     FILE *out;
+    struct table_document *document; /* table.h; NULL: REPORT_TEXT needs none */
     const struct model *model;
     const struct names *names;
     struct report_options options;
     const char *source;   /* the file or the process, as the user named it */
     const char *selected; /* which part of it, as options; NULL: everything */
+    struct report_definitions definitions;
+    const struct detail *detail;  /* what single blocks tell; NULL: a profile, or not gathered */
+    struct timeorder_parts parts; /* the recording; count 0: a profile */
 };
+
+/* "Leaked: never freed", or in a view of some time "Held at 1.5 s". Returns the buffer's text. */
+struct report_title {
+    char text[200];
+};
+const char *report_title(const struct report *report, enum metric metric,
+                         struct report_title *buffer);
+/* "leaked", "held now" or "held then" */
+const char *report_held(const struct model *model);
+static inline bool report_is_for_people(const struct report *report) {
+    return report->options.format == REPORT_TEXT || report->options.format == REPORT_MARKDOWN;
+}
 
 void report_summary(const struct report *report);
 void report_warnings(const struct report *report);
 int report_paths(const struct report *report, enum metric metric);
+/* In the forms for programs a tree is a list of its calls, each with its depth, callers first. */
 int report_tree(const struct report *report, enum metric metric);
 int report_flat(const struct report *report, enum metric metric);
+/* The functions of this name, or, where that is NULL, whose names match. */
+struct callers_of {
+    const char *text; /* as the user wrote it */
+    const char *function;
+    const regex_t *regex;
+};
+int report_callers(const struct report *report, enum metric metric, const struct callers_of *of);
 int report_threads(const struct report *report);
+int report_lifetimes(const struct report *report);
+int report_sizes(const struct report *report);
+int report_groups(const struct report *report);
+int report_blocks(const struct report *report);
+int report_fragmentation(const struct report *report);
+int report_mappings(const struct report *report);
+int report_timeline(const struct report *report);
+void report_marks(const struct report *report);
 int report_json(const struct report *report);
 int report_csv(const struct report *report);
 

@@ -5,9 +5,11 @@
  * A call with one callee that bears all of its cost goes on without a branch, so that only real
  * branches indent. What a threshold, a limit or the depth leaves out is summed up in a line.
  */
+#include "analyze/report/treetext.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/number.h"
 #include "analyze/report/style.h"
+#include "analyze/report/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -238,7 +240,8 @@ static int draw(struct drawing *drawing) {
 
 static void draw_heading(const struct drawing *drawing) {
     const struct report *report = drawing->report;
-    style_heading(report, metric_title(drawing->metric, report->model));
+    struct report_title title;
+    style_heading(report, report_title(report, drawing->metric, &title));
     fprintf(report->out, "%s%7s %11s %12s  %s%s\n", style_on(report, STYLE_DIM), "share",
             metric_main_heading(drawing->metric), metric_side_heading(drawing->metric),
             report->options.bottom_up ? "allocated in, called by" : "called from the outside in",
@@ -255,13 +258,17 @@ int report_tree(const struct report *report, enum metric metric) {
                                            : calltree_top_down(&tree, report, metric);
     drawing.tree = &tree;
     drawing.least = (uint64_t)((double)drawing.total.main / 100.0 * report->options.min_percent);
-    if (result == 0) {
+    if (result == 0 && !report_is_for_people(report)) {
+        treetable_put(report, metric, &tree);
+    } else if (result == 0) {
+        table_drawing_begin(report);
         draw_heading(&drawing);
         if (tree.calls[0].cost.main == 0) {
             fprintf(report->out, "%7s\n", "nothing");
         } else {
             result = draw(&drawing);
         }
+        table_drawing_end(report);
     }
     free(drawing.stack);
     free(drawing.open);

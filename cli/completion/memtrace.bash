@@ -86,11 +86,14 @@ _memtrace() {
             --duration --rotate --embed --on-lag --profile"
         ;;
     report)
-        options="--show-maximum --show-leaked --show-cumulative --show-allocations --show-temporary
-            --show-threads --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit
-            --depth --all-frames --color --debug-folders --json --csv --output --help"
+        options="--show-maximum --show-leaked --show-shutdown --shutdown-at --show-cumulative
+            --show-allocations --show-temporary --temporary-within --show-caller-callee --show-groups
+            --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings
+            --show-timeline --show-marks --show-threads --top-down --bottom-up --flat --paths --by
+            --full-names --min-percent --limit --depth --all-frames --color --debug-folders --format
+            --json --csv --output --help"
         if [[ $current != -* ]]; then
-            COMPREPLY=($(compgen -f -X '!*.mtp' -- "$current"))
+            COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
         fi
         ;;

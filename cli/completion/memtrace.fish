@@ -27,15 +27,19 @@ end
 for option in summary no-summary
     complete -c memtrace -n '__memtrace_on run record' -l $option
 end
-for option in show-maximum show-leaked show-cumulative show-allocations show-temporary show-threads
+for option in show-maximum show-leaked show-cumulative show-allocations show-temporary show-threads \
+        show-shutdown show-groups show-lifetimes show-sizes show-blocks show-fragmentation show-mappings \
+        show-timeline show-marks
     complete -c memtrace -n '__memtrace_on report' -l $option
 end
 for option in top-down bottom-up flat paths full-names all-frames json csv
     complete -c memtrace -n '__memtrace_on report' -l $option
 end
-for option in min-percent limit depth
+for option in min-percent limit depth shutdown-at temporary-within show-caller-callee
     complete -c memtrace -n '__memtrace_on report' -l $option -x
 end
+complete -c memtrace -n '__memtrace_on report' -l blocks-by -x -a 'largest oldest first'
+complete -c memtrace -n '__memtrace_on report' -l format -x -a 'text markdown json csv'
 complete -c memtrace -n '__memtrace_on report' -l by -x -a 'function line'
 complete -c memtrace -n '__memtrace_on report' -l color -x -a 'auto always never'
 for option in output debug-folders

@@ -42,11 +42,17 @@ _memtrace() {
         ;;
     report)
         _arguments '--show-maximum' '--show-leaked' '--show-cumulative' '--show-allocations' \
-            '--show-temporary' '--show-threads' '--top-down' '--bottom-up' '--flat' '--paths' \
+            '--show-shutdown' '--shutdown-at[from when on]:time' '--show-temporary' \
+            '--temporary-within[lifetime]:duration' '--show-caller-callee[whose]:function' \
+            '--show-groups' '--show-lifetimes' '--show-sizes' '--show-blocks' \
+            '--blocks-by[order]:order:(largest oldest first)' '--show-fragmentation' \
+            '--show-mappings' '--show-timeline' '--show-marks' \
+            '--show-threads' '--top-down' '--bottom-up' '--flat' '--paths' \
             '--by[branches]:what:(function line)' '--full-names' '--min-percent[threshold]:percent' \
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
-            '--json' '--csv' '--output[file]:file:_files' '*:profile:_files -g "*.mtp"'
+            '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
+            '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
         ;;
     diff)
         _arguments '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fragmentation.c: what a heap takes beyond what was asked for: slack, pages that are partly empty,
+ * holes, and who keeps them. The address map is addressmap.c.
+ */
+#include "analyze/report/fragmentation.h"
+
+#include "analyze/report/table.h"
+
+#include <stdlib.h>
+
+static size_t limit_of(const struct report *report) {
+    return report->options.limit != 0 ? report->options.limit : SIZE_MAX;
+}
+
+static uint32_t path_of(const struct report *report, uint32_t id) {
+    const struct model_context *context = model_find(report->model, id);
+    return context != NULL ? context->path : 0;
+}
+
+/* ---- The whole heap ---- */
+
+static void put_whole(const struct report *report, const struct heapmap *map,
+                      const struct smaps *smaps) {
+    static const struct table_column columns[] = {
+        {"live_blocks", "live blocks", TABLE_COUNT, 0},
+        {"live_bytes", "live bytes", TABLE_BYTES, 0},
+        {"slack_bytes", "slack", TABLE_BYTES, 0},
+        {"pages", "pages with live blocks", TABLE_COUNT, 0},
+        {"page_bytes", "bytes of these pages", TABLE_BYTES, 0},
+        {"occupancy_percent", "of that in use", TABLE_PERCENT, 0},
+        {"nearly_empty_pages", "nearly empty pages", TABLE_COUNT, 0},
+        {"holes", "holes", TABLE_COUNT, 0},
+        {"hole_bytes", "bytes in holes", TABLE_BYTES, 0},
+    };
+    const struct detail *detail = report->detail;
+    uint64_t bytes = 0;
+    uint64_t slack = 0;
+    struct table table = table_open_record(report, "fragmentation", "Fragmentation", columns, 9);
+    for (size_t i = 0; i < detail->live_count; i++) {
+        bytes += detail->live[i].size;
+        slack += detail->live[i].slack;
+    }
+    table_note(&table, "Of blocks that lived at %.9g s.", (double)detail->end_ns / 1e9);
+    if (smaps->mappings == NULL) {
+        table_note(&table, "Where mappings begin and end is not in the file: what lies 1 MiB and "
+                           "more apart is taken for two regions.");
+    }
+    if (detail->live_without_address != 0) {
+        table_note(&table, "%llu blocks have no address in the file and are left out.",
+                   (unsigned long long)detail->live_without_address);
+    }
+    table_row(&table,
+              (struct table_cell[]){table_number(detail->live_count), table_number(bytes),
+                                    table_number(slack), table_number(map->pages),
+                                    table_number(map->pages * HEAPMAP_PAGE),
+                                    table_share(map->page_bytes, map->pages * HEAPMAP_PAGE),
+                                    table_number(map->nearly_empty), table_number(map->all_holes),
+                                    table_number(map->all_hole_bytes)});
+    table_close(&table);
+}
+
+static void put_pages(const struct report *report, const struct heapmap *map) {
+    static const struct table_column columns[] = {
+        {"from_percent", NULL, TABLE_COUNT, 0}, {"to_percent", NULL, TABLE_COUNT, 0},
+        {NULL, "filled", TABLE_TEXT, 12},       {"pages", "pages", TABLE_COUNT, 0},
+        {"percent", "share", TABLE_PERCENT, 0},
+    };
+    struct table table = table_open(report, "pages", "Pages by how full they are", columns, 5);
+    for (size_t i = 0; i < 10; i++) {
+        char range[32];
+        snprintf(range, sizeof range, "%zu-%zu%%", i * 10, (i + 1) * 10);
+        table_row(&table,
+                  (struct table_cell[]){table_number(i * 10), table_number((i + 1) * 10),
+                                        table_text(range), table_number(map->pages_by_tenth[i]),
+                                        table_share(map->pages_by_tenth[i], map->pages)});
+    }
+    table_close(&table);
+}
+
+static void put_holes(const struct report *report, const struct heapmap *map) {
+    static const struct table_column columns[] = {
+        {"start", "from", TABLE_ADDRESS, 0},
+        {"end", "to", TABLE_ADDRESS, 0},
+        {"bytes", "size", TABLE_BYTES, 0},
+    };
+    struct table table = table_open(report, "holes", "Largest holes between blocks", columns, 3);
+    size_t limit = limit_of(report);
+    for (size_t i = 0; i < map->hole_count && i < limit; i++) {
+        const struct heapmap_hole *hole = &map->holes[i];
+        table_row(&table, (struct table_cell[]){table_number(hole->start), table_number(hole->end),
+                                                table_number(hole->end - hole->start)});
+    }
+    table.hidden = map->all_holes - table.rows;
+    table_close(&table);
+}
+
+static void put_regions(const struct report *report, const struct heapmap *map) {
+    static const struct table_column columns[] = {
+        {"start", "from", TABLE_ADDRESS, 0},     {"end", "to", TABLE_ADDRESS, 0},
+        {"bytes", "size", TABLE_BYTES, 0},       {"live_bytes", "live", TABLE_BYTES, 0},
+        {"percent", "in use", TABLE_PERCENT, 0}, {"blocks", "blocks", TABLE_COUNT, 0},
+        {"name", "mapping", TABLE_TEXT, 0},
+    };
+    struct table table = table_open(report, "regions", "Regions of the heap", columns, 7);
+    size_t limit = limit_of(report);
+    for (size_t i = 0; i < map->region_count && i < limit; i++) {
+        const struct heapmap_region *region = &map->regions[i];
+        uint64_t size = region->end - region->start;
+        const char *name = region->name != NULL && region->name[0] != '\0' ? region->name : NULL;
+        table_row(&table,
+                  (struct table_cell[]){table_number(region->start), table_number(region->end),
+                                        table_number(size), table_number(region->live_bytes),
+                                        table_share(region->live_bytes, size),
+                                        table_number(region->blocks), table_text(name)});
+    }
+    table.hidden = map->region_count - table.rows;
+    table_close(&table);
+}
+
+/* ---- By context ---- */
+
+static void put_pins(const struct report *report, const struct heapmap *map) {
+    static const struct table_column columns[] = {
+        {"pages", "pages", TABLE_COUNT, 9},
+        {"bytes", "bytes on them", TABLE_BYTES, 13},
+        {"hash", "hash", TABLE_HASH, 0},
+        {"path", "call path", TABLE_PATH, 0},
+    };
+    struct table table = table_open(report, "pins", "Who keeps nearly empty pages", columns, 4);
+    size_t limit = limit_of(report);
+    table_note(&table,
+               "Pages with less than %d live bytes; one with blocks of several call paths "
+               "counts for each.",
+               HEAPMAP_NEARLY_EMPTY);
+    for (size_t i = 0; i < map->pin_count && i < limit; i++) {
+        const struct heapmap_pin *pin = &map->pins[i];
+        table_row(&table,
+                  (struct table_cell[]){table_number(pin->pages), table_number(pin->bytes),
+                                        table_number(model_hash(report->model, pin->context)),
+                                        table_path(path_of(report, pin->context))});
+    }
+    table.hidden = map->pin_count - table.rows;
+    table_close(&table);
+}
+
+static int most_slack_first(const void *left, const void *right) {
+    const struct detail_context *a = *(const struct detail_context *const *)left;
+    const struct detail_context *b = *(const struct detail_context *const *)right;
+    if (a->slack_bytes != b->slack_bytes) {
+        return a->slack_bytes < b->slack_bytes ? 1 : -1;
+    }
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int put_slack(const struct report *report) {
+    static const struct table_column columns[] = {
+        {"slack_bytes", "slack", TABLE_BYTES, 0},  {"live_bytes", "live bytes", TABLE_BYTES, 0},
+        {"live_blocks", "blocks", TABLE_COUNT, 0}, {"hash", "hash", TABLE_HASH, 0},
+        {"path", "call path", TABLE_PATH, 0},
+    };
+    const struct detail *detail = report->detail;
+    const struct detail_context **contexts = calloc(detail->context_count + 1, sizeof *contexts);
+    size_t count = 0;
+    struct table table;
+    if (contexts == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < detail->context_count; i++) {
+        if (detail->contexts[i].slack_bytes != 0) {
+            contexts[count++] = &detail->contexts[i];
+        }
+    }
+    qsort(contexts, count, sizeof *contexts, most_slack_first);
+    table = table_open(report, "slack", "Slack: usable bytes that nobody asked for", columns, 5);
+    for (size_t i = 0; i < count && i < limit_of(report); i++) {
+        const struct model_context *context = model_find(report->model, contexts[i]->id);
+        table_row(&table,
+                  (struct table_cell[]){table_number(contexts[i]->slack_bytes),
+                                        table_number(context != NULL ? context->live_bytes : 0),
+                                        table_number(context != NULL ? context->live_blocks : 0),
+                                        table_number(model_hash(report->model, contexts[i]->id)),
+                                        table_path(path_of(report, contexts[i]->id))});
+    }
+    table.hidden = count - table.rows;
+    table_close(&table);
+    free(contexts);
+    return 0;
+}
+
+int report_fragmentation(const struct report *report) {
+    struct heapmap map = {0};
+    struct smaps smaps = {0};
+    int result = smaps_at(report->parts, report->model->to_ns, &smaps);
+    if (result == 0) {
+        result = heapmap_make(&map, report->detail, &smaps);
+    }
+    if (result == 0) {
+        put_whole(report, &map, &smaps);
+        put_pages(report, &map);
+        put_regions(report, &map);
+        if (report_is_for_people(report)) {
+            addressmap_draw(report, &map);
+        }
+        put_holes(report, &map);
+        put_pins(report, &map);
+        result = put_slack(report);
+    }
+    heapmap_free(&map);
+    smaps_free(&smaps);
+    return result;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mappings.c: what the process has mapped: by name as the kernel told the collector (resident,
+ * dirty, swapped), and by the call paths that called mmap and friends.
+ */
+#include "analyze/model/smaps.h"
+#include "analyze/report/number.h"
+#include "analyze/report/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Mappings of one name, or of one kind where they have none. */
+struct named {
+    const char *name;
+    const char *kind;
+    uint64_t mappings, size, resident, dirty, swap;
+};
+
+static const char *kind_of(const struct smaps_mapping *mapping) {
+    const char *name = mapping->name;
+    if (strncmp(name, "[heap]", 6) == 0) {
+        return "heap";
+    }
+    if (strncmp(name, "[stack", 6) == 0) {
+        return "stack";
+    }
+    if (name[0] == '[') {
+        return "kernel";
+    }
+    return name[0] == '\0' ? "anonymous" : "file";
+}
+
+static int by_name(const void *left, const void *right) {
+    const struct named *a = left;
+    const struct named *b = right;
+    int order = strcmp(a->kind, b->kind);
+    return order != 0 ? order : strcmp(a->name, b->name);
+}
+
+static int most_resident_first(const void *left, const void *right) {
+    const struct named *a = left;
+    const struct named *b = right;
+    if (a->resident != b->resident) {
+        return a->resident < b->resident ? 1 : -1;
+    }
+    if (a->size != b->size) {
+        return a->size < b->size ? 1 : -1;
+    }
+    return by_name(left, right);
+}
+
+static size_t merge_names(struct named *all, size_t count) {
+    size_t kept = 0;
+    qsort(all, count, sizeof *all, by_name);
+    for (size_t i = 0; i < count; i++) {
+        if (kept != 0 && by_name(&all[kept - 1], &all[i]) == 0) {
+            all[kept - 1].mappings++;
+            all[kept - 1].size += all[i].size;
+            all[kept - 1].resident += all[i].resident;
+            all[kept - 1].dirty += all[i].dirty;
+            all[kept - 1].swap += all[i].swap;
+        } else {
+            all[kept++] = all[i];
+        }
+    }
+    qsort(all, kept, sizeof *all, most_resident_first);
+    return kept;
+}
+
+static struct named *gather(const struct smaps *smaps, size_t *count, struct named *sum) {
+    struct named *all = calloc(smaps->count + 1, sizeof *all);
+    *sum = (struct named){.name = "(all)", .kind = ""};
+    for (size_t i = 0; all != NULL && i < smaps->count; i++) {
+        const struct smaps_mapping *mapping = &smaps->mappings[i];
+        all[i] = (struct named){.name = mapping->name,
+                                .kind = kind_of(mapping),
+                                .mappings = 1,
+                                .size = mapping->end - mapping->start,
+                                .resident = mapping->resident_bytes,
+                                .dirty = mapping->dirty_bytes,
+                                .swap = mapping->swap_bytes};
+        sum->mappings++;
+        sum->size += all[i].size;
+        sum->resident += all[i].resident;
+        sum->dirty += all[i].dirty;
+        sum->swap += all[i].swap;
+    }
+    *count = all != NULL ? merge_names(all, smaps->count) : 0;
+    return all;
+}
+
+static void put_named(struct table *table, const struct named *named) {
+    table_row(table,
+              (struct table_cell[]){table_number(named->mappings), table_number(named->size),
+                                    table_number(named->resident), table_number(named->dirty),
+                                    table_number(named->swap), table_text(named->kind),
+                                    table_text(named->name[0] != '\0' ? named->name : "-")});
+}
+
+static int put_smaps(const struct report *report, const struct smaps *smaps) {
+    static const struct table_column columns[] = {
+        {"mappings", "mappings", TABLE_COUNT, 9},
+        {"size", "size", TABLE_BYTES, 0},
+        {"resident_bytes", "resident", TABLE_BYTES, 0},
+        {"dirty_bytes", "dirty", TABLE_BYTES, 0},
+        {"swap_bytes", "swap", TABLE_BYTES, 0},
+        {"kind", "kind", TABLE_TEXT, 9},
+        {"name", "name", TABLE_TEXT, 0},
+    };
+    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
+    struct named sum;
+    size_t count;
+    struct named *all = gather(smaps, &count, &sum);
+    struct table table;
+    if (all == NULL) {
+        return -1;
+    }
+    table = table_open(report, "mappings", "Mappings of the process", columns, 7);
+    if (smaps->mappings == NULL) {
+        table_note(&table, "The recording has no mappings of the process: it was too short.");
+    } else {
+        table_note(&table, "As the kernel told at %.9g s.", (double)smaps->time_ns / 1e9);
+    }
+    for (size_t i = 0; i < count && i < limit; i++) {
+        put_named(&table, &all[i]);
+    }
+    table.hidden = count - table.rows;
+    if (count > 1 && report_is_for_people(report)) {
+        put_named(&table, &sum);
+    }
+    table_close(&table);
+    free(all);
+    return 0;
+}
+
+static int most_held_first(const void *left, const void *right) {
+    const struct model_context *a = *(const struct model_context *const *)left;
+    const struct model_context *b = *(const struct model_context *const *)right;
+    if (a->live_bytes != b->live_bytes) {
+        return a->live_bytes < b->live_bytes ? 1 : -1;
+    }
+    if (a->total_bytes != b->total_bytes) {
+        return a->total_bytes < b->total_bytes ? 1 : -1;
+    }
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int put_contexts(const struct report *report) {
+    const struct table_column columns[] = {
+        {"live_bytes", report_held(report->model), TABLE_BYTES, 0},
+        {"live_blocks", "in", TABLE_COUNT, 9},
+        {"total_bytes", "in total", TABLE_BYTES, 0},
+        {"allocations", "mapped", TABLE_COUNT, 9},
+        {"hash", NULL, TABLE_HASH, 0},
+        {"path", "call path", TABLE_PATH, 0},
+    };
+    const struct model *model = report->model;
+    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
+    const struct model_context **found = calloc(model->context_count + 1, sizeof *found);
+    size_t count = 0;
+    struct table table;
+    if (found == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        if (model->contexts[i].class == MODEL_MAPPING) {
+            found[count++] = &model->contexts[i];
+        }
+    }
+    qsort(found, count, sizeof *found, most_held_first);
+    table = table_open(report, "mapping-paths", "Who called mmap", columns, 6);
+    for (size_t i = 0; i < count && i < limit; i++) {
+        table_row(&table,
+                  (struct table_cell[]){
+                      table_number(found[i]->live_bytes), table_number(found[i]->live_blocks),
+                      table_number(found[i]->total_bytes), table_number(found[i]->allocations),
+                      table_number(model_hash(model, found[i]->id)), table_path(found[i]->path)});
+    }
+    table.hidden = count - table.rows;
+    table_close(&table);
+    free(found);
+    return 0;
+}
+
+int report_mappings(const struct report *report) {
+    struct smaps smaps = {0};
+    int result = 0;
+    if (report->parts.count != 0) {
+        result = smaps_at(report->parts, report->model->to_ns, &smaps);
+        if (result == 0) {
+            result = put_smaps(report, &smaps);
+        }
+        smaps_free(&smaps);
+    }
+    return result == 0 ? put_contexts(report) : -1;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c: what all forms of a table share. See table.h. */
+#include "analyze/report/table.h"
+
+#include "analyze/report/jsonwriter.h"
+#include "analyze/report/style.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+static enum report_format format_of(const struct table *table) {
+    return table->report->options.format;
+}
+
+static struct jsonwriter *json_of(const struct report *report) {
+    return report->document->json;
+}
+
+/* ---- All tables of an output ---- */
+
+int table_document_open(struct table_document *document, const struct report *report) {
+    *document = (struct table_document){0};
+    if (report->options.format != REPORT_JSON) {
+        return 0;
+    }
+    document->json = jsonwriter_open(report->out, JSONWRITER_INDENTED);
+    if (document->json == NULL) {
+        return -1;
+    }
+    jsonwriter_map(document->json, NULL);
+    jsonwriter_number(document->json, "version", 1);
+    jsonwriter_string(document->json, "source", report->source);
+    jsonwriter_array(document->json, "reports");
+    return 0;
+}
+
+void table_document_close(struct table_document *document, const struct report *report) {
+    if (document->json != NULL) {
+        jsonwriter_end_array(document->json);
+        jsonwriter_end_map(document->json);
+        jsonwriter_close(document->json);
+        fputc('\n', report->out);
+    }
+    *document = (struct table_document){0};
+}
+
+void table_drawing_begin(const struct report *report) {
+    if (report->options.format == REPORT_MARKDOWN) {
+        fputs("\n```text\n", report->out);
+    }
+}
+
+void table_drawing_end(const struct report *report) {
+    if (report->options.format == REPORT_MARKDOWN) {
+        fputs("```\n", report->out);
+        if (report->document != NULL) {
+            report->document->tables++;
+        }
+    }
+}
+
+/* ---- One table ---- */
+
+static void begin_json(const struct table *table, const char *title) {
+    struct jsonwriter *json = json_of(table->report);
+    jsonwriter_map(json, NULL);
+    jsonwriter_string(json, "name", table->name);
+    jsonwriter_string(json, "title", title);
+    jsonwriter_array(json, "notes");
+}
+
+struct table table_open(const struct report *report, const char *name, const char *title,
+                        const struct table_column *columns, size_t count) {
+    struct table table = {.report = report, .name = name, .columns = columns, .count = count};
+    switch (report->options.format) {
+    case REPORT_JSON:
+        begin_json(&table, title);
+        break;
+    case REPORT_CSV:
+        fputs(report->document->tables != 0 ? "\r\n" : "", report->out);
+        break;
+    case REPORT_MARKDOWN:
+        fprintf(report->out, "%s## ", report->document->tables != 0 ? "\n" : "");
+        tabletext_escaped(report->out, title);
+        fputc('\n', report->out);
+        break;
+    default:
+        style_heading(report, title);
+        break;
+    }
+    if (report->document != NULL) {
+        report->document->tables++;
+    }
+    return table;
+}
+
+struct table table_open_record(const struct report *report, const char *name, const char *title,
+                               const struct table_column *columns, size_t count) {
+    struct table table = table_open(report, name, title, columns, count);
+    table.is_record = true;
+    return table;
+}
+
+static void put_note(const struct table *table, const char *text) {
+    const struct report *report = table->report;
+    switch (format_of(table)) {
+    case REPORT_JSON:
+        jsonwriter_string(json_of(report), NULL, text);
+        break;
+    case REPORT_CSV:
+        break;
+    case REPORT_MARKDOWN:
+        fputc('\n', report->out);
+        tabletext_escaped(report->out, text);
+        fputc('\n', report->out);
+        break;
+    default:
+        fputs(style_on(report, STYLE_DIM), report->out);
+        style_text(report, text);
+        fprintf(report->out, "%s\n", style_off(report));
+        break;
+    }
+}
+
+void table_note(struct table *table, const char *format, ...) {
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) >= 0) {
+        put_note(table, text);
+        free(text);
+    }
+    va_end(arguments);
+}
+
+/* Headings come with the first row: of an empty table people see no more than that. */
+static void begin_rows(struct table *table) {
+    switch (format_of(table)) {
+    case REPORT_JSON:
+        jsonwriter_end_array(json_of(table->report));
+        jsonwriter_array(json_of(table->report), "rows");
+        break;
+    case REPORT_CSV:
+        tabledata_csv_headings(table);
+        break;
+    case REPORT_MARKDOWN:
+        tabletext_markdown_headings(table);
+        break;
+    default:
+        tabletext_headings(table);
+        break;
+    }
+    table->is_begun = true;
+}
+
+void table_row(struct table *table, const struct table_cell *cells) {
+    if (!table->is_begun) {
+        begin_rows(table);
+    }
+    table->rows++;
+    switch (format_of(table)) {
+    case REPORT_JSON:
+        tabledata_json_row(table, cells);
+        break;
+    case REPORT_CSV:
+        tabledata_csv_row(table, cells);
+        break;
+    case REPORT_MARKDOWN:
+        tabletext_markdown_row(table, cells);
+        break;
+    default:
+        tabletext_row(table, cells);
+        break;
+    }
+}
+
+/* What the table lacks, for people. */
+static void put_rest(const struct table *table) {
+    FILE *out = table->report->out;
+    const char *around = format_of(table) == REPORT_MARKDOWN ? "\n" : "";
+    if (table->rows == 0 && table->hidden == 0) {
+        fprintf(out, "%snothing\n", around);
+    } else if (table->hidden != 0) {
+        fprintf(out, "%s%s(%llu more not shown)%s\n", around, style_on(table->report, STYLE_DIM),
+                (unsigned long long)table->hidden, style_off(table->report));
+    }
+}
+
+void table_close(struct table *table) {
+    bool for_people = format_of(table) == REPORT_TEXT || format_of(table) == REPORT_MARKDOWN;
+    if (!table->is_begun && !(for_people && table->rows == 0)) {
+        begin_rows(table);
+    }
+    if (for_people) {
+        put_rest(table);
+    } else if (format_of(table) == REPORT_JSON) {
+        struct jsonwriter *json = json_of(table->report);
+        jsonwriter_end_array(json);
+        jsonwriter_number(json, "not_shown", table->hidden);
+        jsonwriter_end_map(json);
+    }
+}
