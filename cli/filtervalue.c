@@ -155,6 +155,18 @@ static int find_mark(const char *text, const struct model *model, size_t *at, st
     return no_such_mark(model, text, size, number, error);
 }
 
+/* The mark `text` from *at on, which is behind the one called `before`. */
+static int find_behind(const char *before, const char *text, const struct model *model, size_t *at,
+                       struct error *error) {
+    size_t start = 0;
+    if (find_mark(text, model, at, error) == 0) {
+        return 0;
+    }
+    return find_mark(text, model, &start, error) == 0
+               ? error_set(error, "no mark '%s' comes behind '%s'", text, before)
+               : -1;
+}
+
 /* ---- Times ---- */
 
 /* Everything up to the event that made the maximum. */
@@ -234,11 +246,11 @@ int filtervalue_marks(const char *text, const struct model *model, struct select
         return error_set(error, "out of memory");
     }
     result = find_mark(first, model, &at, error);
-    free(first);
     if (result == 0) {
         times->from_ns = model->marks[at++].time_ns;
-        result = find_mark(comma + 1, model, &at, error);
+        result = find_behind(first, comma + 1, model, &at, error);
     }
+    free(first);
     if (result == 0) {
         times->to_ns = model->marks[at].time_ns;
     }

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""errors.py: what is no filter, or none that this file can answer, is said in one line; nothing is
+printed on stdout."""
+
+import os
+
+from lives import reader  # noqa: F401  (sets the path of what tests of recordings share)
+from recorded import only_recording, record
+from harness import (MEMTRACE, build, clean_environment, equal, execute, fail, finish, profiles,
+                     scratch)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+USAGE, FAILURE = 2, 1
+
+WRONG = [  # on the command line already
+    (["--size", "12X"], "--size: '12X' is no range of sizes (try 1K..64K, 4K.. or ..100)"),
+    (["--size", ".."], "--size: '..' is no range of sizes"),
+    (["--size", "2K..1K"], "--size: '2K..1K' is empty"),
+    (["--lifetime", "1s..x"], "--lifetime: '1s..x' is no range of durations"),
+    (["--chain-length", "1K"], "--chain-length: '1K' is no range of numbers"),
+    (["--address", "heap"], "--address: 'heap' is no range of addresses"),
+    (["--function", "a("], "--function: 'a(' is no regular expression: "),
+    (["--path", "xyz"], "--path: 'xyz' is no hash of a call path"),
+    (["--class", "stack"], "--class: 'stack' is no class: heap, mapping or pool"),
+    (["--from", "noon"], "--from: 'noon' is no time (try 1.5s, 300ms, 50%, mark:NAME, start"),
+    (["--from", "120%"], "--from: '120%' is no time"),
+    (["--allocated", "1s"], "--allocated: '1s' is no span of time (try 1s..2.5s"),
+    (["--between", "early"], "--between: 'early' is not two marks with a comma between them"),
+    (["--to", "1s", "--at", "2s"], "--to and --at are the same"),
+    (["--from", "1s", "--between", "a,b"], "--between says from when to when already"),
+    (["--between", "a,b", "--to", "1s"], "--between says from when to when already"),
+    (["--size", "1", "--size", "2"], "--size is given twice"),
+    (["--leaked=yes"], "option --leaked takes no value"),
+]
+UNKNOWN = [  # in this file
+    (["--from", "mark:lunch"], "--from: there is no mark 'lunch'; marks are: early, late"),
+    (["--to", "mark:early#9"], "--to: there is no mark 'early' number 9; marks are: early, late"),
+    (["--between", "late,early"], "--between: no mark 'early' comes behind 'late'"),
+    (["--thread", "nobody"], "--thread: there is no thread 'nobody'; threads are: 2 main"),
+    (["--pool", "lake"], "--pool: there is no pool 'lake'"),
+    (["--from", "end"], "nothing is selected: --from is not before --to"),
+]
+PROFILE = [
+    (["--lifetime", "1ms.."], "--lifetime asks of single blocks, which a profile does not tell; make"
+                              " a recording with `memtrace record`"),
+    (["--temporary"], "--temporary asks of single blocks, which a profile"),
+    (["--at", "50%"], "--at asks when things happened, which a profile does not tell; make"),
+    (["--between", "early,late"], "--between asks when things happened, which a profile"),
+]
+
+
+def refused(path, options, status, line):
+    result = execute([MEMTRACE, "report", *options, path], clean_environment(MEMTRACE_CACHE=""))
+    told = result.stderr.decode()
+    equal((result.returncode, result.stdout, told.count("\n")), (status, b"", 1), options, told)
+    if not told.startswith("memtrace: " + line):
+        fail(options, ": said", told, "expected", line)
+
+
+def main():
+    folder = scratch()
+    under = record([build(os.path.join(HERE, "busy.c")), "1", "1", "800"], folder)
+    equal(under.returncode, 0, "the program", under.stderr)
+    recording, profile = only_recording(folder, "busy"), profiles(folder)[0]
+    for options, line in WRONG:
+        refused(recording, options, USAGE, line)
+    for options, line in UNKNOWN:
+        refused(recording, options, FAILURE, line)
+    for options, line in PROFILE:
+        refused(profile, options, FAILURE, line)
+
+
+main()
+finish()
