@@ -16,6 +16,7 @@ enum cli_status { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
 
 int cmd_export(int argc, char **argv);
 int cmd_extract(int argc, char **argv);
+int cmd_query(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_run(int argc, char **argv);

@@ -40,6 +40,8 @@ static const struct format formats[] = {
      FORMAT_BINARY},
     {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
      FORMAT_COST | FORMAT_BINARY},
+    {"sqlite", ".sqlite", "the tables of memtrace query, to be kept", export_sqlite,
+     FORMAT_BINARY | FORMAT_FILE},
     {"json", ".json", "all contexts, threads, modules: that of memtrace report", export_json, 0},
     {"csv", ".csv", "one line for each call path: that of memtrace report", export_csv, 0},
 };

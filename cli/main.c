@@ -17,6 +17,7 @@ static const struct command commands[] = {
     {"record", cmd_record, "run a program and record every event"},
     {"report", cmd_report, "show a profile, or that of a running program"},
     {"diff", cmd_diff, "show what grew from one profile to another"},
+    {"query", cmd_query, "answer SQL over a profile or a recording"},
     {"export", cmd_export, "write files for other tools: flame graphs, JSON, CSV, ..."},
     {"extract", cmd_extract, "get the program files out of a recording"},
     {"list", cmd_list, "list profiles of running and of killed programs"},

@@ -3,8 +3,10 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(MEMTRACE_DW IMPORTED_TARGET GLOBAL libdw libelf)
+pkg_check_modules(MEMTRACE_EDIT IMPORTED_TARGET GLOBAL libedit)
 pkg_check_modules(MEMTRACE_LZMA IMPORTED_TARGET GLOBAL liblzma)
 pkg_check_modules(MEMTRACE_PROTOBUF_C IMPORTED_TARGET GLOBAL libprotobuf-c)
+pkg_check_modules(MEMTRACE_SQLITE IMPORTED_TARGET GLOBAL sqlite3>=3.38)
 pkg_check_modules(MEMTRACE_YAJL IMPORTED_TARGET GLOBAL yajl)
 pkg_check_modules(MEMTRACE_ZLIB IMPORTED_TARGET GLOBAL zlib)
 pkg_check_modules(MEMTRACE_ZSTD IMPORTED_TARGET GLOBAL libzstd)
@@ -16,6 +18,9 @@ set(missing "")
 if(NOT MEMTRACE_DW_FOUND)
     list(APPEND missing libdw-dev)
 endif()
+if(NOT MEMTRACE_EDIT_FOUND)
+    list(APPEND missing libedit-dev)
+endif()
 if(NOT MEMTRACE_LZMA_FOUND)
     list(APPEND missing liblzma-dev)
 endif()
@@ -24,6 +29,9 @@ if(NOT MEMTRACE_PROTOBUF_C_FOUND)
 endif()
 if(NOT MEMTRACE_PROTOC_C)
     list(APPEND missing protobuf-c-compiler)
+endif()
+if(NOT MEMTRACE_SQLITE_FOUND)
+    list(APPEND missing libsqlite3-dev)
 endif()
 if(NOT MEMTRACE_YAJL_FOUND)
     list(APPEND missing libyajl-dev)
@@ -48,7 +56,15 @@ endif()
 
 add_library(memtrace_tool_libraries INTERFACE)
 target_link_libraries(
-    memtrace_tool_libraries INTERFACE PkgConfig::MEMTRACE_DW PkgConfig::MEMTRACE_LZMA
-                                      PkgConfig::MEMTRACE_PROTOBUF_C PkgConfig::MEMTRACE_YAJL
-                                      PkgConfig::MEMTRACE_ZLIB PkgConfig::MEMTRACE_ZSTD
-                                      ${MEMTRACE_IBERTY} Threads::Threads m)
+    memtrace_tool_libraries
+    INTERFACE PkgConfig::MEMTRACE_DW
+              PkgConfig::MEMTRACE_EDIT
+              PkgConfig::MEMTRACE_LZMA
+              PkgConfig::MEMTRACE_PROTOBUF_C
+              PkgConfig::MEMTRACE_SQLITE
+              PkgConfig::MEMTRACE_YAJL
+              PkgConfig::MEMTRACE_ZLIB
+              PkgConfig::MEMTRACE_ZSTD
+              ${MEMTRACE_IBERTY}
+              Threads::Threads
+              m)

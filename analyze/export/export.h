@@ -48,6 +48,8 @@ int export_folded(const struct export *export, struct error *error);
 int export_gprof2dot(const struct export *export, struct error *error);
 int export_json(const struct export *export, struct error *error);
 
+/* All tables of a query, in a database of its own: needs `path`. */
+int export_sqlite(const struct export *export, struct error *error);
 int export_speedscope(const struct export *export, struct error *error); /* all costs */
 
 /* Events in order, as heaptrack writes them; of a profile events that add up to it. By its name

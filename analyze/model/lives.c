@@ -230,12 +230,22 @@ static void take_event(struct pass *pass, const struct timeorder_event *entry) {
     }
 }
 
-static void take_all(struct pass *pass, struct ahead *ahead, const struct replay_options *options) {
+/* Windows only grow, and events of a later one happened in it or behind it. */
+static bool is_behind(const struct ahead_batch *batch, const struct timeorder *order,
+                      const struct replay_options *options) {
+    return options != NULL && options->until_ns != 0 &&
+           batch->events[0].window << order->window_shift >= options->until_ns;
+}
+
+/* What `ahead` reads is in the order of `order`, of which only the constants are looked at here. */
+static void take_all(struct pass *pass, struct ahead *ahead, const struct timeorder *order,
+                     const struct replay_options *options) {
     uint64_t total = pass->model->recording.events;
     uint64_t done = 0;
     uint64_t next_progress = PROGRESS_EVENTS;
     const struct ahead_batch *batch;
-    while (!pass->out_of_memory && pass->result == 0 && (batch = ahead_next(ahead)) != NULL) {
+    while (!pass->out_of_memory && pass->result == 0 && (batch = ahead_next(ahead)) != NULL &&
+           !is_behind(batch, order, options)) {
         for (size_t i = 0; i < batch->count; i++) {
             take_event(pass, &batch->events[i]);
         }
@@ -278,7 +288,7 @@ static int visit_in_order(struct pass *pass, struct timeorder *order,
     if (ahead == NULL) {
         return -1;
     }
-    take_all(pass, ahead, options);
+    take_all(pass, ahead, order, options);
     ahead_stop(ahead);
     if (!pass->out_of_memory && pass->result == 0) {
         tell_living(pass);

@@ -20,7 +20,10 @@
 struct replay_options {
     void (*progress)(void *context, uint64_t done, uint64_t total); /* events; NULL: none */
     void *context;
-    const atomic_bool *cancel; /* once true, a pass over lives ends early (lives.h); NULL: never */
+    /* Of passes over lives (lives.h) only: */
+    const atomic_bool *cancel; /* the pass ends early once it is true; NULL: never */
+    uint64_t until_ns; /* ... and when all that is left happened at this time or behind it, as if
+                          the recording ended there; 0: never */
 };
 
 /* options may be NULL. NULL: out of memory, or no thread to read with. */

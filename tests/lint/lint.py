@@ -34,7 +34,8 @@ MAY_INCLUDE = {
     "analyze/symbol": ["analyze/read/error.h", "analyze/read/cachefolder.h"],
     "analyze/model": ["analyze/read", "analyze/symbol"],
     "analyze/report": ["analyze/model", "analyze/read", "analyze/symbol"],
-    "analyze/export": ["analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
+    "analyze/query": ["analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
+    "analyze/export": ["analyze/query", "analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
     "collect": ["analyze"],
     "cli": ["analyze", "collect"],
 }

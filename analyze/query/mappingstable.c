@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mappingstable.c: the table of address space that the program mapped, by a pass over the events. A
+ * session's filters of contexts count, and its view; filters of blocks do not.
+ */
+#include "analyze/query/mappinglives.h"
+#include "analyze/query/rowqueue.h"
+#include "analyze/query/vtable.h"
+
+#include <sys/mman.h>
+
+enum {
+    ID,
+    ADDRESS,
+    SIZE,
+    BORN,
+    FREED,
+    LIFETIME,
+    THREAD,
+    FREED_BY,
+    CONTEXT,
+    OPERATION,
+    PROTECTION,
+    SHARED,
+};
+
+static const struct vtable_column columns[] = {
+    [ID] = {"id", "INTEGER", "of the mapping, in their order: its pieces share it"},
+    [ADDRESS] = {"address", "INTEGER", "where it, or this piece of it, began"},
+    [SIZE] = {"size", "INTEGER", "bytes, whole pages"},
+    [BORN] = {"born", "INTEGER", "ns since the program's start"},
+    [FREED] = {"freed", "INTEGER", "ns; NULL: never unmapped"},
+    [LIFETIME] = {"lifetime", "INTEGER", "ns; NULL: never unmapped"},
+    [THREAD] = {"thread", "INTEGER", "that mapped it"},
+    [FREED_BY] = {"freed_by", "INTEGER", "thread; NULL: never unmapped"},
+    [CONTEXT] = {"context", "INTEGER", "contexts.id"},
+    [OPERATION] = {"operation", "TEXT", "mmap, mremap or brk"},
+    [PROTECTION] = {"protection", "TEXT", "as it was mapped: rwx"},
+    [SHARED] = {"shared", "INTEGER", "1: MAP_SHARED"},
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    struct query *query;
+    struct rowqueue *queue;
+    struct rowqueue *out; /* the same, for the thread inside */
+    struct error error;
+    const struct mapping_life *life; /* NULL: at the end */
+    sqlite3_int64 row;
+};
+
+/* ---- The pass ---- */
+
+static int hand_out(void *context, const struct mapping_life *life) {
+    struct cursor *cursor = context;
+    const struct query_source *source = &cursor->query->source;
+    struct selection_times view = source->selection->view;
+    struct mapping_life seen = *life;
+    if (life->born_ns >= view.to_ns || life->freed_ns < view.from_ns) {
+        return 0;
+    }
+    if (life->freed_ns >= view.to_ns) {
+        seen.freed_ns = UINT64_MAX;
+    }
+    return rowqueue_put(cursor->out, &seen);
+}
+
+static int take_event(void *context, const struct timeorder_event *event) {
+    struct mapping_lives *lives = context;
+    return event->event.kind == EVENT_MAP ? mapping_lives_take(lives, event) : 0;
+}
+
+static int produce(struct rowqueue *queue, void *argument) {
+    struct cursor *cursor = argument;
+    const struct query_source *source = &cursor->query->source;
+    struct mapping_lives lives = {.ended = hand_out, .context = cursor};
+    struct lives_visitor visitor = {.other = take_event, .context = &lives};
+    struct replay_options options = {0};
+    int result;
+    cursor->out = queue;
+    if (source->replay != NULL) {
+        options = *source->replay;
+    }
+    options.cancel = rowqueue_cancel(queue);
+    atomic_fetch_add(&cursor->query->passes, 1);
+    error_set(&cursor->error, "out of memory");
+    result = lives_visit(source->parts, source->whole, &visitor, &options, &cursor->error);
+    if (result == 0) {
+        result = mapping_lives_finish(&lives);
+    }
+    mapping_lives_free(&lives);
+    return result;
+}
+
+/* ---- Cursors ---- */
+
+static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+    enum { MAPPINGS = 1000 };
+    const struct query *query = ((const struct vtable_view *)view)->query;
+    info->estimatedRows = MAPPINGS;
+    info->estimatedCost = (double)query->source.whole->totals.allocations + MAPPINGS;
+    return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *view, sqlite3_vtab_cursor **base) {
+    struct cursor *cursor = sqlite3_malloc(sizeof *cursor);
+    if (cursor == NULL) {
+        return SQLITE_NOMEM;
+    }
+    *cursor = (struct cursor){.query = ((struct vtable_view *)view)->query};
+    *base = &cursor->base;
+    return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base) {
+    struct cursor *cursor = (struct cursor *)base;
+    rowqueue_close(cursor->queue);
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+/* Mappings pass the session's filters if their call paths do. */
+static bool is_selected(const struct cursor *cursor) {
+    return model_find(cursor->query->source.model, cursor->life->context) != NULL;
+}
+
+static int next(sqlite3_vtab_cursor *base) {
+    struct cursor *cursor = (struct cursor *)base;
+    const void *row = NULL;
+    int result;
+    do {
+        result = rowqueue_next(cursor->queue, &cursor->query->interrupted, &row);
+        cursor->life = row;
+    } while (result == 1 && !is_selected(cursor));
+    cursor->row++;
+    if (result == 1) {
+        return SQLITE_OK;
+    }
+    cursor->life = NULL;
+    if (result == 0 && rowqueue_result(cursor->queue) == -1) {
+        return vtable_fail(base->pVtab, "%s", cursor->error.message);
+    }
+    return result == 0 ? SQLITE_OK : SQLITE_INTERRUPT;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+                  sqlite3_value **argv) {
+    struct cursor *cursor = (struct cursor *)base;
+    (void)number;
+    (void)text;
+    (void)argc;
+    (void)argv;
+    rowqueue_close(cursor->queue);
+    cursor->queue = NULL;
+    cursor->life = NULL;
+    cursor->row = 0;
+    if (cursor->query->source.parts.count == 0) {
+        return vtable_fail(base->pVtab,
+                           "a profile has no single mappings, only sums of call paths: "
+                           "make a recording with `memtrace record`");
+    }
+    cursor->queue = rowqueue_start(sizeof(struct mapping_life), produce, cursor);
+    return cursor->queue != NULL ? next(base) : SQLITE_NOMEM;
+}
+
+static int at_end(sqlite3_vtab_cursor *cursor) {
+    return ((const struct cursor *)cursor)->life == NULL;
+}
+
+/* ---- Values ---- */
+
+static const char *operation_name(uint8_t operation) {
+    switch (operation) {
+    case MEMTRACE_MAP_REMAP:
+        return "mremap";
+    case MEMTRACE_MAP_BREAK:
+        return "brk";
+    default:
+        return "mmap";
+    }
+}
+
+void vtable_put_protection(sqlite3_context *out, uint32_t protection) {
+    char text[] = {protection & PROT_READ ? 'r' : '-', protection & PROT_WRITE ? 'w' : '-',
+                   protection & PROT_EXEC ? 'x' : '-', '\0'};
+    vtable_put_text(out, text);
+}
+
+static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
+    const struct mapping_life *life = ((const struct cursor *)base)->life;
+    bool has_ended = life->freed_ns != UINT64_MAX;
+    switch (number) {
+    case ID:
+        vtable_put_number(out, life->id);
+        break;
+    case ADDRESS:
+        vtable_put_number(out, life->start);
+        break;
+    case SIZE:
+        vtable_put_number(out, life->end - life->start);
+        break;
+    case BORN:
+        vtable_put_number(out, life->born_ns);
+        break;
+    case FREED:
+        vtable_put_unless(out, life->freed_ns, UINT64_MAX);
+        break;
+    case LIFETIME:
+        vtable_put_unless(out, has_ended ? life->freed_ns - life->born_ns : UINT64_MAX, UINT64_MAX);
+        break;
+    case THREAD:
+        vtable_put_number(out, life->thread);
+        break;
+    case FREED_BY:
+        vtable_put_unless(out, has_ended ? life->freed_by : UINT64_MAX, UINT64_MAX);
+        break;
+    case CONTEXT:
+        vtable_put_number(out, life->context);
+        break;
+    case OPERATION:
+        vtable_put_text(out, operation_name(life->operation));
+        break;
+    case PROTECTION:
+        vtable_put_protection(out, life->protection);
+        break;
+    default:
+        vtable_put_number(out, (life->flags & MAP_SHARED) != 0);
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
+    *id = ((const struct cursor *)cursor)->row;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+    .iVersion = 1,
+    .xCreate = vtable_connect,
+    .xConnect = vtable_connect,
+    .xBestIndex = best_index,
+    .xDisconnect = vtable_disconnect,
+    .xDestroy = vtable_disconnect,
+    .xOpen = open_cursor,
+    .xClose = close_cursor,
+    .xFilter = filter,
+    .xNext = next,
+    .xEof = at_end,
+    .xColumn = column,
+    .xRowid = rowid,
+};
+
+static const char *const indices[] = {"context", NULL};
+
+const struct vtable vtable_mappings = {
+    .name = "mappings",
+    .about = "address space: what mmap, mremap and brk mapped, in the pieces it was unmapped in",
+    VTABLE_COLUMNS(columns),
+    .indices = indices,
+    .module = &module,
+};

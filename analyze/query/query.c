@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* query.c: a session: an empty database in memory whose tables are the model's. See query.h. */
+#include "analyze/query/query.h"
+
+#include "analyze/query/session.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What may be done ---- */
+
+/* Reading, and whatever happens to temporary tables and views. No other file, no setting. */
+static int authorize(void *context, int action, const char *first, const char *second,
+                     const char *database, const char *trigger) {
+    (void)context;
+    (void)second;
+    (void)trigger;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_FUNCTION:
+    case SQLITE_RECURSIVE:
+        return SQLITE_OK;
+    case SQLITE_PRAGMA:
+        return sqlite3_strnicmp(first, "table_", 6) == 0 ? SQLITE_OK : SQLITE_DENY;
+    case SQLITE_CREATE_VTABLE:
+    case SQLITE_DROP_VTABLE:
+    case SQLITE_ATTACH:
+    case SQLITE_DETACH:
+        return SQLITE_DENY;
+    default:
+        return database != NULL && strcmp(database, "temp") == 0 ? SQLITE_OK : SQLITE_DENY;
+    }
+}
+
+/* ---- Opening and closing ---- */
+
+/* What is sorted beyond the caches goes to files: memory does not grow with rows. */
+static int bound_memory(sqlite3 *db) {
+    return sqlite3_exec(db,
+                        "PRAGMA temp_store = FILE; PRAGMA main.cache_size = -16384;"
+                        "PRAGMA temp.cache_size = -16384",
+                        NULL, NULL, NULL);
+}
+
+int session_add_tables(struct query *query, const char *schema) {
+    int result = SQLITE_OK;
+    for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
+        char module[64];
+        char *text;
+        snprintf(module, sizeof module, "memtrace_%s", vtable_list[i]->name);
+        query->bindings[i] = (struct vtable_binding){query, vtable_list[i]};
+        result =
+            sqlite3_create_module(query->db, module, vtable_list[i]->module, &query->bindings[i]);
+        text = sqlite3_mprintf("CREATE VIRTUAL TABLE %s.%s USING %s", schema, vtable_list[i]->name,
+                               module);
+        if (result == SQLITE_OK) {
+            result = text != NULL ? sqlite3_exec(query->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+        }
+        sqlite3_free(text);
+    }
+    return result;
+}
+
+struct query *session_open(const struct query_source *source, const char *path, const char *schema,
+                           struct error *error) {
+    struct query *query = calloc(1, sizeof *query);
+    int result = SQLITE_NOMEM;
+    if (query == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    query->source = *source;
+    query->bindings = calloc(VTABLES, sizeof *query->bindings);
+    if (query->bindings != NULL && vtable_pair_scopes(query) == 0) {
+        result = sqlite3_open(path, &query->db);
+    }
+    if (result == SQLITE_OK && (result = bound_memory(query->db)) == SQLITE_OK &&
+        (result = vtable_add_functions(query)) == SQLITE_OK) {
+        result = session_add_tables(query, schema);
+    }
+    if (result != SQLITE_OK) {
+        error_set(error, "SQLite: %s",
+                  query->db != NULL ? sqlite3_errmsg(query->db) : sqlite3_errstr(result));
+        query_close(query);
+        return NULL;
+    }
+    return query;
+}
+
+struct query *query_open(const struct query_source *source, struct error *error) {
+    struct query *query = session_open(source, ":memory:", "main", error);
+    if (query != NULL) {
+        sqlite3_limit(query->db, SQLITE_LIMIT_ATTACHED, 0);
+        sqlite3_set_authorizer(query->db, authorize, NULL);
+    }
+    return query;
+}
+
+void query_close(struct query *query) {
+    if (query == NULL) {
+        return;
+    }
+    sqlite3_close(query->db);
+    free(query->scopes);
+    free(query->bindings);
+    free(query);
+}
+
+void query_interrupt(struct query *query) {
+    atomic_store(&query->interrupted, true);
+    sqlite3_interrupt(query->db);
+}
+
+struct query_work query_work(const struct query *query) {
+    return (struct query_work){atomic_load(&query->passes), atomic_load(&query->rows)};
+}
+
+/* ---- Running ---- */
+
+/* One line: SQLite's reason, and where in the text it saw it. */
+static int fail(const struct query *query, const char *sql, struct error *error) {
+    enum { SHOWN = 30 };
+    const char *reason = sqlite3_errmsg(query->db);
+    int offset = sqlite3_error_offset(query->db);
+    char near[SHOWN + 1] = "";
+    if (atomic_load(&query->interrupted)) {
+        return error_set(error, "interrupted");
+    }
+    if (offset < 0 || (size_t)offset >= strlen(sql)) {
+        return error_set(error, "%s", reason);
+    }
+    for (int i = 0; i < SHOWN && sql[offset + i] != '\0'; i++) {
+        char letter = sql[offset + i];
+        near[i] = iscntrl((unsigned char)letter) ? ' ' : letter;
+    }
+    return error_set(error, "%s, at character %d: %s", reason, offset + 1, near);
+}
+
+static int run_rows(const struct query *query, sqlite3_stmt *statement, const char *sql,
+                    const struct query_sink *sink, struct error *error) {
+    int result = sqlite3_step(statement);
+    int status;
+    int ended;
+    if (result != SQLITE_ROW && result != SQLITE_DONE) {
+        return fail(query, sql, error);
+    }
+    if (sqlite3_column_count(statement) == 0) {
+        return 0;
+    }
+    status = sink->begin(sink->context, statement);
+    while (status == 0 && result == SQLITE_ROW) {
+        status = sink->row(sink->context, statement);
+        result = status == 0 ? sqlite3_step(statement) : result;
+    }
+    ended = sink->end(sink->context);
+    if (status == 0 && result != SQLITE_DONE) {
+        return fail(query, sql, error);
+    }
+    return status != 0 || ended != 0 ? QUERY_STOPPED : 0;
+}
+
+int query_run(struct query *query, const char *sql, const struct query_sink *sink,
+              struct error *error) {
+    int result = 0;
+    atomic_store(&query->interrupted, false);
+    while (result == 0 && *sql != '\0') {
+        sqlite3_stmt *statement = NULL;
+        const char *rest;
+        if (sqlite3_prepare_v2(query->db, sql, -1, &statement, &rest) != SQLITE_OK) {
+            return fail(query, sql, error);
+        }
+        if (statement != NULL) {
+            result = run_rows(query, statement, sql, sink, error);
+        }
+        sqlite3_finalize(statement);
+        sql = rest;
+    }
+    return result;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * query.h: SQL over a profile or a recording. A session is an SQLite connection of its own whose
+ * tables read the model and the events; nothing is copied, and nothing can be written but temporary
+ * tables and views. docs/query.md lists the tables.
+ *
+ * Called by cli. A session belongs to one thread, but for query_interrupt(). Memory: SQLite's
+ * caches, which are bounded; what it sorts beyond them goes to temporary files.
+ */
+#ifndef ANALYZE_QUERY_QUERY_H
+#define ANALYZE_QUERY_QUERY_H
+
+#include "analyze/model/selection.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+/* What is asked. All of it must live as long as the session. */
+struct query_source {
+    const struct model *whole;           /* of the whole file */
+    const struct model *model;           /* of what is selected; may be the same */
+    const struct names *names;           /* of the whole model */
+    struct timeorder_parts parts;        /* count 0: a profile, which has no events */
+    const struct selection *selection;   /* that the model was made with */
+    const struct replay_options *replay; /* for its progress; NULL: none */
+};
+
+struct query;
+
+struct query *query_open(const struct query_source *source, struct error *error);
+void query_close(struct query *query); /* NULL is allowed */
+
+/* Ends what is running. Any thread, signal handlers, too. */
+void query_interrupt(struct query *query);
+
+/* Who gets the rows. A function that does not return 0 ends the statement. */
+struct query_sink {
+    int (*begin)(void *context, sqlite3_stmt *statement); /* its columns are known */
+    int (*row)(void *context, sqlite3_stmt *statement);
+    int (*end)(void *context); /* also after a failure, if it was begun */
+    void *context;
+};
+
+/* Runs every statement of the text. 0, QUERY_STOPPED: a sink ended it, or -1: error has one line
+ * that says where. Interrupted: -1, "interrupted". */
+enum { QUERY_STOPPED = 1 };
+int query_run(struct query *query, const char *sql, const struct query_sink *sink,
+              struct error *error);
+
+/* How many passes over events were begun, and how many rows they handed over. For tests and
+ * .stats. */
+struct query_work {
+    unsigned long long passes;
+    unsigned long long rows;
+};
+struct query_work query_work(const struct query *query);
+
+/* The tables, for people: their names and what is in them; with a name its columns. Returns -1:
+ * there is no such table. */
+void query_describe_all(FILE *out);
+void query_describe_columns(FILE *out); /* of all tables */
+int query_describe(FILE *out, const char *table);
+
+/* Writes all tables, with indices, into a new database at `path`. 0; -1: error is set and the file
+ * is not whole. The caller removes what is there before. */
+int query_export(const struct query_source *source, const char *path, struct error *error);
+
+#endif

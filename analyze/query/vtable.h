@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vtable.h: what the tables of a session share: how a table is described, its session, and how
+ * SQLite connects to it. Nobody else's business than that of analyze/query.
+ *
+ * A table is a constant. Small ones are arrays (arraytable.c): they say how many rows they have and
+ * what is in them. The others have a module of their own.
+ */
+#ifndef ANALYZE_QUERY_VTABLE_H
+#define ANALYZE_QUERY_VTABLE_H
+
+#include "analyze/query/query.h"
+
+#include <stdatomic.h>
+
+struct vtable_column {
+    const char *name;
+    const char *type; /* as CREATE TABLE says it */
+    const char *about;
+};
+
+struct vtable {
+    const char *name;
+    const char *about;
+    const struct vtable_column *columns;
+    size_t column_count;
+    const char *const *indices; /* what CREATE INDEX says in a written file; NULL ends them */
+    const sqlite3_module *module;
+
+    /* Arrays only. */
+    size_t (*count)(const struct query *query);
+    void (*put)(const struct query *query, size_t row, int column, sqlite3_context *out);
+    /* The row whose first column has this value, or SIZE_MAX. NULL: rows are not found so. */
+    size_t (*find)(const struct query *query, sqlite3_int64 value);
+};
+
+#define VTABLE_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof((array)[0])
+
+/* A scope that a thread went through: places in model.marks. end SIZE_MAX: it never ended. */
+struct vtable_scope {
+    size_t begin;
+    size_t end;
+};
+
+struct query {
+    struct query_source source;
+    sqlite3 *db;
+    bool owns_db;
+    atomic_bool interrupted;
+    atomic_ullong passes;
+    atomic_ullong rows;
+    struct vtable_scope *scopes;
+    size_t scope_count;
+    struct vtable_binding *bindings; /* one a table */
+};
+
+/* What SQLite gets with a module: whose it is. */
+struct vtable_binding {
+    struct query *query;
+    const struct vtable *table;
+};
+
+struct vtable_view {
+    sqlite3_vtab base;
+    struct query *query;
+    const struct vtable *table;
+};
+
+/* xCreate, xConnect; xDisconnect, xDestroy. */
+int vtable_connect(sqlite3 *db, void *binding, int argc, const char *const *argv,
+                   sqlite3_vtab **view, char **error);
+int vtable_disconnect(sqlite3_vtab *view);
+
+/* The table's error from now on: SQLITE_ERROR is returned. */
+int vtable_fail(sqlite3_vtab *view, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "CREATE TABLE SCHEMA" "NAME(...)", the schema "main." or empty; the caller frees it by
+ * sqlite3_free(). NULL: no memory. */
+char *vtable_declaration(const struct vtable *table, const char *schema);
+
+extern const sqlite3_module vtable_array_module;
+extern const struct vtable *const vtable_list[]; /* NULL ends it */
+enum { VTABLES = 13 };
+
+extern const struct vtable vtable_allocations;
+extern const struct vtable vtable_contexts;
+extern const struct vtable vtable_foreign_frees;
+extern const struct vtable vtable_frames;
+extern const struct vtable vtable_mappings;
+extern const struct vtable vtable_markers;
+extern const struct vtable vtable_modules;
+extern const struct vtable vtable_samples;
+extern const struct vtable vtable_scopes;
+extern const struct vtable vtable_smaps;
+extern const struct vtable vtable_summary;
+extern const struct vtable vtable_threads;
+extern const struct vtable vtable_timeline;
+
+/* ---- Values ---- */
+
+/* SQL has no unsigned integers: what is larger than its largest one is that. */
+void vtable_put_number(sqlite3_context *out, uint64_t value);
+/* NULL where the number is `none`. */
+void vtable_put_unless(sqlite3_context *out, uint64_t value, uint64_t none);
+/* NULL where text is NULL. */
+void vtable_put_text(sqlite3_context *out, const char *text);
+/* "00ab..", 16 digits */
+void vtable_put_hash(sqlite3_context *out, uint64_t hash);
+/* "rw-", of PROT_*; mappingstable.c */
+void vtable_put_protection(sqlite3_context *out, uint32_t protection);
+
+/* functions.c: bytes(), duration(), path() and so on. 0 or an SQLite error. */
+int vtable_add_functions(struct query *query);
+/* The functions of a node's path, outermost first, ';' between them, into out. */
+void vtable_put_path(const struct query *query, uint32_t node, sqlite3_context *out);
+/* The innermost function at a node. NULL: it is no code. */
+const struct names_frame *vtable_innermost(const struct query *query, uint32_t node);
+
+/* scopes of model.marks. 0 or -1. */
+int vtable_pair_scopes(struct query *query);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* query.c: `memtrace query [FILE|PID] [SQL]`. docs/query.md is its page. */
+#include "analyze/query/query.h"
+
+#include "cli/cli.h"
+#include "cli/filters.h"
+#include "cli/outfile.h"
+#include "cli/progress.h"
+#include "cli/queryshell.h"
+#include "cli/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static const char help_text[] =
+    "usage: memtrace query [OPTION]... [FILE|PID] [SQL]\n"
+    "\n"
+    "Answers SQL over a profile (*.mtp), a recording (*.mtr) or what a running program holds\n"
+    "now; without a file: the newest of this folder. Without SQL it asks at the terminal, or\n"
+    "reads statements from standard input. Nothing is written but temporary tables and views.\n"
+    "\n"
+    "    memtrace query app.mtr \"SELECT function, bytes(live_bytes) FROM contexts\n"
+    "                            ORDER BY live_bytes DESC LIMIT 10\"\n"
+    "\n"
+    "  --schema             show the tables and their columns\n"
+    "  --script FILE        run the statements of a file\n"
+    "  --format FORMAT      table, markdown, csv, tsv or json; default: at a terminal a table,\n"
+    "                       else tsv without a heading\n"
+    "  --header on|off      with names of columns or without\n"
+    "  --no-cache           keep nothing on disk for the next command\n"
+    "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
+    "                       /usr/lib/debug)\n"
+    "  --output FILE        write to FILE\n"
+    "  --help               show this\n";
+
+enum {
+    KEY_HELP = 1,
+    KEY_SCHEMA,
+    KEY_SCRIPT,
+    KEY_FORMAT,
+    KEY_HEADER,
+    KEY_NO_CACHE,
+    KEY_DEBUG_FOLDERS,
+    KEY_OUTPUT
+};
+
+static const struct cli_option options[] = {
+    {"help", 'h', false, KEY_HELP},
+    {"schema", 0, false, KEY_SCHEMA},
+    {"script", 0, true, KEY_SCRIPT},
+    {"format", 'f', true, KEY_FORMAT},
+    {"header", 0, true, KEY_HEADER},
+    {"no-cache", 0, false, KEY_NO_CACHE},
+    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
+    {"output", 'o', true, KEY_OUTPUT},
+    FILTER_OPTIONS,
+    {NULL, 0, false, 0},
+};
+
+struct request {
+    struct filters *filters;
+    const char *format;
+    const char *header;
+    const char *script;
+    const char *debug_folders;
+    const char *output;
+    const char *source;
+    const char *sql;
+    enum result_format chosen;
+    bool help;
+    bool schema;
+};
+
+/* ---- The command line ---- */
+
+static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    switch (key) {
+    case KEY_SCRIPT:
+        request->script = scan->value;
+        return CLI_OK;
+    case KEY_FORMAT:
+        request->format = scan->value;
+        return result_format_named(scan->value, &request->chosen)
+                   ? CLI_OK
+                   : cli_usage("query", "--format is " RESULT_FORMATS ", not '%s'", scan->value);
+    case KEY_HEADER:
+        request->header = scan->value;
+        return strcmp(scan->value, "on") == 0 || strcmp(scan->value, "off") == 0
+                   ? CLI_OK
+                   : cli_usage("query", "--header is on or off, not '%s'", scan->value);
+    case KEY_NO_CACHE:
+        setenv("MEMTRACE_CACHE", "", 1);
+        return CLI_OK;
+    case KEY_DEBUG_FOLDERS:
+        request->debug_folders = scan->value;
+        return CLI_OK;
+    case KEY_OUTPUT:
+        request->output = scan->value;
+        return CLI_OK;
+    default:
+        request->help |= key == KEY_HELP;
+        request->schema |= key == KEY_SCHEMA;
+        return key >= FILTER_KEYS ? filters_take(request->filters, scan, key) : CLI_OK;
+    }
+}
+
+/* One operand alone may be a statement: it has a space in it, and no file has its name. */
+static bool is_statement(const char *text) {
+    return strpbrk(text, " \t\n") != NULL && access(text, F_OK) != 0;
+}
+
+static int take_operands(struct request *request, char **operands, int count) {
+    if (count > 2) {
+        return cli_usage("query", "one file and one text: what is '%s'? (quote SQL)", operands[2]);
+    }
+    if (count == 1 && is_statement(operands[0])) {
+        request->sql = operands[0];
+        return CLI_OK;
+    }
+    request->source = count > 0 ? operands[0] : NULL;
+    request->sql = count > 1 ? operands[1] : NULL;
+    if (request->sql != NULL && request->script != NULL) {
+        return cli_usage("query", "SQL or --script, not both");
+    }
+    return CLI_OK;
+}
+
+static int read_arguments(struct request *request, int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("query", argc, argv, options);
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        int status = take_option(request, &scan, key);
+        if (status != CLI_OK) {
+            return status;
+        }
+    }
+    return key < 0 ? CLI_USAGE : take_operands(request, &argv[scan.index], argc - scan.index);
+}
+
+/* ---- The work ---- */
+
+static size_t terminal_width(void) {
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static struct result_options choose_result(const struct request *request, FILE *out) {
+    bool at_terminal = request->output == NULL && isatty(STDOUT_FILENO);
+    struct result_options result = {
+        .out = out,
+        .format = request->format != NULL ? request->chosen
+                  : at_terminal           ? RESULT_TABLE
+                                          : RESULT_TSV,
+        .has_header = at_terminal || request->format != NULL,
+        .is_grouped = at_terminal,
+        .cell_most = at_terminal ? terminal_width() : 0,
+    };
+    if (request->header != NULL) {
+        result.has_header = strcmp(request->header, "on") == 0;
+    }
+    return result;
+}
+
+static int run_script(struct queryshell *shell, const char *path) {
+    FILE *in = fopen(path, "re");
+    int status;
+    if (in == NULL) {
+        return cli_error("cannot read %s: %m", path);
+    }
+    status = queryshell_lines(shell, in);
+    fclose(in);
+    return status;
+}
+
+static int run_statements(struct queryshell *shell, const struct request *request,
+                          const struct source *source) {
+    if (request->sql != NULL) {
+        return queryshell_text(shell, request->sql);
+    }
+    if (request->script != NULL) {
+        return run_script(shell, request->script);
+    }
+    return isatty(STDIN_FILENO) && request->output == NULL ? queryterminal_run(shell, source->path)
+                                                           : queryshell_lines(shell, stdin);
+}
+
+/* Damage of the file, which no row tells, and what names lack. */
+static void note_warnings(const struct source *source, const struct names *names) {
+    const char *const *lines;
+    size_t count = names_warnings(names, &lines);
+    if (source->model->damage[0] != '\0') {
+        cli_error("%s: %s", source->path, source->model->damage);
+    }
+    for (size_t i = 0; i < count; i++) {
+        cli_error("%s", lines[i]);
+    }
+}
+
+static int run_into(struct queryshell *shell, const struct request *request,
+                    const struct source *source) {
+    struct outfile file;
+    struct error error = {""};
+    int status;
+    if (outfile_open(&file, request->output, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    shell->options = choose_result(request, file.stream);
+    shell->writer = result_writer_open(&shell->options);
+    status =
+        shell->writer != NULL ? run_statements(shell, request, source) : cli_error("out of memory");
+    result_writer_close(shell->writer);
+    if (status != CLI_OK && request->output != NULL) {
+        outfile_drop(&file);
+        return status;
+    }
+    if (outfile_keep(&file, &error) != 0) {
+        return error.message[0] != '\0' ? cli_error("%s", error.message) : CLI_FAILURE;
+    }
+    return status;
+}
+
+static int query_names(const struct source *source, const struct names *names,
+                       const struct request *request) {
+    struct queryshell shell = {0};
+    struct replay_options replay = {.context = &shell,
+                                    .progress = progress_wanted() ? queryshell_progress : NULL};
+    struct replay_options filtering = progress_replay();
+    struct filtered filtered = {0};
+    struct query_source asked = {
+        .whole = source->model, .names = names, .parts = source->parts, .replay = &replay};
+    struct error error;
+    int status = CLI_FAILURE;
+    if (filters_apply(request->filters, source, names, &filtering, &filtered, &error) == 0) {
+        asked.model = filtered.model;
+        asked.selection = &filtered.selection;
+        shell.query = query_open(&asked, &error);
+    }
+    if (shell.query != NULL) {
+        status = run_into(&shell, request, source);
+        note_warnings(source, names);
+    } else {
+        cli_error("%s", error.message);
+    }
+    query_close(shell.query);
+    filtered_close(&filtered);
+    return status;
+}
+
+static int query_source(const char *name, const struct request *request) {
+    struct replay_options replay = progress_replay();
+    struct error error;
+    struct source source;
+    struct names *names;
+    int status;
+    if (source_open(&source, name, request->debug_folders, &replay, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    names = source_names(&source, request->debug_folders,
+                         progress_wanted() ? progress_symbols : NULL, &error);
+    status = names != NULL ? query_names(&source, names, request) : cli_error("%s", error.message);
+    names_close(names);
+    source_close(&source);
+    return status;
+}
+
+static int query_any(const struct request *request) {
+    char *newest;
+    int status;
+    if (request->help) {
+        fputs(help_text, stdout);
+        fputs(filters_help, stdout);
+        fputs("\nat the terminal and in scripts:\n", stdout);
+        fputs(queryshell_help, stdout);
+        return cli_finish(CLI_OK);
+    }
+    if (request->schema) {
+        query_describe_columns(stdout);
+        return cli_finish(CLI_OK);
+    }
+    if (request->source != NULL) {
+        return query_source(request->source, request);
+    }
+    newest = source_newest();
+    if (newest == NULL) {
+        return cli_error("there is no profile (*.mtp) and no recording (*.mtr) in this folder");
+    }
+    status = query_source(newest, request);
+    free(newest);
+    return status;
+}
+
+int cmd_query(int argc, char **argv) {
+    struct request request = {.filters = filters_new()};
+    int status;
+    if (request.filters == NULL) {
+        return cli_error("out of memory");
+    }
+    status = read_arguments(&request, argc, argv);
+    if (status == CLI_OK) {
+        status = query_any(&request);
+    }
+    filters_free(request.filters);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queryterminal.c: a person asks, line by line (libedit). Ctrl-C drops the line or ends the query
+ * that runs, Ctrl-D ends. What was asked is kept in $XDG_STATE_HOME/memtrace/query_history.
+ */
+#include "cli/cli.h"
+#include "cli/queryshell.h"
+
+#include <editline/readline.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { HISTORY_MOST = 1000 };
+
+/* For the handler: the query that runs; NULL: none does. */
+static struct query *volatile running;
+static volatile sig_atomic_t was_interrupted;
+
+static void interrupt(int number) {
+    struct query *query = running;
+    (void)number;
+    was_interrupted = 1;
+    if (query != NULL) {
+        query_interrupt(query);
+    }
+}
+
+/* Makes the folder and those above it. */
+static void make_folders(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, S_IRWXU);
+        *slash = '/';
+    }
+}
+
+/* The caller frees it. NULL: there is no place for it. */
+static char *history_path(void) {
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    char *path = NULL;
+    int size = -1;
+    if (state != NULL && *state == '/') {
+        size = asprintf(&path, "%s/memtrace/query_history", state);
+    } else if (home != NULL && *home == '/') {
+        size = asprintf(&path, "%s/.local/state/memtrace/query_history", home);
+    }
+    if (size < 0) {
+        return NULL;
+    }
+    make_folders(path);
+    return path;
+}
+
+static void ask(struct queryshell *shell) {
+    while (!shell->wants_to_quit) {
+        char *line;
+        was_interrupted = 0;
+        line = readline(shell->pending == NULL ? "memtrace> " : "     ...> ");
+        if (line == NULL && was_interrupted == 0) {
+            break;
+        }
+        if (was_interrupted != 0) {
+            free(line);
+            free(shell->pending);
+            shell->pending = NULL;
+            shell->pending_size = 0;
+            fputc('\n', shell->options.out);
+            continue;
+        }
+        if (*line != '\0') {
+            add_history(line);
+        }
+        running = shell->query;
+        queryshell_line(shell, line);
+        running = NULL;
+        fflush(shell->options.out);
+        free(line);
+    }
+}
+
+int queryterminal_run(struct queryshell *shell, const char *source) {
+    struct sigaction action = {.sa_handler = interrupt}; /* no SA_RESTART: readline() shall end */
+    struct sigaction before;
+    char *path = history_path();
+    fprintf(shell->options.out,
+            "%s\nSQL, then a semicolon. .tables lists what there is, .help more.\n", source);
+    using_history();
+    stifle_history(HISTORY_MOST);
+    if (path != NULL) {
+        read_history(path);
+    }
+    sigaction(SIGINT, &action, &before);
+    ask(shell);
+    sigaction(SIGINT, &before, NULL);
+    if (path != NULL) {
+        write_history(path);
+    }
+    free(path);
+    fputc('\n', shell->options.out);
+    return CLI_OK;
+}
