@@ -6,16 +6,16 @@
 #include "cli/progress.h"
 
 int chosen_open(struct chosen *chosen, const char *name, const char *debug_folders,
-                struct error *error) {
+                const struct filters *filters, struct error *error) {
     const struct replay_options replay = progress_replay();
     *chosen = (struct chosen){0};
     if (source_open(&chosen->source, name, debug_folders, &replay, error) != 0) {
         return -1;
     }
-    chosen->model = chosen->source.model;
     chosen->names = source_names(&chosen->source, debug_folders,
                                  progress_wanted() ? progress_symbols : NULL, error);
-    if (chosen->names == NULL) {
+    if (chosen->names == NULL || filters_apply(filters, &chosen->source, chosen->names, &replay,
+                                               &chosen->filtered, error) != 0) {
         chosen_close(chosen);
         return -1;
     }
@@ -23,6 +23,7 @@ int chosen_open(struct chosen *chosen, const char *name, const char *debug_folde
 }
 
 void chosen_close(struct chosen *chosen) {
+    filtered_close(&chosen->filtered);
     names_close(chosen->names);
     source_close(&chosen->source);
     *chosen = (struct chosen){0};

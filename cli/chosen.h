@@ -7,17 +7,18 @@
 #ifndef CLI_CHOSEN_H
 #define CLI_CHOSEN_H
 
+#include "cli/filters.h"
 #include "cli/source.h"
 
 struct chosen {
     struct source source;
     struct names *names;
-    const struct model *model; /* what is chosen: all of the source */
+    struct filtered filtered; /* what the filters chose of it */
 };
 
-/* 0, or -1: error is set, and nothing is open. */
+/* filters NULL: none. 0, or -1: error is set, and nothing is open. */
 int chosen_open(struct chosen *chosen, const char *name, const char *debug_folders,
-                struct error *error);
+                const struct filters *filters, struct error *error);
 void chosen_close(struct chosen *chosen);
 
 /* Says on stderr what is wrong with the file and what its names lack. */

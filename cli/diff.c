@@ -75,6 +75,7 @@ static const struct cli_option options[] = {
     {"json", 0, false, KEY_JSON},
     {"csv", 0, false, KEY_CSV},
     {"output", 'o', true, KEY_OUTPUT},
+    FILTER_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -88,6 +89,7 @@ struct request {
     const char *debug_folders;
     const char *output;
     const char *sources[2];
+    struct filters *filters; /* of both */
 };
 
 /* ---- The command line ---- */
@@ -153,6 +155,9 @@ static bool take_value(struct request *request, const struct cli_scan *scan, int
 }
 
 static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    if (key >= FILTER_KEYS) {
+        return filters_take(request->filters, scan, key);
+    }
     switch (key) {
     case KEY_HELP:
         request->help = true;
@@ -262,7 +267,8 @@ static int compare(const struct chosen chosen[2], struct request *request) {
     struct diff diff;
     int status;
     for (size_t i = 0; i < 2; i++) {
-        sides[i] = (struct diff_side){chosen[i].model, chosen[i].names, chosen[i].source.path};
+        sides[i] =
+            (struct diff_side){chosen[i].filtered.model, chosen[i].names, chosen[i].source.path};
     }
     if (diff_make(&diff, sides, &request->options) != 0) {
         return cli_error("out of memory");
@@ -274,28 +280,43 @@ static int compare(const struct chosen chosen[2], struct request *request) {
     return status;
 }
 
-int cmd_diff(int argc, char **argv) {
-    struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
-                              .view = {.limit = 20, .depth = 16}};
+static int diff_sources(struct request *request) {
     struct chosen chosen[2];
     struct error error = {""};
-    int status = read_arguments(&request, argc, argv);
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (request.help) {
-        fputs(help_text, stdout);
-        return cli_finish(CLI_OK);
-    }
-    if (chosen_open(&chosen[0], request.sources[0], request.debug_folders, &error) != 0) {
+    int status;
+    if (chosen_open(&chosen[0], request->sources[0], request->debug_folders, request->filters,
+                    &error) != 0) {
         return cli_error("%s", error.message);
     }
-    if (chosen_open(&chosen[1], request.sources[1], request.debug_folders, &error) != 0) {
+    if (chosen_open(&chosen[1], request->sources[1], request->debug_folders, request->filters,
+                    &error) != 0) {
         chosen_close(&chosen[0]);
         return cli_error("%s", error.message);
     }
-    status = compare(chosen, &request);
+    status = compare(chosen, request);
     chosen_close(&chosen[1]);
     chosen_close(&chosen[0]);
+    return status;
+}
+
+static int run(struct request *request, int argc, char **argv) {
+    int status = read_arguments(request, argc, argv);
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request->help) {
+        fputs(help_text, stdout);
+        fputs(filters_help, stdout);
+        return cli_finish(CLI_OK);
+    }
+    return diff_sources(request);
+}
+
+int cmd_diff(int argc, char **argv) {
+    struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
+                              .view = {.limit = 20, .depth = 16},
+                              .filters = filters_new()};
+    int status = request.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
+    filters_free(request.filters);
     return status;
 }

@@ -18,6 +18,7 @@ static const struct command commands[] = {
     {"report", cmd_report, "show a profile, or that of a running program"},
     {"diff", cmd_diff, "show what grew from one profile to another"},
     {"query", cmd_query, "answer SQL over a profile or a recording"},
+    {"check", cmd_check, "tell whether a profile keeps its budgets"},
     {"export", cmd_export, "write files for other tools: flame graphs, JSON, CSV, ..."},
     {"extract", cmd_extract, "get the program files out of a recording"},
     {"list", cmd_list, "list profiles of running and of killed programs"},

@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report diff export extract list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report diff check export extract list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     case $previous in
@@ -43,6 +43,7 @@ _memtrace() {
         ;;
     --format)
         [[ $command == export ]] && options=$(memtrace export --list 2>/dev/null | awk '{print $1}')
+        [[ $command == check ]] && options="gcc github junit json"
         COMPREPLY=($(compgen -W "$options" -- "$current"))
         return
         ;;
@@ -62,7 +63,7 @@ _memtrace() {
         COMPREPLY=($(compgen -W "function line" -- "$current"))
         return
         ;;
-    --output | --log | --root | --debug | --debug-folders)
+    --output | --budgets | --baseline | --log | --root | --debug | --debug-folders)
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
@@ -92,6 +93,15 @@ _memtrace() {
             --show-timeline --show-marks --show-threads --top-down --bottom-up --flat --paths --by
             --full-names --min-percent --limit --depth --all-frames --color --debug-folders --format
             --json --csv --output --help"
+        if [[ $current != -* ]]; then
+            COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
+            return
+        fi
+        ;;
+    check)
+        options="--budgets --max-leaked --max-peak --max-cumulative --max-allocations --max-temporary
+            --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance
+            --format --debug-folders --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return

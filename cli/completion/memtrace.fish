@@ -7,6 +7,7 @@ complete -c memtrace -f -n __fish_use_subcommand -a run -d 'run a program under 
 complete -c memtrace -f -n __fish_use_subcommand -a record -d 'run a program and record every event'
 complete -c memtrace -f -n __fish_use_subcommand -a report -d 'show a profile or a running process'
 complete -c memtrace -f -n __fish_use_subcommand -a diff -d 'what grew from one profile to another'
+complete -c memtrace -f -n __fish_use_subcommand -a check -d 'whether a profile keeps its budgets'
 complete -c memtrace -f -n __fish_use_subcommand -a export -d 'files for other tools'
 complete -c memtrace -f -n __fish_use_subcommand -a extract -d 'program files out of a recording'
 complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running and killed processes'
@@ -52,6 +53,14 @@ complete -c memtrace -n '__memtrace_on record' -l embed -x -a 'symbols all none'
 complete -c memtrace -n '__memtrace_on record' -l on-lag -x -a 'wait drop'
 for option in precise free-stacks no-addresses profile
     complete -c memtrace -n '__memtrace_on record' -l $option
+end
+complete -c memtrace -n '__memtrace_on check' -l format -x -a 'gcc github junit json'
+for option in max-leaked max-peak max-cumulative max-allocations max-temporary \
+        max-allocations-per-scope max-bytes-per-scope max-growth tolerance
+    complete -c memtrace -n '__memtrace_on check' -l $option -x
+end
+for option in budgets baseline output debug-folders
+    complete -c memtrace -n '__memtrace_on check' -l $option -r
 end
 complete -c memtrace -n '__memtrace_on diff' -l metric -x -a 'maximum leaked cumulative allocations temporary'
 complete -c memtrace -n '__memtrace_on diff' -l by -x -a 'path function file module'

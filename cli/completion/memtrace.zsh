@@ -8,6 +8,7 @@ _memtrace() {
         'record:run a program and record every event'
         'report:show a profile or a running process'
         'diff:what grew from one profile to another'
+        'check:whether a profile keeps its budgets'
         'export:files for other tools'
         'extract:program files out of a recording'
         'list:profiles of running and killed processes'
@@ -53,6 +54,17 @@ _memtrace() {
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
             '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
+        ;;
+    check)
+        _arguments '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
+            '--max-peak[held at most]:size' '--max-cumulative[allocated]:size' \
+            '--max-allocations[how many]:count' '--max-temporary[how many]:count' \
+            '*--max-allocations-per-scope[in any one]:name=count' \
+            '*--max-bytes-per-scope[in any one]:name=size' '*--max-growth[over the baseline]:limit' \
+            '--baseline[of growth]:profile:_files' '--tolerance[of limits]:percent' \
+            '--format[of messages]:format:(gcc github junit json)' \
+            '--debug-folders[folders]:folders:_files -/' '--output[file]:file:_files' \
+            '*:profile:_files -g "*.mt[pr]"'
         ;;
     diff)
         _arguments '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \

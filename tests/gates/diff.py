@@ -9,13 +9,9 @@ import io
 import json
 import os
 import random
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
-
-from harness import (MEMTRACE, build, clean_environment, equal, execute, fail, finish,  # noqa: E402
-                     report, scratch)
+from gates import HERE, command, profile
+from harness import build, equal, execute, fail, finish, report, scratch, MEMTRACE
 
 PLANTED = 7
 METRICS = ("maximum_bytes", "leaked_bytes", "total_bytes", "allocations", "temporary")
@@ -23,22 +19,8 @@ TOTALS = ("maximum_bytes", "leaked_bytes", "total_bytes", "total_allocations", "
 SUBJECT = os.path.join(HERE, "subject.c")
 
 
-def profile(program, folder, name, *arguments, recorded=False):
-    path = os.path.join(folder, name)
-    result = execute([MEMTRACE, "record" if recorded else "run", "--output", path, "--", program,
-                      *arguments],
-                     clean_environment(MEMTRACE_SUMMARY="0",
-                                       MEMTRACE_REGION_DIR=scratch(where="/dev/shm")))
-    if result.returncode != 0:
-        fail("memtrace", name, result.stderr.decode())
-        finish()
-    return path
-
-
 def run_diff(before, after, *options, status=0):
-    result = execute([MEMTRACE, "diff", *options, before, after])
-    equal(result.returncode, status, "diff", options, result.stderr.decode(), "status")
-    return result.stdout.decode()
+    return command("diff", *options, before, after, status=status)[0]
 
 
 def difference(before, after, *options):
@@ -96,20 +78,20 @@ def shifted(folder):
 
 def check_rebuilds(folder):
     moved = shifted(folder)
-    before = profile(build([SUBJECT], optimize="-O1"), folder, "before.mtp")
+    before = profile(build([SUBJECT], optimize="-O1"), folder, "before.mtp")[0]
     flags = ["-DAFTER", "-DPLANTED=%d" % PLANTED]
     builds = {"elsewhere": (flags + ["-no-pie", "-Wl,-Ttext-segment=0x900000"], "-O1"),
               "inlined": (flags + ["-fno-optimize-sibling-calls"], "-O2"),
               "moved": (flags, "-O1")}
     for what, (more, optimize) in builds.items():
         program = build([moved], optimize=optimize, flags=more)
-        after = profile(program, folder, what + ".mtp")
+        after = profile(program, folder, what + ".mtp")[0]
         only_planted(before, after, what)
         adds_up(before, after, what)
-    same = profile(build([SUBJECT], optimize="-O1"), folder, "again.mtp")
+    same = profile(build([SUBJECT], optimize="-O1"), folder, "again.mtp")[0]
     equal(difference(before, same)["rows"], [], "the same program twice")
     recorded = profile(build([moved], optimize="-O1", flags=flags), folder, "moved.mtr",
-                       recorded=True)
+                       recorded=True)[0]
     only_planted(before, recorded, "a profile and a recording")
     return before, after
 
@@ -146,7 +128,7 @@ def check_random(folder):
                         file.write("    f%d();\n" % callee)
                 file.write("}\n")
             file.write("int main(void) { f11(); f10(); f9(); f5(); }\n")
-        paths.append(profile(build([source]), folder, "random.%d.mtp" % version))
+        paths.append(profile(build([source]), folder, "random.%d.mtp" % version)[0])
     adds_up(*paths, "random")
     adds_up(*reversed(paths), "random, backwards")
 

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c: see check.h. */
+#include "analyze/report/check.h"
+
+#include "analyze/report/calltree.h"
+#include "analyze/report/checkscope.h"
+#include "analyze/report/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- The code to blame ---- */
+
+static bool is_system(const char *file) {
+    return strncmp(file, "/usr/", 5) == 0 || file[0] == '<';
+}
+
+/* Innermost first: the first place in code of the user's own, else the first of all. */
+static const struct names_frame *place_of(struct calltree_walk walk) {
+    const struct names_frame *first = walk.frame;
+    bool any = false;
+    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+        if (walk.frame->file == NULL || walk.frame->line == 0) {
+            continue;
+        }
+        if (!is_system(walk.frame->file)) {
+            return walk.frame;
+        }
+        first = any ? first : walk.frame;
+        any = true;
+    }
+    return first;
+}
+
+/* Below the working folder, as compilers and GitHub name files. */
+static char *shorten(const char *file) {
+    char *folder = getcwd(NULL, 0);
+    size_t length = folder != NULL ? strlen(folder) : 0;
+    bool below = length > 1 && strncmp(file, folder, length) == 0 && file[length] == '/';
+    char *copy = strdup(below ? file + length + 1 : file);
+    free(folder);
+    return copy;
+}
+
+static char *spell_path(struct calltree_walk walk) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+        char name[4096];
+        fputs(names_spell(walk.frame, name, sizeof name), out);
+        if (walk.frame->file != NULL) {
+            fprintf(out, " at %s:%u", walk.frame->file, walk.frame->line);
+        }
+        fputc('\n', out);
+    }
+    return fclose(out) == 0 ? text : NULL;
+}
+
+/* path: the node where the call path ends. */
+static int blame(struct check_result *result, const struct check_subject *subject,
+                 const struct model *model, uint32_t path, uint64_t share) {
+    const struct report report = {.model = model, .names = subject->names};
+    struct calltree_walk walk = calltree_walk(&report, path);
+    const struct names_frame *frame = place_of(walk);
+    char name[4096];
+    result->share = share;
+    if (frame == NULL) {
+        return 0;
+    }
+    result->function = strdup(names_spell(frame, name, sizeof name));
+    result->path = spell_path(walk);
+    if (frame->file != NULL && frame->line != 0) {
+        result->file = shorten(frame->file);
+        result->line = result->file != NULL ? frame->line : 0;
+    }
+    return result->function != NULL && result->path != NULL ? 0 : -1;
+}
+
+/* ---- The three kinds ---- */
+
+/* How much `limit` is with a tolerance. */
+static uint64_t with_tolerance(uint64_t limit, double tolerance) {
+    double more = (double)limit * tolerance / 100;
+    return limit > UINT64_MAX / 2 ? limit : limit + (uint64_t)more;
+}
+
+static int check_total(struct check_result *result, const struct check_subject *subject,
+                       const struct model *part) {
+    enum metric metric = result->budget->metric;
+    const struct model_context *worst = NULL;
+    uint64_t most = 0;
+    result->value = metric_total(metric, part).main;
+    for (size_t i = 0; i < part->context_count; i++) {
+        uint64_t cost = metric_cost(metric, &part->contexts[i]).main;
+        if (part->contexts[i].class == MODEL_HEAP && cost > most) {
+            most = cost;
+            worst = &part->contexts[i];
+        }
+    }
+    return worst != NULL ? blame(result, subject, part, worst->path, most) : 0;
+}
+
+static int check_scope(struct check_result *result, const struct check_subject *subject,
+                       struct error *error) {
+    struct checkscope scope = {.name = result->budget->scope, .metric = result->budget->metric};
+    int status = checkscope_count(&scope, subject, error);
+    if (status == 0) {
+        const struct model_context *worst = model_find(subject->whole, scope.worst);
+        result->instances = scope.instances;
+        result->value = scope.most;
+        result->sum = scope.sum;
+        if (worst != NULL) {
+            status = blame(result, subject, subject->whole, worst->path, scope.worst_share);
+        }
+    }
+    return status;
+}
+
+static int blame_growth(struct check_result *result, const struct diff *diff,
+                        const struct check_subject *subject) {
+    const struct diff_row *row = diff->row_count != 0 ? &diff->rows[0] : NULL;
+    int64_t change = row != NULL ? diff_change(row->costs, result->budget->metric) : 0;
+    struct report report = {0};
+    uint32_t path;
+    if (change <= 0 || !row->present[1]) {
+        return 0;
+    }
+    path = diff_path(diff, row, &report);
+    return blame(result, subject, report.model, path, (uint64_t)change);
+}
+
+static int check_growth(struct check_result *result, const struct check_subject *subject,
+                        const struct model *part, const struct check_subject *baseline,
+                        const struct model *base) {
+    const struct diff_side sides[2] = {{base, baseline->names, baseline->source},
+                                       {part, subject->names, subject->source}};
+    const struct diff_options options = {.line_tolerance = DIFF_ANY_LINE};
+    enum metric metric = result->budget->metric;
+    struct diff diff;
+    int status;
+    if (diff_make(&diff, sides, &options) != 0) {
+        return -1;
+    }
+    diff_sort(&diff, metric);
+    result->before = diff.totals[0].of[metric];
+    result->value = diff.totals[1].of[metric];
+    status = blame_growth(result, &diff, subject);
+    diff_free(&diff);
+    return status;
+}
+
+/* ---- */
+
+static int narrow(const struct check_budget *budget, const struct check_subject *subject,
+                  struct error *error) {
+    for (size_t i = 0; i < budget->where_count; i++) {
+        const struct check_where *where = &budget->where[i];
+        if (selection_add_pattern(subject->selection, where->part, where->negative, where->regex,
+                                  error) != 0) {
+            return -1;
+        }
+    }
+    if (budget->kind != CHECK_PER_SCOPE && budget->scope != NULL) {
+        subject->selection->scope = budget->scope;
+    }
+    return 0;
+}
+
+/* The selected part; the caller frees *made. */
+static const struct model *part_of(const struct check_subject *subject, struct model **made,
+                                   struct error *error) {
+    *made = NULL;
+    if (selection_is_all(subject->selection)) {
+        return subject->whole;
+    }
+    *made = selection_model(subject->selection, subject->whole, subject->parts, subject->names,
+                            subject->options, error);
+    return *made;
+}
+
+static int count_total(struct check_result *result, const struct check_subject *subject,
+                       struct error *error) {
+    struct model *made;
+    const struct model *part = part_of(subject, &made, error);
+    int status = part != NULL ? check_total(result, subject, part) : -1;
+    model_free(made);
+    return status;
+}
+
+static int count_growth(struct check_result *result, const struct check_subject *subject,
+                        const struct check_subject *baseline, struct error *error) {
+    struct model *made[2] = {NULL, NULL};
+    const struct model *base = part_of(baseline, &made[0], error);
+    const struct model *part = base != NULL ? part_of(subject, &made[1], error) : NULL;
+    int status = part != NULL ? check_growth(result, subject, part, baseline, base) : -1;
+    model_free(made[0]);
+    model_free(made[1]);
+    return status;
+}
+
+static void judge(struct check_result *result, double tolerance) {
+    const struct check_budget *budget = result->budget;
+    uint64_t limit = budget->limit;
+    if (budget->kind == CHECK_GROWTH) {
+        uint64_t more =
+            budget->is_percent ? (uint64_t)((double)result->before * budget->percent / 100) : limit;
+        limit = result->before > UINT64_MAX - more ? UINT64_MAX : result->before + more;
+    }
+    result->most = with_tolerance(limit, tolerance);
+    result->met = result->value <= result->most;
+}
+
+int check_budget(const struct check_budget *budget, const struct check_subject *subject,
+                 const struct check_subject *baseline, double tolerance,
+                 struct check_result *result, struct error *error) {
+    int status;
+    error_set(error, "out of memory");
+    *result = (struct check_result){.budget = budget};
+    status = narrow(budget, subject, error);
+    if (status == 0 && budget->kind == CHECK_GROWTH) {
+        status = narrow(budget, baseline, error);
+    }
+    if (status == 0) {
+        status = budget->kind == CHECK_TOTAL       ? count_total(result, subject, error)
+                 : budget->kind == CHECK_PER_SCOPE ? check_scope(result, subject, error)
+                                                   : count_growth(result, subject, baseline, error);
+    }
+    if (status != 0) {
+        check_free(result);
+        return -1;
+    }
+    judge(result, tolerance);
+    return 0;
+}
+
+void check_free(struct check_result *result) {
+    free(result->function);
+    free(result->file);
+    free(result->path);
+    result->function = result->file = result->path = NULL;
+}
+
+void check_free_budget(struct check_budget *budget) {
+    for (size_t i = 0; i < budget->where_count; i++) {
+        free(budget->where[i].regex);
+    }
+    free(budget->where);
+    free(budget->scope);
+    free(budget->baseline);
+    free(budget->text);
+    free(budget->origin);
+}

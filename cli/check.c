@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c: `memtrace check [BUDGET]... [FILE]`. docs/check.md is its page. */
+#include "analyze/report/check.h"
+
+#include "cli/budget.h"
+#include "cli/chosen.h"
+#include "cli/cli.h"
+#include "cli/outfile.h"
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help_text[] =
+    "usage: memtrace check [OPTION]... [BUDGET]... [FILE|PID]\n"
+    "\n"
+    "Whether a profile (*.mtp), a recording (*.mtr) or a running program keeps its budgets. One\n"
+    "line for each that is broken, with the code that broke it most. Exit status: 0 all are met,\n"
+    "1 one is broken, 2 it could not be told. Without a file: the newest of this folder.\n"
+    "\n"
+    "a BUDGET, which has '<=' in it:\n"
+    "  'leaked <= 0'                                   maximum, leaked, cumulative (bytes),\n"
+    "  'maximum <= 64M not in module libfoo'           allocations, temporary (numbers);\n"
+    "  'allocations <= 10000 in function ^parse_'      in function, file, module REGEX\n"
+    "  'allocations <= 100 per scope request'          in any one scope of that name\n"
+    "  'growth <= 5% of maximum over base.mtp'         against another file, by size or percent\n"
+    "\n"
+    "the same as options:\n"
+    "  --budgets FILE                     budgets, one a line, with # comments\n"
+    "  --max-leaked SIZE                  never freed\n"
+    "  --max-peak SIZE                    held when the program held most\n"
+    "  --max-cumulative SIZE              ever allocated\n"
+    "  --max-allocations N                how many\n"
+    "  --max-temporary N                  freed before their thread's next allocation\n"
+    "  --max-allocations-per-scope NAME=N in any one scope\n"
+    "  --max-bytes-per-scope NAME=SIZE    allocated in any one scope\n"
+    "  --max-growth LIMIT                 of the maximum over --baseline; METRIC=LIMIT: of that\n"
+    "  --baseline FILE                    what --max-growth compares with\n"
+    "\n"
+    "how:\n"
+    "  --tolerance P                      limits may be exceeded by so many percent\n"
+    "  --format gcc|github|junit|json     lines as compilers print them (default), workflow\n"
+    "                                     commands of GitHub, JUnit XML, JSON\n"
+    "  --debug-folders L                  where separate debug files are, colon-separated\n"
+    "                                     (default: /usr/lib/debug)\n"
+    "  --output FILE                      write to FILE\n"
+    "  --help                             show this\n";
+
+enum { CHECK_MET = 0, CHECK_BROKEN = 1, CHECK_TROUBLE = 2 };
+
+enum {
+    KEY_HELP = 1,
+    KEY_BUDGETS,
+    KEY_LEAKED,
+    KEY_PEAK,
+    KEY_CUMULATIVE,
+    KEY_ALLOCATIONS,
+    KEY_TEMPORARY,
+    KEY_SCOPE_ALLOCATIONS,
+    KEY_SCOPE_BYTES,
+    KEY_GROWTH,
+    KEY_BASELINE,
+    KEY_TOLERANCE,
+    KEY_FORMAT,
+    KEY_DEBUG_FOLDERS,
+    KEY_OUTPUT
+};
+
+static const struct cli_option options[] = {
+    {"help", 'h', false, KEY_HELP},
+    {"budgets", 'b', true, KEY_BUDGETS},
+    {"max-leaked", 0, true, KEY_LEAKED},
+    {"max-peak", 0, true, KEY_PEAK},
+    {"max-cumulative", 0, true, KEY_CUMULATIVE},
+    {"max-allocations", 0, true, KEY_ALLOCATIONS},
+    {"max-temporary", 0, true, KEY_TEMPORARY},
+    {"max-allocations-per-scope", 0, true, KEY_SCOPE_ALLOCATIONS},
+    {"max-bytes-per-scope", 0, true, KEY_SCOPE_BYTES},
+    {"max-growth", 0, true, KEY_GROWTH},
+    {"baseline", 0, true, KEY_BASELINE},
+    {"tolerance", 0, true, KEY_TOLERANCE},
+    {"format", 'f', true, KEY_FORMAT},
+    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
+    {"output", 'o', true, KEY_OUTPUT},
+    FILTER_OPTIONS,
+    {NULL, 0, false, 0},
+};
+
+enum { MOST_GROWTHS = 16 };
+
+struct request {
+    struct budgets budgets;
+    const char *growths[MOST_GROWTHS]; /* of --max-growth, which wait for --baseline */
+    size_t growth_count;
+    const char *baseline;
+    double tolerance;
+    enum check_format format;
+    bool help;
+    const char *debug_folders;
+    const char *output;
+    const char *source;
+    struct filters *filters;
+};
+
+/* ---- The command line ---- */
+
+static int add_budget(struct request *request, const char *line) {
+    struct error error = {""};
+    return budget_add(&request->budgets, line, "", NULL, &error) == 0
+               ? CLI_OK
+               : cli_usage("check", "%s", error.message);
+}
+
+/* An option that is a budget: it is written out. */
+static int add_option(struct request *request, const char *before, const char *value,
+                      const char *behind) {
+    char *line;
+    int status;
+    if (asprintf(&line, "%s <= \"%s\"%s", before, value, behind) < 0) {
+        return cli_error("out of memory");
+    }
+    status = add_budget(request, line);
+    free(line);
+    return status;
+}
+
+/* NAME=LIMIT, of a scope. */
+static int add_scope(struct request *request, const struct cli_scan *scan, const char *metric) {
+    const char *equals = strrchr(scan->value, '=');
+    char *behind;
+    int status;
+    if (equals == NULL || equals == scan->value) {
+        return cli_usage("check", "%s takes NAME=LIMIT, not '%s'", scan->name, scan->value);
+    }
+    if (asprintf(&behind, " per scope \"%.*s\"", (int)(equals - scan->value), scan->value) < 0) {
+        return cli_error("out of memory");
+    }
+    status = add_option(request, metric, equals + 1, behind);
+    free(behind);
+    return status;
+}
+
+/* LIMIT or METRIC=LIMIT. */
+static int add_growth(struct request *request, const char *value) {
+    const char *equals = strchr(value, '=');
+    char *line;
+    int status;
+    if (request->baseline == NULL) {
+        return cli_usage("check", "--max-growth needs --baseline FILE");
+    }
+    if (asprintf(&line, "growth <= \"%s\" of \"%.*s\" over \"%s\"",
+                 equals != NULL ? equals + 1 : value,
+                 equals != NULL ? (int)(equals - value) : (int)strlen("maximum"),
+                 equals != NULL ? value : "maximum", request->baseline) < 0) {
+        return cli_error("out of memory");
+    }
+    status = add_budget(request, line);
+    free(line);
+    return status;
+}
+
+static int add_file(struct request *request, const char *path) {
+    struct error error = {""};
+    if (budget_read(&request->budgets, path, &error) != 0) {
+        cli_error("%s", error.message);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static int take_format(struct request *request, const char *name) {
+    static const char *const names[] = {"gcc", "github", "junit", "json"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            request->format = (enum check_format)i;
+            return CLI_OK;
+        }
+    }
+    return cli_usage("check", "there is no format '%s': gcc, github, junit or json", name);
+}
+
+static int take_budget(struct request *request, const struct cli_scan *scan, int key) {
+    switch (key) {
+    case KEY_BUDGETS:
+        return add_file(request, scan->value);
+    case KEY_LEAKED:
+        return add_option(request, "leaked", scan->value, "");
+    case KEY_PEAK:
+        return add_option(request, "maximum", scan->value, "");
+    case KEY_CUMULATIVE:
+        return add_option(request, "cumulative", scan->value, "");
+    case KEY_ALLOCATIONS:
+        return add_option(request, "allocations", scan->value, "");
+    case KEY_TEMPORARY:
+        return add_option(request, "temporary", scan->value, "");
+    case KEY_SCOPE_ALLOCATIONS:
+        return add_scope(request, scan, "allocations");
+    case KEY_SCOPE_BYTES:
+        return add_scope(request, scan, "cumulative");
+    default:
+        if (request->growth_count == MOST_GROWTHS) {
+            return cli_usage("check", "too many %s: write a file of budgets", scan->name);
+        }
+        request->growths[request->growth_count++] = scan->value;
+        return CLI_OK;
+    }
+}
+
+static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    if (key >= FILTER_KEYS) {
+        return filters_take(request->filters, scan, key);
+    }
+    switch (key) {
+    case KEY_HELP:
+        request->help = true;
+        return CLI_OK;
+    case KEY_BASELINE:
+        request->baseline = scan->value;
+        return CLI_OK;
+    case KEY_TOLERANCE:
+        return cli_parse_percent(scan->value, &request->tolerance) == 0
+                   ? CLI_OK
+                   : cli_usage("check", "%s takes a percentage, not '%s'", scan->name, scan->value);
+    case KEY_FORMAT:
+        return take_format(request, scan->value);
+    case KEY_DEBUG_FOLDERS:
+        request->debug_folders = scan->value;
+        return CLI_OK;
+    case KEY_OUTPUT:
+        request->output = scan->value;
+        return CLI_OK;
+    default:
+        return take_budget(request, scan, key);
+    }
+}
+
+static int take_operands(struct request *request, int argc, char **argv, int index) {
+    int status = CLI_OK;
+    for (; status == CLI_OK && index < argc; index++) {
+        if (strstr(argv[index], "<=") != NULL) {
+            status = add_budget(request, argv[index]);
+        } else if (request->source == NULL) {
+            request->source = argv[index];
+        } else {
+            status = cli_usage("check", "one file at a time: what is '%s'?", argv[index]);
+        }
+    }
+    return status;
+}
+
+static int read_arguments(struct request *request, int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("check", argc, argv, options);
+    int status = CLI_OK;
+    int key;
+    scan.permute = true;
+    while (status == CLI_OK && (key = cli_scan_next(&scan)) != 0) {
+        status = key > 0 ? take_option(request, &scan, key) : CLI_USAGE;
+    }
+    if (status != CLI_OK || request->help) {
+        return status;
+    }
+    status = take_operands(request, argc, argv, scan.index);
+    for (size_t i = 0; status == CLI_OK && i < request->growth_count; i++) {
+        status = add_growth(request, request->growths[i]);
+    }
+    if (status == CLI_OK && request->baseline != NULL && request->growth_count == 0) {
+        status = cli_usage("check", "--baseline is for --max-growth");
+    }
+    if (status == CLI_OK && request->budgets.count == 0) {
+        status = cli_usage("check", "there is no budget: --max-leaked 0, say, or 'leaked <= 0'");
+    }
+    return status;
+}
+
+/* ---- The work ---- */
+
+/* One budget after the other; the baseline of the last one stays open for the next. */
+struct checking {
+    const struct request *request;
+    const struct chosen *subject;
+    struct chosen baseline;
+    const char *baseline_path; /* NULL: none is open */
+    struct check_result *results;
+    size_t count;
+};
+
+static int open_baseline(struct checking *checking, const char *path, struct error *error) {
+    if (checking->baseline_path != NULL && strcmp(checking->baseline_path, path) == 0) {
+        return 0;
+    }
+    if (checking->baseline_path != NULL) {
+        chosen_close(&checking->baseline);
+        checking->baseline_path = NULL;
+    }
+    if (chosen_open(&checking->baseline, path, checking->request->debug_folders, NULL, error) !=
+        0) {
+        return -1;
+    }
+    checking->baseline_path = path;
+    return 0;
+}
+
+static int make_subject(const struct request *request, const struct chosen *chosen,
+                        const struct replay_options *replay, struct selection *selection,
+                        struct check_subject *subject, struct error *error) {
+    *selection = selection_all();
+    *subject = (struct check_subject){.whole = chosen->source.model,
+                                      .parts = chosen->source.parts,
+                                      .names = chosen->names,
+                                      .selection = selection,
+                                      .source = chosen->source.path,
+                                      .options = replay};
+    return filters_resolve(request->filters, chosen->source.model, selection, error);
+}
+
+static int check_one(struct checking *checking, const struct check_budget *budget,
+                     struct error *error) {
+    const struct replay_options replay = progress_replay();
+    struct selection selections[2] = {selection_all(), selection_all()};
+    struct check_subject subjects[2];
+    bool growth = budget->kind == CHECK_GROWTH;
+    int status = make_subject(checking->request, checking->subject, &replay, &selections[1],
+                              &subjects[1], error);
+    if (status == 0 && growth) {
+        status = open_baseline(checking, budget->baseline, error);
+    }
+    if (status == 0 && growth) {
+        status = make_subject(checking->request, &checking->baseline, &replay, &selections[0],
+                              &subjects[0], error);
+    }
+    if (status == 0) {
+        status =
+            check_budget(budget, &subjects[1], growth ? &subjects[0] : NULL,
+                         checking->request->tolerance, &checking->results[checking->count], error);
+    }
+    checking->count += status == 0;
+    selection_free(&selections[0]);
+    selection_free(&selections[1]);
+    return status;
+}
+
+static int write_results(const struct checking *checking) {
+    struct check_report report = {.results = checking->results,
+                                  .count = checking->count,
+                                  .source = checking->subject->source.path,
+                                  .executable = checking->subject->source.model->header.executable};
+    struct error error = {""};
+    struct outfile file;
+    bool broken = false;
+    if (outfile_open(&file, checking->request->output, &error) != 0) {
+        cli_error("%s", error.message);
+        return CHECK_TROUBLE;
+    }
+    report.out = file.stream;
+    if (check_write(&report, checking->request->format) != 0) {
+        outfile_drop(&file);
+        cli_error("out of memory");
+        return CHECK_TROUBLE;
+    }
+    if (outfile_keep(&file, &error) != 0) {
+        if (error.message[0] != '\0') {
+            cli_error("%s", error.message);
+        }
+        return CHECK_TROUBLE;
+    }
+    for (size_t i = 0; i < checking->count; i++) {
+        broken |= !checking->results[i].met;
+    }
+    return broken ? CHECK_BROKEN : CHECK_MET;
+}
+
+static int check_all(struct checking *checking) {
+    const struct budgets *budgets = &checking->request->budgets;
+    struct error error = {""};
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < budgets->count; i++) {
+        status = check_one(checking, &budgets->items[i], &error);
+        if (status != 0) {
+            const char *origin = budgets->items[i].origin;
+            cli_error("%s%s%s", origin, origin[0] != '\0' ? ": " : "", error.message);
+        }
+    }
+    return status == 0 ? write_results(checking) : CHECK_TROUBLE;
+}
+
+/* What of the file makes its numbers less than true: no budget is kept by that. */
+static int judge_file(const struct chosen *chosen, int status) {
+    const struct model *model = chosen->source.model;
+    if (model->damage[0] == '\0') {
+        return status;
+    }
+    cli_error("%s is damaged, so its numbers are too low: %s", chosen->source.path, model->damage);
+    return status == CHECK_MET ? CHECK_TROUBLE : status;
+}
+
+static int check_file(const struct request *request, const char *name) {
+    struct checking checking = {.request = request};
+    struct chosen chosen;
+    struct error error = {""};
+    int status;
+    if (chosen_open(&chosen, name, request->debug_folders, NULL, &error) != 0) {
+        cli_error("%s", error.message);
+        return CHECK_TROUBLE;
+    }
+    checking.subject = &chosen;
+    checking.results = calloc(request->budgets.count, sizeof *checking.results);
+    status = checking.results != NULL ? check_all(&checking) : CHECK_TROUBLE;
+    status = judge_file(&chosen, status);
+    for (size_t i = 0; i < checking.count; i++) {
+        check_free(&checking.results[i]);
+    }
+    free(checking.results);
+    if (checking.baseline_path != NULL) {
+        chosen_close(&checking.baseline);
+    }
+    chosen_close(&chosen);
+    return status;
+}
+
+static int check(struct request *request, int argc, char **argv) {
+    int status = read_arguments(request, argc, argv);
+    char *newest;
+    if (status != CLI_OK) {
+        return CLI_USAGE;
+    }
+    if (request->help) {
+        fputs(help_text, stdout);
+        fputs(filters_help, stdout);
+        return cli_finish(CLI_OK);
+    }
+    if (request->source != NULL) {
+        return check_file(request, request->source);
+    }
+    newest = source_newest();
+    if (newest == NULL) {
+        cli_error("there is no profile (*.mtp) and no recording (*.mtr) in this folder");
+        return CHECK_TROUBLE;
+    }
+    status = check_file(request, newest);
+    free(newest);
+    return status;
+}
+
+int cmd_check(int argc, char **argv) {
+    struct request request = {.filters = filters_new()};
+    int status = CHECK_TROUBLE;
+    if (request.filters != NULL) {
+        status = check(&request, argc, argv);
+    } else {
+        cli_error("out of memory");
+    }
+    budget_free(&request.budgets);
+    filters_free(request.filters);
+    return status;
+}
