@@ -36,6 +36,8 @@ static const struct format formats[] = {
      FORMAT_COST},
     {"speedscope", ".speedscope.json", "speedscope, a profile for each cost", export_speedscope,
      FORMAT_COST},
+    {"callgrind", ".callgrind", "call graph by line, for kcachegrind and callgrind_annotate",
+     export_callgrind, FORMAT_COST},
     {"heaptrack", ".zst", "every event, for heaptrack_gui and heaptrack_print", export_heaptrack,
      FORMAT_BINARY},
     {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,

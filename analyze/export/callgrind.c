@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * callgrind.c: a callgrind file, with the costs as its events, the chosen one first.
+ *
+ * Readers take what a function costs with all it calls as the sum over the calls of it, or as its
+ * own cost and the sum over the calls it makes. So that both are right, each function of a call
+ * path stands in it once, at its innermost place: of A, B, A, C that is B, A, C. A call that nobody
+ * made can only come into being where functions call each other in circles.
+ */
+#include "analyze/export/mergedtree.h"
+#include "analyze/symbol/numbermap.h"
+
+#define XXH_INLINE_ALL
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { COSTS = METRIC_COUNT };
+
+static const char *const event_names[COSTS] = {
+    [METRIC_MAXIMUM] = "Peak",        [METRIC_LEAKED] = "Live",
+    [METRIC_CUMULATIVE] = "Total",    [METRIC_ALLOCATIONS] = "Allocations",
+    [METRIC_TEMPORARY] = "Temporary",
+};
+static const char *const event_titles[COSTS] = {
+    [METRIC_MAXIMUM] = "bytes held when the program held most",
+    [METRIC_LEAKED] = "bytes never freed, or held now",
+    [METRIC_CUMULATIVE] = "bytes ever allocated",
+    [METRIC_ALLOCATIONS] = "allocations",
+    [METRIC_TEMPORARY] = "allocations freed before their thread's next one",
+};
+
+/* A line of a function: its own costs, or those of one call that it makes there. */
+struct line {
+    const struct function *callee; /* NULL: own */
+    uint64_t calls;                /* not how often it was called: allocations within */
+    unsigned line;
+    uint64_t costs[COSTS];
+    struct line *next; /* of the same function, in the order of their first use */
+};
+
+struct function {
+    uint64_t key; /* of module, file and name as they are written */
+    const char *module;
+    const char *file;
+    char *name;
+    struct line *first;
+    struct line **last; /* where the next one is noted */
+    struct function *next;
+    size_t mark; /* the last path it was met in */
+};
+
+/* Texts that have numbers: (1) file.c, later (1). */
+struct numbered {
+    struct numbermap numbers;
+    uint64_t count;
+};
+
+struct callgrind {
+    const struct export *export;
+    enum metric order[COSTS];
+    struct numbermap frames;    /* by address of the names_frame: its function */
+    struct numbermap functions; /* by key */
+    struct numbermap lines;     /* by function, line and callee */
+    struct function *first;
+    struct function **last;
+    size_t paths;
+    struct numbered objects;
+    struct numbered files;
+    struct numbered names;
+    bool out_of_memory;
+};
+
+/* ---- What is in a path ---- */
+
+static struct function *new_function(struct callgrind *callgrind, uint64_t key, const char *name,
+                                     const struct names_frame *frame) {
+    struct function *function = calloc(1, sizeof *function);
+    if (function == NULL || (function->name = strdup(name)) == NULL ||
+        numbermap_put(&callgrind->functions, key, function) != 0) {
+        if (function != NULL) {
+            free(function->name);
+        }
+        free(function);
+        return NULL;
+    }
+    function->key = key;
+    function->module = frame->module[0] != '\0' ? frame->module : "???";
+    function->file = frame->file != NULL ? frame->file : "???";
+    function->last = &function->first;
+    *callgrind->last = function;
+    callgrind->last = &function->next;
+    return function;
+}
+
+/* Readers know functions by what is written of them, so what reads the same is the same. NULL: out
+ * of memory. */
+static struct function *function_of(struct callgrind *callgrind, const struct names_frame *frame) {
+    struct function *function = numbermap_get(&callgrind->frames, (uintptr_t)frame);
+    struct export plain = *callgrind->export;
+    char label[MERGEDTREE_LABEL];
+    const char *file = frame->file != NULL ? frame->file : "";
+    uint64_t key;
+    if (function != NULL) {
+        return function;
+    }
+    plain.by_line = false; /* lines have a place of their own */
+    mergedtree_label(&plain, frame, label);
+    key = XXH3_64bits(frame->module, strlen(frame->module));
+    key = XXH3_64bits_withSeed(file, strlen(file), key);
+    key = XXH3_64bits_withSeed(label, strlen(label), key);
+    function = numbermap_get(&callgrind->functions, key);
+    if (function == NULL) {
+        function = new_function(callgrind, key, label, frame);
+    }
+    if (function == NULL || numbermap_put(&callgrind->frames, (uintptr_t)frame, function) != 0) {
+        callgrind->out_of_memory = true;
+    }
+    return function;
+}
+
+static struct line *line_of(struct callgrind *callgrind, struct function *function, unsigned line,
+                            const struct function *callee) {
+    const uint64_t parts[] = {function->key, line, callee != NULL ? callee->key : 0,
+                              callee != NULL};
+    uint64_t key = XXH3_64bits(parts, sizeof parts);
+    struct line *found = numbermap_get(&callgrind->lines, key);
+    if (found != NULL) {
+        return found;
+    }
+    found = calloc(1, sizeof *found);
+    if (found == NULL || numbermap_put(&callgrind->lines, key, found) != 0) {
+        free(found);
+        callgrind->out_of_memory = true;
+        return NULL;
+    }
+    found->line = line;
+    found->callee = callee;
+    *function->last = found;
+    function->last = &found->next;
+    return found;
+}
+
+/* One frame of a path, after those it called; the function that it is in, or that it called, where
+ * it was met before. */
+static struct function *take_frame(struct callgrind *callgrind, const struct names_frame *frame,
+                                   struct function *callee, const struct model_context *context) {
+    struct function *function = function_of(callgrind, frame);
+    struct line *line;
+    if (function == NULL || function->mark == callgrind->paths) {
+        return callee;
+    }
+    function->mark = callgrind->paths;
+    line = line_of(callgrind, function, frame->line, callee);
+    if (line == NULL) {
+        return callee;
+    }
+    line->calls += context->allocations;
+    for (int i = 0; i < COSTS; i++) {
+        line->costs[i] += metric_cost(callgrind->order[i], context).main;
+    }
+    return function;
+}
+
+static void take_path(struct callgrind *callgrind, const struct model_context *context) {
+    const struct model_node *nodes = callgrind->export->model->nodes;
+    struct function *callee = NULL;
+    size_t count;
+    callgrind->paths++;
+    for (uint32_t node = context->path; node != 0; node = nodes[node].parent) {
+        const struct names_frame *frames =
+            names_frames(callgrind->export->names, nodes[node].frame, &count);
+        for (size_t i = 0; i < count; i++) {
+            callee = take_frame(callgrind, &frames[i], callee, context);
+        }
+    }
+    if (context->path == 0) {
+        take_frame(callgrind,
+                   names_frames(callgrind->export->names, MEMTRACE_FRAME_UNKNOWN, &count), NULL,
+                   context);
+    }
+}
+
+/* ---- The file ---- */
+
+static void put_numbered(struct callgrind *callgrind, const char *key, struct numbered *numbered,
+                         const char *text) {
+    FILE *out = callgrind->export->out;
+    uint64_t hash = XXH3_64bits(text, strlen(text));
+    void *known = numbermap_get(&numbered->numbers, hash);
+    if (known != NULL) {
+        fprintf(out, "%s=(%" PRIu64 ")\n", key, (uint64_t)(uintptr_t)known);
+        return;
+    }
+    ++numbered->count;
+    callgrind->out_of_memory |=
+        numbermap_put(&numbered->numbers, hash, (void *)(uintptr_t)numbered->count) != 0;
+    fprintf(out, "%s=(%" PRIu64 ") ", key, numbered->count);
+    for (; *text != '\0'; text++) {
+        fputc((unsigned char)*text < ' ' ? '?' : *text, out);
+    }
+    fputc('\n', out);
+}
+
+/* A function that is called: as in callgrind's own files, its object and its file where they are
+ * not those of its caller. */
+static void put_callee(struct callgrind *callgrind, const struct function *caller,
+                       const struct function *callee) {
+    if (strcmp(caller->module, callee->module) != 0) {
+        put_numbered(callgrind, "cob", &callgrind->objects, callee->module);
+    }
+    if (strcmp(caller->file, callee->file) != 0) {
+        put_numbered(callgrind, "cfi", &callgrind->files, callee->file);
+    }
+    put_numbered(callgrind, "cfn", &callgrind->names, callee->name);
+}
+
+static void put_costs(FILE *out, const uint64_t *costs) {
+    for (int i = 0; i < COSTS; i++) {
+        fprintf(out, " %" PRIu64, costs[i]);
+    }
+    fputc('\n', out);
+}
+
+static bool has_own_costs(const struct function *function) {
+    const struct line *line = function->first;
+    while (line != NULL && line->callee != NULL) {
+        line = line->next;
+    }
+    return line != NULL;
+}
+
+static void put_lines(struct callgrind *callgrind, const struct function *function) {
+    FILE *out = callgrind->export->out;
+    fputc('\n', out);
+    put_numbered(callgrind, "ob", &callgrind->objects, function->module);
+    put_numbered(callgrind, "fl", &callgrind->files, function->file);
+    put_numbered(callgrind, "fn", &callgrind->names, function->name);
+    if (!has_own_costs(function)) {
+        fprintf(out, "%u 0\n", function->first->line); /* callgrind_annotate wants one to show */
+    }
+    for (const struct line *line = function->first; line != NULL; line = line->next) {
+        if (line->callee != NULL) {
+            put_callee(callgrind, function, line->callee);
+            fprintf(out, "calls=%" PRIu64 " 0\n", line->calls != 0 ? line->calls : 1);
+        }
+        fprintf(out, "%u", line->line);
+        put_costs(out, line->costs);
+    }
+}
+
+static void put_command(FILE *out, const struct memtrace_header *header) {
+    const char *argument = header->command;
+    const char *end = argument + sizeof header->command;
+    fputs("cmd:", out);
+    while (argument < end && *argument != '\0') {
+        size_t length = strnlen(argument, (size_t)(end - argument));
+        fputc(' ', out);
+        for (size_t i = 0; i < length; i++) {
+            fputc((unsigned char)argument[i] < ' ' ? '?' : argument[i], out);
+        }
+        argument += length + 1;
+    }
+    fputc('\n', out);
+}
+
+static void put_head(const struct callgrind *callgrind, const uint64_t *totals) {
+    const struct memtrace_header *header = &callgrind->export->model->header;
+    FILE *out = callgrind->export->out;
+    fputs("# callgrind format\nversion: 1\ncreator: memtrace\n", out);
+    fprintf(out, "pid: %" PRIu32 "\n", header->pid);
+    put_command(out, header);
+    fputs("part: 1\n\npositions: line\n", out);
+    for (int i = 0; i < COSTS; i++) {
+        enum metric metric = callgrind->order[i];
+        fprintf(out, "event: %s : %s\n", event_names[metric], event_titles[metric]);
+    }
+    fputs("events:", out);
+    for (int i = 0; i < COSTS; i++) {
+        fprintf(out, " %s", event_names[callgrind->order[i]]);
+    }
+    fputs("\nsummary:", out);
+    put_costs(out, totals);
+}
+
+static void put_file(struct callgrind *callgrind, const uint64_t *totals) {
+    put_head(callgrind, totals);
+    for (const struct function *function = callgrind->first; function != NULL;
+         function = function->next) {
+        put_lines(callgrind, function);
+    }
+    fputs("\ntotals:", callgrind->export->out);
+    put_costs(callgrind->export->out, totals);
+}
+
+/* ---- The whole ---- */
+
+static void take_all(struct callgrind *callgrind, uint64_t *totals) {
+    const struct model *model = callgrind->export->model;
+    for (size_t i = 0; i < model->context_count && !callgrind->out_of_memory; i++) {
+        const struct model_context *context = &model->contexts[i];
+        if (context->class != MODEL_HEAP) {
+            continue;
+        }
+        take_path(callgrind, context);
+        for (int cost = 0; cost < COSTS; cost++) {
+            totals[cost] += metric_cost(callgrind->order[cost], context).main;
+        }
+    }
+}
+
+static void set_order(struct callgrind *callgrind, enum metric chosen) {
+    int place = 0;
+    callgrind->order[place++] = chosen;
+    for (int metric = 0; metric < COSTS; metric++) {
+        if (metric != (int)chosen) {
+            callgrind->order[place++] = metric;
+        }
+    }
+}
+
+static void free_values(struct numbermap *map) {
+    for (size_t i = 0; i < map->places; i++) {
+        free(map->entries[i].value);
+    }
+    numbermap_free(map);
+}
+
+int export_callgrind(const struct export *export, struct error *error) {
+    struct callgrind callgrind = {.export = export};
+    uint64_t totals[COSTS] = {0};
+    callgrind.last = &callgrind.first;
+    callgrind.out_of_memory = names_prepare_all(export->names) != 0;
+    set_order(&callgrind, export->cost);
+    take_all(&callgrind, totals);
+    if (!callgrind.out_of_memory) {
+        put_file(&callgrind, totals);
+    }
+    for (struct function *at = callgrind.first; at != NULL; at = at->next) {
+        free(at->name);
+    }
+    free_values(&callgrind.functions);
+    free_values(&callgrind.lines);
+    numbermap_free(&callgrind.frames);
+    numbermap_free(&callgrind.objects.numbers);
+    numbermap_free(&callgrind.files.numbers);
+    numbermap_free(&callgrind.names.numbers);
+    return callgrind.out_of_memory ? error_set(error, "out of memory") : 0;
+}
