@@ -45,6 +45,24 @@ static int write_to(struct report *report, const struct request *request) {
     return CLI_OK;
 }
 
+/* What is held while the program runs, or was held once, is no leak. */
+static int report_unsuppressed(struct report *report, const struct request *request) {
+    struct suppressions suppressions;
+    struct error error;
+    int status;
+    if (suppressing_load(&request->suppressing, report->model, request->debug_folders,
+                         &suppressions, &error) == 0) {
+        bool are_leaks = !report->model->live && report->model->to_ns == UINT64_MAX;
+        report->suppressions = are_leaks ? &suppressions : NULL;
+        set_terminal(report, request);
+        status = write_to(report, request);
+    } else {
+        status = cli_error("%s", error.message);
+    }
+    suppressions_free(&suppressions);
+    return status;
+}
+
 /* What is selected is in the model; what single blocks tell comes beside it. */
 static int report_selected(struct report *report, const struct source *source,
                            const struct filtered *filtered, const struct request *request) {
@@ -59,8 +77,7 @@ static int report_selected(struct report *report, const struct source *source,
         return cli_error("%s", error.message);
     }
     report->detail = detail;
-    set_terminal(report, request);
-    status = write_to(report, request);
+    status = report_unsuppressed(report, request);
     detail_free(detail);
     return status;
 }
@@ -106,6 +123,7 @@ static int report_any(const struct request *request) {
     int status;
     if (request->help) {
         fputs(reportrequest_help, stdout);
+        fputs(suppressing_help, stdout);
         fputs(filters_help, stdout);
         return cli_finish(CLI_OK);
     }

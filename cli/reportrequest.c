@@ -126,6 +126,7 @@ static const struct cli_option known_options[] = {
     {"json", 0, false, KEY_JSON},
     {"csv", 0, false, KEY_CSV},
     {"output", 'o', true, KEY_OUTPUT},
+    SUPPRESSING_OPTIONS,
     FILTER_OPTIONS,
     {NULL, 0, false, 0},
 };
@@ -266,6 +267,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
     }
     if (key >= FILTER_KEYS) {
         return filters_take(request->filters, scan, key);
+    }
+    if (key >= SUPPRESSING_KEYS) {
+        return suppressing_take(&request->suppressing, scan, key);
     }
     if (key >= KEY_SHOW && key < KEY_SHOW + SHOW_COUNT) {
         request->shows[key - KEY_SHOW] = true;

@@ -6,6 +6,7 @@
 
 #include "analyze/report/report.h"
 #include "cli/filters.h"
+#include "cli/suppressing.h"
 
 enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64, REQUEST_TABLE_DEPTH = 3 };
 
@@ -45,6 +46,7 @@ struct request {
     const char *output;
     const char *source;
     struct filters *filters;
+    struct suppressing suppressing;
 };
 
 extern const char reportrequest_help[];

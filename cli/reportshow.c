@@ -17,22 +17,45 @@ static int write_form(const struct report *report, const struct request *request
     }
 }
 
+typedef int metric_writer(const struct report *report, const struct request *request,
+                          enum metric metric);
+
+/* Leaks that are suppressed are told apart. */
+static int write_leaks(const struct report *report, const struct request *request,
+                       enum metric metric, metric_writer *write) {
+    struct report unsuppressed = *report;
+    struct model model;
+    int result;
+    if (report->suppressions == NULL) {
+        return write(report, request, metric);
+    }
+    if (suppressions_apply(report->suppressions, report->model, report->names, &model, NULL) != 0) {
+        return -1;
+    }
+    unsuppressed.model = &model;
+    result = write(&unsuppressed, request, metric);
+    report_suppressed(report);
+    suppressions_applied_free(&model);
+    return result;
+}
+
 /* The two metrics that only single blocks tell are those of a model of their own. */
 static int write_metric(const struct report *report, const struct request *request,
-                        enum metric metric,
-                        int (*write)(const struct report *, const struct request *, enum metric)) {
+                        enum metric metric, metric_writer *write) {
     struct report derived = *report;
     struct model model;
     int result;
     if (metric < METRIC_COUNT) {
-        return write(report, request, metric);
+        return metric == METRIC_LEAKED ? write_leaks(report, request, metric, write)
+                                       : write(report, request, metric);
     }
     if (detail_derive(report->detail, metric == METRIC_SHUTDOWN ? DETAIL_SHUTDOWN : DETAIL_SHORT,
                       report->model, &model) != 0) {
         return -1;
     }
     derived.model = &model;
-    result = write(&derived, request, metric);
+    result = metric == METRIC_SHUTDOWN ? write_leaks(&derived, request, metric, write)
+                                       : write(&derived, request, metric);
     detail_derived_free(&model);
     return result;
 }
@@ -123,7 +146,7 @@ static int write_default(const struct report *report, const struct request *requ
         result = write_form(report, request, METRIC_MAXIMUM);
     }
     if (result == 0 && totals->live_bytes != 0) {
-        result = write_form(report, request, METRIC_LEAKED);
+        result = write_leaks(report, request, METRIC_LEAKED, write_form);
     }
     if (result == 0 && report->model->thread_count > 1) {
         result = report_threads(report);

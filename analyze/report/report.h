@@ -10,6 +10,7 @@
 
 #include "analyze/model/detail.h"
 #include "analyze/model/names.h"
+#include "analyze/model/suppressions.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>
@@ -51,6 +52,7 @@ struct report {
     struct report_definitions definitions;
     const struct detail *detail;  /* what single blocks tell; NULL: a profile, or not gathered */
     struct timeorder_parts parts; /* the recording; count 0: a profile */
+    struct suppressions *suppressions; /* leaks not to tell; NULL: none */
 };
 
 /* "Leaked: never freed", or in a view of some time "Held at 1.5 s". Returns the buffer's text. */
@@ -86,6 +88,8 @@ int report_blocks(const struct report *report);
 int report_fragmentation(const struct report *report);
 int report_mappings(const struct report *report);
 int report_timeline(const struct report *report);
+/* What the last suppressions_apply() left out. */
+void report_suppressed(const struct report *report);
 void report_marks(const struct report *report);
 int report_json(const struct report *report);
 int report_csv(const struct report *report);

@@ -92,7 +92,8 @@ _memtrace() {
             --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings
             --show-timeline --show-marks --show-threads --top-down --bottom-up --flat --paths --by
             --full-names --min-percent --limit --depth --all-frames --color --debug-folders --format
-            --json --csv --output --help"
+            --suppressions --no-builtin-suppressions --no-embedded-suppressions --json --csv --output
+            --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return

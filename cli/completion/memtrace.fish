@@ -40,6 +40,10 @@ for option in min-percent limit depth shutdown-at temporary-within show-caller-c
     complete -c memtrace -n '__memtrace_on report' -l $option -x
 end
 complete -c memtrace -n '__memtrace_on report' -l blocks-by -x -a 'largest oldest first'
+complete -c memtrace -n '__memtrace_on report' -l suppressions -r
+for option in no-builtin-suppressions no-embedded-suppressions
+    complete -c memtrace -n '__memtrace_on report' -l $option
+end
 complete -c memtrace -n '__memtrace_on report' -l format -x -a 'text markdown json csv'
 complete -c memtrace -n '__memtrace_on report' -l by -x -a 'function line'
 complete -c memtrace -n '__memtrace_on report' -l color -x -a 'auto always never'

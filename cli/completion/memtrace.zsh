@@ -52,7 +52,8 @@ _memtrace() {
             '--by[branches]:what:(function line)' '--full-names' '--min-percent[threshold]:percent' \
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
-            '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
+            '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+            '--no-embedded-suppressions' '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
             '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
         ;;
     check)

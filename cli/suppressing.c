@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* suppressing.c: see suppressing.h. */
+#include "cli/suppressing.h"
+
+#include <stdio.h>
+
+const char suppressing_help[] =
+    "leaks not to tell:\n"
+    "  --suppressions FILE  those that LeakSanitizer's suppression file names (leak:PATTERN);\n"
+    "                       may be given again\n"
+    "  --no-builtin-suppressions\n"
+    "                       tell what common libraries keep on purpose, too\n"
+    "  --no-embedded-suppressions\n"
+    "                       mind no __lsan_default_suppressions() of the program\n"
+    "\n";
+
+int suppressing_take(struct suppressing *suppressing, const struct cli_scan *scan, int key) {
+    switch (key) {
+    case SUPPRESSING_NO_BUILTIN:
+        suppressing->no_builtin = true;
+        return CLI_OK;
+    case SUPPRESSING_NO_EMBEDDED:
+        suppressing->no_embedded = true;
+        return CLI_OK;
+    default:
+        break;
+    }
+    if (suppressing->count == SUPPRESSING_FILES) {
+        return cli_usage(scan->command, "%s: at most %d files", scan->name, SUPPRESSING_FILES);
+    }
+    suppressing->files[suppressing->count++] = scan->value;
+    return CLI_OK;
+}
+
+int suppressing_load(const struct suppressing *suppressing, const struct model *model,
+                     const char *debug_folders, struct suppressions *list, struct error *error) {
+    *list = (struct suppressions){0};
+    for (size_t i = 0; i < suppressing->count; i++) {
+        if (suppressions_add_file(list, suppressing->files[i], error) != 0) {
+            return -1;
+        }
+    }
+    if (list->ignored != 0) {
+        fprintf(stderr, "memtrace: %zu suppressions that are not of leaks are ignored\n",
+                list->ignored);
+    }
+    if (!suppressing->no_embedded &&
+        suppressions_add_embedded(list, model, debug_folders, error) != 0) {
+        return -1;
+    }
+    return suppressing->no_builtin ? 0 : suppressions_add_builtin(list, error);
+}

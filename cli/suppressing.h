@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * suppressing.h: the options that say which leaks not to tell: --suppressions FILE (again and
+ * again), --no-builtin-suppressions, --no-embedded-suppressions.
+ *
+ * A command puts SUPPRESSING_OPTIONS into its table of options, hands keys from SUPPRESSING_KEYS to
+ * SUPPRESSING_LAST to suppressing_take(), and calls suppressing_load() when the file is open.
+ */
+#ifndef CLI_SUPPRESSING_H
+#define CLI_SUPPRESSING_H
+
+#include "analyze/model/suppressions.h"
+#include "cli/cli.h"
+
+enum {
+    SUPPRESSING_KEYS = 900,
+    SUPPRESSING_FILE = SUPPRESSING_KEYS,
+    SUPPRESSING_NO_BUILTIN,
+    SUPPRESSING_NO_EMBEDDED,
+    SUPPRESSING_LAST = SUPPRESSING_NO_EMBEDDED,
+    SUPPRESSING_FILES = 64
+};
+
+#define SUPPRESSING_OPTIONS                                                                        \
+    {"suppressions", 0, true, SUPPRESSING_FILE},                                                   \
+        {"no-builtin-suppressions", 0, false, SUPPRESSING_NO_BUILTIN}, {                           \
+        "no-embedded-suppressions", 0, false, SUPPRESSING_NO_EMBEDDED                              \
+    }
+
+/* Start from {0}. */
+struct suppressing {
+    const char *files[SUPPRESSING_FILES];
+    size_t count;
+    bool no_builtin;
+    bool no_embedded;
+};
+
+/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
+int suppressing_take(struct suppressing *suppressing, const struct cli_scan *scan, int key);
+
+/* Files first, then the program's own, then the built-in list. The caller frees the list in any
+ * case. 0 or -1. */
+int suppressing_load(const struct suppressing *suppressing, const struct model *model,
+                     const char *debug_folders, struct suppressions *list, struct error *error);
+
+/* The part of a help text that explains them. */
+extern const char suppressing_help[];
+
+#endif
