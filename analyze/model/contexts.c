@@ -56,10 +56,16 @@ static void classify(const struct model *model, struct model_context *context) {
     }
 }
 
-/* frees <= allocations holds in every whole profile; cells that the writer was killed in the
- * middle of, and damage, may break it. */
+static uint64_t at_most(uint64_t value, uint64_t most) {
+    return value < most ? value : most;
+}
+
+/* Of all that happened, frees <= allocations holds in every whole profile; cells that the writer
+ * was killed in the middle of, and damage, may break it. */
 static struct model_context context_from(const struct model *model, uint32_t id,
                                          const struct sum *sum) {
+    uint64_t bytes = sum->base_bytes + sum->alloc_bytes;
+    uint64_t count = sum->base_count + sum->alloc_count;
     struct model_context context = {
         .id = id,
         .parent = model->nodes[id].parent,
@@ -67,21 +73,23 @@ static struct model_context context_from(const struct model *model, uint32_t id,
         .peak_bytes = sum->peak_bytes <= INT64_MAX ? sum->peak_bytes : 0,
         .total_bytes = sum->alloc_bytes,
         .allocations = sum->alloc_count,
-        .freed_bytes = sum->free_bytes < sum->alloc_bytes ? sum->free_bytes : sum->alloc_bytes,
-        .frees = sum->free_count < sum->alloc_count ? sum->free_count : sum->alloc_count,
+        .freed_bytes = at_most(sum->free_bytes, bytes),
+        .frees = at_most(sum->free_count, count),
         .temporary = sum->temporary,
         .lifetimes = sum->lifetimes != 0
                          ? (uint64_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS
                          : MODEL_NO_LIFETIMES,
+        .total_error_bytes = sum->total_variance,
+        .live_error_bytes = sum->live_variance,
     };
-    context.live_bytes = context.total_bytes - context.freed_bytes;
-    context.live_blocks = context.allocations - context.frees;
+    context.live_bytes = bytes - context.freed_bytes;
+    context.live_blocks = count - context.frees;
     classify(model, &context);
     return context;
 }
 
 static bool is_used(const struct sum *sum) {
-    return (sum->alloc_count | sum->free_count | sum->alloc_bytes) != 0;
+    return (sum->alloc_count | sum->free_count | sum->alloc_bytes | sum->base_count) != 0;
 }
 
 int contexts_make(struct model *model, const struct sum *sums) {
@@ -98,7 +106,8 @@ int contexts_make(struct model *model, const struct sum *sums) {
         if (!is_used(sum)) {
             continue;
         }
-        if (sum->free_count > sum->alloc_count && model->header.state == MEMTRACE_STATE_ENDED) {
+        if (sum->free_count > sum->base_count + sum->alloc_count &&
+            model->header.state == MEMTRACE_STATE_ENDED) {
             model_damage(model, "context %zu frees more than it allocated", id);
         }
         model->contexts[model->context_count++] = context_from(model, (uint32_t)id, sum);

@@ -116,8 +116,7 @@ static struct life take_free(struct pass *pass, const struct timeorder_event *en
                         name.number == newest->number,
         .is_reallocated = is_reallocated,
     };
-    struct pairing_end end = {entry->thread,
-                              (uint32_t)(entry->event.time_ns >> MEMTRACE_TICK_SHIFT)};
+    struct pairing_end end = {.thread = entry->thread, .time_ns = entry->event.time_ns};
     if (pairing_take(pass->pairing, name, &block)) {
         return end_life(pass, block.size, death);
     }
@@ -186,9 +185,7 @@ static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
     waited = pairing_add(pass->pairing, event->block, &block, &end);
     if (waited == 1) {
         pass->order++;
-        end_life(pass, place,
-                 (struct death){.time_ns = (uint64_t)end.tick << MEMTRACE_TICK_SHIFT,
-                                .thread = end.thread});
+        end_life(pass, place, (struct death){.time_ns = end.time_ns, .thread = end.thread});
     }
     pass->out_of_memory |= waited < 0;
 }

@@ -14,7 +14,12 @@ struct sum {
     uint64_t free_count;
     uint64_t temporary;
     uint64_t peak_bytes;
+    uint64_t base_bytes; /* held where the view began */
+    uint64_t base_count;
+    double total_variance; /* of estimates; at the end the standard errors */
+    double live_variance;
     uint32_t lifetimes; /* number of its buckets, from 1; 0: none yet */
+    uint32_t epoch;     /* sums.c's */
 };
 
 /* Each returns 0, or -1: out of memory. What they have filled model_free() frees. */

@@ -5,6 +5,7 @@
  */
 #include "analyze/model/model.h"
 
+#include "analyze/model/index.h"
 #include "analyze/model/load.h"
 
 #include <stdarg.h>
@@ -154,6 +155,7 @@ void model_free(struct model *model) {
     free(model->timeline);
     free(model->marks);
     free(model->mark_names);
+    index_free(model->index);
     free(model);
 }
 

@@ -147,6 +147,8 @@ struct model_mark {
     const char *name; /* "" where it has none */
 };
 
+struct index;
+
 struct model {
     struct memtrace_header header; /* strings end inside their arrays */
     struct model_totals totals;
@@ -174,10 +176,11 @@ struct model {
     uint64_t from_ns; /* only what happened in [from_ns, to_ns) is counted: see selection.h */
     uint64_t to_ns;   /* UINT64_MAX: to the end */
     struct model_recording recording;
-    uint64_t now_ns;  /* the latest time known, since the program's start */
-    bool live;        /* taken from a program that was running */
-    char damage[256]; /* empty: whole; else where the file breaks or what did not add up */
-    char *strings;    /* module paths */
+    uint64_t now_ns;     /* the latest time known, since the program's start */
+    bool live;           /* taken from a program that was running */
+    char damage[256];    /* empty: whole; else where the file breaks or what did not add up */
+    char *strings;       /* module paths */
+    struct index *index; /* of all of a recording, for views of it; else NULL */
 };
 
 /* Reads everything. For a live profile call profile_refresh() first: frees are read before

@@ -119,7 +119,8 @@ static int met_before(struct pairing *pairing, struct event_block name, struct p
         !blockmap_take(&pairing->waiting, key_of(name), &waited)) {
         return 0;
     }
-    *end = (struct pairing_end){.thread = waited.context, .tick = waited.tick};
+    *end =
+        (struct pairing_end){.thread = waited.context, .tick = waited.tick, .time_ns = waited.size};
     return 1;
 }
 
@@ -167,7 +168,7 @@ int pairing_take(struct pairing *pairing, struct event_block name, struct pairin
 }
 
 int pairing_wait(struct pairing *pairing, struct event_block name, struct pairing_end end) {
-    struct pairing_block waits = {.context = end.thread, .tick = end.tick};
+    struct pairing_block waits = {.size = end.time_ns, .context = end.thread, .tick = end.tick};
     if (!is_name(name)) {
         return 0;
     }

@@ -25,6 +25,7 @@ struct pairing_block {
 struct pairing_end {
     uint32_t thread;
     uint32_t tick;
+    uint64_t time_ns;
 };
 
 struct pairing;

@@ -69,6 +69,7 @@ static void end_window(struct peakbound *bound) {
     }
     bound->highest = larger(bound->highest, bound->live + pair.rise);
     bound->lowest = larger(bound->lowest, bound->live + pair.fall + pair.best);
+    bound->widest = larger(bound->widest, pair.rise - pair.fall - pair.best);
     bound->live = bound->now;
     bound->now += change;
     bound->alone = alone;

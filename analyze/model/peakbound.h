@@ -45,6 +45,7 @@ struct peakbound {
     struct peakbound_sum alone; /* of the window before */
     int64_t highest;            /* the maximum is not above */
     int64_t lowest;             /* and not below */
+    int64_t widest;             /* how far the maximum of a window may be off; reset it at will */
     bool is_shared;             /* more than one stream did something */
 };
 

@@ -54,7 +54,9 @@ static void erase(struct ranges *ranges, size_t at) {
 /* Takes the piece out of range `at`, which is larger. */
 static int cut(struct ranges *ranges, size_t at, const struct range *piece) {
     struct range *item = &ranges->items[at];
-    struct range right = {piece->end, item->end, item->context, true};
+    struct range right = *item;
+    right.start = piece->end;
+    right.is_part = true;
     if (piece->start == item->start) {
         item->start = piece->end;
         return 0;

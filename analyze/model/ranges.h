@@ -15,6 +15,7 @@
 struct range {
     uint64_t start;
     uint64_t end;
+    uint64_t born_ns;
     uint32_t context;
     bool is_part; /* what lies right of a hole: the mapping's end is counted with its left part */
 };

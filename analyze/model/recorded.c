@@ -2,6 +2,8 @@
 /* recorded.c: the blocks of a recording that hold no events. See recorded.h. */
 #include "analyze/model/recorded.h"
 
+#include "analyze/model/tally.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +13,30 @@ enum { THREADS = 1 << MEMTRACE_THREAD_BITS, MODULES = MEMTRACE_FRAME_MODULE_MASK
 
 typedef int (*record_visitor)(void *argument, const void *record);
 
-static int each_of_part(const struct recording *recording, enum memtrace_block_kind kind,
-                        size_t record_size, record_visitor visit, void *argument) {
+/* Records of this kind in blocks whose time is in [from, to). */
+struct wanted {
+    enum memtrace_block_kind kind;
+    size_t record_size;
+    uint64_t from_ns;
+    uint64_t to_ns; /* UINT64_MAX: to the end */
+};
+
+static bool is_wanted(const struct wanted *wanted, const struct memtrace_block_header *block) {
+    return block->kind == wanted->kind && block->first_ns >= wanted->from_ns &&
+           (block->first_ns < wanted->to_ns || wanted->to_ns == UINT64_MAX);
+}
+
+static int each_of_part(const struct recording *recording, const struct wanted *wanted,
+                        record_visitor visit, void *argument) {
     struct recording_buffer buffer = {0};
+    size_t size = wanted->record_size;
     int result = 0;
     for (size_t i = 0; result == 0 && i < recording->block_count; i++) {
-        if (recording->blocks[i].block.kind != kind ||
+        if (!is_wanted(wanted, &recording->blocks[i].block) ||
             recording_payload(recording, i, &buffer, NULL) != 0) {
             continue;
         }
-        for (size_t at = 0; result == 0 && at + record_size <= buffer.size; at += record_size) {
+        for (size_t at = 0; result == 0 && at + size <= buffer.size; at += size) {
             result = visit(argument, buffer.bytes + at);
         }
     }
@@ -28,15 +44,19 @@ static int each_of_part(const struct recording *recording, enum memtrace_block_k
     return result;
 }
 
-/* Calls visit() with every whole record of every block of this kind that can be read. Stops and
- * returns what visit() returns if that is not 0. */
-static int each_record(struct timeorder_parts parts, enum memtrace_block_kind kind,
-                       size_t record_size, record_visitor visit, void *argument) {
+/* Calls visit() with every whole record that is wanted and can be read. Stops and returns what
+ * visit() returns if that is not 0. */
+static int each_record(struct timeorder_parts parts, struct wanted wanted, record_visitor visit,
+                       void *argument) {
     int result = 0;
     for (size_t i = 0; result == 0 && i < parts.count; i++) {
-        result = each_of_part(parts.items[i], kind, record_size, visit, argument);
+        result = each_of_part(parts.items[i], &wanted, visit, argument);
     }
     return result;
+}
+
+static struct wanted all_of(enum memtrace_block_kind kind, size_t record_size) {
+    return (struct wanted){kind, record_size, 0, UINT64_MAX};
 }
 
 /* ---- Nodes ---- */
@@ -79,7 +99,7 @@ static int add_nodes(struct model *model, const struct recording *recording) {
     return result;
 }
 
-int recorded_nodes(struct model *model, struct timeorder_parts parts, uint32_t *missing) {
+int recorded_nodes(struct model *model, struct timeorder_parts parts) {
     if (grow_nodes(model, 1) != 0) {
         return -1;
     }
@@ -88,11 +108,10 @@ int recorded_nodes(struct model *model, struct timeorder_parts parts, uint32_t *
             return -1;
         }
     }
-    *missing = (uint32_t)model->node_count;
     if (grow_nodes(model, model->node_count + 1) != 0) {
         return -1;
     }
-    model->nodes[*missing].frame = MEMTRACE_FRAME_UNKNOWN;
+    model->nodes[model->node_count - 1].frame = MEMTRACE_FRAME_UNKNOWN;
     return 0;
 }
 
@@ -125,13 +144,13 @@ static int take_pool(void *argument, const void *record) {
 int recorded_places(struct model *model, struct timeorder_parts parts) {
     const size_t size = sizeof(struct memtrace_module);
     size_t count = 1;
-    each_record(parts, MEMTRACE_BLOCK_MODULES, size, count_module, &count);
+    each_record(parts, all_of(MEMTRACE_BLOCK_MODULES, size), count_module, &count);
     if (census_reserve_modules(model, count) != 0 || census_reserve_pools(model) != 0) {
         return -1;
     }
-    each_record(parts, MEMTRACE_BLOCK_MODULES, size, take_module, model);
-    each_record(parts, MEMTRACE_BLOCK_POOLS, sizeof(struct memtrace_recording_pool), take_pool,
-                model);
+    each_record(parts, all_of(MEMTRACE_BLOCK_MODULES, size), take_module, model);
+    each_record(parts, all_of(MEMTRACE_BLOCK_POOLS, sizeof(struct memtrace_recording_pool)),
+                take_pool, model);
     return 0;
 }
 
@@ -146,36 +165,32 @@ static int take_record(void *argument, const void *record) {
     return 0;
 }
 
-static uint64_t whole(uint64_t units) {
-    return (units + TALLY_ONE / 2) / TALLY_ONE;
-}
-
 /* The runtime's counters are of what happened, events of what is in the file: those are shown. */
 static void take_thread(struct model *model, struct memtrace_thread_record *record, uint32_t id,
-                        const struct tally_thread *counts) {
-    bool did_something = (counts->alloc_units | counts->free_units) != 0;
+                        struct sums_thread counts) {
+    bool did_something = (counts.alloc_units | counts.free_units) != 0;
     if (record->state == MEMTRACE_THREAD_FREE && !did_something) {
         return;
     }
     record->id = id;
-    record->alloc_count = whole(counts->alloc_units);
-    record->alloc_bytes = counts->alloc_bytes;
-    record->free_count = whole(counts->free_units);
-    record->free_bytes = counts->free_bytes;
-    record->foreign_free_count = whole(counts->foreign_units);
-    record->foreign_free_bytes = counts->foreign_bytes;
+    record->alloc_count = counts.alloc_units;
+    record->alloc_bytes = counts.alloc_bytes;
+    record->free_count = counts.free_units;
+    record->free_bytes = counts.free_bytes;
+    record->foreign_free_count = counts.foreign_units;
+    record->foreign_free_bytes = counts.foreign_bytes;
     census_take_thread(model, record);
 }
 
-int recorded_threads(struct model *model, struct timeorder_parts parts, const struct tally *tally) {
+int recorded_threads(struct model *model, struct timeorder_parts parts, const struct sums *sums) {
     struct memtrace_thread_record *records = calloc(THREADS, sizeof *records);
     if (records == NULL || census_reserve_threads(model, THREADS) != 0) {
         free(records);
         return -1;
     }
-    each_record(parts, MEMTRACE_BLOCK_THREADS, sizeof *records, take_record, records);
+    each_record(parts, all_of(MEMTRACE_BLOCK_THREADS, sizeof *records), take_record, records);
     for (uint32_t id = 0; id < THREADS; id++) {
-        take_thread(model, &records[id], id, &tally->threads[id]);
+        take_thread(model, &records[id], id, sums_thread(sums, id));
     }
     free(records);
     return 0;
@@ -211,7 +226,7 @@ static int take_sample(void *argument, const void *record) {
 
 int recorded_samples(struct timeorder_parts parts, struct memtrace_point **points, size_t *count) {
     struct points all = {0};
-    int result = each_record(parts, MEMTRACE_BLOCK_SAMPLES, sizeof(struct memtrace_sample),
+    int result = each_record(parts, all_of(MEMTRACE_BLOCK_SAMPLES, sizeof(struct memtrace_sample)),
                              take_sample, &all);
     *points = all.items;
     *count = all.count;
@@ -221,22 +236,37 @@ int recorded_samples(struct timeorder_parts parts, struct memtrace_point **point
 /* ---- Culled blocks ---- */
 
 struct culling {
-    struct tally *tally;
+    struct tally tally;
     uint32_t missing;
 };
 
 static int take_culled(void *argument, const void *record) {
-    const struct culling *culling = argument;
+    struct culling *culling = argument;
     struct memtrace_culled culled = *(const struct memtrace_culled *)record;
     if (culled.context == 0 || culled.context >= culling->missing) {
         culled.context = culling->missing;
     }
-    tally_culled(culling->tally, &culled);
+    tally_culled(&culling->tally, &culled);
     return 0;
 }
 
-int recorded_culled(struct tally *tally, struct timeorder_parts parts, uint32_t missing) {
-    struct culling culling = {tally, missing};
-    return each_record(parts, MEMTRACE_BLOCK_CULLED, sizeof(struct memtrace_culled), take_culled,
-                       &culling);
+int recorded_culled(const struct model *model, struct timeorder_parts parts, uint64_t from_ns,
+                    uint64_t to_ns, struct slice *slice) {
+    struct culling *culling = calloc(1, sizeof *culling);
+    int result = -1;
+    *slice = (struct slice){0};
+    if (culling == NULL) {
+        return -1;
+    }
+    culling->missing = (uint32_t)model->node_count - 1;
+    if (tally_start(&culling->tally, model->nodes, model->node_count) == 0 &&
+        each_record(
+            parts,
+            (struct wanted){MEMTRACE_BLOCK_CULLED, sizeof(struct memtrace_culled), from_ns, to_ns},
+            take_culled, culling) == 0) {
+        result = tally_cut(&culling->tally, slice);
+    }
+    tally_end(&culling->tally);
+    free(culling);
+    return result;
 }

@@ -9,21 +9,23 @@
 #ifndef ANALYZE_MODEL_RECORDED_H
 #define ANALYZE_MODEL_RECORDED_H
 
-#include "analyze/model/tally.h"
+#include "analyze/model/sums.h"
 #include "analyze/model/timeorder.h"
 
-/* The tree, with one node more for contexts whose node is not there; returns that in *missing. */
-int recorded_nodes(struct model *model, struct timeorder_parts parts, uint32_t *missing);
+/* The tree, and at its end one node more, for contexts whose node is not there. */
+int recorded_nodes(struct model *model, struct timeorder_parts parts);
 
 /* Modules and pools. */
 int recorded_places(struct model *model, struct timeorder_parts parts);
 
 /* Threads with the counts that the replay gave. */
-int recorded_threads(struct model *model, struct timeorder_parts parts, const struct tally *tally);
+int recorded_threads(struct model *model, struct timeorder_parts parts, const struct sums *sums);
 
 /* The samples as timeline points, allocations not filled in yet. The caller frees *points. */
 int recorded_samples(struct timeorder_parts parts, struct memtrace_point **points, size_t *count);
 
-int recorded_culled(struct tally *tally, struct timeorder_parts parts, uint32_t missing);
+/* What the events leave out, as far as it was written down in [from, to), as a slice. */
+int recorded_culled(const struct model *model, struct timeorder_parts parts, uint64_t from_ns,
+                    uint64_t to_ns, struct slice *slice);
 
 #endif

@@ -1,214 +1,95 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.c: goes through the events of a recording. See replay.h. */
+/* replay.c: the model and the index of a whole recording. See replay.h. */
 #include "analyze/model/replay.h"
 
-#include "analyze/model/ahead.h"
+#include "analyze/model/index.h"
 #include "analyze/model/marks.h"
-#include "analyze/model/peakbound.h"
-#include "analyze/model/ranges.h"
 #include "analyze/model/recorded.h"
+#include "analyze/model/sums.h"
 #include "analyze/read/region.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-enum { PAGE = 4096, PROGRESS_EVENTS = 1 << 20 };
-
-/* What is known of a stream: its newest heap block, which is temporary if it is freed next. */
-struct stream {
-    struct event_block newest;
-};
 
 struct replay {
     struct model *model;
-    struct tally tally;
-    struct pairing *pairing;
-    struct ranges mappings;
-    struct peakbound bound;
+    struct pass pass;
     struct marks marks;
-    struct stream *streams;
-    size_t stream; /* whose events come now, in which window */
-    uint64_t window;
-    uint32_t missing;              /* the context that stands for those that the file lacks */
-    uint64_t inherited;            /* blocks still to come that a forked child was born with */
     struct memtrace_point *points; /* samples, by time */
     size_t point_count;
     size_t next_point;
+    uint64_t *edges; /* between slices */
+    size_t edge_count;
+    size_t next_edge;
+    struct varint_writer *places; /* by edge: filled by the thread that reads ahead */
+    size_t *edge_of;              /* by slice: where it begins; SIZE_MAX: at the beginning */
+    struct index *index;
+    int64_t live;    /* where the present slice began */
+    uint64_t events; /* before it */
     bool out_of_memory;
 };
 
-static uint32_t context_of(const struct replay *replay, uint32_t context) {
-    return context != 0 && context < replay->missing ? context : replay->missing;
+/* ---- Slices ---- */
+
+static void begin_slice(struct replay *replay, size_t edge) {
+    uint64_t start_ns = edge != SIZE_MAX ? replay->edges[edge] : 0;
+    replay->edge_of[replay->index->count] = edge;
+    index_begin(replay->index, start_ns, &replay->pass);
 }
 
-static uint32_t tick_of(const struct event *event) {
-    return (uint32_t)(event->time_ns >> MEMTRACE_TICK_SHIFT);
+static void end_slice(struct replay *replay) {
+    struct index_entry *entry = &replay->index->entries[replay->index->count - 1];
+    replay->live += replay->pass.tally.live;
+    replay->events += replay->pass.events;
+    replay->out_of_memory |= pass_cut(&replay->pass, &entry->slice) != 0;
 }
-
-/* ---- Blocks ---- */
-
-static void end_block(struct replay *replay, const struct pairing_block *block,
-                      struct event_block name, const struct pairing_end *end, bool temporary) {
-    int64_t change = tally_free(&replay->tally, block, name.thread, end, temporary);
-    peakbound_change(&replay->bound, change);
-}
-
-static void replay_free(struct replay *replay, const struct timeorder_event *entry,
-                        struct event_block name) {
-    struct pairing_end end = {.thread = entry->thread, .tick = tick_of(&entry->event)};
-    const struct event_block *newest = &replay->streams[entry->stream].newest;
-    struct pairing_block block;
-    if (pairing_take(replay->pairing, name, &block)) {
-        bool temporary = block.weight == 0 && name.thread == entry->thread &&
-                         name.thread == newest->thread && name.number == newest->number;
-        end_block(replay, &block, name, &end, temporary);
-    } else if (pairing_wait(replay->pairing, name, end) != 0) {
-        replay->out_of_memory = true;
-    }
-}
-
-static void replay_alloc(struct replay *replay, const struct timeorder_event *entry) {
-    const struct event *event = &entry->event;
-    struct pairing_block block = {.size = event->size,
-                                  .weight = event->weight,
-                                  .context = context_of(replay, event->context),
-                                  .tick = tick_of(event)};
-    struct pairing_end end;
-    bool inherited = replay->inherited != 0;
-    int waited;
-    if (event->old.number != 0) {
-        replay_free(replay, entry, event->old);
-    }
-    replay->inherited -= inherited;
-    replay->tally.now_ns = event->time_ns;
-    if (tally_class(&replay->tally, block.context) == MODEL_HEAP) {
-        replay->streams[entry->stream].newest = event->block;
-    }
-    peakbound_change(&replay->bound, tally_alloc(&replay->tally, &block, entry->thread, inherited));
-    waited = pairing_add(replay->pairing, event->block, &block, &end);
-    if (waited == 1) {
-        end_block(replay, &block, event->block, &end, false);
-    }
-    replay->out_of_memory |= waited < 0;
-}
-
-/* ---- Mappings ---- */
-
-static uint64_t page_up(uint64_t size) {
-    return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
-
-static void count_removed(void *argument, const struct range *piece, bool is_last) {
-    tally_unmap(argument, piece->context, piece->end - piece->start, is_last);
-}
-
-static void remove_range(struct replay *replay, uint64_t start, uint64_t size) {
-    uint64_t end;
-    if (size == 0 || __builtin_add_overflow(start, page_up(size), &end)) {
-        return;
-    }
-    if (ranges_remove(&replay->mappings, start, end, count_removed, &replay->tally) != 0) {
-        replay->out_of_memory = true;
-    }
-}
-
-static void add_range(struct replay *replay, const struct event *event) {
-    uint32_t context = context_of(replay, event->context);
-    uint64_t size = page_up(event->size);
-    struct range range = {.start = event->address, .context = context};
-    if (size == 0 || __builtin_add_overflow(range.start, size, &range.end)) {
-        return;
-    }
-    if (tally_class(&replay->tally, context) != MODEL_MAPPING) {
-        model_damage(replay->model, "a mapping has the context of a block");
-        return;
-    }
-    tally_map(&replay->tally, context, size);
-    if (ranges_add(&replay->mappings, range) != 0) {
-        replay->out_of_memory = true;
-    }
-}
-
-static void replay_map(struct replay *replay, const struct event *event) {
-    switch ((enum memtrace_map_operation)event->operation) {
-    case MEMTRACE_MAP_UNMAP:
-        remove_range(replay, event->address, event->size);
-        break;
-    case MEMTRACE_MAP_MAP:
-        if (event->flags & MAP_FIXED) {
-            remove_range(replay, event->address, event->size);
-        }
-        add_range(replay, event);
-        break;
-    case MEMTRACE_MAP_REMAP:
-    case MEMTRACE_MAP_BREAK:
-        remove_range(replay, event->old_address, event->old_size);
-        remove_range(replay, event->address, event->size); /* MREMAP_FIXED */
-        add_range(replay, event);
-        break;
-    default:
-        break;
-    }
-}
-
-/* ---- All events ---- */
 
 /* Samples up to the end of the window that is over tell how much had been allocated by then. */
 static void pass_samples(struct replay *replay, uint64_t time_ns) {
+    const struct tally *tally = &replay->pass.tally;
     while (replay->next_point < replay->point_count &&
            replay->points[replay->next_point].time_ns < time_ns) {
         struct memtrace_point *point = &replay->points[replay->next_point++];
-        point->alloc_count = (replay->tally.alloc_units + TALLY_ONE / 2) / TALLY_ONE;
-        point->alloc_bytes = replay->tally.alloc_bytes;
-        point->live_bytes = replay->tally.live;
+        point->alloc_count = (tally->alloc_units + TALLY_ONE / 2) / TALLY_ONE;
+        point->alloc_bytes = tally->alloc_bytes;
+        point->live_bytes = (uint64_t)(replay->live + tally->live);
     }
 }
 
-static void replay_event(struct replay *replay, const struct timeorder_event *entry) {
+/* ---- Looking on ---- */
+
+static void begin_window(void *context, uint64_t time_ns) {
+    struct replay *replay = context;
+    size_t next = replay->next_edge;
+    pass_samples(replay, time_ns);
+    while (next < replay->edge_count && time_ns >= replay->edges[next]) {
+        next++;
+    }
+    if (next != replay->next_edge) {
+        replay->next_edge = next;
+        end_slice(replay);
+        begin_slice(replay, next - 1);
+    }
+}
+
+static void take_other(void *context, const struct timeorder_event *entry) {
+    struct replay *replay = context;
+    struct model_recording *recording = &replay->model->recording;
     const struct event *event = &entry->event;
-    switch (event->kind) {
-    case EVENT_ALLOC:
-        replay_alloc(replay, entry);
-        break;
-    case EVENT_FREE:
-        replay_free(replay, entry, event->block);
-        break;
-    case EVENT_MAP:
-        replay_map(replay, event);
-        break;
-    case EVENT_LOST:
-        replay->model->recording.lost_allocs += event->lost_allocs;
-        replay->model->recording.lost_frees += event->lost_frees;
-        if (event->lost_allocs != 0) {
-            replay->streams[entry->stream].newest.number = 0;
-        }
-        break;
-    case EVENT_MARK:
+    if (event->kind == EVENT_LOST) {
+        recording->lost_allocs += event->lost_allocs;
+        recording->lost_frees += event->lost_frees;
+    } else if (event->kind == EVENT_MARK) {
         replay->out_of_memory |= marks_add(&replay->marks, entry) != 0;
         if (event->operation == MEMTRACE_MARK_SAMPLE && event->id != 0) {
-            replay->model->recording.sample_bytes = event->id; /* switched on meanwhile */
+            recording->sample_bytes = event->id; /* switched on meanwhile */
         }
-        break;
-    default:
-        break;
     }
 }
 
-static void replay_batch(struct replay *replay, const struct ahead_batch *batch,
-                         unsigned window_shift) {
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct timeorder_event *entry = &batch->events[i];
-        if (entry->stream != replay->stream || entry->window != replay->window) {
-            if (entry->window != replay->window) {
-                pass_samples(replay, entry->window << window_shift);
-            }
-            replay->stream = entry->stream;
-            replay->window = entry->window;
-            peakbound_run(&replay->bound, entry->stream, entry->window);
-        }
-        replay_event(replay, entry);
-    }
+static void take_waited(void *context, struct event_block name, const struct pairing_end *end) {
+    struct replay *replay = context;
+    index_note_waited(&replay->index->entries[replay->index->count - 1], name, end);
 }
 
 static uint64_t count_events(const struct timeorder *order) {
@@ -225,28 +106,33 @@ static uint64_t count_events(const struct timeorder *order) {
 
 static int replay_all(struct replay *replay, struct timeorder *order,
                       const struct replay_options *options) {
-    struct model_recording *told = &replay->model->recording;
-    uint64_t total = count_events(order);
-    uint64_t next_progress = PROGRESS_EVENTS;
-    const struct ahead_batch *batch;
-    struct ahead *ahead = ahead_start(order);
-    if (ahead == NULL) {
+    const struct pass_watcher watcher = {
+        .other = take_other, .window = begin_window, .waited = take_waited, .context = replay};
+    timeorder_note_places(order, replay->edges, replay->edge_count, replay->places);
+    begin_slice(replay, SIZE_MAX);
+    if (pass_run(&replay->pass, order, &watcher, options, count_events(order)) != 0) {
         return -1;
     }
-    while (!replay->out_of_memory && (batch = ahead_next(ahead)) != NULL) {
-        replay_batch(replay, batch, order->window_shift);
-        told->events += batch->count;
-        if (options != NULL && options->progress != NULL && told->events >= next_progress) {
-            options->progress(options->context, told->events, total);
-            next_progress = told->events + PROGRESS_EVENTS;
+    pass_samples(replay, UINT64_MAX);
+    end_slice(replay);
+    replay->model->recording.events = replay->events;
+    return replay->out_of_memory ? -1 : 0;
+}
+
+/* The places that the slices begin at become theirs. */
+static int finish_index(struct replay *replay) {
+    struct index *index = replay->index;
+    for (size_t i = 0; i < index->count; i++) {
+        struct index_entry *entry = &index->entries[i];
+        if (replay->edge_of[i] != SIZE_MAX) {
+            entry->place = replay->places[replay->edge_of[i]];
+            replay->places[replay->edge_of[i]] = (struct varint_writer){0};
+        }
+        if (entry->place.failed || entry->state.failed || entry->waited.failed) {
+            return -1;
         }
     }
-    ahead_stop(ahead);
-    pass_samples(replay, UINT64_MAX);
-    if (options != NULL && options->progress != NULL && total >= PROGRESS_EVENTS) {
-        options->progress(options->context, total, total);
-    }
-    return replay->out_of_memory ? -1 : 0;
+    return index_shrink(index);
 }
 
 /* ---- The model around them ---- */
@@ -264,24 +150,53 @@ static int by_time(const void *left, const void *right) {
     return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-static int start(struct replay *replay, struct timeorder_parts parts, struct timeorder *order) {
+static int start_index(struct replay *replay, struct timeorder_parts parts,
+                       const struct replay_options *options) {
+    bool is_told = options != NULL && options->slice_events != 0;
+    replay->edges =
+        index_edges(parts, is_told ? options->slice_events : INDEX_EVENTS, &replay->edge_count);
+    replay->places = calloc(replay->edge_count + 1, sizeof *replay->places);
+    replay->edge_of = calloc(replay->edge_count + 1, sizeof *replay->edge_of);
+    replay->index = calloc(1, sizeof *replay->index);
+    if (replay->index != NULL) {
+        replay->index->entries = calloc(replay->edge_count + 1, sizeof *replay->index->entries);
+    }
+    return replay->edges != NULL && replay->places != NULL && replay->edge_of != NULL &&
+                   replay->index != NULL && replay->index->entries != NULL
+               ? 0
+               : -1;
+}
+
+static int start(struct replay *replay, struct timeorder_parts parts, struct timeorder *order,
+                 const struct replay_options *options) {
     struct model *model = replay->model;
-    replay->inherited = model->header.inherited_blocks;
-    replay->stream = SIZE_MAX;
-    replay->window = UINT64_MAX;
-    replay->pairing = pairing_new();
-    if (replay->pairing == NULL || timeorder_start(order, parts) != 0 ||
-        recorded_nodes(model, parts, &replay->missing) != 0 || recorded_places(model, parts) != 0 ||
+    if (timeorder_start(order, parts) != 0 || recorded_nodes(model, parts) != 0 ||
+        recorded_places(model, parts) != 0 ||
         recorded_samples(parts, &replay->points, &replay->point_count) != 0 ||
-        tally_start(&replay->tally, model) != 0 ||
-        peakbound_start(&replay->bound, order->stream_count) != 0) {
+        start_index(replay, parts, options) != 0 ||
+        pass_start(&replay->pass, model, order->stream_count, 0, UINT64_MAX) != 0 ||
+        peakbound_start(&replay->pass.bound, order->stream_count) != 0) {
         return -1;
     }
+    replay->pass.inherited = model->header.inherited_blocks;
     if (replay->point_count != 0) {
         qsort(replay->points, replay->point_count, sizeof *replay->points, by_time);
     }
-    replay->streams = calloc(order->stream_count + 1, sizeof *replay->streams);
-    return replay->streams != NULL ? 0 : -1;
+    return 0;
+}
+
+static void end(struct replay *replay) {
+    pass_end(&replay->pass);
+    marks_free(&replay->marks);
+    index_free(replay->index);
+    for (size_t i = 0; replay->places != NULL && i < replay->edge_count; i++) {
+        free(replay->places[i].bytes);
+    }
+    free(replay->places);
+    free(replay->edges);
+    free(replay->edge_of);
+    free(replay->points);
+    free(replay);
 }
 
 /* The last part tells how it ended, the first one when it began. */
@@ -333,30 +248,71 @@ static void note_losses(struct model *model, const struct memtrace_recording *to
     }
 }
 
-static int finish(struct replay *replay, const struct timeorder *order) {
+/* All slices, and what the events leave out. */
+static int add_up(struct replay *replay, struct sums *sums, struct timeorder_parts parts) {
     struct model *model = replay->model;
-    struct timeorder_parts parts = order->parts;
-    struct memtrace_recording told = told_by(parts.items[parts.count - 1]);
+    struct slice culled = {0};
+    int result = sums_start(sums, model);
+    for (size_t i = 0; result == 0 && i < replay->index->count; i++) {
+        result = sums_add(sums, &replay->index->entries[i].slice);
+    }
+    if (result == 0) {
+        result = recorded_culled(model, parts, 0, UINT64_MAX, &culled);
+    }
+    if (result == 0) {
+        result = sums_add(sums, &culled);
+    }
+    slice_free(&culled);
+    return result == 0 ? sums_finish(sums) : -1;
+}
+
+static int finish_sums(struct replay *replay, struct timeorder_parts parts) {
+    struct model *model = replay->model;
+    struct sums sums;
+    int result = add_up(replay, &sums, parts);
+    if (result == 0) {
+        model->totals.maximum_ns = sums.all.maximum_ns;
+        result = recorded_threads(model, parts, &sums);
+    }
+    sums_end(&sums);
+    return result;
+}
+
+static void note_damage(struct replay *replay, const struct timeorder *order) {
+    if (replay->pass.has_wrong_mapping) {
+        model_damage(replay->model, "a mapping has the context of a block");
+    }
     if (order->damaged != 0) {
-        model_damage(model, "%llu blocks of events cannot be read whole",
+        model_damage(replay->model, "%llu blocks of events cannot be read whole",
                      (unsigned long long)order->damaged);
     } else if (order->gaps != 0) {
-        model_damage(model, "events are missing in %llu places", (unsigned long long)order->gaps);
+        model_damage(replay->model, "events are missing in %llu places",
+                     (unsigned long long)order->gaps);
     }
-    model->recording.foreign_frees = pairing_waiting(replay->pairing);
+}
+
+static int finish(struct replay *replay, const struct timeorder *order) {
+    struct model *model = replay->model;
+    struct pass *pass = &replay->pass;
+    struct memtrace_recording told = told_by(order->parts.items[order->parts.count - 1]);
+    note_damage(replay, order);
+    model->recording.sampled = pass->tally.is_sampled;
+    model->recording.foreign_frees = pairing_waiting(pass->pairing);
     note_losses(model, &told);
-    model->header.live_bytes = (int64_t)replay->tally.live; /* of what is in the file */
-    model->header.maximum_bytes = (int64_t)replay->tally.maximum;
-    model->totals.maximum_ns = replay->tally.maximum_ns;
-    model->header.peak_error_bytes = peakbound_error(&replay->bound, replay->tally.maximum);
-    if (marks_finish(&replay->marks, model) != 0 ||
-        recorded_culled(&replay->tally, parts, replay->missing) != 0 ||
-        tally_finish(&replay->tally) != 0 || recorded_threads(model, parts, &replay->tally) != 0 ||
+    if (finish_index(replay) != 0 || marks_finish(&replay->marks, model) != 0) {
+        return -1;
+    }
+    tally_end(&pass->tally); /* its memory is needed no more, and much of it */
+    if (finish_sums(replay, order->parts) != 0 ||
         census_take_points(model, replay->points, replay->point_count) != 0) {
         return -1;
     }
+    model->header.peak_error_bytes =
+        peakbound_error(&pass->bound, (uint64_t)model->header.maximum_bytes);
     census_finish(model);
     model_finish(model);
+    model->index = replay->index;
+    replay->index = NULL;
     return 0;
 }
 
@@ -364,7 +320,7 @@ static int run(struct replay *replay, struct timeorder_parts parts,
                const struct replay_options *options) {
     struct timeorder order = {0};
     int result = -1;
-    if (start(replay, parts, &order) == 0 && replay_all(replay, &order, options) == 0) {
+    if (start(replay, parts, &order, options) == 0 && replay_all(replay, &order, options) == 0) {
         result = finish(replay, &order);
     }
     timeorder_end(&order);
@@ -380,15 +336,10 @@ struct model *model_replay(struct timeorder_parts parts, const struct replay_opt
         replay->model = model;
         describe(model, parts);
         result = run(replay, parts, options);
-        pairing_free(replay->pairing);
-        ranges_free(&replay->mappings);
-        peakbound_free(&replay->bound);
-        tally_end(&replay->tally);
-        marks_free(&replay->marks);
-        free(replay->points);
-        free(replay->streams);
+        end(replay);
+    } else {
+        free(replay);
     }
-    free(replay);
     if (result != 0) {
         error_set(error, "out of memory while replaying %s", parts.items[0]->path);
         model_free(model);

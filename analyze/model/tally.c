@@ -9,17 +9,22 @@
 enum { THREADS = 1 << MEMTRACE_THREAD_BITS };
 #define MOST_UNITS 0x1p56 /* no whole file has that: a block cannot be so much smaller */
 
-int tally_start(struct tally *tally, struct model *model) {
+int tally_start(struct tally *tally, const struct model_node *nodes, size_t node_count) {
     memset(tally, 0, sizeof *tally);
-    tally->model = model;
+    tally->nodes = nodes;
+    tally->node_count = node_count;
     tally->at_maximum = true;
     tally->epoch = 1;
-    tally->cells = calloc(model->node_count, sizeof *tally->cells);
-    return tally->cells != NULL ? 0 : -1;
+    tally->cells = calloc(node_count, sizeof *tally->cells);
+    tally->touched = calloc(node_count, sizeof *tally->touched);
+    return tally->cells != NULL && tally->touched != NULL ? 0 : -1;
 }
 
 void tally_end(struct tally *tally) {
     free(tally->cells);
+    free(tally->variances);
+    free(tally->touched);
+    free(tally->lifetimes);
     for (size_t i = 0; i < THREADS; i++) {
         free(tally->threads[i].freed_of);
     }
@@ -36,22 +41,25 @@ uint64_t tally_sampled_units(const struct pairing_block *block) {
 }
 
 enum model_class tally_look_up(struct tally *tally, uint32_t context) {
-    enum model_class class = contexts_class(tally->model->nodes[context].frame);
+    enum model_class class = contexts_class(tally->nodes[context].frame);
     tally->cells[context].class = (uint8_t)(class + 1);
     return class;
 }
 
 /* ---- The peak ---- */
 
-static void keep_peak(const struct tally *tally, struct tally_cell *cell) {
+static void keep_peak(struct tally *tally, struct tally_cell *cell) {
     if (cell->epoch != tally->epoch) {
+        if (cell->epoch == 0) {
+            tally->touched[tally->touched_count++] = (uint32_t)(cell - tally->cells);
+        }
         cell->epoch = tally->epoch;
-        cell->saved_live = cell->sum.alloc_bytes - cell->sum.free_bytes;
+        cell->saved = cell->alloc_bytes - cell->free_bytes;
     }
 }
 
 static void grow(struct tally *tally, uint64_t bytes) {
-    tally->live += bytes;
+    tally->live = (int64_t)((uint64_t)tally->live + bytes);
     if (tally->live > tally->maximum) {
         tally->maximum = tally->live;
         tally->maximum_ns = tally->now_ns;
@@ -62,7 +70,7 @@ static void grow(struct tally *tally, uint64_t bytes) {
 
 /* Before the cell changes: an epoch that begins is of the state before. */
 static void shrink(struct tally *tally, uint64_t bytes) {
-    tally->live -= bytes;
+    tally->live = (int64_t)((uint64_t)tally->live - bytes);
     if (tally->at_maximum && bytes != 0) {
         tally->at_maximum = false;
         tally->epoch++;
@@ -79,16 +87,24 @@ static double variance_of(const struct pairing_block *block) {
 }
 
 static void vary(struct tally *tally, const struct pairing_block *block, double sign) {
-    struct tally_cell *cell = &tally->cells[block->context];
     double variance = variance_of(block);
     double size = block->size != 0 ? (double)block->size : 1;
-    cell->live_variance += sign * variance;
+    struct tally_variance *cell;
+    if (tally->variances == NULL) {
+        tally->variances = calloc(tally->node_count, sizeof *tally->variances);
+        if (tally->variances == NULL) {
+            tally->out_of_memory = true;
+            return;
+        }
+    }
+    tally->is_sampled = true;
+    cell = &tally->variances[block->context];
+    cell->live += sign * variance;
     tally->variance.live += sign * variance;
     if (sign > 0) {
-        cell->total_variance += variance;
+        cell->total += variance;
         tally->variance.total += variance;
         tally->variance.allocations += variance / (size * size);
-        tally->model->recording.sampled = true;
     }
 }
 
@@ -101,8 +117,8 @@ int64_t tally_alloc(struct tally *tally, const struct pairing_block *block, uint
     uint64_t units = tally_units(block);
     bool is_heap = tally_class(tally, block->context) == MODEL_HEAP;
     keep_peak(tally, cell);
-    cell->sum.alloc_bytes += bytes;
-    cell->sum.alloc_count += units;
+    cell->alloc_bytes += bytes;
+    cell->alloc_units += units;
     if (!is_heap) {
         return 0;
     }
@@ -119,23 +135,37 @@ int64_t tally_alloc(struct tally *tally, const struct pairing_block *block, uint
     return (int64_t)bytes;
 }
 
+/* New buckets for a cell. 0, or -1: out of memory. */
+static int add_buckets(struct tally *tally, struct tally_cell *cell) {
+    enum { FIRST = 256 };
+    if (tally->lifetime_count == tally->lifetime_capacity) {
+        size_t capacity = tally->lifetime_capacity != 0 ? tally->lifetime_capacity * 2 : FIRST;
+        void *grown = reallocarray(tally->lifetimes, capacity, sizeof *tally->lifetimes);
+        if (grown == NULL) {
+            return -1;
+        }
+        tally->lifetimes = grown;
+        tally->lifetime_capacity = capacity;
+    }
+    memset(tally->lifetimes[tally->lifetime_count], 0, sizeof *tally->lifetimes);
+    cell->lifetimes = (uint32_t)++tally->lifetime_count;
+    return 0;
+}
+
 static void add_lifetime(struct tally *tally, struct tally_cell *cell, uint32_t ticks,
                          uint64_t units) {
-    uint64_t *buckets = cell->sum.lifetimes != 0 ? contexts_buckets_of(tally->model, &cell->sum)
-                                                 : contexts_buckets(tally->model, &cell->sum);
-    if (buckets == NULL) {
+    if (cell->lifetimes == 0 && add_buckets(tally, cell) != 0) {
         tally->out_of_memory = true;
         return;
     }
-    buckets[contexts_bucket(ticks)] += units;
+    tally->lifetimes[cell->lifetimes - 1][contexts_bucket(ticks)] += units;
 }
 
 /* The place of an owner among those of whom a thread freed blocks. NULL: out of memory. */
-static struct model_foreign *foreign_of(struct tally_thread *thread, uint32_t freer,
-                                        uint32_t owner) {
+static struct slice_foreign *foreign_of(struct tally_thread *thread, uint32_t owner) {
+    enum { FIRST = 4 };
     size_t low = 0;
     size_t high = thread->freed_of_count;
-    struct model_foreign *grown;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (thread->freed_of[middle].owner < owner) {
@@ -147,28 +177,30 @@ static struct model_foreign *foreign_of(struct tally_thread *thread, uint32_t fr
     if (low < thread->freed_of_count && thread->freed_of[low].owner == owner) {
         return &thread->freed_of[low];
     }
-    grown = reallocarray(thread->freed_of, thread->freed_of_count + 1, sizeof *grown);
-    if (grown == NULL) {
-        return NULL;
+    if (thread->freed_of_count == thread->freed_of_capacity) {
+        size_t capacity = thread->freed_of_capacity != 0 ? thread->freed_of_capacity * 2 : FIRST;
+        struct slice_foreign *grown = reallocarray(thread->freed_of, capacity, sizeof *grown);
+        if (grown == NULL) {
+            return NULL;
+        }
+        thread->freed_of = grown;
+        thread->freed_of_capacity = capacity;
     }
-    thread->freed_of = grown;
-    memmove(&grown[low + 1], &grown[low], (thread->freed_of_count - low) * sizeof *grown);
-    grown[low] = (struct model_foreign){.freer = freer, .owner = owner};
+    memmove(&thread->freed_of[low + 1], &thread->freed_of[low],
+            (thread->freed_of_count - low) * sizeof *thread->freed_of);
+    thread->freed_of[low] = (struct slice_foreign){.owner = owner};
     thread->freed_of_count++;
-    return &grown[low];
+    return &thread->freed_of[low];
 }
 
 static void count_foreign(struct tally *tally, uint32_t freer, uint32_t owner, uint64_t units,
                           uint64_t bytes) {
-    struct tally_thread *thread = &tally->threads[freer];
-    struct model_foreign *foreign = foreign_of(thread, freer, owner);
-    thread->foreign_units += units;
-    thread->foreign_bytes += bytes;
+    struct slice_foreign *foreign = foreign_of(&tally->threads[freer], owner);
     if (foreign == NULL) {
         tally->out_of_memory = true;
         return;
     }
-    foreign->blocks += units;
+    foreign->units += units;
     foreign->bytes += bytes;
 }
 
@@ -182,13 +214,13 @@ int64_t tally_free(struct tally *tally, const struct pairing_block *block, uint3
         shrink(tally, bytes);
     }
     keep_peak(tally, cell);
-    cell->sum.free_bytes += bytes;
-    cell->sum.free_count += units;
+    cell->free_bytes += bytes;
+    cell->free_units += units;
     add_lifetime(tally, cell, end->tick > block->tick ? end->tick - block->tick : 0, units);
     if (!is_heap) {
         return 0;
     }
-    cell->sum.temporary += temporary ? units : 0;
+    cell->temporary += temporary ? units : 0;
     if (block->weight != 0) {
         vary(tally, block, -1);
     }
@@ -207,24 +239,25 @@ int64_t tally_free(struct tally *tally, const struct pairing_block *block, uint3
 void tally_map(struct tally *tally, uint32_t context, uint64_t bytes) {
     struct tally_cell *cell = &tally->cells[context];
     keep_peak(tally, cell);
-    cell->sum.alloc_bytes += bytes;
-    cell->sum.alloc_count += TALLY_ONE;
+    cell->alloc_bytes += bytes;
+    cell->alloc_units += TALLY_ONE;
 }
 
 void tally_unmap(struct tally *tally, uint32_t context, uint64_t bytes, bool is_last) {
     struct tally_cell *cell = &tally->cells[context];
     keep_peak(tally, cell);
-    cell->sum.free_bytes += bytes;
-    cell->sum.free_count += is_last ? TALLY_ONE : 0;
+    cell->free_bytes += bytes;
+    cell->free_units += is_last ? TALLY_ONE : 0;
 }
 
 void tally_culled(struct tally *tally, const struct memtrace_culled *culled) {
     struct tally_cell *cell = &tally->cells[culled->context];
     uint64_t units = culled->count * TALLY_ONE;
-    cell->sum.alloc_bytes += culled->bytes;
-    cell->sum.alloc_count += units;
-    cell->sum.free_bytes += culled->bytes;
-    cell->sum.free_count += units;
+    keep_peak(tally, cell);
+    cell->alloc_bytes += culled->bytes;
+    cell->alloc_units += units;
+    cell->free_bytes += culled->bytes;
+    cell->free_units += units;
     add_lifetime(tally, cell, 0, units);
     if (tally_class(tally, culled->context) == MODEL_HEAP && culled->thread < THREADS) {
         struct tally_thread *thread = &tally->threads[culled->thread];
@@ -235,69 +268,92 @@ void tally_culled(struct tally *tally, const struct memtrace_culled *culled) {
     }
 }
 
-/* ---- The end ---- */
+/* ---- The end of a slice ---- */
 
-static uint64_t whole(uint64_t units) {
-    return (units + TALLY_ONE / 2) / TALLY_ONE;
+static int by_number(const void *left, const void *right) {
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
 }
 
-static double root(double variance) {
-    return variance > 0 ? sqrt(variance) : 0;
-}
-
-static int make_contexts(struct tally *tally) {
-    struct model *model = tally->model;
-    struct sum *sums = calloc(model->node_count, sizeof *sums);
-    int result;
-    if (sums == NULL) {
-        return -1;
+/* A few are sorted; where there are many it is faster to look at all cells. */
+static void sort_touched(struct tally *tally) {
+    enum { MANY = 16 };
+    if (tally->touched_count < tally->node_count / MANY) {
+        qsort(tally->touched, tally->touched_count, sizeof *tally->touched, by_number);
+        return;
     }
-    for (size_t id = 1; id < model->node_count; id++) {
-        const struct tally_cell *cell = &tally->cells[id];
-        if (cell->class == 0) {
-            continue; /* most: inner nodes, whose sums need not be touched */
-        }
-        sums[id] = cell->sum;
-        sums[id].alloc_count = whole(cell->sum.alloc_count);
-        sums[id].free_count = whole(cell->sum.free_count);
-        sums[id].temporary = whole(cell->sum.temporary);
-        sums[id].peak_bytes = !tally->at_maximum && cell->epoch == tally->epoch
-                                  ? cell->saved_live
-                                  : cell->sum.alloc_bytes - cell->sum.free_bytes;
-    }
-    result = contexts_make(model, sums);
-    free(sums);
-    for (size_t i = 0; i < model->context_count; i++) {
-        const struct tally_cell *cell = &tally->cells[model->contexts[i].id];
-        model->contexts[i].total_error_bytes = root(cell->total_variance);
-        model->contexts[i].live_error_bytes = root(cell->live_variance);
-    }
-    return result;
-}
-
-static int make_foreign(struct tally *tally) {
-    for (size_t i = 0; i < THREADS; i++) {
-        for (size_t k = 0; k < tally->threads[i].freed_of_count; k++) {
-            struct model_foreign foreign = tally->threads[i].freed_of[k];
-            foreign.blocks = whole(foreign.blocks);
-            if (census_take_foreign(tally->model, foreign) != 0) {
-                return -1;
-            }
+    tally->touched_count = 0;
+    for (size_t id = 0; id < tally->node_count; id++) {
+        if (tally->cells[id].epoch != 0) {
+            tally->touched[tally->touched_count++] = (uint32_t)id;
         }
     }
-    return 0;
 }
 
-int tally_finish(struct tally *tally) {
-    struct model *model = tally->model;
-    model->recording.errors = (struct model_errors){
-        .total_bytes = root(tally->variance.total),
-        .allocations = root(tally->variance.allocations),
-        .live_bytes = root(tally->variance.live),
-        .maximum_bytes = root(tally->variance.maximum),
+static void cut_context(struct tally *tally, struct slice_writer *writer, uint32_t id) {
+    struct tally_cell *cell = &tally->cells[id];
+    struct slice_context context = {
+        .id = id,
+        .alloc_bytes = cell->alloc_bytes,
+        .alloc_units = cell->alloc_units,
+        .free_bytes = cell->free_bytes,
+        .free_units = cell->free_units,
+        .temporary = cell->temporary,
+        .peak = !tally->at_maximum && cell->epoch == tally->epoch
+                    ? cell->saved
+                    : cell->alloc_bytes - cell->free_bytes,
     };
-    for (size_t i = 0; i < model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS; i++) {
-        model->lifetimes[i] = whole(model->lifetimes[i]);
+    if (cell->lifetimes != 0) {
+        memcpy(context.lifetimes, tally->lifetimes[cell->lifetimes - 1], sizeof context.lifetimes);
     }
-    return tally->out_of_memory || make_contexts(tally) != 0 || make_foreign(tally) != 0 ? -1 : 0;
+    if (tally->variances != NULL) {
+        context.total_variance = tally->variances[id].total;
+        context.live_variance = tally->variances[id].live;
+        tally->variances[id] = (struct tally_variance){0};
+    }
+    slice_put_context(writer, &context);
+    *cell = (struct tally_cell){.class = cell->class};
+}
+
+static void cut_thread(struct tally *tally, struct slice_writer *writer, uint32_t id) {
+    struct tally_thread *thread = &tally->threads[id];
+    if ((thread->alloc_units | thread->free_units | thread->freed_of_count) == 0) {
+        return;
+    }
+    slice_put_thread(writer, &(struct slice_thread){.id = id,
+                                                    .alloc_units = thread->alloc_units,
+                                                    .alloc_bytes = thread->alloc_bytes,
+                                                    .free_units = thread->free_units,
+                                                    .free_bytes = thread->free_bytes,
+                                                    .foreign = thread->freed_of_count});
+    for (size_t i = 0; i < thread->freed_of_count; i++) {
+        slice_put_foreign(writer, &thread->freed_of[i]);
+    }
+    *thread = (struct tally_thread){.freed_of = thread->freed_of,
+                                    .freed_of_capacity = thread->freed_of_capacity};
+}
+
+int tally_cut(struct tally *tally, struct slice *slice) {
+    struct slice_writer writer = {.slice = slice};
+    *slice = (struct slice){.change = tally->live,
+                            .highest = tally->maximum,
+                            .maximum_ns = tally->maximum_ns,
+                            .at_maximum = tally->at_maximum,
+                            .variance = tally->variance};
+    sort_touched(tally);
+    for (size_t i = 0; i < tally->touched_count; i++) {
+        cut_context(tally, &writer, tally->touched[i]);
+    }
+    for (uint32_t id = 0; id < THREADS; id++) {
+        cut_thread(tally, &writer, id);
+    }
+    tally->touched_count = 0;
+    tally->lifetime_count = 0;
+    tally->live = tally->maximum = 0;
+    tally->maximum_ns = 0;
+    tally->at_maximum = true;
+    tally->epoch++;
+    tally->variance = (struct slice_variance){0};
+    return slice_finish(&writer) != 0 || tally->out_of_memory ? -1 : 0;
 }

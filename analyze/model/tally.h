@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tally.h: the costs of contexts, threads and the whole process while a recording is replayed: what
- * the runtime's ledger, thread records and peak are for a profile.
+ * tally.h: the costs of contexts, threads and the whole process in a slice of a recording, while
+ * its events are replayed: what the runtime's ledger, thread records and peak are for a profile.
  *
- * Called by analyze/model/replay, one event at a time. Belongs to one thread.
+ * Called by analyze/model/pass, one event at a time. Belongs to one thread. When a slice is cut
+ * off, everything begins again at 0; only what was touched is looked at then.
  *
  * Counts are in units of 1 / TALLY_ONE: a sampled allocation stands for a number of allocations
  * that need not be whole. Peak: the process is at its maximum or below it; leaving the maximum
@@ -14,45 +15,58 @@
 
 #include "analyze/model/load.h"
 #include "analyze/model/pairing.h"
+#include "analyze/model/slice.h"
 
 #define TALLY_ONE UINT64_C(65536)
 
+/* One line of the processor's cache. */
 struct tally_cell {
-    struct sum sum; /* counts in units */
-    uint64_t saved_live;
-    double total_variance; /* of bytes, where they are estimates */
-    double live_variance;
-    uint32_t epoch;
-    uint8_t class; /* 0: not looked up yet; else enum model_class + 1 */
+    uint64_t alloc_bytes, alloc_units;
+    uint64_t free_bytes, free_units;
+    uint64_t temporary;
+    uint64_t saved;     /* alloc_bytes - free_bytes at the maximum */
+    uint32_t epoch;     /* 0: not touched yet */
+    uint32_t lifetimes; /* number of its buckets, from 1; 0: none yet */
+    uint8_t class;      /* 0: not looked up yet; else enum model_class + 1 */
+};
+
+struct tally_variance {
+    double total, live;
 };
 
 struct tally_thread {
     uint64_t alloc_units, alloc_bytes;
     uint64_t free_units, free_bytes;
-    uint64_t foreign_units, foreign_bytes;
-    struct model_foreign *freed_of; /* by owner, sorted; blocks in units */
+    struct slice_foreign *freed_of; /* by owner, sorted */
     size_t freed_of_count;
+    size_t freed_of_capacity;
 };
 
 struct tally {
-    struct model *model;      /* its nodes are there */
-    struct tally_cell *cells; /* model->node_count */
+    const struct model_node *nodes;
+    size_t node_count;
+    struct tally_cell *cells;         /* node_count */
+    struct tally_variance *variances; /* node_count; NULL: nothing was sampled */
+    uint32_t *touched;                /* contexts of this slice; room for node_count */
+    size_t touched_count;
+    uint64_t (*lifetimes)[MEMTRACE_LIFETIME_BUCKETS];
+    size_t lifetime_count;
+    size_t lifetime_capacity;
     struct tally_thread threads[1 << MEMTRACE_THREAD_BITS];
-    uint64_t live;
-    uint64_t maximum;
+    int64_t live;    /* since the slice began */
+    int64_t maximum; /* >= 0 */
     uint64_t now_ns; /* of the present event: its maker sets it */
     uint64_t maximum_ns;
     uint32_t epoch;
     bool at_maximum;
-    uint64_t alloc_units, alloc_bytes; /* of the heap */
-    struct tally_variance {
-        double total, allocations, live, maximum;
-    } variance;
+    bool is_sampled;
+    uint64_t alloc_units, alloc_bytes; /* of the heap, over all slices */
+    struct slice_variance variance;
     bool out_of_memory;
 };
 
 /* 0, or -1: out of memory. */
-int tally_start(struct tally *tally, struct model *model);
+int tally_start(struct tally *tally, const struct model_node *nodes, size_t node_count);
 void tally_end(struct tally *tally);
 
 /* How many bytes and allocations a block stands for. */
@@ -85,7 +99,8 @@ void tally_unmap(struct tally *tally, uint32_t context, uint64_t bytes, bool is_
 /* Blocks that lived so shortly that the recording left out both ends. */
 void tally_culled(struct tally *tally, const struct memtrace_culled *culled);
 
-/* Turns all into contexts, threads' foreign frees and errors of the model. 0, or -1: no memory. */
-int tally_finish(struct tally *tally);
+/* What was added since the last cut, as a slice (ticks, events and error are the caller's). 0, or
+ * -1: out of memory. */
+int tally_cut(struct tally *tally, struct slice *slice);
 
 #endif

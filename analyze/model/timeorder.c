@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* timeorder.c: merges the streams of a recording by time. See timeorder.h. */
-#include "analyze/model/timeorder.h"
+#include "analyze/model/timestream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,22 +8,6 @@
 enum {
     THREADS = 1 << MEMTRACE_THREAD_BITS,
     PRECISE_SHIFT = 16, /* 65 us: a thread may be interrupted between clock and event */
-};
-
-struct timeorder_stream {
-    size_t next_block; /* [next_block, end_block) of timeorder.blocks are not begun */
-    size_t end_block;
-    uint32_t thread;
-    uint64_t next_ns; /* of the next event; before a block is open: of the block */
-    uint64_t newest;  /* number of the last allocation that was handed out */
-    bool is_open;
-    bool has_next;
-    bool has_asked;  /* the next event's block was waited for, in vain or not */
-    bool is_at_work; /* in order->waits */
-    bool has_ended;
-    struct timeorder_event next; /* read ahead: its turn comes later */
-    struct event_decoder decoder;
-    struct recording_buffer buffer;
 };
 
 /* When a stream in the queue is to go on; what it did meanwhile for others may have made it later.
@@ -45,16 +29,11 @@ struct timeorder_wait {
 
 /* ---- Which blocks belong to which stream ---- */
 
-static const struct memtrace_block_header *block_at(const struct timeorder *order,
-                                                    struct timeorder_block place) {
-    return &order->parts.items[place.part]->blocks[place.block].block;
-}
-
 static int by_stream(const void *left, const void *right, void *context) {
     struct timeorder_block a = *(const struct timeorder_block *)left;
     struct timeorder_block b = *(const struct timeorder_block *)right;
-    const struct memtrace_block_header *first = block_at(context, a);
-    const struct memtrace_block_header *second = block_at(context, b);
+    const struct memtrace_block_header *first = timestream_block(context, a);
+    const struct memtrace_block_header *second = timestream_block(context, b);
     if (first->stream != second->stream) {
         return first->stream < second->stream ? -1 : 1;
     }
@@ -88,7 +67,7 @@ static size_t drop_repeated(struct timeorder *order, size_t count) {
     const struct memtrace_block_header *before = NULL;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct memtrace_block_header *block = block_at(order, order->blocks[i]);
+        const struct memtrace_block_header *block = timestream_block(order, order->blocks[i]);
         if (before != NULL && before->stream != block->stream) {
             before = NULL;
         }
@@ -108,10 +87,11 @@ static size_t drop_repeated(struct timeorder *order, size_t count) {
 static void add_streams(struct timeorder *order, size_t count) {
     struct timeorder_stream *stream = NULL;
     for (size_t i = 0; i < count; i++) {
-        const struct memtrace_block_header *block = block_at(order, order->blocks[i]);
-        if (stream == NULL || block_at(order, order->blocks[i - 1])->stream != block->stream) {
+        const struct memtrace_block_header *block = timestream_block(order, order->blocks[i]);
+        if (stream == NULL ||
+            timestream_block(order, order->blocks[i - 1])->stream != block->stream) {
             stream = &order->streams[order->stream_count++];
-            stream->next_block = i;
+            stream->first_block = stream->next_block = stream->start_block = i;
             stream->thread = block->thread;
             stream->newest = block->first_number != 0 ? block->first_number - 1 : 0;
             stream->next_ns = block->first_ns;
@@ -181,7 +161,7 @@ static int gather(struct timeorder *order, size_t *count) {
     for (size_t part = 0; part < order->parts.count; part++) {
         for (size_t i = 0; i < order->parts.items[part]->block_count; i++) {
             struct timeorder_block place = {part, i};
-            if (block_at(order, place)->kind == MEMTRACE_BLOCK_EVENTS) {
+            if (timestream_block(order, place)->kind == MEMTRACE_BLOCK_EVENTS) {
                 order->blocks[(*count)++] = place;
             }
         }
@@ -191,7 +171,7 @@ static int gather(struct timeorder *order, size_t *count) {
 
 int timeorder_start(struct timeorder *order, struct timeorder_parts parts) {
     size_t count = 0;
-    *order = (struct timeorder){.parts = parts};
+    *order = (struct timeorder){.parts = parts, .stop_ns = UINT64_MAX};
     order->window_shift = parts.items[0]->header.flags & MEMTRACE_RECORDING_PRECISE
                               ? PRECISE_SHIFT
                               : (unsigned)MEMTRACE_TICK_SHIFT;
@@ -234,57 +214,6 @@ void timeorder_end(struct timeorder *order) {
     *order = (struct timeorder){0};
 }
 
-/* ---- One stream ---- */
-
-static void close_block(struct timeorder_stream *stream) {
-    event_decoder_end(&stream->decoder);
-    stream->is_open = false;
-}
-
-/* Opens the next block that can be read. */
-static bool open_block(struct timeorder *order, struct timeorder_stream *stream) {
-    while (stream->next_block < stream->end_block) {
-        struct timeorder_block place = order->blocks[stream->next_block++];
-        struct error error;
-        stream->decoder = (struct event_decoder){0};
-        if (recording_payload(order->parts.items[place.part], place.block, &stream->buffer,
-                              &error) == 0 &&
-            event_decoder_start(&stream->decoder, block_at(order, place), stream->buffer.bytes,
-                                stream->buffer.size) == 0) {
-            stream->is_open = true;
-            return true;
-        }
-        order->damaged++;
-        event_decoder_end(&stream->decoder);
-    }
-    recording_buffer_free(&stream->buffer);
-    stream->buffer = (struct recording_buffer){0};
-    return false;
-}
-
-/* The block's bytes are gone by the time the event is looked at. */
-static void keep_text(struct timeorder *order, struct event *event) {
-    event->text = texts_keep(&order->texts, event->text, event->text_size);
-    event->text_size = (uint32_t)strlen(event->text);
-}
-
-/* The stream's next event, of whatever block. False: there is none. */
-static bool next_event(struct timeorder *order, struct timeorder_stream *stream,
-                       struct timeorder_event *into) {
-    while (stream->is_open || open_block(order, stream)) {
-        int result = event_decoder_next(&stream->decoder, &into->event);
-        if (result == 1) {
-            if (into->event.kind == EVENT_MARK) {
-                keep_text(order, &into->event);
-            }
-            return true;
-        }
-        order->damaged += result < 0;
-        close_block(stream);
-    }
-    return false;
-}
-
 /* ---- Turns ---- */
 
 static void start_turn(struct timeorder *order, uint32_t stream, uint64_t number) {
@@ -294,13 +223,6 @@ static void start_turn(struct timeorder *order, uint32_t stream, uint64_t number
 
 static void end_turn(struct timeorder *order) {
     order->streams[order->waits[--order->depth].stream].is_at_work = false;
-}
-
-/* The event that was read is for later. */
-static void put_back(struct timeorder_stream *stream, const struct timeorder_event *event) {
-    stream->next = *event;
-    stream->has_next = true;
-    stream->next_ns = event->event.time_ns;
 }
 
 /* Whether this block was not allocated yet, and by which stream it will be. */
@@ -325,7 +247,7 @@ static bool waits(struct timeorder *order, struct timeorder_stream *stream,
         stream->has_asked = false;
         return false;
     }
-    put_back(stream, event);
+    timestream_put_back(stream, event);
     stream->has_asked = true;
     start_turn(order, owner, name.number);
     return true;
@@ -357,13 +279,13 @@ static size_t run(struct timeorder *order, struct timeorder_event *events, size_
         if (stream->has_next) {
             *event = stream->next;
             stream->has_next = false;
-        } else if (!next_event(order, stream, event)) {
+        } else if (!timestream_next(order, stream, event)) {
             stream->has_ended = true;
             end_turn(order);
             return count;
         }
         if (is_later(order, &event->event)) {
-            put_back(stream, event);
+            timestream_put_back(stream, event);
             end_turn(order);
             if (order->depth == 0) {
                 push(order, turn.stream);
@@ -382,6 +304,95 @@ static size_t run(struct timeorder *order, struct timeorder_event *events, size_
     return capacity;
 }
 
+/* ---- Places ---- */
+
+/* How many events of its open block have been handed out. */
+static uint32_t handed_out(const struct timeorder *order, const struct timeorder_stream *stream) {
+    struct timeorder_block place = order->blocks[stream->next_block - 1];
+    return timestream_block(order, place)->items - event_decoder_left(&stream->decoder) -
+           stream->has_next;
+}
+
+static void put_place(const struct timeorder *order, struct varint_writer *place) {
+    for (size_t i = 0; i < order->stream_count; i++) {
+        const struct timeorder_stream *stream = &order->streams[i];
+        varint_put(place, stream->next_block - stream->start_block - stream->is_open);
+        varint_put(place, stream->is_open ? handed_out(order, stream) : 0);
+        varint_put(place, stream->newest);
+    }
+}
+
+/* The window that begins may be the first behind an edge, or behind several. */
+static void note_places(struct timeorder *order) {
+    while (order->next_edge < order->edge_count &&
+           order->window << order->window_shift >= order->edges[order->next_edge]) {
+        put_place(order, &order->places[order->next_edge++]);
+    }
+}
+
+void timeorder_note_places(struct timeorder *order, const uint64_t *edges, size_t edge_count,
+                           struct varint_writer *places) {
+    order->edges = edges;
+    order->edge_count = edge_count;
+    order->places = places;
+}
+
+/* Leaves out what lies before the place, and reads what comes then. */
+static void skip(struct timeorder *order, struct timeorder_stream *stream, uint32_t count) {
+    struct timeorder_event event;
+    stream->start_block = stream->next_block;
+    stream->start_skip = count;
+    if (stream->next_block == stream->end_block) {
+        stream->has_ended = true;
+        return;
+    }
+    stream->next_ns = timestream_block(order, order->blocks[stream->next_block])->first_ns;
+    if (count == 0 || !timestream_open(order, stream)) {
+        return;
+    }
+    while (count != 0 && event_decoder_next(&stream->decoder, &event.event) == 1) {
+        count--;
+    }
+    if (timestream_next(order, stream, &event)) {
+        timestream_put_back(stream, &event);
+    } else {
+        stream->has_ended = true;
+    }
+}
+
+int timeorder_seek(struct timeorder *order, const void *place, size_t size, uint64_t stop_ns) {
+    bool failed = false;
+    struct varint_reader reader = {place, (const unsigned char *)place + size, &failed};
+    order->stop_ns = stop_ns;
+    if (size == 0) {
+        return 0;
+    }
+    order->queue_size = 0;
+    for (uint32_t i = 0; i < order->stream_count; i++) {
+        struct timeorder_stream *stream = &order->streams[i];
+        uint64_t blocks = varint_get(&reader);
+        uint32_t count = (uint32_t)varint_get(&reader);
+        stream->newest = varint_get(&reader);
+        if (failed || blocks > stream->end_block - stream->next_block) {
+            return -1;
+        }
+        stream->next_block += blocks;
+        skip(order, stream, count);
+        if (!stream->has_ended) {
+            push(order, i);
+        }
+    }
+    return 0;
+}
+
+struct timeorder_before timeorder_before(const struct timeorder *order, size_t stream) {
+    const struct timeorder_stream *from = &order->streams[stream];
+    return (struct timeorder_before){from->first_block, from->start_block, from->end_block,
+                                     from->start_skip};
+}
+
+/* ---- All streams ---- */
+
 /* Begins the turn of the stream that is next. false: no stream has events. */
 static bool next_turn(struct timeorder *order) {
     while (order->queue_size != 0) {
@@ -395,7 +406,13 @@ static bool next_turn(struct timeorder *order) {
             push(order, turn.stream);
             continue;
         }
-        order->window = window > order->window ? window : order->window;
+        window = window > order->window ? window : order->window;
+        if (window << order->window_shift >= order->stop_ns) {
+            order->queue_size = 0;
+            return false;
+        }
+        order->window = window;
+        note_places(order);
         start_turn(order, turn.stream, NO_NUMBER);
         return true;
     }

@@ -46,6 +46,8 @@ int event_decoder_start(struct event_decoder *decoder, const struct memtrace_blo
 /* Fills *event; its text points into the payload. 1; 0: at the end; -1: damaged. Never reads
  * outside the payload, whatever it holds. */
 int event_decoder_next(struct event_decoder *decoder, struct event *event);
+/* How many events are still to come. */
+uint32_t event_decoder_left(const struct event_decoder *decoder);
 void event_decoder_end(struct event_decoder *decoder);
 
 #endif

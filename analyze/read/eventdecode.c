@@ -282,6 +282,11 @@ static bool is_gap(unsigned op) {
     return op == (OP_REST | REST_NUMBERS << 2);
 }
 
+uint32_t event_decoder_left(const struct event_decoder *decoder) {
+    const struct state *state = decoder->state;
+    return state->items;
+}
+
 static const struct event nothing; /* GCC copies it faster than it clears a struct */
 
 int event_decoder_next(struct event_decoder *decoder, struct event *event) {

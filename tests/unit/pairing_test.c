@@ -72,12 +72,13 @@ static void end_before_beginning(void **state) {
     const struct pairing_block block = {.size = 10};
     struct pairing_end end = {0};
     (void)state;
-    assert_int_equal(pairing_wait(pairing, name_of(3, 7), (struct pairing_end){5, 99}), 0);
-    assert_int_equal(pairing_wait(pairing, name_of(3, 9), (struct pairing_end){6, 100}), 0);
+    assert_int_equal(pairing_wait(pairing, name_of(3, 7), (struct pairing_end){5, 99, 7}), 0);
+    assert_int_equal(pairing_wait(pairing, name_of(3, 9), (struct pairing_end){6, 100, 8}), 0);
     assert_int_equal(pairing_waiting(pairing), 2);
     assert_int_equal(pairing_add(pairing, name_of(3, 6), &block, &end), 0);
     assert_int_equal(pairing_add(pairing, name_of(3, 7), &block, &end), 1);
     assert_int_equal(end.thread, 5);
+    assert_int_equal(end.time_ns, 7);
     assert_int_equal(end.tick, 99);
     assert_int_equal(take(pairing, 3, 7), 0); /* it never lived */
     assert_int_equal(pairing_add(pairing, name_of(3, 8), &block, &end), 0);

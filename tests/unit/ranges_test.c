@@ -29,7 +29,7 @@ static void holes(void **state) {
     struct ranges ranges = {0};
     struct seen seen = {0};
     (void)state;
-    assert_int_equal(ranges_add(&ranges, (struct range){100, 200, 1, false}), 0);
+    assert_int_equal(ranges_add(&ranges, (struct range){100, 200, 0, 1, false}), 0);
     ranges_remove(&ranges, 120, 130, note, &seen); /* a hole: two parts of one mapping */
     assert_int_equal(ranges.count, 2);
     ranges_remove(&ranges, 0, 100, note, &seen);
@@ -63,7 +63,7 @@ static void random_changes(void **state) {
         assert_int_equal(ranges_remove(&ranges, start, end, note, &seen), 0);
         assert_int_equal(seen.bytes, there);
         if (rand() % 2) {
-            assert_int_equal(ranges_add(&ranges, (struct range){start, end, 1, false}), 0);
+            assert_int_equal(ranges_add(&ranges, (struct range){start, end, 0, 1, false}), 0);
             for (uint64_t page = start; page < end; page++) {
                 mapped[page] = true;
             }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "analyze/model/sums.h"
 #include "analyze/model/tally.h"
 
 #include <math.h>
@@ -16,9 +17,16 @@
 
 enum { CONTEXTS = 20, BLOCKS = 64, MAPPING = 18, POOL = 19 };
 
+/* A tally, its slices so far, and the model that they make. */
+struct subject {
+    struct tally tally;
+    struct model *model;
+    struct sums sums;
+};
+
 /* Contexts 1 .. 17 are heap, then a mapping and a pool. */
-static struct tally *start(void) {
-    struct tally *tally = calloc(1, sizeof *tally);
+static struct subject *start(void) {
+    struct subject *subject = calloc(1, sizeof *subject);
     struct model *model = calloc(1, sizeof *model);
     model->node_count = CONTEXTS;
     model->nodes = calloc(CONTEXTS, sizeof *model->nodes);
@@ -27,15 +35,29 @@ static struct tally *start(void) {
     }
     model->nodes[MAPPING].frame = MEMTRACE_FRAME_MAPPING;
     model->nodes[POOL].frame = MEMTRACE_FRAME_POOL + 2;
-    assert_int_equal(tally_start(tally, model), 0);
-    return tally;
+    subject->model = model;
+    assert_int_equal(tally_start(&subject->tally, model->nodes, CONTEXTS), 0);
+    assert_int_equal(sums_start(&subject->sums, model), 0);
+    return subject;
 }
 
-static void end(struct tally *tally) {
-    struct model *model = tally->model;
-    tally_end(tally);
-    free(tally);
-    model_free(model);
+static void cut(struct subject *subject) {
+    struct slice slice;
+    assert_int_equal(tally_cut(&subject->tally, &slice), 0);
+    assert_int_equal(sums_add(&subject->sums, &slice), 0);
+    slice_free(&slice);
+}
+
+static void finish(struct subject *subject) {
+    cut(subject);
+    assert_int_equal(sums_finish(&subject->sums), 0);
+}
+
+static void end(struct subject *subject) {
+    tally_end(&subject->tally);
+    sums_end(&subject->sums);
+    model_free(subject->model);
+    free(subject);
 }
 
 /* What plain counting says. */
@@ -63,11 +85,11 @@ static void truth_changes(struct truth *truth, const struct pairing_block *block
     }
 }
 
-static void check(const struct tally *tally, const struct truth *truth) {
-    const struct model *model = tally->model;
+static void check(const struct subject *subject, const struct truth *truth) {
+    const struct model *model = subject->model;
     uint64_t peak = 0;
-    assert_int_equal(tally->live, truth->heap);
-    assert_int_equal(tally->maximum, truth->maximum);
+    assert_int_equal(model->header.live_bytes, truth->heap);
+    assert_int_equal(model->header.maximum_bytes, truth->maximum);
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         assert_int_equal(context->live_bytes, truth->live[context->id]);
@@ -82,12 +104,16 @@ static void check(const struct tally *tally, const struct truth *truth) {
 static void against_plain_counting(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 200; seed++) {
-        struct tally *tally = start();
+        struct subject *subject = start();
+        struct tally *tally = &subject->tally;
         struct pairing_block blocks[BLOCKS] = {{0}};
         struct truth truth = {0};
         srand(seed);
         for (int i = 0; i < 2000; i++) {
             struct pairing_block *block = &blocks[rand() % BLOCKS];
+            if (rand() % 100 < (int)(seed % 5)) {
+                cut(subject);
+            }
             const struct pairing_end freed = {.thread = 1, .tick = (uint32_t)i};
             if (block->context != 0) {
                 tally_free(tally, block, 1, &freed, false);
@@ -101,28 +127,29 @@ static void against_plain_counting(void **state) {
                 tally_alloc(tally, block, 1, false);
             }
         }
-        assert_int_equal(tally_finish(tally), 0);
-        check(tally, &truth);
-        end(tally);
+        finish(subject);
+        check(subject, &truth);
+        end(subject);
     }
 }
 
 static void threads_and_lifetimes(void **state) {
-    struct tally *tally = start();
+    struct subject *subject = start();
+    struct tally *tally = &subject->tally;
     const struct pairing_block block = {.size = 100, .context = 3, .tick = 10};
     const struct pairing_end own = {.thread = 1, .tick = 10};
     const struct pairing_end other = {.thread = 2, .tick = 13};
-    const struct model *model = tally->model;
+    const struct model *model = subject->model;
     (void)state;
     for (int i = 0; i < 3; i++) {
         tally_alloc(tally, &block, 1, i == 2);
     }
     tally_free(tally, &block, 1, &own, true);
     tally_free(tally, &block, 1, &other, false);
-    assert_int_equal(tally_finish(tally), 0);
-    assert_int_equal(tally->threads[1].alloc_units, 2 * TALLY_ONE); /* one was inherited */
-    assert_int_equal(tally->threads[1].free_bytes, 100);
-    assert_int_equal(tally->threads[2].foreign_bytes, 100);
+    finish(subject);
+    assert_int_equal(sums_thread(&subject->sums, 1).alloc_units, 2); /* one was inherited */
+    assert_int_equal(sums_thread(&subject->sums, 1).free_bytes, 100);
+    assert_int_equal(sums_thread(&subject->sums, 2).foreign_bytes, 100);
     assert_int_equal(model->foreign_count, 1);
     assert_int_equal(model->foreign[0].owner, 1);
     assert_int_equal(model->foreign[0].blocks, 1);
@@ -130,27 +157,28 @@ static void threads_and_lifetimes(void **state) {
     assert_int_equal(model->contexts[0].allocations, 3);
     assert_int_equal(model->lifetimes[model->contexts[0].lifetimes + 0], 1);
     assert_int_equal(model->lifetimes[model->contexts[0].lifetimes + 1], 1); /* 3 ticks: below 4 */
-    end(tally);
+    end(subject);
 }
 
 static void mappings_and_culled(void **state) {
-    struct tally *tally = start();
-    const struct model *model = tally->model;
+    struct subject *subject = start();
+    struct tally *tally = &subject->tally;
+    const struct model *model = subject->model;
     (void)state;
     assert_int_equal(tally_class(tally, MAPPING), MODEL_MAPPING);
     tally_map(tally, MAPPING, 8192);
     tally_unmap(tally, MAPPING, 4096, false);
     tally_culled(tally,
                  &(struct memtrace_culled){.context = 2, .thread = 1, .count = 7, .bytes = 70});
-    assert_int_equal(tally_finish(tally), 0);
+    finish(subject);
     assert_int_equal(model->context_count, 2);
     assert_int_equal(model->contexts[0].total_bytes, 70);
     assert_int_equal(model->contexts[0].frees, 7);
     assert_int_equal(model->contexts[0].live_bytes, 0);
     assert_int_equal(model->contexts[1].live_bytes, 4096);
     assert_int_equal(model->contexts[1].live_blocks, 1);
-    assert_int_equal(tally->live, 0);
-    end(tally);
+    assert_int_equal(model->header.live_bytes, 0);
+    end(subject);
 }
 
 /* A fixed list of allocations, sampled by bytes a thousand times: the estimates' mean is the truth,
@@ -168,8 +196,9 @@ static void samples(void **state) {
         truth += (double)sizes[i % 5];
     }
     for (unsigned seed = 0; seed < SEEDS; seed++) {
-        struct tally *tally = start();
-        const struct model *model = tally->model;
+        struct subject *subject = start();
+        struct tally *tally = &subject->tally;
+        const struct model *model = subject->model;
         double error;
         srand(seed + 1);
         for (int i = 0; i < ALLOCATIONS; i++) {
@@ -181,15 +210,15 @@ static void samples(void **state) {
                 tally_alloc(tally, &block, 1, false);
             }
         }
-        assert_int_equal(tally_finish(tally), 0);
-        assert_true(model->recording.sampled);
+        finish(subject);
+        assert_true(tally->is_sampled);
         error = (double)model->contexts[0].total_bytes - truth;
         sum += error;
         squares += error * error;
         count += (double)model->contexts[0].allocations;
         variance += model->recording.errors.total_bytes * model->recording.errors.total_bytes;
         assert_true(model->contexts[0].total_error_bytes == model->recording.errors.total_bytes);
-        end(tally);
+        end(subject);
     }
     assert_true(fabs(sum / SEEDS) < 4 * sqrt(variance / SEEDS / SEEDS)); /* of the mean of 1000 */
     assert_true(squares / variance > 0.8 && squares / variance < 1.25);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* sums.c: adds up slices. See sums.h. */
+#include "analyze/model/sums.h"
+
+#include "analyze/model/tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 1 << MEMTRACE_THREAD_BITS };
+
+int sums_start(struct sums *sums, struct model *model) {
+    *sums = (struct sums){.model = model, .epoch = 1, .all = {.at_maximum = true}};
+    sums->cells = calloc(model->node_count, sizeof *sums->cells);
+    sums->threads = calloc(THREADS, sizeof *sums->threads);
+    if (sums->cells == NULL || sums->threads == NULL) {
+        sums_end(sums);
+        return -1;
+    }
+    return 0;
+}
+
+void sums_end(struct sums *sums) {
+    free(sums->cells);
+    free(sums->threads);
+    free(sums->foreign);
+    *sums = (struct sums){0};
+}
+
+/* ---- Contexts ---- */
+
+static int add_lifetimes(struct sums *sums, struct sum *sum, const uint64_t *lifetimes) {
+    uint64_t *buckets = contexts_buckets(sums->model, sum);
+    for (size_t i = 0; buckets != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        buckets[i] += lifetimes[i];
+    }
+    return buckets != NULL ? 0 : -1;
+}
+
+/* What the context held when the maximum was left, or, in the slice with the maximum, there. */
+static void keep_peak(const struct sums *sums, struct sum *sum, const struct slice_context *change,
+                      bool is_highest) {
+    uint64_t before = sum->alloc_bytes - sum->free_bytes;
+    if (is_highest) {
+        sum->peak_bytes = before + change->peak;
+    } else if (sum->epoch != sums->epoch) {
+        sum->peak_bytes = before;
+    }
+    sum->epoch = sums->epoch;
+}
+
+static int add_context(struct sums *sums, const struct slice_context *change, bool is_highest) {
+    struct sum *sum = &sums->cells[change->id];
+    keep_peak(sums, sum, change, is_highest);
+    sum->alloc_bytes += change->alloc_bytes;
+    sum->alloc_count += change->alloc_units;
+    sum->free_bytes += change->free_bytes;
+    sum->free_count += change->free_units;
+    sum->temporary += change->temporary;
+    sum->total_variance += change->total_variance;
+    sum->live_variance += change->live_variance;
+    return change->free_units != 0 ? add_lifetimes(sums, sum, change->lifetimes) : 0;
+}
+
+static void add_base(struct sums *sums, const struct slice_context *change) {
+    struct sum *sum = &sums->cells[change->id];
+    sum->base_bytes += change->alloc_bytes - change->free_bytes;
+    sum->base_count += change->alloc_units - change->free_units;
+    sum->live_variance += change->live_variance;
+}
+
+/* ---- Threads ---- */
+
+/* The place of this pair; they come nearly sorted. NULL: out of memory. */
+static struct model_foreign *foreign_of(struct sums *sums, uint32_t freer, uint32_t owner) {
+    enum { FIRST = 64 };
+    size_t low = 0;
+    size_t high = sums->foreign_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct model_foreign *at = &sums->foreign[middle];
+        if (at->freer < freer || (at->freer == freer && at->owner < owner)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low < sums->foreign_count && sums->foreign[low].freer == freer &&
+        sums->foreign[low].owner == owner) {
+        return &sums->foreign[low];
+    }
+    if (sums->foreign_count == sums->foreign_capacity) {
+        size_t capacity = sums->foreign_capacity != 0 ? sums->foreign_capacity * 2 : FIRST;
+        struct model_foreign *grown = reallocarray(sums->foreign, capacity, sizeof *grown);
+        if (grown == NULL) {
+            return NULL;
+        }
+        sums->foreign = grown;
+        sums->foreign_capacity = capacity;
+    }
+    memmove(&sums->foreign[low + 1], &sums->foreign[low],
+            (sums->foreign_count - low) * sizeof *sums->foreign);
+    sums->foreign[low] = (struct model_foreign){.freer = freer, .owner = owner};
+    sums->foreign_count++;
+    return &sums->foreign[low];
+}
+
+static int add_foreign(struct sums *sums, uint32_t freer, const struct slice_foreign *change) {
+    struct model_foreign *foreign = foreign_of(sums, freer, change->owner);
+    if (foreign == NULL) {
+        return -1;
+    }
+    foreign->blocks += change->units;
+    foreign->bytes += change->bytes;
+    sums->threads[freer].foreign_units += change->units;
+    sums->threads[freer].foreign_bytes += change->bytes;
+    return 0;
+}
+
+static int add_threads(struct sums *sums, struct slice_reader *reader, bool is_before) {
+    struct slice_thread change;
+    while (slice_next_thread(reader, &change)) {
+        struct sums_thread *thread = &sums->threads[change.id];
+        thread->held_bytes += change.alloc_bytes - change.free_bytes;
+        if (!is_before) {
+            thread->alloc_units += change.alloc_units;
+            thread->alloc_bytes += change.alloc_bytes;
+            thread->free_units += change.free_units;
+            thread->free_bytes += change.free_bytes;
+        }
+        for (uint64_t i = 0; i < change.foreign; i++) {
+            struct slice_foreign foreign;
+            slice_next_foreign(reader, &foreign);
+            thread->held_bytes += foreign.bytes;
+            sums->threads[foreign.owner % THREADS].held_bytes -= foreign.bytes;
+            if (!is_before && add_foreign(sums, change.id, &foreign) != 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- Slices ---- */
+
+int sums_add_before(struct sums *sums, const struct slice *slice) {
+    struct slice_reader reader;
+    struct slice_context change;
+    slice_read(&reader, slice);
+    while (slice_next_context(&reader, &change)) {
+        if (change.id < sums->model->node_count) {
+            add_base(sums, &change);
+        }
+    }
+    sums->base += slice->change;
+    sums->base_variance += slice->variance.live;
+    return add_threads(sums, &reader, true);
+}
+
+/* As slice_join() does. True: the maximum is in this one from here on. */
+static bool add_totals(struct slice *all, const struct slice *slice) {
+    bool is_highest =
+        all->change + slice->highest > all->highest || (all->at_maximum && slice->highest == 0);
+    if (is_highest) {
+        all->maximum_ns = slice->highest > 0 ? slice->maximum_ns : all->maximum_ns;
+        all->highest = all->change + slice->highest;
+        all->variance.maximum = all->variance.live + slice->variance.maximum;
+    }
+    all->at_maximum = is_highest && slice->at_maximum;
+    all->change += slice->change;
+    all->variance.total += slice->variance.total;
+    all->variance.allocations += slice->variance.allocations;
+    all->variance.live += slice->variance.live;
+    if (slice->error_bytes > all->error_bytes) {
+        all->error_bytes = slice->error_bytes;
+    }
+    return is_highest;
+}
+
+int sums_add(struct sums *sums, const struct slice *slice) {
+    bool is_highest = add_totals(&sums->all, slice);
+    struct slice_reader reader;
+    struct slice_context change;
+    int result = 0;
+    sums->epoch += is_highest; /* others held there what they hold now */
+    slice_read(&reader, slice);
+    while (result == 0 && slice_next_context(&reader, &change)) {
+        if (change.id < sums->model->node_count) {
+            result = add_context(sums, &change, is_highest);
+        }
+    }
+    return result == 0 ? add_threads(sums, &reader, false) : -1;
+}
+
+/* ---- The model ---- */
+
+static uint64_t whole(uint64_t units) {
+    return (units + TALLY_ONE / 2) / TALLY_ONE;
+}
+
+static double root(double variance) {
+    return variance > 0 ? sqrt(variance) : 0;
+}
+
+struct sums_thread sums_thread(const struct sums *sums, uint32_t id) {
+    struct sums_thread thread = sums->threads[id];
+    thread.alloc_units = whole(thread.alloc_units);
+    thread.free_units = whole(thread.free_units);
+    thread.foreign_units = whole(thread.foreign_units);
+    return thread;
+}
+
+static void finish_cell(const struct sums *sums, struct sum *sum) {
+    sum->peak_bytes =
+        sum->base_bytes +
+        (sum->epoch == sums->epoch ? sum->peak_bytes : sum->alloc_bytes - sum->free_bytes);
+    sum->alloc_count = whole(sum->alloc_count);
+    sum->free_count = whole(sum->free_count);
+    sum->base_count = whole(sum->base_count);
+    sum->temporary = whole(sum->temporary);
+    sum->total_variance = root(sum->total_variance);
+    sum->live_variance = root(sum->live_variance);
+}
+
+static int make_foreign(struct sums *sums) {
+    for (size_t i = 0; i < sums->foreign_count; i++) {
+        struct model_foreign foreign = sums->foreign[i];
+        foreign.blocks = whole(foreign.blocks);
+        if (census_take_foreign(sums->model, foreign) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void tell_errors(struct sums *sums) {
+    const struct slice_variance *variance = &sums->all.variance;
+    sums->model->recording.errors = (struct model_errors){
+        .total_bytes = root(variance->total),
+        .allocations = root(variance->allocations),
+        .live_bytes = root(sums->base_variance + variance->live),
+        .maximum_bytes = root(sums->base_variance + variance->maximum),
+    };
+}
+
+int sums_finish(struct sums *sums) {
+    struct model *model = sums->model;
+    for (size_t i = 0; i < model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS; i++) {
+        model->lifetimes[i] = whole(model->lifetimes[i]);
+    }
+    for (size_t id = 1; id < model->node_count; id++) {
+        struct sum *sum = &sums->cells[id];
+        if ((sum->epoch | sum->base_count | sum->base_bytes) != 0) {
+            finish_cell(sums, sum);
+        }
+    }
+    tell_errors(sums);
+    model->header.live_bytes = sums->base + sums->all.change;
+    model->header.maximum_bytes = sums->base + sums->all.highest;
+    return contexts_make(model, sums->cells) != 0 || make_foreign(sums) != 0 ? -1 : 0;
+}

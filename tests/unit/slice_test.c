@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* slice_test.c: analyze/model/slice: what is put in comes out; two slices joined are what one slice
+ * of the same events is; damaged ones are read up to the damage. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "analyze/model/tally.h"
+
+#include <stdlib.h>
+
+enum { CONTEXTS = 50, BLOCKS = 40, THREADS = 5, EVENTS = 600 };
+
+static struct model_node nodes[CONTEXTS];
+
+static struct tally *start(void) {
+    struct tally *tally = calloc(1, sizeof *tally);
+    for (uint64_t id = 1; id < CONTEXTS; id++) {
+        nodes[id].frame = 0x10000 + id;
+    }
+    nodes[CONTEXTS - 1].frame = MEMTRACE_FRAME_POOL;
+    assert_int_equal(tally_start(tally, nodes, CONTEXTS), 0);
+    return tally;
+}
+
+/* The same random events in each; the second one is cut in between. */
+struct twins {
+    struct tally *one;
+    struct tally *two;
+    struct slice joined;
+    bool has_joined;
+};
+
+static void cut(struct twins *twins) {
+    struct slice slice;
+    assert_int_equal(tally_cut(twins->two, &slice), 0);
+    if (twins->has_joined) {
+        assert_int_equal(slice_join(&twins->joined, &slice), 0);
+    } else {
+        twins->joined = slice;
+    }
+    twins->has_joined = true;
+}
+
+static void random_events(struct twins *twins, int cuts) {
+    struct pairing_block blocks[BLOCKS] = {{0}};
+    for (int i = 0; i < EVENTS; i++) {
+        struct pairing_block *block = &blocks[rand() % BLOCKS];
+        uint32_t thread = 1 + (uint32_t)rand() % THREADS;
+        const struct pairing_end freed = {.thread = thread, .tick = (uint32_t)i};
+        bool is_temporary = rand() % 2;
+        if (cuts != 0 && rand() % (EVENTS / cuts) == 0) {
+            cut(twins);
+        }
+        if (block->context != 0) {
+            tally_free(twins->one, block, 1, &freed, is_temporary);
+            tally_free(twins->two, block, 1, &freed, is_temporary);
+            block->context = 0;
+        } else {
+            *block = (struct pairing_block){.size = (uint64_t)(rand() % 5) * 16,
+                                            .context = 1 + (uint32_t)rand() % (CONTEXTS - 1)};
+            twins->one->now_ns = twins->two->now_ns = (uint64_t)i + 1;
+            tally_alloc(twins->one, block, thread, false);
+            tally_alloc(twins->two, block, thread, false);
+        }
+    }
+    cut(twins);
+}
+
+static void check_equal(const struct slice *left, const struct slice *right) {
+    assert_int_equal(left->change, right->change);
+    assert_int_equal(left->highest, right->highest);
+    assert_int_equal(left->maximum_ns, right->maximum_ns);
+    assert_int_equal(left->at_maximum, right->at_maximum);
+    assert_int_equal(left->contexts, right->contexts);
+    assert_int_equal(left->threads, right->threads);
+    assert_int_equal(left->size, right->size);
+    assert_memory_equal(left->bytes, right->bytes, left->size);
+}
+
+static void joined(void **state) {
+    (void)state;
+    for (unsigned seed = 0; seed < 300; seed++) {
+        struct twins twins = {.one = start(), .two = start()};
+        struct slice slice;
+        srand(seed);
+        random_events(&twins, (int)(seed % 30));
+        assert_int_equal(tally_cut(twins.one, &slice), 0);
+        check_equal(&slice, &twins.joined);
+        slice_free(&slice);
+        slice_free(&twins.joined);
+        tally_end(twins.one);
+        tally_end(twins.two);
+        free(twins.one);
+        free(twins.two);
+    }
+}
+
+static void parts_of_allocations(void **state) {
+    struct slice slice = {0};
+    struct slice_writer writer = {.slice = &slice};
+    struct slice_reader reader;
+    const struct slice_context in = {.id = 7,
+                                     .alloc_bytes = 1000,
+                                     .alloc_units = TALLY_ONE + 5,
+                                     .free_bytes = 10,
+                                     .free_units = 3,
+                                     .temporary = 2,
+                                     .peak = (uint64_t)-20,
+                                     .total_variance = 0.5,
+                                     .live_variance = -0.25,
+                                     .lifetimes = {[3] = 3, [15] = 1}};
+    struct slice_context out;
+    (void)state;
+    slice_put_context(&writer, &in);
+    assert_int_equal(slice_finish(&writer), 0);
+    slice_read(&reader, &slice);
+    assert_true(slice_next_context(&reader, &out));
+    assert_memory_equal(&in, &out, sizeof in);
+    assert_false(slice_next_context(&reader, &out));
+    assert_false(reader.failed);
+    slice_free(&slice);
+}
+
+/* Any byte may be another, any number of them missing: no read outside, and an end. */
+static void damaged(void **state) {
+    struct twins twins = {.one = start(), .two = start()};
+    struct slice slice;
+    (void)state;
+    srand(1);
+    random_events(&twins, 0);
+    assert_int_equal(tally_cut(twins.one, &slice), 0);
+    for (size_t i = 0; i < slice.size; i++) {
+        struct slice cut_off = slice;
+        struct slice_reader reader;
+        struct slice_context context;
+        struct slice_thread thread;
+        struct slice_foreign foreign;
+        unsigned char kept = slice.bytes[i];
+        cut_off.size = i + (i % 2) * (slice.size - i);
+        slice.bytes[i] ^= (unsigned char)(1 + i % 255);
+        slice_read(&reader, &cut_off);
+        while (slice_next_context(&reader, &context)) {
+        }
+        while (slice_next_thread(&reader, &thread)) {
+            for (uint64_t k = 0; k < thread.foreign; k++) {
+                slice_next_foreign(&reader, &foreign);
+            }
+        }
+        assert_true(cut_off.size == slice.size || reader.failed);
+        slice.bytes[i] = kept;
+    }
+    slice_free(&slice);
+    slice_free(&twins.joined);
+    tally_end(twins.one);
+    tally_end(twins.two);
+    free(twins.one);
+    free(twins.two);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joined),
+        cmocka_unit_test(parts_of_allocations),
+        cmocka_unit_test(damaged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
