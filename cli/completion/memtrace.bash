@@ -8,6 +8,11 @@ _memtrace() {
         COMPREPLY=($(compgen -W "run record report diff check export extract list trace symbolize flags --help --version" -- "$current"))
         return
     fi
+    local filters="--from --to --at --between --function --not-function --file --not-file --module --not-module
+        --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks
+        --group-live-bytes --size --first-size --last-size --chain-length --chain-lifetime
+        --lifetime --address --allocated --freed --live-at --thread --freed-by --scope --leaked
+        --temporary --freed-by-others"
     case $previous in
     --mode)
         COMPREPLY=($(compgen -W "auto pass hooks frame-pointer" -- "$current"))
@@ -61,6 +66,14 @@ _memtrace() {
             return
         fi
         COMPREPLY=($(compgen -W "function line" -- "$current"))
+        return
+        ;;
+    --class)
+        COMPREPLY=($(compgen -W "heap mapping pool" -- "$current"))
+        return
+        ;;
+    --from | --to | --at | --live-at)
+        COMPREPLY=($(compgen -W "start end peak mark:" -- "$current"))
         return
         ;;
     --output | --budgets | --baseline | --log | --root | --debug | --debug-folders)
@@ -140,6 +153,9 @@ _memtrace() {
             return
         fi
         ;;
+    esac
+    case $command in
+    report | diff | check | export) options+=" $filters" ;;
     esac
     COMPREPLY=($(compgen -W "$options" -- "$current"))
 }

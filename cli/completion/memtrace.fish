@@ -98,3 +98,16 @@ complete -c memtrace -n '__memtrace_on flags' -l compiler -x -a '(__fish_complet
 for option in cflags libs explain
     complete -c memtrace -n '__memtrace_on flags' -l $option
 end
+# Which part of a file.
+for option in between function not-function file not-file module not-module path path-depth pool \
+        group-allocations group-bytes group-live-blocks group-live-bytes size first-size last-size \
+        chain-length chain-lifetime lifetime address allocated freed thread freed-by scope
+    complete -c memtrace -n '__memtrace_on report diff check export' -l $option -x
+end
+for option in from to at live-at
+    complete -c memtrace -n '__memtrace_on report diff check export' -l $option -x -a 'start end peak mark:'
+end
+complete -c memtrace -n '__memtrace_on report diff check export' -l class -x -a 'heap mapping pool'
+for option in leaked temporary freed-by-others
+    complete -c memtrace -n '__memtrace_on report diff check export' -l $option
+end

@@ -23,6 +23,21 @@ _memtrace() {
     local command=$words[2]
     shift words
     ((CURRENT--))
+    local -a filters
+    filters=(
+        '--from[time]:time:(start end peak mark\:)' '--to[time]:time:(start end peak mark\:)'
+        '--at[time]:time:(start end peak mark\:)' '--between[which]:marks'
+        '*--function[of a frame]:regex' '*--not-function[of a frame]:regex' '*--file[of a frame]:regex'
+        '*--not-file[of a frame]:regex' '*--module[of a frame]:regex' '*--not-module[of a frame]:regex'
+        '--path[which]:hash' '--path-depth[which]:range' '*--class[of memory]:class:(heap mapping pool)'
+        '--pool[which]:name' '--group-allocations[which]:range' '--group-bytes[which]:range'
+        '--group-live-blocks[which]:range' '--group-live-bytes[which]:range' '--size[which]:range'
+        '--first-size[which]:range' '--last-size[which]:range' '--chain-length[which]:range'
+        '--chain-lifetime[which]:range' '--lifetime[which]:range' '--address[which]:range'
+        '--allocated[which]:span' '--freed[which]:span' '--live-at[time]:time:(start end peak mark\:)'
+        '*--thread[which]:thread' '*--freed-by[which]:thread' '--scope[which]:name' '--leaked'
+        '--temporary' '--freed-by-others'
+    )
     case $command in
     run | record)
         local -a own
@@ -42,7 +57,7 @@ _memtrace() {
             '*::program:_normal'
         ;;
     report)
-        _arguments '--show-maximum' '--show-leaked' '--show-cumulative' '--show-allocations' \
+        _arguments $filters '--show-maximum' '--show-leaked' '--show-cumulative' '--show-allocations' \
             '--show-shutdown' '--shutdown-at[from when on]:time' '--show-temporary' \
             '--temporary-within[lifetime]:duration' '--show-caller-callee[whose]:function' \
             '--show-groups' '--show-lifetimes' '--show-sizes' '--show-blocks' \
@@ -57,7 +72,7 @@ _memtrace() {
             '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
         ;;
     check)
-        _arguments '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
+        _arguments $filters '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
             '--max-peak[held at most]:size' '--max-cumulative[allocated]:size' \
             '--max-allocations[how many]:count' '--max-temporary[how many]:count' \
             '*--max-allocations-per-scope[in any one]:name=count' \
@@ -68,7 +83,7 @@ _memtrace() {
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     diff)
-        _arguments '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \
+        _arguments $filters '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \
             '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
             '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--full-names' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
@@ -76,7 +91,7 @@ _memtrace() {
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     export)
-        _arguments '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
+        _arguments $filters '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
             '--output[file]:file:_files' '--cost[counted]:cost:(peak live total allocations temporary)' \
             '--by[branches]:what:(function line)' '--full-names' '--all-frames' \
             '--debug-folders[folders]:folders:_files -/' '--list' '*:file:_files -g "*.mt[pr]"'

@@ -219,14 +219,18 @@ def options_in(text):
     return set(re.findall(r"(?<![\w,-])--[a-z][a-z-]*[a-z](?![\w-])", text)) - {"--help", "--no-as-needed"}
 
 
-def stale_options(pages, known):
+def parts_of_manual(text):
+    parts = re.split(r"^\.SH (?:OPTIONS OF )?(.*)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def stale_options(pages, known, filters):
     """Options that a page names and no command has, and a part of the man page that names not just
-    those of its command. known: {command: options}"""
-    every = set().union(*known.values()) | {"--version"}
+    those of its command. known: {command: options of its own}"""
+    every = set().union(*known.values()) | filters | {"--version"}
     wrong = ["%s knows %s, which no command does" % (page, option) for page, text in pages.items()
              if page.startswith("docs/") for option in options_in(text) - every]
-    parts = re.split(r"^\.SH (?:OPTIONS OF )?(.*)$", pages["docs/memtrace.1"], flags=re.MULTILINE)
-    for title, part in zip(parts[1::2], parts[2::2]):
+    for title, part in parts_of_manual(pages["docs/memtrace.1"]).items():
         for option in options_in(part) ^ known.get(title.lower(), options_in(part)):
             wrong.append("docs/memtrace.1 and --help of %s do not agree on %s" % (title.lower(), option))
     return wrong
@@ -245,6 +249,11 @@ def check_documented(command, library):
     known = {}
     completions = ["cli/completion/memtrace." + shell for shell in ("bash", "zsh", "fish")]
     pages = {name: text(name) for name in completions + ["docs/memtrace.1", "docs/environment.md"]}
+    # Many commands take them; one page and one part of the manual explain them.
+    filters = options_in(parts_of_manual(pages["docs/memtrace.1"]).get("FILTERS", ""))
+    pages["docs/filters.md"] = text("docs/filters.md")
+    wrong += ["docs/filters.md does not know " + option for option in filters
+              if option not in pages["docs/filters.md"]]
     commands = run(command, "--help").stdout.split("commands:")[1].split("examples:")[0]
     for name in re.findall(r"^  (\w+) ", commands, re.MULTILINE):
         page = "docs/%s.md" % name
@@ -254,9 +263,12 @@ def check_documented(command, library):
             continue
         wrong += ["%s does not know the command %s" % (p, name)
                   for p in completions + ["docs/memtrace.1"] if name not in pages[p]]
-        known[name] = options_in(run(command, name, "--help").stdout)
-        for option in known[name]:
-            wrong += ["%s does not know %s of %s" % (p, option, name) for p in completions[:2] + [page]
+        told = options_in(run(command, name, "--help").stdout)
+        takes_filters = filters <= told and "filters.md" in pages[page]
+        known[name] = told - filters if takes_filters else told
+        for option in told:
+            wrong += ["%s does not know %s of %s" % (p, option, name)
+                      for p in completions[:2] + ([page] if option in known[name] else [])
                       if option not in pages[p]]
             if not re.search("(-l |[ ;])%s\\b" % option[2:], pages[completions[2]]):
                 wrong.append("%s does not know %s of %s" % (completions[2], option, name))
@@ -265,7 +277,7 @@ def check_documented(command, library):
     wrong += ["docs/environment.md does not know " + name for name in variables - told]
     wrong += ["docs/environment.md knows %s, which the library does not" % name
               for name in told - variables]
-    return sorted(wrong + stale_options(pages, known))
+    return sorted(wrong + stale_options(pages, known, filters))
 
 
 def check_format():
