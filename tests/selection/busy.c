@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * busy.c SEED THREADS STEPS: threads that do at random whatever a filter may ask for: blocks of many
- * sizes from several call paths, some temporary, some reallocated again and again, some freed by
- * other threads, some never; scopes in scopes, marks, a custom pool, mappings. The calls are the
+ * busy.c SEED THREADS STEPS: threads that do at random whatever a filter may ask for: blocks of
+ * many sizes from several call paths, some temporary, some reallocated again and again, some freed
+ * by other threads, some never; scopes in scopes, marks, a custom pool, mappings. The calls are the
  * same for the same arguments; when they happen is not.
  */
 #include <malloc.h>
