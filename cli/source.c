@@ -264,6 +264,18 @@ int source_open(struct source *source, const char *name, const char *debug_folde
     return 0;
 }
 
+int source_open_parts(struct source *source, const char *name, struct error *error) {
+    *source = (struct source){.path = strdup(name)};
+    if (source->path == NULL) {
+        return error_set(error, "out of memory");
+    }
+    if (open_parts(source, error) != 0) {
+        source_close(source);
+        return -1;
+    }
+    return 0;
+}
+
 void source_close(struct source *source) {
     framenames_free(&source->names);
     if (source->symbols != NULL) {

@@ -28,6 +28,9 @@ struct source {
  * symbolizer. 0 or -1. */
 int source_open(struct source *source, const char *name, const char *debug_folders,
                 const struct replay_options *options, struct error *error);
+/* Opens a recording and the parts beside it, without going through its events: there is no model.
+ * 0, or -1, also for a profile. */
+int source_open_parts(struct source *source, const char *name, struct error *error);
 /* Also removes the folder. */
 void source_close(struct source *source);
 

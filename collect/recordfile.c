@@ -14,7 +14,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Level 1 packs the columns nearly as well as 3 in half the time. */
 enum { LEAST_PACKED = 64 };
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -74,7 +73,7 @@ static const void *pack(struct recordfile *file, enum memtrace_block_kind kind, 
     if (file->packed == NULL || file->zstd == NULL) {
         return NULL;
     }
-    packed = blockpack(file->zstd, kind, payload, size, file->packed);
+    packed = blockpack(file->zstd, kind, payload, size, file->level, file->packed);
     if (packed == 0 || packed >= size) {
         return payload;
     }

@@ -10,6 +10,7 @@
 #ifndef COLLECT_RECORDFILE_H
 #define COLLECT_RECORDFILE_H
 
+#include "analyze/read/blockpack.h"
 #include "analyze/read/recording.h"
 
 struct recordfile {
@@ -19,12 +20,13 @@ struct recordfile {
     struct memtrace_index_entry *index; /* of all blocks */
     size_t index_count;
     size_t index_capacity;
+    int level;  /* of compression, as zstd counts */
     void *zstd; /* its context */
     unsigned char *packed;
     size_t packed_capacity;
 };
 
-#define RECORDFILE_NONE ((struct recordfile){.fd = -1})
+#define RECORDFILE_NONE ((struct recordfile){.fd = -1, .level = BLOCKPACK_LEVEL})
 
 /* Makes a new file and writes its header; an older file of that name is unlinked, a folder or a
  * device is not. 0 or -1. */

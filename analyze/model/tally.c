@@ -258,6 +258,7 @@ void tally_culled(struct tally *tally, const struct memtrace_culled *culled) {
     cell->alloc_units += units;
     cell->free_bytes += culled->bytes;
     cell->free_units += units;
+    cell->temporary += (uint64_t)culled->temporary * TALLY_ONE;
     add_lifetime(tally, cell, 0, units);
     if (tally_class(tally, culled->context) == MODEL_HEAP && culled->thread < THREADS) {
         struct tally_thread *thread = &tally->threads[culled->thread];

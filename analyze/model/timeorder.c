@@ -2,6 +2,8 @@
 /* timeorder.c: merges the streams of a recording by time. See timeorder.h. */
 #include "analyze/model/timestream.h"
 
+#include "analyze/read/block.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,16 +51,13 @@ static int by_stream(const void *left, const void *right, void *context) {
     return (a.block > b.block) - (a.block < b.block);
 }
 
-/* Whether `block` goes on where `before` (NULL: the stream's beginning) ended. A full chunk's last
- * word and the next one's first are the same place. */
+/* Whether `block` goes on where `before` (NULL: the stream's beginning) ended. */
 static bool goes_on(const struct memtrace_block_header *before,
                     const struct memtrace_block_header *block, uint32_t part) {
     if (before == NULL) {
         return part != 0 || (block->first_sequence == 0 && block->first_word == 0);
     }
-    return (block->first_sequence == before->end_sequence &&
-            block->first_word == before->end_word) ||
-           (block->first_sequence == before->end_sequence + 1 && block->first_word == 0);
+    return block_goes_on(before, block);
 }
 
 /* Leaves out what a stream has twice, which no writer writes: a block that begins before the last
@@ -178,6 +177,7 @@ int timeorder_start(struct timeorder *order, struct timeorder_parts parts) {
     if (gather(order, &count) == 0) {
         qsort_r(order->blocks, count, sizeof *order->blocks, by_stream, order);
         count = drop_repeated(order, count);
+        order->block_count = count;
     }
     order->streams = calloc(count + 1, sizeof *order->streams);
     order->queue = calloc(count + 1, sizeof *order->queue);

@@ -46,6 +46,7 @@ struct timeorder {
     size_t depth;
     uint32_t *stream_of;            /* by thread id: its only stream; NO_STREAM: none or several */
     struct timeorder_block *blocks; /* each stream's together and in its order */
+    size_t block_count;
     struct texts texts;
     const uint64_t *edges;        /* see timeorder_note_places */
     struct varint_writer *places; /* one for each edge */

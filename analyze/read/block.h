@@ -26,6 +26,15 @@ static inline uint64_t block_size(const struct memtrace_block_header *block) {
     return block->header_size + (uint64_t)block->stored_size + block_padding(block);
 }
 
+/* Whether a block of events goes on where the one before it in its stream ended. A full chunk's
+ * last word and the next one's first are the same place. */
+static inline bool block_goes_on(const struct memtrace_block_header *before,
+                                 const struct memtrace_block_header *block) {
+    return (block->first_sequence == before->end_sequence &&
+            block->first_word == before->end_word) ||
+           (block->first_sequence == before->end_sequence + 1 && block->first_word == 0);
+}
+
 /* Whether these may be the bytes of a header: magic and sizes that a writer may have written. */
 bool block_plausible(const struct memtrace_block_header *block);
 

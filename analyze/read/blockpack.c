@@ -8,10 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum {
-    LEVEL = 1,    /* 3 takes half as long again and saves less than 1 % */
-    LARGE = 2048, /* bytes of a column that are worth a beginning of their own */
-};
+enum { LARGE = 2048 }; /* bytes of a column that are worth a beginning of their own */
 
 static size_t columns_of(enum memtrace_block_kind kind) {
     return kind == MEMTRACE_BLOCK_EVENTS  ? COLUMNS
@@ -27,13 +24,13 @@ static size_t column_end(const void *payload, size_t size, size_t column, size_t
 }
 
 size_t blockpack(ZSTD_CCtx *context, enum memtrace_block_kind kind, const void *payload,
-                 size_t size, void *packed) {
+                 size_t size, int level, void *packed) {
     ZSTD_outBuffer out = {packed, BLOCKPACK_BOUND(size), 0};
     ZSTD_inBuffer in = {payload, 0, 0};
     size_t columns = size >= LARGE ? columns_of(kind) : 0;
     size_t end = columns * sizeof(uint32_t);
     ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
     ZSTD_CCtx_setPledgedSrcSize(context, size);
     for (size_t i = 0; i < columns; i++) {
         size_t start = end;

@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report diff check export extract list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report diff check export extract info repack strip list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     local filters="--from --to --at --between --function --not-function --file --not-file --module --not-module
@@ -135,6 +135,15 @@ _memtrace() {
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
         fi
+        ;;
+    info)
+        options="--json --help"
+        ;;
+    repack)
+        options="--output --level --no-addresses --no-symbols --help"
+        ;;
+    strip)
+        options="--output --below --level --help"
         ;;
     extract)
         options="--list --output --help"

@@ -10,6 +10,9 @@ complete -c memtrace -f -n __fish_use_subcommand -a diff -d 'what grew from one 
 complete -c memtrace -f -n __fish_use_subcommand -a check -d 'whether a profile keeps its budgets'
 complete -c memtrace -f -n __fish_use_subcommand -a export -d 'files for other tools'
 complete -c memtrace -f -n __fish_use_subcommand -a extract -d 'program files out of a recording'
+complete -c memtrace -f -n __fish_use_subcommand -a info -d 'what is in a file'
+complete -c memtrace -f -n __fish_use_subcommand -a repack -d 'write a recording anew'
+complete -c memtrace -f -n __fish_use_subcommand -a strip -d 'leave short-lived blocks out of a recording'
 complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running and killed processes'
 complete -c memtrace -f -n __fish_use_subcommand -a trace -d 'who allocated this address'
 complete -c memtrace -f -n __fish_use_subcommand -a symbolize -d 'name module+offset lines'
@@ -87,6 +90,12 @@ end
 for option in output debug-folders
     complete -c memtrace -n '__memtrace_on export' -l $option -r
 end
+complete -c memtrace -n '__memtrace_on info' -l json
+complete -c memtrace -n '__memtrace_on repack strip' -l output -r
+complete -c memtrace -n '__memtrace_on repack strip' -l level -x
+complete -c memtrace -n '__memtrace_on repack' -l no-addresses
+complete -c memtrace -n '__memtrace_on repack' -l no-symbols
+complete -c memtrace -n '__memtrace_on strip' -l below -x
 complete -c memtrace -n '__memtrace_on extract' -l list
 complete -c memtrace -n '__memtrace_on extract' -l output -r
 complete -c memtrace -n '__memtrace_on list' -l json

@@ -11,6 +11,9 @@ _memtrace() {
         'check:whether a profile keeps its budgets'
         'export:files for other tools'
         'extract:program files out of a recording'
+        'info:what is in a file'
+        'repack:write a recording anew'
+        'strip:leave short-lived blocks out of a recording'
         'list:profiles of running and killed processes'
         'trace:who allocated this address'
         'symbolize:name module+offset lines'
@@ -96,6 +99,9 @@ _memtrace() {
             '--by[branches]:what:(function line)' '--full-names' '--all-frames' \
             '--debug-folders[folders]:folders:_files -/' '--list' '*:file:_files -g "*.mt[pr]"'
         ;;
+    info) _arguments '--json' '*:file:_files -g "*.mt[pr]"' ;;
+    repack) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '--no-addresses' '--no-symbols' '1:recording:_files -g "*.mtr"' ;;
+    strip) _arguments '--output[where to]:file:_files' '--below[leave out what lived shorter]:duration:' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
     extract) _arguments '--list' '--output[where to]:folder:_files -/' '1:recording:_files -g "*.mtr"' ;;
     list) _arguments '--json' ;;
     symbolize)

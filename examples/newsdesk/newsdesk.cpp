@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// newsdesk: a small news server's day, with three faults in its use of memory. docs/tutorial-leak.md
-// finds them. Built with -DMENDED it has none.
+// newsdesk: a small news server's day, with three faults in its use of memory.
+// docs/tutorial-leak.md finds them. Built with -DMENDED it has none.
 //
 // In the morning articles come in and are read, readers come and go; in the evening only the
 // headlines stay, for the archive.
@@ -19,13 +19,13 @@ namespace {
 
 // The same numbers on each run.
 class Dice {
-public:
+  public:
     unsigned roll(unsigned sides) {
         state = state * 6364136223846793005ULL + 1442695040888963407ULL;
         return static_cast<unsigned>(state >> 33) % sides;
     }
 
-private:
+  private:
     unsigned long long state = 1;
 };
 
@@ -34,7 +34,7 @@ const char *const topic_names[] = {"international-affairs", "markets-and-compani
                                    "weather-and-harvest"};
 
 class Topics {
-public:
+  public:
     Topics() {
         for (const char *name : topic_names) {
             numbers.emplace(name, static_cast<int>(numbers.size()));
@@ -50,7 +50,7 @@ public:
         return found != numbers.end() ? found->second : -1;
     }
 
-private:
+  private:
 #ifdef MENDED
     std::map<std::string, int, std::less<>> numbers;
 #else
@@ -69,7 +69,7 @@ struct Headline {
 };
 
 class Archive {
-public:
+  public:
 #ifdef MENDED
     void add(const Article &article) {
         if (pages.empty() || pages.back().size() == pages.back().capacity()) {
@@ -80,7 +80,7 @@ public:
         count++;
     }
 
-private:
+  private:
     std::deque<std::vector<Headline>> pages;
 #else
     void add(const Article &article) {
@@ -88,7 +88,7 @@ private:
         count++;
     }
 
-private:
+  private:
     std::deque<std::unique_ptr<Headline>> headlines;
 #endif
 
@@ -98,7 +98,7 @@ private:
         return headline;
     }
 
-public:
+  public:
     size_t count = 0;
 };
 
@@ -116,8 +116,9 @@ Filter *compile_filter(const Topics &topics, const char *query) {
 }
 
 class Reader {
-public:
-    Reader(const Topics &topics, const char *query) : filter(compile_filter(topics, query)) {}
+  public:
+    Reader(const Topics &topics, const char *query) : filter(compile_filter(topics, query)) {
+    }
 
     void leave() {
         delete filter;
@@ -131,12 +132,12 @@ public:
         filter = nullptr; // nobody frees it
     }
 
-private:
+  private:
     Filter *filter;
 };
 
 class Desk {
-public:
+  public:
     void receive(unsigned length) {
         Article article = {static_cast<int>(dice.roll(5)), std::string(length, 'x')};
         for (unsigned word = 0; word < 20; word++) {
@@ -171,7 +172,7 @@ public:
         return archive.count;
     }
 
-private:
+  private:
     Dice dice;
     Topics topics;
     Archive archive;

@@ -113,8 +113,9 @@ struct memtrace_culled {
     uint32_t thread; /* that allocated them */
     uint64_t count;
     uint64_t bytes;
+    int64_t temporary; /* so many more of the context's blocks were temporary than events tell */
 };
-MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_culled) == 24, "culled size");
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_culled) == 32, "culled size");
 
 /*
  * What a frame is called, in files whose names do not come from program files: imported ones and

@@ -20,7 +20,7 @@ static size_t round_trip(ZSTD_CCtx *context, enum memtrace_block_kind kind, cons
     void *back = malloc(size + 1);
     size_t stored;
     memcpy(copy, payload, size);
-    stored = blockpack(context, kind, copy, size, packed);
+    stored = blockpack(context, kind, copy, size, BLOCKPACK_LEVEL, packed);
     assert_true(stored != 0);
     assert_int_equal(ZSTD_getFrameContentSize(packed, stored), size);
     assert_int_equal(ZSTD_decompress(back, size, packed, stored), size);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* info.c: `memtrace info`: what is in a file, without reading it whole. docs/info.md is its page.
+ */
+#include "analyze/read/profile.h"
+#include "analyze/report/fileinfo.h"
+#include "cli/cli.h"
+#include "cli/source.h"
+
+#include <stdio.h>
+
+static const char help_text[] =
+    "usage: memtrace info [--json] FILE...\n"
+    "\n"
+    "Tells what is in a profile (*.mtp) or a recording (*.mtr): whose it is, from when, how many\n"
+    "events, what takes the room, whether it is whole. Events are not gone through.\n"
+    "\n"
+    "  --json               one JSON object for each file\n"
+    "  --help               show this\n";
+
+enum { KEY_HELP = 1, KEY_JSON };
+
+static const struct cli_option options[] = {
+    {"help", 'h', false, KEY_HELP},
+    {"json", 'j', false, KEY_JSON},
+    {NULL, 0, false, 0},
+};
+
+static int tell_recording(const char *name, bool json) {
+    struct source source;
+    struct error error = {""};
+    int result;
+    if (source_open_parts(&source, name, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    result = fileinfo_recording(stdout, source.parts.items, source.parts.count, json);
+    source_close(&source);
+    return result == 0 ? CLI_OK : cli_error("out of memory");
+}
+
+static int tell_profile(const char *name, bool json) {
+    struct error error = {""};
+    struct profile *profile = profile_open(name, &error);
+    int result;
+    if (profile == NULL) {
+        return cli_error("%s", error.message);
+    }
+    result = fileinfo_profile(stdout, profile, json);
+    profile_close(profile);
+    return result == 0 ? CLI_OK : cli_error("out of memory");
+}
+
+int cmd_info(int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("info", argc, argv, options);
+    bool json = false;
+    int status = CLI_OK;
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        if (key == KEY_HELP) {
+            fputs(help_text, stdout);
+            return cli_finish(CLI_OK);
+        }
+        json = true;
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    if (scan.index == argc) {
+        return cli_usage("info", "of which file?");
+    }
+    for (int i = scan.index; i < argc; i++) {
+        int result =
+            recording_is(argv[i]) ? tell_recording(argv[i], json) : tell_profile(argv[i], json);
+        if (i + 1 < argc && !json) {
+            putchar('\n');
+        }
+        status = result != CLI_OK ? result : status;
+    }
+    return cli_finish(status);
+}

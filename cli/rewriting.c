@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* rewriting.c: see rewriting.h. */
+#include "cli/rewriting.h"
+
+#include "analyze/report/number.h"
+#include "cli/cli.h"
+#include "cli/outfile.h"
+#include "cli/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { MOST_LEVEL = 19 };
+
+int rewriting_parse_level(const char *text, int *level) {
+    uint64_t value;
+    if (cli_parse_u64(text, &value) != 0 || value < 1 || value > MOST_LEVEL) {
+        return -1;
+    }
+    *level = (int)value;
+    return 0;
+}
+
+static void show_progress(void *context, uint64_t done, uint64_t total) {
+    (void)context;
+    progress_show("events", done, total);
+}
+
+static void tell(const char *output, const struct rewrite_result *result) {
+    struct number kept;
+    struct number read;
+    struct number written;
+    struct number bytes;
+    fprintf(stderr, "memtrace: %s has %s events in %s (before: %s in %s)\n", output,
+            number_count(&kept, result->kept), number_bytes(&written, result->bytes_written),
+            number_count(&read, result->events), number_bytes(&bytes, result->bytes));
+    if (result->damaged != 0) {
+        fprintf(stderr,
+                "memtrace: %" PRIu64 " damaged %s left out, as far as %s could not be read\n",
+                result->damaged, result->damaged == 1 ? "block is" : "blocks are",
+                result->damaged == 1 ? "it" : "they");
+    }
+}
+
+int rewriting_write(struct timeorder_parts parts, const char *output,
+                    const struct rewrite_hooks *hooks, const struct rewrite_options *options) {
+    struct rewrite_options shown = *options;
+    struct rewrite_result result;
+    struct outfile file;
+    struct error error = {""};
+    if (outfile_open(&file, output, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (file.target == NULL) {
+        outfile_drop(&file);
+        return cli_error("%s cannot hold a recording: name a file", output);
+    }
+    shown.progress = progress_wanted() ? show_progress : NULL;
+    if (rewrite_recording(parts, file.path, hooks, &shown, &result, &error) != 0) {
+        outfile_drop(&file);
+        return cli_error("%s", error.message);
+    }
+    if (outfile_keep(&file, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    tell(output, &result);
+    return CLI_OK;
+}

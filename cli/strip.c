@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* strip.c: `memtrace strip`: a recording without short-lived blocks. docs/strip.md is its page. */
+#include "collect/strip.h"
+
+#include "analyze/report/number.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/rewriting.h"
+#include "cli/source.h"
+
+#include <stdio.h>
+
+static const char help_text[] =
+    "usage: memtrace strip [OPTION]... --output FILE FILE.mtr\n"
+    "\n"
+    "Writes a recording anew without its temporary allocations: blocks that were freed before "
+    "their\n"
+    "thread's next allocation, both ends. Their sums stay in the file, so that bytes and counts "
+    "of\n"
+    "each call path are the same in reports; what is gone are the single blocks.\n"
+    "\n"
+    "  --output FILE        the new recording; may be the old one\n"
+    "  --below DURATION     leave out blocks that lived shorter instead: 10ms, 1s\n"
+    "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
+    "  --help               show this\n";
+
+enum { KEY_HELP = 1, KEY_OUTPUT, KEY_BELOW, KEY_LEVEL };
+
+static const struct cli_option options[] = {
+    {"help", 'h', false, KEY_HELP},
+    {"output", 'o', true, KEY_OUTPUT},
+    {"below", 'b', true, KEY_BELOW},
+    {"level", 'l', true, KEY_LEVEL},
+    {NULL, 0, false, 0},
+};
+
+struct request {
+    struct strip_options strip;
+    struct rewrite_options options;
+    const char *file;
+    const char *output;
+    bool help;
+};
+
+static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    switch (key) {
+    case KEY_OUTPUT:
+        request->output = scan->value;
+        return CLI_OK;
+    case KEY_BELOW:
+        request->strip.temporary = false;
+        return cli_parse_duration(scan->value, &request->strip.below_ns) == 0 &&
+                       request->strip.below_ns != 0
+                   ? CLI_OK
+                   : cli_usage("strip", "--below is a duration as 10ms or 1s, not '%s'",
+                               scan->value);
+    case KEY_LEVEL:
+        return rewriting_parse_level(scan->value, &request->options.level) == 0
+                   ? CLI_OK
+                   : cli_usage("strip", "--level is 1 to 19, not '%s'", scan->value);
+    default:
+        request->help = true;
+        return CLI_OK;
+    }
+}
+
+static int read_arguments(struct request *request, int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("strip", argc, argv, options);
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        int status = take_option(request, &scan, key);
+        if (status != CLI_OK) {
+            return status;
+        }
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    if (request->help) {
+        return CLI_OK;
+    }
+    if (argc - scan.index != 1) {
+        return cli_usage("strip", "which recording? one at a time");
+    }
+    request->file = argv[scan.index];
+    return request->output != NULL ? CLI_OK : cli_usage("strip", "--output FILE says where to");
+}
+
+static void tell(const struct strip *strip) {
+    struct number blocks;
+    struct number bytes;
+    fprintf(stderr, "memtrace: %s short-lived blocks of %s left out\n",
+            number_count(&blocks, strip_count(strip)), number_bytes(&bytes, strip_bytes(strip)));
+}
+
+static int strip_source(const struct source *source, const struct request *request) {
+    const struct replay_options progress = progress_replay();
+    struct error error = {""};
+    struct rewrite_hooks hooks;
+    struct strip *strip;
+    int status;
+    if (source->parts.count == 0) {
+        return cli_error("%s is a profile: it holds no single blocks", source->path);
+    }
+    strip = strip_new(source->parts, source->model, &request->strip, &progress, &error);
+    if (strip == NULL) {
+        return cli_error("%s", error.message);
+    }
+    hooks = strip_hooks(strip);
+    status = rewriting_write(source->parts, request->output, &hooks, &request->options);
+    if (status == CLI_OK) {
+        tell(strip);
+    }
+    strip_free(strip);
+    return status;
+}
+
+int cmd_strip(int argc, char **argv) {
+    struct request request = {.options = {.level = REWRITING_LEVEL}, .strip = {.temporary = true}};
+    const struct replay_options progress = progress_replay();
+    struct source source;
+    struct error error = {""};
+    int status = read_arguments(&request, argc, argv);
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request.help) {
+        fputs(help_text, stdout);
+        return cli_finish(CLI_OK);
+    }
+    if (source_open(&source, request.file, NULL, &progress, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    status = strip_source(&source, &request);
+    source_close(&source);
+    return status;
+}

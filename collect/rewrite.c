@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* rewrite.c: see rewrite.h. */
+#include "collect/rewrite.h"
+
+#include "analyze/read/block.h"
+#include "analyze/read/eventcode.h"
+#include "analyze/read/nodecode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK_EVENTS = 1 << 17, /* of a full block, as when recording */
+    BLOCK_BYTES = 16 << 20,
+    BLOCK_NODES = 1 << 18,
+    MOST_NODES = 1 << MEMTRACE_CONTEXT_BITS,
+};
+
+struct rewrite {
+    struct timeorder_parts parts;
+    const struct rewrite_hooks *hooks;
+    const struct rewrite_options *options;
+    struct rewrite_result *result;
+    struct error *error;
+    struct recordfile file;
+    struct timeorder order; /* for the order of the streams' blocks */
+    struct event_encoder *encoder;
+    struct recording_buffer buffer;
+    struct memtrace_block_header span; /* what the encoder holds: from where to where of a stream */
+    bool has_span;
+    uint64_t total; /* events, for progress */
+};
+
+static int no_memory(struct rewrite *rewrite) {
+    return error_set(rewrite->error, "out of memory while rewriting %s",
+                     rewrite->parts.items[0]->path);
+}
+
+/* ---- Tables ---- */
+
+static int append_table(struct rewrite *rewrite, const struct memtrace_block_header *from,
+                        const struct rewrite_payload *payload) {
+    struct memtrace_block_header block = {.kind = from->kind,
+                                          .first_ns = from->first_ns,
+                                          .last_ns = from->last_ns,
+                                          .items = payload->items};
+    return recordfile_append(&rewrite->file, &block, payload->bytes, payload->size, rewrite->error);
+}
+
+/* One block as it is, or as the hook makes it. */
+static int copy_table(struct rewrite *rewrite, const struct recording *recording, size_t i) {
+    const struct memtrace_block_header *block = &recording->blocks[i].block;
+    struct rewrite_payload payload = {.items = block->items};
+    int result;
+    if (recording_payload(recording, i, &rewrite->buffer, NULL) != 0) {
+        rewrite->result->damaged++;
+        return 0;
+    }
+    payload.size = rewrite->buffer.size;
+    payload.bytes = malloc(payload.size + 1);
+    if (payload.bytes == NULL) {
+        return no_memory(rewrite);
+    }
+    memcpy(payload.bytes, rewrite->buffer.bytes, payload.size);
+    result = rewrite->hooks->table != NULL
+                 ? rewrite->hooks->table(rewrite->hooks->context,
+                                         (enum memtrace_block_kind)block->kind, &payload)
+                 : 1;
+    if (result == 1) {
+        result = append_table(rewrite, block, &payload);
+    } else if (result < 0) {
+        result = no_memory(rewrite);
+    }
+    free(payload.bytes);
+    return result;
+}
+
+/* Of those blocks of which only the last one counts. */
+static int copy_last(struct rewrite *rewrite, enum memtrace_block_kind kind) {
+    for (size_t part = rewrite->parts.count; part-- > 0;) {
+        const struct recording *recording = rewrite->parts.items[part];
+        for (size_t i = recording->block_count; i-- > 0;) {
+            if (recording->blocks[i].block.kind == kind) {
+                return copy_table(rewrite, recording, i);
+            }
+        }
+    }
+    return 0;
+}
+
+static bool is_copied(uint16_t kind, bool before_events) {
+    switch (kind) {
+    case MEMTRACE_BLOCK_PROGRAM: /* the last one, first of all */
+    case MEMTRACE_BLOCK_NODES:   /* all at once */
+    case MEMTRACE_BLOCK_EVENTS:
+    case MEMTRACE_BLOCK_THREADS: /* the last one, last of all */
+    case MEMTRACE_BLOCK_INDEX:
+        return false;
+    case MEMTRACE_BLOCK_MODULES:
+    case MEMTRACE_BLOCK_POOLS:
+        return before_events;
+    default:
+        return !before_events;
+    }
+}
+
+static int copy_tables(struct rewrite *rewrite, bool before_events) {
+    for (size_t part = 0; part < rewrite->parts.count; part++) {
+        const struct recording *recording = rewrite->parts.items[part];
+        for (size_t i = 0; i < recording->block_count; i++) {
+            if (is_copied(recording->blocks[i].block.kind, before_events) &&
+                copy_table(rewrite, recording, i) != 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- Nodes ---- */
+
+static int write_nodes(struct rewrite *rewrite, const struct memtrace_recording_node *nodes,
+                       size_t count) {
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_NODES, .items = (uint32_t)count};
+    struct varint_writer payload = {0};
+    int result =
+        nodecode_pack(nodes, count, &payload) == 0
+            ? recordfile_append(&rewrite->file, &block, payload.bytes, payload.size, rewrite->error)
+            : no_memory(rewrite);
+    free(payload.bytes);
+    return result;
+}
+
+/* Nodes on their way into the file. */
+struct node_batch {
+    struct memtrace_recording_node *nodes; /* BLOCK_NODES */
+    size_t count;
+    unsigned char *known; /* by id: it was on its way before */
+};
+
+static int flush_nodes(struct rewrite *rewrite, struct node_batch *batch) {
+    size_t count = batch->count;
+    batch->count = 0;
+    return count != 0 ? write_nodes(rewrite, batch->nodes, count) : 0;
+}
+
+/* The nodes of a part that no earlier one had, parents first as their ids are. */
+static int add_nodes(struct rewrite *rewrite, struct node_batch *batch,
+                     const struct memtrace_node *nodes, size_t count) {
+    for (size_t id = 1; id < count; id++) {
+        struct memtrace_recording_node *node = &batch->nodes[batch->count];
+        if (nodes[id].frame == 0 || batch->known[id]) {
+            continue;
+        }
+        batch->known[id] = 1;
+        *node = (struct memtrace_recording_node){nodes[id].frame, nodes[id].parent, (uint32_t)id};
+        if (rewrite->hooks->node != NULL) {
+            rewrite->hooks->node(rewrite->hooks->context, node);
+        }
+        if (++batch->count == BLOCK_NODES && flush_nodes(rewrite, batch) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int copy_nodes_of(struct rewrite *rewrite, struct node_batch *batch,
+                         const struct recording *recording) {
+    struct memtrace_node *nodes = NULL;
+    size_t count = 0;
+    int result = recording_nodes(recording, &nodes, &count, rewrite->error);
+    if (result == 0) {
+        result = add_nodes(rewrite, batch, nodes, count < MOST_NODES ? count : MOST_NODES);
+    }
+    free(nodes);
+    return result;
+}
+
+static int copy_nodes(struct rewrite *rewrite) {
+    struct node_batch batch = {.nodes = malloc(BLOCK_NODES * sizeof *batch.nodes),
+                               .known = calloc(1, MOST_NODES)};
+    int result = batch.nodes != NULL && batch.known != NULL ? 0 : no_memory(rewrite);
+    for (size_t part = 0; part < rewrite->parts.count && result == 0; part++) {
+        result = copy_nodes_of(rewrite, &batch, rewrite->parts.items[part]);
+    }
+    if (result == 0) {
+        result = flush_nodes(rewrite, &batch);
+    }
+    free(batch.nodes);
+    free(batch.known);
+    return result;
+}
+
+/* ---- Events ---- */
+
+/* Writes what the encoder holds, also if that is nothing: the stream's blocks must join. */
+static int flush(struct rewrite *rewrite) {
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_EVENTS};
+    size_t size;
+    const void *payload;
+    if (!rewrite->has_span) {
+        return 0;
+    }
+    rewrite->has_span = false;
+    rewrite->result->kept += event_encoder_count(rewrite->encoder);
+    rewrite->result->blocks_written++;
+    payload = event_encoder_finish(rewrite->encoder, &size, &block);
+    if (payload == NULL) {
+        return no_memory(rewrite);
+    }
+    block.stream = rewrite->span.stream;
+    block.thread = rewrite->span.thread;
+    block.first_sequence = rewrite->span.first_sequence;
+    block.first_word = rewrite->span.first_word;
+    block.end_sequence = rewrite->span.end_sequence;
+    block.end_word = rewrite->span.end_word;
+    return recordfile_append(&rewrite->file, &block, payload, size, rewrite->error);
+}
+
+/* Whether this block's events may stand in one block with those that the encoder holds. */
+static bool joins(const struct rewrite *rewrite, const struct memtrace_block_header *block) {
+    return rewrite->has_span && rewrite->span.stream == block->stream &&
+           rewrite->span.thread == block->thread && block_goes_on(&rewrite->span, block) &&
+           event_encoder_count(rewrite->encoder) + block->items <= BLOCK_EVENTS &&
+           event_encoder_bytes(rewrite->encoder) + block->raw_size <= BLOCK_BYTES;
+}
+
+static int add_event(struct rewrite *rewrite, const struct memtrace_block_header *block,
+                     struct event *event) {
+    int result = 1;
+    rewrite->result->events++;
+    if (rewrite->hooks->event != NULL) {
+        result = rewrite->hooks->event(rewrite->hooks->context, block, event);
+    }
+    if (result == 1) {
+        result = event_encoder_add(rewrite->encoder, event) == 0 ? 0 : -1;
+    }
+    return result < 0 ? no_memory(rewrite) : 0;
+}
+
+/* Behind what can be read of a damaged block the stream has a gap. */
+static void end_span(struct rewrite *rewrite, const struct memtrace_block_header *block,
+                     bool is_whole) {
+    rewrite->span.end_sequence = is_whole ? block->end_sequence : block->first_sequence;
+    rewrite->span.end_word = is_whole ? block->end_word : block->first_word;
+    rewrite->result->damaged += !is_whole;
+}
+
+static int add_events(struct rewrite *rewrite, const struct memtrace_block_header *block) {
+    struct event_decoder decoder = {0};
+    struct event event;
+    int found = event_decoder_start(&decoder, block, rewrite->buffer.bytes, rewrite->buffer.size);
+    int result = 0;
+    while (result == 0 && found == 0 && (found = event_decoder_next(&decoder, &event)) == 1) {
+        result = add_event(rewrite, block, &event);
+        found = 0;
+        if (result != 0) {
+            break;
+        }
+    }
+    event_decoder_end(&decoder);
+    end_span(rewrite, block, found == 0);
+    return result;
+}
+
+static int copy_events(struct rewrite *rewrite, struct timeorder_block place) {
+    const struct recording *recording = rewrite->parts.items[place.part];
+    const struct memtrace_block_header *block = &recording->blocks[place.block].block;
+    rewrite->result->blocks++;
+    if (recording_payload(recording, place.block, &rewrite->buffer, NULL) != 0) {
+        rewrite->result->damaged++;
+        return 0; /* what follows does not join: the gap is seen */
+    }
+    if (!joins(rewrite, block)) {
+        if (flush(rewrite) != 0) {
+            return -1;
+        }
+        rewrite->span = *block;
+        rewrite->has_span = true;
+        event_encoder_start(rewrite->encoder, block->thread, block->first_number);
+    }
+    return add_events(rewrite, block);
+}
+
+static int copy_streams(struct rewrite *rewrite) {
+    const struct rewrite_options *options = rewrite->options;
+    for (size_t i = 0; i < rewrite->order.block_count; i++) {
+        if (copy_events(rewrite, rewrite->order.blocks[i]) != 0) {
+            return -1;
+        }
+        if (options->progress != NULL) {
+            options->progress(options->context, rewrite->result->events, rewrite->total);
+        }
+    }
+    if (options->progress != NULL) {
+        options->progress(options->context, rewrite->total, rewrite->total);
+    }
+    return flush(rewrite);
+}
+
+/* ---- The file ---- */
+
+static struct memtrace_recording_header header_of(const struct rewrite *rewrite) {
+    struct memtrace_recording_header header = rewrite->parts.items[0]->header;
+    header.header_size = sizeof header;
+    header.flags |= rewrite->options->add_flags;
+    return header;
+}
+
+static void count_input(struct rewrite *rewrite) {
+    for (size_t part = 0; part < rewrite->parts.count; part++) {
+        rewrite->result->bytes += rewrite->parts.items[part]->size;
+        rewrite->result->damaged += rewrite->parts.items[part]->damaged_blocks;
+    }
+    for (size_t i = 0; i < rewrite->order.block_count; i++) {
+        struct timeorder_block place = rewrite->order.blocks[i];
+        rewrite->total += rewrite->parts.items[place.part]->blocks[place.block].block.items;
+    }
+}
+
+static int copy_all(struct rewrite *rewrite) {
+    const struct rewrite_hooks *hooks = rewrite->hooks;
+    if (copy_last(rewrite, MEMTRACE_BLOCK_PROGRAM) != 0 || copy_nodes(rewrite) != 0 ||
+        copy_tables(rewrite, true) != 0 || copy_streams(rewrite) != 0 ||
+        copy_tables(rewrite, false) != 0 || copy_last(rewrite, MEMTRACE_BLOCK_THREADS) != 0) {
+        return -1;
+    }
+    return hooks->finish != NULL ? hooks->finish(hooks->context, &rewrite->file, rewrite->error)
+                                 : 0;
+}
+
+static int write_file(struct rewrite *rewrite, const char *path) {
+    struct memtrace_recording_header header = header_of(rewrite);
+    int result;
+    if (recordfile_create(&rewrite->file, path, &header, rewrite->error) != 0) {
+        return -1;
+    }
+    rewrite->file.level = rewrite->options->level;
+    result = copy_all(rewrite);
+    if (result == 0) {
+        result = recordfile_close(&rewrite->file, rewrite->error);
+        rewrite->result->bytes_written = rewrite->file.size;
+    }
+    recordfile_release(&rewrite->file);
+    return result;
+}
+
+int rewrite_recording(struct timeorder_parts parts, const char *path,
+                      const struct rewrite_hooks *hooks, const struct rewrite_options *options,
+                      struct rewrite_result *result, struct error *error) {
+    struct rewrite rewrite = {.parts = parts,
+                              .hooks = hooks,
+                              .options = options,
+                              .result = result,
+                              .error = error,
+                              .file = RECORDFILE_NONE};
+    int status = -1;
+    *result = (struct rewrite_result){0};
+    rewrite.encoder = event_encoder_new(parts.items[0]->header.flags | options->add_flags);
+    if (rewrite.encoder == NULL || timeorder_start(&rewrite.order, parts) != 0) {
+        no_memory(&rewrite);
+    } else {
+        count_input(&rewrite);
+        status = write_file(&rewrite, path);
+    }
+    timeorder_end(&rewrite.order);
+    event_encoder_free(rewrite.encoder);
+    recording_buffer_free(&rewrite.buffer);
+    return status;
+}
