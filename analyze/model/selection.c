@@ -68,7 +68,7 @@ static bool is_always(struct selection_times times) {
     return times.from_ns == 0 && times.to_ns == UINT64_MAX;
 }
 
-static bool asks_contexts(const struct selection *selection) {
+bool selection_asks_contexts(const struct selection *selection) {
     return selection->pattern_count != 0 || !is_any(selection->depth) || selection->classes != 0 ||
            selection->pool != NULL || selection->path != 0 ||
            !is_any(selection->group_allocations) || !is_any(selection->group_bytes) ||
@@ -81,7 +81,7 @@ static bool asks_births(const struct selection *selection) {
            selection->thread_count != 0 || selection->scope != NULL;
 }
 
-static bool asks_deaths(const struct selection *selection) {
+bool selection_asks_deaths(const struct selection *selection) {
     return !is_any(selection->lifetime) || !is_always(selection->died) ||
            selection->live_at_count != 0 || selection->death_thread_count != 0 ||
            selection->only_leaked || selection->only_temporary || selection->only_foreign_freed;
@@ -97,15 +97,16 @@ bool selection_has_view(const struct selection *selection) {
 }
 
 bool selection_asks_ends(const struct selection *selection) {
-    return asks_deaths(selection) || selection_asks_chains(selection) ||
+    return selection_asks_deaths(selection) || selection_asks_chains(selection) ||
            selection->view.from_ns != 0;
 }
 
 bool selection_needs_lives(const struct selection *selection) {
-    return asks_births(selection) || asks_deaths(selection) || selection_asks_chains(selection);
+    return asks_births(selection) || selection_asks_deaths(selection) ||
+           selection_asks_chains(selection);
 }
 
 bool selection_is_all(const struct selection *selection) {
-    return !selection_has_view(selection) && !asks_contexts(selection) &&
+    return !selection_has_view(selection) && !selection_asks_contexts(selection) &&
            !selection_needs_lives(selection);
 }

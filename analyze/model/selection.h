@@ -95,11 +95,13 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
                           const char *regex, struct error *error);
 
 /* What answering takes. */
-bool selection_is_all(const struct selection *selection);      /* the whole model is the answer */
-bool selection_needs_lives(const struct selection *selection); /* filters of blocks are given */
+bool selection_is_all(const struct selection *selection);        /* the whole model is the answer */
+bool selection_asks_contexts(const struct selection *selection); /* filters of them are given */
+bool selection_needs_lives(const struct selection *selection);   /* filters of blocks are given */
 bool selection_has_view(const struct selection *selection);
 bool selection_asks_ends(const struct selection *selection); /* whether a life counts is known when
                                                                 it is over, or the view is */
+bool selection_asks_deaths(const struct selection *selection); /* ... its death tells */
 bool selection_asks_chains(const struct selection *selection); /* ... when its chain is over */
 
 /*

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * selectionmodel.c: selection_model(). Filters of contexts alone choose from the sums that are
- * there; those of blocks take a pass over the events. See selection.h.
+ * there, of the whole or of a view; those of blocks take a pass over the events. See selection.h.
  */
 #include "analyze/model/contextfilter.h"
 #include "analyze/model/derive.h"
 #include "analyze/model/selectionpass.h"
 #include "analyze/model/selectionthreads.h"
+#include "analyze/model/view.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static struct model *chosen_of(const struct model *from, const uint32_t *places)
     }
     model->thread_count = 0;
     model->timeline_count = 0;
+    model->totals.maximum_ns = from->totals.maximum_ns;
     finish(model);
     return model;
 }
@@ -146,27 +148,50 @@ static struct model *sum_of_lives(const struct selection *selection, const struc
         model_free(adding.sums.model);
         return NULL;
     }
+    adding.sums.model->totals.maximum_ns = adding.sums.peak.maximum_ns;
     finish(adding.sums.model);
     return adding.sums.model;
 }
 
 /* ---- Which of them ---- */
 
-static struct model *answer(const struct selection *selection, const struct model *whole,
-                            struct timeorder_parts parts, const uint32_t *places,
-                            const struct replay_options *options, struct error *error) {
-    /* Of a sample, errors of sums come from the single blocks. */
-    bool is_sampled = whole->recording.sampled && parts.count != 0;
-    struct model *model;
-    if (selection_needs_lives(selection) || selection_has_view(selection) ||
-        (is_sampled && !selection_is_all(selection))) {
-        return sum_of_lives(selection, whole, parts, places, options, error);
-    }
-    model = selection_is_all(selection) ? copy_whole(whole, places) : chosen_of(whole, places);
+static struct model *choose(const struct selection *selection, const struct model *from,
+                            const uint32_t *places, struct error *error) {
+    struct model *model =
+        selection_is_all(selection) ? copy_whole(from, places) : chosen_of(from, places);
     if (model == NULL) {
         error_set(error, "out of memory while selecting");
     }
     return model;
+}
+
+/* A view that the recording's index tells. */
+static struct model *choose_in_view(const struct selection *selection, const struct model *whole,
+                                    struct timeorder_parts parts, const uint32_t *places,
+                                    const struct replay_options *options, struct error *error) {
+    struct model *view =
+        model_view(whole, parts, selection->view.from_ns, selection->view.to_ns, options, error);
+    struct model *model;
+    if (view == NULL || !selection_asks_contexts(selection)) {
+        return view;
+    }
+    model = choose(selection, view, places, error);
+    model_free(view);
+    return model;
+}
+
+static struct model *answer(const struct selection *selection, const struct model *whole,
+                            struct timeorder_parts parts, const uint32_t *places,
+                            const struct replay_options *options, struct error *error) {
+    /* Of a sample, errors of sums come from the single blocks. */
+    bool is_sampled =
+        whole->recording.sampled && parts.count != 0 && selection_asks_contexts(selection);
+    if (selection_needs_lives(selection) || is_sampled) {
+        return sum_of_lives(selection, whole, parts, places, options, error);
+    }
+    return selection_has_view(selection)
+               ? choose_in_view(selection, whole, parts, places, options, error)
+               : choose(selection, whole, places, error);
 }
 
 struct model *selection_model(const struct selection *selection, const struct model *whole,

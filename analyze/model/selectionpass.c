@@ -101,6 +101,18 @@ static int start(struct sieve *sieve) {
     return sieve->out_of_memory ? -1 : 0;
 }
 
+/* Where nobody asks how lives end nothing behind the view needs to be read. */
+static struct replay_options limited(const struct selection *selection,
+                                     const struct replay_options *options) {
+    struct replay_options limits = options != NULL ? *options : (struct replay_options){0};
+    if (selection->view.to_ns != UINT64_MAX && !selection_asks_deaths(selection) &&
+        !selection_asks_chains(selection) &&
+        (limits.until_ns == 0 || limits.until_ns > selection->view.to_ns)) {
+        limits.until_ns = selection->view.to_ns;
+    }
+    return limits;
+}
+
 int selectionpass_run(const struct selection *selection, const struct model *whole,
                       struct timeorder_parts parts, const uint32_t *places,
                       const struct selectionpass_visitor *visitor,
@@ -112,10 +124,11 @@ int selectionpass_run(const struct selection *selection, const struct model *who
         .end = on_end,
         .other = visitor->other != NULL ? on_other : NULL,
         .context = &sieve};
+    struct replay_options limits = limited(selection, options);
     int result = start(&sieve);
     lives.scopes = sieve.scopes;
     if (result == 0) {
-        result = lives_visit(parts, whole, &lives, options, error);
+        result = lives_visit(parts, whole, &lives, &limits, error);
     }
     if (sieve.out_of_memory) {
         error_set(error, "out of memory while reading %s", parts.items[0]->path);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 int selectionsums_start(struct selectionsums *sums) {
-    sums->peak = (struct selectionsums_peak){.at_maximum = true};
+    sums->peak = (struct selectionsums_peak){.maximum_ns = sums->view.from_ns, .at_maximum = true};
     sums->cells = calloc(sums->whole->context_count + 1, sizeof *sums->cells);
     return sums->cells != NULL ? 0 : -1;
 }
@@ -45,6 +45,7 @@ void selectionsums_begin_any(struct selectionsums *sums, const struct life *life
     peak->held += (int64_t)life_bytes(life);
     if (peak->held > peak->maximum) {
         peak->maximum = peak->held;
+        peak->maximum_ns = life->birth_ns;
         peak->at_maximum = true;
     }
 }

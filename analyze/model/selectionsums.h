@@ -38,7 +38,8 @@ struct selectionsums {
     struct selectionsums_peak {
         int64_t held; /* by the whole heap, more than at the view's begin */
         int64_t maximum;
-        uint64_t place; /* the last one at which the maximum stood; not while at_maximum */
+        uint64_t place;      /* the last one at which the maximum stood; not while at_maximum */
+        uint64_t maximum_ns; /* when it was reached */
         uint32_t epoch;
         bool at_maximum;
     } peak;
