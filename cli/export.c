@@ -40,6 +40,7 @@ static const struct format formats[] = {
      export_callgrind, FORMAT_COST},
     {"heaptrack", ".zst", "every event, for heaptrack_gui and heaptrack_print", export_heaptrack,
      FORMAT_BINARY},
+    {"massif", ".massif", "the heap over time, with call trees, for ms_print", export_massif, 0},
     {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
      FORMAT_COST | FORMAT_BINARY},
     {"sqlite", ".sqlite", "the tables of memtrace query, to be kept", export_sqlite,

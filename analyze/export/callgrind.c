@@ -7,6 +7,7 @@
  * path stands in it once, at its innermost place: of A, B, A, C that is B, A, C. A call that nobody
  * made can only come into being where functions call each other in circles.
  */
+#include "analyze/export/commandline.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/symbol/numbermap.h"
 
@@ -250,28 +251,14 @@ static void put_lines(struct callgrind *callgrind, const struct function *functi
     }
 }
 
-static void put_command(FILE *out, const struct memtrace_header *header) {
-    const char *argument = header->command;
-    const char *end = argument + sizeof header->command;
-    fputs("cmd:", out);
-    while (argument < end && *argument != '\0') {
-        size_t length = strnlen(argument, (size_t)(end - argument));
-        fputc(' ', out);
-        for (size_t i = 0; i < length; i++) {
-            fputc((unsigned char)argument[i] < ' ' ? '?' : argument[i], out);
-        }
-        argument += length + 1;
-    }
-    fputc('\n', out);
-}
-
 static void put_head(const struct callgrind *callgrind, const uint64_t *totals) {
     const struct memtrace_header *header = &callgrind->export->model->header;
     FILE *out = callgrind->export->out;
     fputs("# callgrind format\nversion: 1\ncreator: memtrace\n", out);
     fprintf(out, "pid: %" PRIu32 "\n", header->pid);
-    put_command(out, header);
-    fputs("part: 1\n\npositions: line\n", out);
+    fputs("cmd:", out);
+    commandline_put(out, header);
+    fputs("\npart: 1\n\npositions: line\n", out);
     for (int i = 0; i < COSTS; i++) {
         enum metric metric = callgrind->order[i];
         fprintf(out, "event: %s : %s\n", event_names[metric], event_titles[metric]);

@@ -11,6 +11,7 @@
  */
 #include "analyze/export/heaptrack.h"
 
+#include "analyze/export/lifepass.h"
 #include "analyze/export/packedout.h"
 
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static struct pending *pending_of(struct pass *pass, uint32_t stream) {
 static int begin(void *context, const struct life *life) {
     struct pass *pass = context;
     struct pending *pending;
-    if (!heaptracktext_is_heap(pass->model, life->context)) {
+    if (!lifepass_is_heap(pass->model, life->context)) {
         return 0;
     }
     pending = pending_of(pass, life->stream);
@@ -106,7 +107,7 @@ static int end(void *context, const struct life *life) {
     struct pass *pass = context;
     struct pending *pending;
     bool is_held_back;
-    if (life->death_order == LIFE_ALIVE || !heaptracktext_is_heap(pass->model, life->context)) {
+    if (life->death_order == LIFE_ALIVE || !lifepass_is_heap(pass->model, life->context)) {
         return 0;
     }
     pending = pending_of(pass, life->stream);
@@ -124,14 +125,6 @@ static int end(void *context, const struct life *life) {
     return pass->text.out_of_memory ? -1 : 0;
 }
 
-static int visit(const struct export *export, const struct lives_visitor *visitor,
-                 struct error *error) {
-    return export->selection == NULL
-               ? lives_visit(export->parts, export->whole, visitor, export->progress, error)
-               : selection_visit(export->selection, export->whole, export->parts, export->names,
-                                 visitor, export->progress, error);
-}
-
 /* ---- What the model knows without its events ---- */
 
 /* What a pass before the real one finds: the maximum of what was selected, and which costs of each
@@ -146,7 +139,7 @@ struct survey {
 
 static int survey_begin(void *context, const struct life *life) {
     struct survey *survey = context;
-    if (heaptracktext_is_heap(survey->model, life->context)) {
+    if (lifepass_is_heap(survey->model, life->context)) {
         survey->live += life_bytes(life);
         survey->maximum = survey->live > survey->maximum ? survey->live : survey->maximum;
         survey->counts[life->context]++;
@@ -157,7 +150,7 @@ static int survey_begin(void *context, const struct life *life) {
 
 static int survey_end(void *context, const struct life *life) {
     struct survey *survey = context;
-    if (life->death_order != LIFE_ALIVE && heaptracktext_is_heap(survey->model, life->context)) {
+    if (life->death_order != LIFE_ALIVE && lifepass_is_heap(survey->model, life->context)) {
         survey->live -= life_bytes(life);
     }
     return 0;
@@ -203,7 +196,7 @@ static int look_ahead(const struct export *export, struct pass *pass, struct err
     survey.counts = calloc(export->model->node_count, sizeof *survey.counts);
     survey.bytes = calloc(export->model->node_count, sizeof *survey.bytes);
     if (survey.counts != NULL && survey.bytes != NULL) {
-        result = visit(export, &looking, error);
+        result = lifepass_visit(export, &looking, error);
     } else {
         error_set(error, "out of memory");
     }
@@ -226,7 +219,7 @@ static int put_events(const struct export *export, struct pass *pass, struct err
         fputs("# a sampled recording: sizes are the bytes that an allocation stands for\n",
               pass->text.out);
     }
-    if (look_ahead(export, pass, error) != 0 || visit(export, &visitor, error) != 0) {
+    if (look_ahead(export, pass, error) != 0 || lifepass_visit(export, &visitor, error) != 0) {
         return -1;
     }
     write_all_pending(pass);
@@ -235,13 +228,11 @@ static int put_events(const struct export *export, struct pass *pass, struct err
 
 static int put_file(const struct export *export, FILE *out, struct error *error) {
     struct pass pass = {.model = export->model};
-    bool has_events = export->parts.count != 0 &&
-                      (export->selection == NULL || !selection_asks_ends(export->selection));
     int result = -1;
     if (names_prepare_all(export->names) != 0 ||
         heaptracktext_start(&pass.text, out, export) != 0) {
         error_set(error, "out of memory");
-    } else if (has_events) {
+    } else if (lifepass_possible(export)) {
         result = put_events(export, &pass, error);
     } else {
         result = heaptrack_put_sums(&pass.text, error);

@@ -2,6 +2,8 @@
 /* heaptracktext.c: see heaptracktext.h. */
 #include "analyze/export/heaptracktext.h"
 
+#include "analyze/export/commandline.h"
+
 #define XXH_INLINE_ALL
 #include <stdlib.h>
 #include <string.h>
@@ -230,29 +232,7 @@ void heaptracktext_free(struct heaptracktext *text, uint32_t context, uint64_t s
     text->last = 0;
 }
 
-bool heaptracktext_is_heap(const struct model *model, uint32_t context) {
-    uint64_t frame = model->nodes[context].frame;
-    return frame == 0 || frame == MEMTRACE_FRAME_UNKNOWN || frame >= MEMTRACE_FRAME_CLASSES;
-}
-
 /* ---- The whole ---- */
-
-static void put_command(FILE *out, const struct memtrace_header *header) {
-    const char *argument = header->command;
-    const char *end = header->command + sizeof header->command;
-    putc_unlocked('X', out);
-    if (*argument == '\0') {
-        argument = header->executable;
-        end = header->executable + sizeof header->executable;
-    }
-    while (argument < end && *argument != '\0') {
-        size_t length = strnlen(argument, (size_t)(end - argument));
-        putc_unlocked(' ', out);
-        put_bytes(out, argument, length);
-        argument += length + 1;
-    }
-    putc_unlocked('\n', out);
-}
 
 int heaptracktext_start(struct heaptracktext *text, FILE *out, const struct export *export) {
     static const uint64_t versions[] = {VERSION, FILE_VERSION};
@@ -263,7 +243,9 @@ int heaptracktext_start(struct heaptracktext *text, FILE *out, const struct expo
         return -1;
     }
     put_line(out, 'v', versions, 2);
-    put_command(out, &export->model->header);
+    putc_unlocked('X', out);
+    commandline_put(out, &export->model->header);
+    putc_unlocked('\n', out);
     put_line(out, 'I', system, 2);
     return 0;
 }

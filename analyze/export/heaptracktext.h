@@ -46,7 +46,4 @@ void heaptracktext_alloc(struct heaptracktext *text, uint32_t context, uint64_t 
 void heaptracktext_free(struct heaptracktext *text, uint32_t context, uint64_t size,
                         bool temporary);
 
-/* Whether a context is of the heap, which is all that the format knows. */
-bool heaptracktext_is_heap(const struct model *model, uint32_t context);
-
 #endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* commandline.c: see commandline.h. */
+#include "analyze/export/commandline.h"
+
+#include <string.h>
+
+static void put_argument(FILE *out, const char *text, size_t length) {
+    putc_unlocked(' ', out);
+    for (size_t i = 0; i < length; i++) {
+        putc_unlocked((unsigned char)text[i] < ' ' ? '?' : text[i], out);
+    }
+}
+
+void commandline_put(FILE *out, const struct memtrace_header *header) {
+    const char *argument = header->command;
+    const char *end = header->command + sizeof header->command;
+    if (*argument == '\0') {
+        put_argument(out, header->executable,
+                     strnlen(header->executable, sizeof header->executable));
+    }
+    while (argument < end && *argument != '\0') {
+        size_t length = strnlen(argument, (size_t)(end - argument));
+        put_argument(out, argument, length);
+        argument += length + 1;
+    }
+}
