@@ -2,6 +2,7 @@
 /* source.c: which profile or recording is meant. See source.h. */
 #include "cli/source.h"
 
+#include "analyze/model/modelcache.h"
 #include "analyze/model/names.h"
 #include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
@@ -224,7 +225,7 @@ static struct model *replay_file(struct source *source, const char *debug_folder
                                  const struct replay_options *options, struct error *error) {
     struct model *model = NULL;
     if (open_parts(source, error) == 0) {
-        model = model_replay(source->parts, options, error);
+        model = modelcache_replay(source->parts, options, error);
     }
     if (model != NULL && names_lacks_files(model, debug_folders)) {
         source->symbols = extract_symbols(source->parts.items[source->parts.count - 1]);

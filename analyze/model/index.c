@@ -171,13 +171,16 @@ static void free_entry(struct index_entry *entry) {
 }
 
 void index_free(struct index *index) {
-    for (size_t i = 0; index != NULL && i < index->count; i++) {
+    if (index == NULL) {
+        return;
+    }
+    for (size_t i = 0; index->file.mapping == NULL && i < index->count; i++) {
         free_entry(&index->entries[i]);
     }
-    if (index != NULL) {
-        free(index->entries);
-        free(index);
-    }
+    cachefolder_unload(&index->file);
+    slice_free(&index->all);
+    free(index->entries);
+    free(index);
 }
 
 static size_t size_of(const struct index *index) {

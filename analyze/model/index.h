@@ -14,6 +14,7 @@
 #define ANALYZE_MODEL_INDEX_H
 
 #include "analyze/model/pass.h"
+#include "analyze/read/cachefolder.h"
 
 enum { INDEX_SLICES = 256, INDEX_EVENTS = 1 << 16, INDEX_BYTES = 64 << 20 };
 
@@ -28,6 +29,8 @@ struct index_entry {
 struct index {
     struct index_entry *entries;
     size_t count;
+    struct slice all; /* every slice, and what the events leave out; freed once it is kept */
+    struct cachefolder_file file; /* not {0}: it owns all bytes of the entries */
 };
 
 /* The edges between slices of at least so many events, growing; the first slice begins at 0. The

@@ -263,6 +263,9 @@ static int add_up(struct replay *replay, struct sums *sums, struct timeorder_par
         result = sums_add(sums, &culled);
     }
     slice_free(&culled);
+    if (result == 0 && cachefolder_is_on()) {
+        result = sums_pack(sums, &replay->index->all);
+    }
     return result == 0 ? sums_finish(sums) : -1;
 }
 

@@ -193,6 +193,66 @@ int sums_add(struct sums *sums, const struct slice *slice) {
     return result == 0 ? add_threads(sums, &reader, false) : -1;
 }
 
+/* ---- One slice ---- */
+
+static uint64_t peak_of(const struct sums *sums, const struct sum *sum) {
+    return sum->epoch == sums->epoch ? sum->peak_bytes : sum->alloc_bytes - sum->free_bytes;
+}
+
+static void pack_context(const struct sums *sums, struct slice_writer *writer, uint32_t id) {
+    const struct sum *sum = &sums->cells[id];
+    struct slice_context context = {.id = id,
+                                    .alloc_bytes = sum->alloc_bytes,
+                                    .alloc_units = sum->alloc_count,
+                                    .free_bytes = sum->free_bytes,
+                                    .free_units = sum->free_count,
+                                    .temporary = sum->temporary,
+                                    .peak = peak_of(sums, sum),
+                                    .total_variance = sum->total_variance,
+                                    .live_variance = sum->live_variance};
+    if (sum->lifetimes != 0) {
+        memcpy(context.lifetimes, contexts_buckets_of(sums->model, sum), sizeof context.lifetimes);
+    }
+    slice_put_context(writer, &context);
+}
+
+static void pack_thread(const struct sums *sums, struct slice_writer *writer, uint32_t id,
+                        size_t *foreign) {
+    const struct sums_thread *thread = &sums->threads[id];
+    size_t first = *foreign;
+    while (*foreign < sums->foreign_count && sums->foreign[*foreign].freer == id) {
+        ++*foreign;
+    }
+    if ((thread->alloc_units | thread->free_units | (*foreign - first)) == 0) {
+        return;
+    }
+    slice_put_thread(writer, &(struct slice_thread){.id = id,
+                                                    .alloc_units = thread->alloc_units,
+                                                    .alloc_bytes = thread->alloc_bytes,
+                                                    .free_units = thread->free_units,
+                                                    .free_bytes = thread->free_bytes,
+                                                    .foreign = *foreign - first});
+    for (size_t i = first; i < *foreign; i++) {
+        const struct model_foreign *from = &sums->foreign[i];
+        slice_put_foreign(writer, &(struct slice_foreign){from->owner, from->blocks, from->bytes});
+    }
+}
+
+int sums_pack(const struct sums *sums, struct slice *slice) {
+    struct slice_writer writer = {.slice = slice};
+    size_t foreign = 0;
+    *slice = sums->all;
+    for (uint32_t id = 1; id < sums->model->node_count; id++) {
+        if (sums->cells[id].epoch != 0) {
+            pack_context(sums, &writer, id);
+        }
+    }
+    for (uint32_t id = 0; id < THREADS; id++) {
+        pack_thread(sums, &writer, id, &foreign);
+    }
+    return slice_finish(&writer);
+}
+
 /* ---- The model ---- */
 
 static uint64_t whole(uint64_t units) {
@@ -212,9 +272,7 @@ struct sums_thread sums_thread(const struct sums *sums, uint32_t id) {
 }
 
 static void finish_cell(const struct sums *sums, struct sum *sum) {
-    sum->peak_bytes =
-        sum->base_bytes +
-        (sum->epoch == sums->epoch ? sum->peak_bytes : sum->alloc_bytes - sum->free_bytes);
+    sum->peak_bytes = sum->base_bytes + peak_of(sums, sum);
     sum->alloc_count = whole(sum->alloc_count);
     sum->free_count = whole(sum->free_count);
     sum->base_count = whole(sum->base_count);

@@ -39,6 +39,9 @@ void sums_end(struct sums *sums);
 int sums_add_before(struct sums *sums, const struct slice *slice);
 int sums_add(struct sums *sums, const struct slice *slice);
 
+/* All that was added, as one slice. Before sums_finish(). 0, or -1: out of memory. */
+int sums_pack(const struct sums *sums, struct slice *slice);
+
 /* Counts of a thread, in whole allocations. */
 struct sums_thread sums_thread(const struct sums *sums, uint32_t id);
 
