@@ -32,6 +32,8 @@ static const struct format formats[] = {
     {"folded", ".folded", "folded stacks, for flamegraph.pl, inferno, speedscope", export_folded,
      FORMAT_COST},
     {"flamegraph", ".svg", "a flame graph to look at in a browser", export_flamegraph, FORMAT_COST},
+    {"html", ".html", "a report in one file, to mail around and open anywhere", export_html,
+     FORMAT_COST},
     {"gprof2dot", ".gprof2dot.json", "call graph, for gprof2dot --format=json", export_gprof2dot,
      FORMAT_COST},
     {"speedscope", ".speedscope.json", "speedscope, a profile for each cost", export_speedscope,

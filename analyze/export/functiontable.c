@@ -23,7 +23,7 @@ static int grow(struct functiontable *table) {
     return 0;
 }
 
-static int add(struct functiontable *table, const struct names_frame *frame) {
+int functiontable_add_frame(struct functiontable *table, const struct names_frame *frame) {
     uint64_t key = key_of(table, frame);
     if (numbermap_get(&table->numbers, key) != NULL) {
         return 0;
@@ -39,7 +39,7 @@ static int add(struct functiontable *table, const struct names_frame *frame) {
 int functiontable_add(struct functiontable *table, const struct calltree *tree) {
     int result = 0;
     for (size_t i = 1; result == 0 && i < tree->count; i++) {
-        result = add(table, tree->calls[i].frame);
+        result = functiontable_add_frame(table, tree->calls[i].frame);
     }
     return result;
 }

@@ -19,8 +19,9 @@ struct functiontable {
     size_t capacity;
 };
 
-/* Adds the functions of a tree. 0, or -1: out of memory. */
+/* Adds the functions of a tree, or one. 0, or -1: out of memory. */
 int functiontable_add(struct functiontable *table, const struct calltree *tree);
+int functiontable_add_frame(struct functiontable *table, const struct names_frame *frame);
 void functiontable_free(struct functiontable *table);
 
 /* The number of a function that was added. */
