@@ -14,7 +14,8 @@ struct making {
     /* The page that is being filled. */
     uint64_t page;
     uint64_t bytes;
-    size_t first; /* block */
+    size_t first; /* the blocks that touch it */
+    size_t last;
     bool out_of_memory;
 };
 
@@ -121,9 +122,9 @@ static uint64_t overlap(const struct detail_live *block, uint64_t start, uint64_
 }
 
 /* The contexts of a page that holds little: each once. */
-static void note_pins(struct making *making, size_t last) {
+static void note_pins(struct making *making) {
     size_t before = making->map->pin_count;
-    for (size_t i = making->first; i <= last && !making->out_of_memory; i++) {
+    for (size_t i = making->first; i <= making->last && !making->out_of_memory; i++) {
         const struct detail_live *block = &making->detail->live[i];
         uint64_t bytes = overlap(block, making->page, making->page + HEAPMAP_PAGE);
         size_t at = before;
@@ -145,8 +146,7 @@ static void count_pages(struct heapmap *map, uint64_t pages, uint64_t bytes_each
     map->pages_by_tenth[tenth < 10 ? tenth : 9] += pages;
 }
 
-/* Blocks up to `last` touch the page. */
-static void close_page(struct making *making, size_t last) {
+static void close_page(struct making *making) {
     uint64_t bytes = making->bytes < HEAPMAP_PAGE ? making->bytes : HEAPMAP_PAGE;
     if (bytes == 0) {
         return;
@@ -154,7 +154,7 @@ static void close_page(struct making *making, size_t last) {
     count_pages(making->map, 1, bytes);
     if (bytes < HEAPMAP_NEARLY_EMPTY) {
         making->map->nearly_empty++;
-        note_pins(making, last);
+        note_pins(making);
     }
     making->bytes = 0;
 }
@@ -166,7 +166,7 @@ static void fill_pages(struct making *making, size_t block, uint64_t from, uint6
         uint64_t page_end = end_of(page, HEAPMAP_PAGE);
         uint64_t until = to < page_end ? to : page_end;
         if (page != making->page) {
-            close_page(making, block != 0 ? block - 1 : 0);
+            close_page(making);
             making->page = page;
             making->first = block;
         }
@@ -177,6 +177,7 @@ static void fill_pages(struct making *making, size_t block, uint64_t from, uint6
             continue;
         }
         making->bytes += until - from;
+        making->last = block;
         from = until;
     }
 }
@@ -192,9 +193,7 @@ static void find_pages(struct making *making) {
         fill_pages(making, i, from, to);
         done = to > done ? to : done;
     }
-    if (detail->live_count != 0) {
-        close_page(making, detail->live_count - 1);
-    }
+    close_page(making);
 }
 
 static int by_context(const void *left, const void *right) {

@@ -25,6 +25,7 @@ class Life:
     def __init__(self, event, thread, scopes, heap, place, chain):
         self.block, self.context, self.size = event.block, event.context, event.size
         self.address, self.birth, self.thread = event.address, event.time, thread
+        self.slack, self.old = event.slack, event.old
         self.scopes, self.heap, self.place = frozenset(scopes.values()), heap, place
         self.chain = chain
         chain.append(self)
