@@ -46,12 +46,16 @@ static uint32_t word_at(const unsigned char *code) {
 static uint64_t returned_x86(const unsigned char *code, size_t size, uint64_t address) {
     static const unsigned char lea[] = {0x48, 0x8d, 0x05}; /* lea n(%rip),%rax */
     static const unsigned char mov[] = {0x48, 0xc7, 0xc0}; /* mov $n,%rax */
+    static const unsigned char movabs[] = {0x48, 0xb8};    /* movabs $n,%rax */
     size_t at = skip_x86(code, size);
     if (at + 7 <= size && memcmp(code + at, lea, 3) == 0) {
         return address + at + 7 + (uint64_t)(int64_t)(int32_t)word_at(code + at + 3);
     }
     if (at + 7 <= size && memcmp(code + at, mov, 3) == 0) {
         return word_at(code + at + 3);
+    }
+    if (at + 10 <= size && memcmp(code + at, movabs, 2) == 0) {
+        return word_at(code + at + 2) | (uint64_t)word_at(code + at + 6) << 32;
     }
     if (at + 5 <= size && code[at] == 0xb8) { /* mov $n,%eax */
         return word_at(code + at + 1);

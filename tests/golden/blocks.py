@@ -20,15 +20,14 @@ SELECTION = os.path.join(reports.HERE, "..", "selection")
 class Asker:
     def __init__(self, path, exact):
         self.path, self.exact = path, exact
-        self.settings = {"MEMTRACE_CACHE": scratch()}
         self.story = lives.Story(path)
         self.heap = [life for life in self.story.lives if life.heap]
-        self.all = report(path, self.settings)
+        self.all = report(path, reports.SETTINGS)
         self.hash = {context["id"]: context["hash"] for context in self.all["contexts"]}
         self.end = self.all["process"]["duration_ns"]
 
     def ask(self, *options):
-        return reports.tables(self.path, *options, settings=self.settings)
+        return reports.tables(self.path, *options)
 
 
 def seconds(ns):

@@ -11,12 +11,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 for folder in ("../programs", "../recording", "../selection"):
     sys.path.insert(0, os.path.join(HERE, folder))
 
-from harness import MEMTRACE, clean_environment, execute, fail, finish  # noqa: E402
+from harness import MEMTRACE, clean_environment, execute, fail, finish, scratch  # noqa: E402
+
+SETTINGS = {"MEMTRACE_CACHE": scratch()}
 
 
-def written(path, *options, settings=None, cwd=None):
+def ask(path, *options, cwd=None):
+    """A report, whatever becomes of it."""
+    return execute([MEMTRACE, "report", *options, path], clean_environment(**SETTINGS), cwd)
+
+
+def written(path, *options, cwd=None):
     """What the report is, as bytes; exits the test if there is none."""
-    result = execute([MEMTRACE, "report", *options, path], clean_environment(**(settings or {})), cwd)
+    result = ask(path, *options, cwd=cwd)
     if result.returncode != 0:
         fail("memtrace report", options, "status", result.returncode, result.stderr.decode())
         finish()
