@@ -89,23 +89,22 @@ struct death {
     bool is_reallocated;
 };
 
-/* The place may be another block's afterwards. */
-static struct life end_life(struct pass *pass, size_t place, struct death death) {
-    struct life life = pass->nursery.lives[place];
-    life.death_ns = death.time_ns > life.birth_ns ? death.time_ns : life.birth_ns;
-    life.death_order = pass->order;
-    life.death_thread = death.thread;
-    life.death_context = death.context;
-    life.is_temporary = death.is_temporary && life.weight == 0;
-    life.is_reallocated = death.is_reallocated;
-    give_back(&pass->nursery, place);
-    tell(pass, pass->visitor->end, &life);
-    return life;
+/* The place is still its own afterwards: whoever calls gives it back. */
+static void end_life(struct pass *pass, size_t place, struct death death) {
+    struct life *life = &pass->nursery.lives[place];
+    life->death_ns = death.time_ns > life->birth_ns ? death.time_ns : life->birth_ns;
+    life->death_order = pass->order;
+    life->death_thread = death.thread;
+    life->death_context = death.context;
+    life->is_temporary = death.is_temporary && life->weight == 0;
+    life->is_reallocated = death.is_reallocated;
+    tell(pass, pass->visitor->end, life);
 }
 
-/* A free, or the first half of a reallocation. The life that ended; block.number 0: not known. */
-static struct life take_free(struct pass *pass, const struct timeorder_event *entry,
-                             struct event_block name, bool is_reallocated) {
+/* A free, or the first half of a reallocation. The place of the life that ended, to be given back;
+ * NO_PLACE: it is not known. */
+static size_t take_free(struct pass *pass, const struct timeorder_event *entry,
+                        struct event_block name, bool is_reallocated) {
     const struct event_block *newest = &pass->newest[entry->stream];
     struct pairing_block block;
     struct death death = {
@@ -118,16 +117,56 @@ static struct life take_free(struct pass *pass, const struct timeorder_event *en
     };
     struct pairing_end end = {.thread = entry->thread, .time_ns = entry->event.time_ns};
     if (pairing_take(pass->pairing, name, &block)) {
-        return end_life(pass, block.size, death);
+        end_life(pass, block.size, death);
+        return block.size;
     }
     pass->out_of_memory |= pairing_wait(pass->pairing, name, end) != 0;
-    return (struct life){0};
+    return NO_PLACE;
+}
+
+/* What a reallocated block hands on to the next one. */
+struct origin {
+    uint64_t old_order;
+    uint32_t chain_length;
+    struct event_block chain;
+    uint64_t chain_order;
+    uint64_t chain_first_size;
+    uint64_t chain_birth_ns;
+};
+
+/* Of a block that begins a chain. */
+static struct origin first_origin(const struct pass *pass, const struct event *event) {
+    return (struct origin){.chain_length = 1,
+                           .chain = event->block,
+                           .chain_order = pass->order,
+                           .chain_first_size = event->size,
+                           .chain_birth_ns = event->time_ns};
+}
+
+static struct origin origin_of(struct pass *pass, const struct timeorder_event *entry) {
+    const struct event *event = &entry->event;
+    size_t old =
+        event->old.number != 0 ? take_free(pass, entry, event->old, true) : (size_t)NO_PLACE;
+    const struct life *life;
+    struct origin origin;
+    if (old == NO_PLACE) {
+        return first_origin(pass, event);
+    }
+    life = &pass->nursery.lives[old];
+    origin = (struct origin){.old_order = life->birth_order,
+                             .chain_length = life->chain_length + 1,
+                             .chain = life->chain,
+                             .chain_order = life->chain_order,
+                             .chain_first_size = life->chain_first_size,
+                             .chain_birth_ns = life->chain_birth_ns};
+    give_back(&pass->nursery, old);
+    return origin;
 }
 
 static void fill(const struct pass *pass, struct life *life, const struct timeorder_event *entry,
-                 const struct life *before) {
+                 const struct origin *origin) {
     const struct event *event = &entry->event;
-    bool is_chained = before->block.number != 0;
+    bool is_known = event->context != 0 && event->context < pass->model->node_count;
     *life = (struct life){
         .block = event->block,
         .address = event->address,
@@ -137,55 +176,47 @@ static void fill(const struct pass *pass, struct life *life, const struct timeor
         .death_ns = LIFE_ALIVE,
         .birth_order = pass->order,
         .death_order = LIFE_ALIVE,
-        .context = event->context,
+        .context = is_known ? event->context : (uint32_t)pass->model->node_count - 1,
         .stream = entry->stream,
         .slack = event->slack,
         .flags = event->flags,
         .alignment = event->alignment,
         .is_inherited = pass->inherited != 0,
-        .old_order = before->birth_order,
-        .chain_length = is_chained ? before->chain_length + 1 : 1,
-        .chain = is_chained ? before->chain : event->block,
-        .chain_order = is_chained ? before->chain_order : pass->order,
-        .chain_first_size = is_chained ? before->chain_first_size : event->size,
-        .chain_birth_ns = is_chained ? before->chain_birth_ns : event->time_ns,
+        .old_order = origin->old_order,
+        .chain_length = origin->chain_length,
+        .chain = origin->chain,
+        .chain_order = origin->chain_order,
+        .chain_first_size = origin->chain_first_size,
+        .chain_birth_ns = origin->chain_birth_ns,
     };
-    if (life->context == 0 || life->context >= pass->model->node_count) {
-        life->context = (uint32_t)pass->model->node_count - 1;
-    }
     if (pass->visitor->scopes != NULL) {
         life->scope = scopes_path(pass->visitor->scopes, entry->stream);
     }
 }
 
 static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
-    const struct event *event = &entry->event;
-    struct life before = {0};
-    struct pairing_block block = {0};
+    struct origin origin = origin_of(pass, entry);
+    size_t place = take_place(&pass->nursery);
+    struct pairing_block block = {.size = place};
     struct pairing_end end;
-    struct life life;
+    struct life *life;
     int waited;
-    size_t place;
-    if (event->old.number != 0) {
-        before = take_free(pass, entry, event->old, true);
-    }
-    place = take_place(&pass->nursery);
     if (place == NO_PLACE) {
         pass->out_of_memory = true;
         return;
     }
-    fill(pass, &life, entry, &before);
-    pass->nursery.lives[place] = life;
+    life = &pass->nursery.lives[place];
+    fill(pass, life, entry, &origin);
     pass->inherited -= pass->inherited != 0;
-    if (contexts_class(pass->model->nodes[life.context].frame) == MODEL_HEAP) {
-        pass->newest[entry->stream] = event->block;
+    if (contexts_class(pass->model->nodes[life->context].frame) == MODEL_HEAP) {
+        pass->newest[entry->stream] = entry->event.block;
     }
-    tell(pass, pass->visitor->begin, &life);
-    block.size = place;
-    waited = pairing_add(pass->pairing, event->block, &block, &end);
+    tell(pass, pass->visitor->begin, life);
+    waited = pairing_add(pass->pairing, entry->event.block, &block, &end);
     if (waited == 1) {
         pass->order++;
         end_life(pass, place, (struct death){.time_ns = end.time_ns, .thread = end.thread});
+        give_back(&pass->nursery, place);
     }
     pass->out_of_memory |= waited < 0;
 }
@@ -207,13 +238,17 @@ static void take_scope(struct pass *pass, const struct timeorder_event *entry) {
 }
 
 static void take_event(struct pass *pass, const struct timeorder_event *entry) {
+    size_t place;
     pass->order++;
     switch (entry->event.kind) {
     case EVENT_ALLOC:
         begin_life(pass, entry);
         break;
     case EVENT_FREE:
-        take_free(pass, entry, entry->event.block, false);
+        place = take_free(pass, entry, entry->event.block, false);
+        if (place != NO_PLACE) {
+            give_back(&pass->nursery, place);
+        }
         break;
     default:
         if (entry->event.kind == EVENT_LOST && entry->event.lost_allocs != 0) {
