@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c: `memtrace export`: files for other tools. docs/export.md is its page. */
-#include "analyze/export/export.h"
 #include "cli/cli.h"
+#include "cli/exportformat.h"
 #include "cli/filters.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -10,78 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- The formats ---- */
-
-enum format_trait {
-    FORMAT_COST = 1,      /* holds one cost: --cost chooses */
-    FORMAT_BINARY = 2,    /* nothing for terminals */
-    FORMAT_RECORDING = 4, /* made of events: a profile has none */
-    FORMAT_FILE = 8       /* no stream: needs --output */
-};
-
-struct format {
-    const char *name;
-    const char *ending; /* of files: --output with it needs no --format */
-    const char *help;
-    int (*write)(const struct export *export, struct error *error);
-    unsigned traits; /* enum format_trait */
-};
-
-static const struct format formats[] = {
-    {"folded", ".folded", "folded stacks, for flamegraph.pl, inferno, speedscope", export_folded,
-     FORMAT_COST},
-    {"flamegraph", ".svg", "a flame graph to look at in a browser", export_flamegraph, FORMAT_COST},
-    {"html", ".html", "a report in one file, to mail around and open anywhere", export_html,
-     FORMAT_COST},
-    {"gprof2dot", ".gprof2dot.json", "call graph, for gprof2dot --format=json", export_gprof2dot,
-     FORMAT_COST},
-    {"speedscope", ".speedscope.json", "speedscope, a profile for each cost", export_speedscope,
-     FORMAT_COST},
-    {"callgrind", ".callgrind", "call graph by line, for kcachegrind and callgrind_annotate",
-     export_callgrind, FORMAT_COST},
-    {"heaptrack", ".zst", "every event, for heaptrack_gui and heaptrack_print", export_heaptrack,
-     FORMAT_BINARY},
-    {"massif", ".massif", "the heap over time, with call trees, for ms_print", export_massif, 0},
-    {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
-     FORMAT_COST | FORMAT_BINARY},
-    {"sqlite", ".sqlite", "the tables of memtrace query, to be kept", export_sqlite,
-     FORMAT_BINARY | FORMAT_FILE},
-    {"json", ".json", "all contexts, threads, modules: that of memtrace report", export_json, 0},
-    {"csv", ".csv", "one line for each call path: that of memtrace report", export_csv, 0},
-};
-enum { FORMATS = sizeof formats / sizeof formats[0] };
-
-static const struct format *format_named(const char *name) {
-    for (size_t i = 0; i < FORMATS; i++) {
-        if (strcmp(formats[i].name, name) == 0) {
-            return &formats[i];
-        }
-    }
-    return NULL;
-}
-
-/* The format with the longest ending that the file has. NULL: none. */
-static const struct format *format_of_file(const char *path) {
-    const struct format *found = NULL;
-    size_t longest = 0;
-    for (size_t i = 0; i < FORMATS; i++) {
-        size_t length = strlen(formats[i].ending);
-        size_t whole = strlen(path);
-        if (whole > length && length > longest &&
-            strcmp(path + whole - length, formats[i].ending) == 0) {
-            found = &formats[i];
-            longest = length;
-        }
-    }
-    return found;
-}
-
-static void print_formats(void) {
-    for (size_t i = 0; i < FORMATS; i++) {
-        printf("  %-11s %s\n", formats[i].name, formats[i].help);
-    }
-}
 
 /* ---- The command line ---- */
 
@@ -93,7 +21,7 @@ static const char help_text[] =
     "\n"
     "  --format FORMAT      one of those below; not needed where the name of the output tells it\n"
     "  --output FILE        write to FILE; default and -: to stdout\n"
-    "  --cost COST          what is counted, in formats that hold one cost (marked *):\n"
+    "  --cost COST          what is counted, where a format holds one, or shows one first:\n"
     "                       peak         bytes held when the program held most (default)\n"
     "                       live         bytes never freed; of a running program: held now\n"
     "                       total        bytes ever allocated\n"
@@ -110,20 +38,24 @@ static const char help_text[] =
 static void print_help(void) {
     fputs(help_text, stdout);
     fputs(filters_help, stdout);
-    puts("\nformats (* holds one cost, r needs a recording, f needs --output):");
-    for (size_t i = 0; i < FORMATS; i++) {
-        const struct format *format = &formats[i];
-        char marks[4] = "   ";
-        marks[0] = (format->traits & FORMAT_COST) != 0 ? '*' : ' ';
-        marks[1] = (format->traits & FORMAT_RECORDING) != 0 ? 'r' : ' ';
-        marks[2] = (format->traits & FORMAT_FILE) != 0 ? 'f' : ' ';
-        printf("  %-11s %s  %s\n", format->name, marks, format->help);
+    puts("\nformats (*: --cost chooses the one it holds, or shows first; f: needs --output):");
+    for (size_t i = 0; i < exportformat_count; i++) {
+        const struct exportformat *format = &exportformats[i];
+        printf("  %-11s %c%c  %s\n", format->name,
+               (format->traits & EXPORTFORMAT_COST) != 0 ? '*' : ' ',
+               (format->traits & EXPORTFORMAT_FILE) != 0 ? 'f' : ' ', format->help);
+    }
+}
+
+static void print_formats(void) {
+    for (size_t i = 0; i < exportformat_count; i++) {
+        printf("  %-11s %s\n", exportformats[i].name, exportformats[i].help);
     }
 }
 
 struct request {
     struct filters *filters;
-    const struct format *format;
+    const struct exportformat *format;
     const char *format_name;
     const char *output;
     const char *cost_name;
@@ -217,24 +149,25 @@ static int choose_format(struct request *request) {
     const char *output = request->output;
     bool to_stdout = output == NULL || strcmp(output, "-") == 0;
     if (request->format_name != NULL) {
-        request->format = format_named(request->format_name);
+        request->format = exportformat_named(request->format_name);
         if (request->format == NULL) {
             return cli_usage("export", "there is no format '%s'", request->format_name);
         }
     } else {
-        request->format = to_stdout ? NULL : format_of_file(output);
+        request->format = to_stdout ? NULL : exportformat_of_file(output);
         if (request->format == NULL) {
             return cli_usage("export", "which format? --format FORMAT tells it");
         }
     }
-    if (request->cost_name != NULL && (request->format->traits & FORMAT_COST) == 0) {
+    if (request->cost_name != NULL && (request->format->traits & EXPORTFORMAT_COST) == 0) {
         return cli_usage("export", "--format %s holds all costs: --cost says nothing",
                          request->format->name);
     }
-    if ((request->format->traits & FORMAT_FILE) != 0 && to_stdout) {
+    if ((request->format->traits & EXPORTFORMAT_FILE) != 0 && to_stdout) {
         return cli_usage("export", "--format %s needs --output FILE", request->format->name);
     }
-    if ((request->format->traits & FORMAT_BINARY) != 0 && to_stdout && isatty(STDOUT_FILENO)) {
+    if ((request->format->traits & EXPORTFORMAT_BINARY) != 0 && to_stdout &&
+        isatty(STDOUT_FILENO)) {
         return cli_usage("export", "--format %s is nothing for a terminal: --output FILE",
                          request->format->name);
     }
@@ -344,13 +277,7 @@ static int export_file(const char *name, const struct request *request) {
     if (source_open(&source, name, request->debug_folders, &replay, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    if ((request->format->traits & FORMAT_RECORDING) != 0 && source.parts.count == 0) {
-        status = cli_error("%s is a profile, and --format %s is made of events; make a recording "
-                           "with `memtrace record`",
-                           source.path, request->format->name);
-    } else {
-        status = export_source(&source, request);
-    }
+    status = export_source(&source, request);
     source_close(&source);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "analyze/export/mergedtree.h"
 
 #define XXH_INLINE_ALL
+#include <math.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -85,11 +86,13 @@ int callforest_open(struct callforest *forest, const struct export *export, stru
     for (enum metric metric = 0; result == 0 && metric < EXPORT_COSTS; metric++) {
         result = add_tree(forest, export, metric, error);
     }
+    if (result == 0 && callforest_keep(forest, forest->count) != 0) {
+        result = error_set(error, "out of memory");
+    }
     if (result != 0) {
         callforest_close(forest);
         return -1;
     }
-    callforest_keep(forest, forest->count);
     return 0;
 }
 
@@ -101,32 +104,56 @@ void callforest_close(struct callforest *forest) {
 
 /* ---- What is kept ---- */
 
-static bool is_dear(const struct callforest *forest, const struct callforest_call *call) {
-    if (call->depth > CALLFOREST_DEPTH) {
-        return false;
+struct share {
+    double share; /* of the whole, in that cost where it is largest; < 0: too deep */
+    uint32_t index;
+};
+
+static double share_of(const struct callforest *forest, const struct callforest_call *call) {
+    double share = 0;
+    for (size_t i = 0; i < EXPORT_COSTS && call->depth <= CALLFOREST_DEPTH; i++) {
+        double whole = (double)forest->calls[0].cost[i];
+        share = call->cost[i] != 0 ? fmax(share, (double)call->cost[i] / whole) : share;
     }
-    for (size_t i = 0; i < EXPORT_COSTS; i++) {
-        if (call->cost[i] != 0 &&
-            (double)call->cost[i] >= forest->least_share * (double)forest->calls[0].cost[i]) {
-            return true;
-        }
+    return call->depth <= CALLFOREST_DEPTH ? share : -1;
+}
+
+/* Dearest first; of equal ones callers, which have the smaller index, before what they call. */
+static int compare(const void *left, const void *right) {
+    const struct share *a = left;
+    const struct share *b = right;
+    if (a->share != b->share) {
+        return a->share > b->share ? -1 : 1;
     }
-    return false;
+    return a->index < b->index ? -1 : a->index > b->index;
 }
 
 static void number_calls(struct callforest *forest) {
     forest->kept = 1;
     for (size_t i = 1; i < forest->count; i++) {
         struct callforest_call *call = &forest->calls[i];
-        call->number = is_dear(forest, call) ? (uint32_t)forest->kept++ : CALLFOREST_OUT;
+        call->number = call->number != CALLFOREST_OUT ? (uint32_t)forest->kept++ : CALLFOREST_OUT;
     }
 }
 
-void callforest_keep(struct callforest *forest, size_t most) {
-    forest->least_share = 0;
-    number_calls(forest);
-    while (forest->kept > most && forest->least_share < 2) {
-        forest->least_share = forest->least_share > 0 ? forest->least_share * 1.3 : 1e-7;
-        number_calls(forest);
+int callforest_keep(struct callforest *forest, size_t most) {
+    struct share *shares = calloc(forest->count, sizeof *shares);
+    if (shares == NULL) {
+        return -1;
     }
+    for (uint32_t i = 0; i < forest->count; i++) {
+        shares[i] = (struct share){share_of(forest, &forest->calls[i]), i};
+    }
+    /* the root is left where it is: it is always kept */
+    qsort(shares + 1, forest->count - 1, sizeof *shares, compare);
+    forest->least_share = 0;
+    for (size_t i = 1; i < forest->count; i++) {
+        bool out = i >= most || shares[i].share < 0;
+        forest->calls[shares[i].index].number = out ? CALLFOREST_OUT : 1;
+        forest->least_share =
+            out ? fmax(forest->least_share, shares[i].share) : forest->least_share;
+    }
+    free(shares);
+    number_calls(forest);
+    return 0;
 }

@@ -31,7 +31,7 @@ struct callforest {
     size_t count;
     size_t capacity;
     size_t kept;            /* the root, too */
-    double least_share;     /* each call left out bears less of every cost, or is too deep */
+    double least_share;     /* each call left out bears no more of any cost, or is too deep */
     struct numbermap index; /* hash of parent and function, to the call's index */
 };
 
@@ -39,7 +39,7 @@ struct callforest {
 int callforest_open(struct callforest *forest, const struct export *export, struct error *error);
 void callforest_close(struct callforest *forest);
 
-/* Keeps the dearest, at most `most` (at least CALLFOREST_DEPTH). */
-void callforest_keep(struct callforest *forest, size_t most);
+/* Keeps the dearest, at most `most` (at least 1: the root). 0, or -1: out of memory. */
+int callforest_keep(struct callforest *forest, size_t most);
 
 #endif

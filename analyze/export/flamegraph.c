@@ -98,10 +98,11 @@ static unsigned color_of(const struct drawing *drawing, const char *module, cons
 
 /* ---- Frames ---- */
 
-/* Everything is scaled so that the whole fills the width. */
+/* Everything is scaled so that the whole fills the width, even if it is nothing. */
 static double pixels(const struct drawing *drawing, uint64_t cost) {
     uint64_t whole = drawing->tree.calls[0].cost.main;
-    return whole != 0 ? (double)(WIDTH - 2 * MARGIN) * (double)cost / (double)whole : 0;
+    double share = whole != 0 ? (double)cost / (double)whole : 1;
+    return (WIDTH - 2 * MARGIN) * share;
 }
 
 struct frame {
@@ -127,7 +128,7 @@ static void put_numbers(const struct drawing *drawing, struct cost cost) {
 
 static void put_frame(const struct drawing *drawing, const struct frame *frame) {
     FILE *out = drawing->out;
-    double x = MARGIN + pixels(drawing, frame->x);
+    double x = MARGIN + (frame->x != 0 ? pixels(drawing, frame->x) : 0);
     double width = pixels(drawing, frame->cost.main);
     size_t y = TOP + (drawing->deepest - frame->depth) * ROW;
     fputs("<g class=\"f\"><title>", out);

@@ -33,16 +33,14 @@ static char *write_data(const struct export *export, const struct callforest *fo
 
 /* The same, of as many calls as the file has room for. */
 static char *write_fitting(const struct export *export, struct callforest *forest) {
-    size_t most = MOST_CALLS;
-    size_t size;
-    char *text;
-    callforest_keep(forest, most);
-    text = write_data(export, forest, &size);
-    while (text != NULL && size > DATA_LIMIT && most > CALLFOREST_DEPTH) {
+    size_t size = DATA_LIMIT + 1;
+    char *text = NULL;
+    for (size_t most = MOST_CALLS; size > DATA_LIMIT && most > 1; most = most / 4 * 3) {
         free(text);
-        most = most / 4 * 3;
-        callforest_keep(forest, most);
-        text = write_data(export, forest, &size);
+        text = callforest_keep(forest, most) == 0 ? write_data(export, forest, &size) : NULL;
+        if (text == NULL) {
+            break;
+        }
     }
     return text;
 }

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """speedscope's own importer loads our file and gives back what we wrote; the file is what its schema
-asks for."""
+asks for. It reads folded stacks, too."""
 
 import base64
 import json
 import os
 
 from browser import Page
-from exported import (COSTS, equal, export, finish, install, recorded, report, scratch, skip)
+from exported import (COSTS, equal, export, fail, finish, install, recorded, report, scratch, skip)
 from harness import have
 
 VERSION = "1.25.0"
@@ -21,13 +21,24 @@ ROUND_TRIP = """(async () => {
     const create = URL.createObjectURL;
     URL.createObjectURL = blob => { caught = blob; return create.call(URL, blob); };
     HTMLAnchorElement.prototype.click = () => {};
-    speedscope.loadFileFromBase64("x.speedscope.json", "%s");
+    speedscope.loadFileFromBase64("%s", "%s");
     for (let i = 0; i < 200 && caught === null; i++) {
         await sleep(100);
         window.dispatchEvent(new KeyboardEvent("keydown", {key: "s", ctrlKey: true}));
     }
     return caught === null ? "" : await caught.text();
 })()"""
+
+
+def round_trip(page, release, name, text):
+    """What speedscope saves when it has loaded a file."""
+    page.open("about:blank")
+    page.open(os.path.join(release, "index.html#localProfilePath=%s/nothing.js" % release))
+    saved = page.run(ROUND_TRIP % (name, base64.b64encode(text).decode()))
+    if not saved:
+        fail("speedscope does not load", name, page.errors)
+        finish()
+    return json.loads(saved)
 
 
 def costs_by_name(data, profile):
@@ -60,15 +71,15 @@ def main():
     try:
         with open(os.path.join(release, "nothing.js"), "w", encoding="utf-8"):
             pass
-        page.open(os.path.join(release, "index.html#localProfilePath=%s/nothing.js" % release))
-        saved = page.run(ROUND_TRIP % base64.b64encode(text).decode())
-        equal(bool(saved), True, "speedscope loads our file", page.errors)
-        theirs = json.loads(saved or "{}")
+        theirs = round_trip(page, release, "x.speedscope.json", text)
         equal(len(theirs["profiles"]), len(COSTS), "profiles")
         for cost, mine, its in zip(COSTS, ours["profiles"], theirs["profiles"]):
             equal(its["endValue"], data[COSTS[cost][0]], cost, "total in speedscope")
             equal(costs_by_name(theirs, its), costs_by_name(ours, mine), cost, "own costs in speedscope")
             equal(its["unit"], "bytes" if cost in ("peak", "live", "total") else "none", cost, "unit")
+        folded = export(recording, "--format", "folded", "--cost", "live")
+        theirs = round_trip(page, release, "x.folded", folded)
+        equal(theirs["profiles"][0]["endValue"], data["leaked_bytes"], "folded stacks in speedscope")
     finally:
         page.close()
     finish()

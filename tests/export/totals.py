@@ -88,6 +88,41 @@ def check_same_as_report(source, data, what):
         equal(sum(int(row[part]) for row in rows if row["class"] == "heap"), data[total], what, "CSV", part)
 
 
+def check_filtered(recording, data):
+    """What a filter takes and what it leaves are the whole, in each format."""
+    for cost, (total, _) in COSTS.items():
+        sums = []
+        for words in (["--size", "..100"], ["--size", "101.."]):
+            folded = folded_lines(export(recording, "--format", "folded", "--cost", cost, *words), cost)
+            found = export_json(recording, "--format", "gprof2dot", "--cost", cost, *words)
+            sums.append(sum(folded.values()))
+            equal(sum(event["cost"][0] for event in found["events"]), sums[-1], cost, *words)
+        equal((sum(sums), all(sums) or cost == "temporary"), (data[total], True), cost, "both parts", sums)
+
+
+def check_cut(recording, folder):
+    """A file that breaks off: what is whole is exported, and a line says so."""
+    cut = os.path.join(folder, "cut.mtr")
+    with open(recording, "rb") as file:
+        whole = file.read()
+    for size in (len(whole) * 2 // 3, len(whole) - 20):
+        with open(cut, "wb") as file:
+            file.write(whole[:size])
+        data = report(cut)
+        folded = folded_lines(export(cut, "--format", "folded", "--cost", "total"), "cut")
+        equal((sum(folded.values()), len(data["warnings"]) > 0), (data["total_bytes"], True), "cut at", size)
+        for name in ("flamegraph", "html", "gprof2dot", "speedscope", "json", "csv"):
+            result = execute([MEMTRACE, "export", "--format", name, cut], clean_environment())
+            equal((result.returncode, result.stderr.count(b"\n"), len(result.stdout) > 0),
+                  (0, len(data["warnings"]), True), "cut at", size, name, result.stderr)
+
+
+def check_same_again(recording):
+    """The same input gives the same bytes."""
+    for name in ("folded", "flamegraph", "html", "gprof2dot", "speedscope"):
+        equal(export(recording, "--format", name), export(recording, "--format", name), name, "again")
+
+
 def check_output(recording, folder):
     """Files: the ending picks the format, the mode is the umask's, nothing unfinished stays."""
     path = os.path.join(folder, "out.folded")
@@ -120,6 +155,9 @@ def main():
             check_gprof2dot(source, data, cost, what + " " + cost)
         check_speedscope(source, data, what)
         check_same_as_report(source, data, what)
+    check_filtered(recording, report(recording))
+    check_cut(recording, folder)
+    check_same_again(recording)
     check_output(recording, folder)
     finish()
 

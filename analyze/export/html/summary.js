@@ -60,7 +60,7 @@ function showSummary(section) {
     }
     if (calls.kept < calls.of) {
         make("p", section, "To keep this page small it has " + formatCount(calls.kept - 1) + " of "
-            + formatCount(calls.of - 1) + " calls: those left out, summed up as \"smaller\", bear less than "
+            + formatCount(calls.of - 1) + " calls: those left out, summed up as \"smaller\", bear at most "
             + (100 * calls.least_share).toPrecision(2) + "% of every cost each, or are more than 512 deep.", "dim").id = "left-out";
     }
 }

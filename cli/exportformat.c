@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* exportformat.c: see exportformat.h. */
+#include "cli/exportformat.h"
+
+#include <string.h>
+
+const struct exportformat exportformats[] = {
+    {"folded", ".folded", "folded stacks, for flamegraph.pl, inferno, speedscope", export_folded,
+     EXPORTFORMAT_COST},
+    {"flamegraph", ".svg", "a flame graph to look at in a browser", export_flamegraph,
+     EXPORTFORMAT_COST},
+    {"html", ".html", "a report in one file, to mail around and open anywhere", export_html,
+     EXPORTFORMAT_COST},
+    {"gprof2dot", ".gprof2dot.json", "call graph, for gprof2dot --format=json", export_gprof2dot,
+     EXPORTFORMAT_COST},
+    {"speedscope", ".speedscope.json", "speedscope, a profile for each cost", export_speedscope,
+     EXPORTFORMAT_COST},
+    {"callgrind", ".callgrind", "call graph by line, for kcachegrind and callgrind_annotate",
+     export_callgrind, EXPORTFORMAT_COST},
+    {"heaptrack", ".zst", "every event, for heaptrack_gui and heaptrack_print", export_heaptrack,
+     EXPORTFORMAT_BINARY},
+    {"massif", ".massif", "the heap over time, with call trees, for ms_print", export_massif, 0},
+    {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
+     EXPORTFORMAT_COST | EXPORTFORMAT_BINARY},
+    {"sqlite", ".sqlite", "the tables of memtrace query, to be kept", export_sqlite,
+     EXPORTFORMAT_BINARY | EXPORTFORMAT_FILE},
+    {"json", ".json", "all contexts, threads, modules: that of memtrace report", export_json, 0},
+    {"csv", ".csv", "one line for each call path: that of memtrace report", export_csv, 0},
+};
+const size_t exportformat_count = sizeof exportformats / sizeof exportformats[0];
+
+const struct exportformat *exportformat_named(const char *name) {
+    for (size_t i = 0; i < exportformat_count; i++) {
+        if (strcmp(exportformats[i].name, name) == 0) {
+            return &exportformats[i];
+        }
+    }
+    return NULL;
+}
+
+const struct exportformat *exportformat_of_file(const char *path) {
+    const struct exportformat *found = NULL;
+    size_t longest = 0;
+    for (size_t i = 0; i < exportformat_count; i++) {
+        size_t length = strlen(exportformats[i].ending);
+        size_t whole = strlen(path);
+        if (whole > length && length > longest &&
+            strcmp(path + whole - length, exportformats[i].ending) == 0) {
+            found = &exportformats[i];
+            longest = length;
+        }
+    }
+    return found;
+}
