@@ -150,11 +150,12 @@ int queryshell_finish(struct queryshell *shell) {
     return status;
 }
 
+/* Nothing, or a comment. */
 static bool is_blank(const char *line) {
     while (isspace((unsigned char)*line)) {
         line++;
     }
-    return *line == '\0';
+    return *line == '\0' || strncmp(line, "--", 2) == 0;
 }
 
 int queryshell_line(struct queryshell *shell, const char *line) {

@@ -5,16 +5,6 @@
  */
 #include "analyze/query/vtable.h"
 
-/* A number of a row, by what stands in the struct: each table lists its fields in the order of its
- * columns. */
-struct field {
-    size_t offset;
-};
-
-static uint64_t u64_at(const void *row, size_t offset) {
-    return *(const uint64_t *)((const char *)row + offset);
-}
-
 /* ---- Summary ---- */
 
 static const struct vtable_column summary_columns[] = {
@@ -102,16 +92,6 @@ static const struct vtable_column thread_columns[] = {
     {"live_bytes", "INTEGER", "what it allocated and nobody freed"},
 };
 
-static const struct field thread_fields[] = {
-    {offsetof(struct model_thread, allocations)},
-    {offsetof(struct model_thread, total_bytes)},
-    {offsetof(struct model_thread, frees)},
-    {offsetof(struct model_thread, freed_bytes)},
-    {offsetof(struct model_thread, foreign_frees)},
-    {offsetof(struct model_thread, foreign_freed_bytes)},
-};
-enum { THREAD_FIELDS = sizeof thread_fields / sizeof thread_fields[0] };
-
 static size_t count_threads(const struct query *query) {
     return query->source.model->thread_count;
 }
@@ -128,6 +108,10 @@ static size_t find_thread(const struct query *query, sqlite3_int64 id) {
 
 static void put_thread(const struct query *query, size_t row, int column, sqlite3_context *out) {
     const struct model_thread *thread = &query->source.model->threads[row];
+    const uint64_t sums[] = {thread->allocations,   thread->total_bytes,
+                             thread->frees,         thread->freed_bytes,
+                             thread->foreign_frees, thread->foreign_freed_bytes};
+    enum { SUMS = sizeof sums / sizeof sums[0] };
     switch (column) {
     case THREAD_ID:
         vtable_put_number(out, thread->id);
@@ -147,11 +131,11 @@ static void put_thread(const struct query *query, size_t row, int column, sqlite
     case THREAD_ENDED:
         vtable_put_unless(out, thread->end_ns, 0);
         break;
-    case THREAD_SUMS + THREAD_FIELDS:
+    case THREAD_SUMS + SUMS:
         sqlite3_result_int64(out, thread->live_bytes);
         break;
     default:
-        vtable_put_number(out, u64_at(thread, thread_fields[column - THREAD_SUMS].offset));
+        vtable_put_number(out, sums[column - THREAD_SUMS]);
         break;
     }
 }
@@ -194,7 +178,7 @@ const struct vtable vtable_foreign_frees = {
     .put = put_foreign,
 };
 
-/* ---- Modules: ids begin at 1 ---- */
+/* ---- Modules ---- */
 
 enum {
     MODULE_ID,
@@ -209,7 +193,7 @@ enum {
 
 static const struct vtable_column module_columns[] = {
     [MODULE_ID] = {"id", "INTEGER", ""},
-    [MODULE_PATH] = {"path", "TEXT", "program or library; NULL: unknown"},
+    [MODULE_PATH] = {"path", "TEXT", "program or library"},
     [MODULE_BUILD_ID] = {"build_id", "TEXT", "NULL: it has none"},
     [MODULE_START] = {"start", "INTEGER", "address"},
     [MODULE_END] = {"end", "INTEGER", "address behind it"},
@@ -218,13 +202,32 @@ static const struct vtable_column module_columns[] = {
     [MODULE_UNLOADED] = {"unloaded", "INTEGER", "ns; NULL: never"},
 };
 
+/* How many of the modules below `end` there are: slots of a profile may be empty. */
+static size_t modules_below(const struct model *model, size_t end) {
+    size_t count = 0;
+    for (size_t id = 1; id < end; id++) {
+        count += model->modules[id].path[0] != '\0';
+    }
+    return count;
+}
+
 static size_t count_modules(const struct query *query) {
-    size_t count = query->source.model->module_count;
-    return count != 0 ? count - 1 : 0;
+    return modules_below(query->source.model, query->source.model->module_count);
 }
 
 static size_t find_module(const struct query *query, sqlite3_int64 id) {
-    return id >= 1 && (size_t)id <= count_modules(query) ? (size_t)id - 1 : SIZE_MAX;
+    const struct model *model = query->source.model;
+    return id >= 1 && (sqlite3_uint64)id < model->module_count && model->modules[id].path[0] != '\0'
+               ? modules_below(model, (size_t)id)
+               : SIZE_MAX;
+}
+
+static size_t module_of_row(const struct model *model, size_t row) {
+    size_t id = 1;
+    while (model->modules[id].path[0] == '\0' || row-- > 0) {
+        id++;
+    }
+    return id;
 }
 
 static void put_build_id(const struct model_module *module, sqlite3_context *out) {
@@ -236,13 +239,14 @@ static void put_build_id(const struct model_module *module, sqlite3_context *out
 }
 
 static void put_module(const struct query *query, size_t row, int column, sqlite3_context *out) {
-    const struct model_module *module = &query->source.model->modules[row + 1];
+    size_t id = module_of_row(query->source.model, row);
+    const struct model_module *module = &query->source.model->modules[id];
     switch (column) {
     case MODULE_ID:
-        vtable_put_number(out, row + 1);
+        vtable_put_number(out, id);
         break;
     case MODULE_PATH:
-        vtable_put_text(out, module->path[0] != '\0' ? module->path : NULL);
+        vtable_put_text(out, module->path);
         break;
     case MODULE_BUILD_ID:
         put_build_id(module, out);

@@ -119,8 +119,15 @@ struct query_work query_work(const struct query *query) {
 
 /* ---- Running ---- */
 
+/* One of the statements of a text. */
+struct statement {
+    const char *text;
+    const char *sql; /* where in the text it begins */
+    sqlite3_stmt *prepared;
+};
+
 /* One line: SQLite's reason, and where in the text it saw it. */
-static int fail(const struct query *query, const char *sql, struct error *error) {
+static int fail(const struct query *query, const struct statement *statement, struct error *error) {
     enum { SHOWN = 30 };
     const char *reason = sqlite3_errmsg(query->db);
     int offset = sqlite3_error_offset(query->db);
@@ -128,54 +135,56 @@ static int fail(const struct query *query, const char *sql, struct error *error)
     if (atomic_load(&query->interrupted)) {
         return error_set(error, "interrupted");
     }
-    if (offset < 0 || (size_t)offset >= strlen(sql)) {
+    if (offset < 0 || (size_t)offset >= strlen(statement->sql)) {
         return error_set(error, "%s", reason);
     }
-    for (int i = 0; i < SHOWN && sql[offset + i] != '\0'; i++) {
-        char letter = sql[offset + i];
+    for (int i = 0; i < SHOWN && statement->sql[offset + i] != '\0'; i++) {
+        char letter = statement->sql[offset + i];
         near[i] = iscntrl((unsigned char)letter) ? ' ' : letter;
     }
-    return error_set(error, "%s, at character %d: %s", reason, offset + 1, near);
+    return error_set(error, "%s, at character %td: %s", reason,
+                     statement->sql - statement->text + offset + 1, near);
 }
 
-static int run_rows(const struct query *query, sqlite3_stmt *statement, const char *sql,
-                    const struct query_sink *sink, struct error *error) {
-    int result = sqlite3_step(statement);
+static int run_statement(const struct query *query, const struct statement *statement,
+                         const struct query_sink *sink, struct error *error) {
+    int result = sqlite3_step(statement->prepared);
     int status;
     int ended;
     if (result != SQLITE_ROW && result != SQLITE_DONE) {
-        return fail(query, sql, error);
+        return fail(query, statement, error);
     }
-    if (sqlite3_column_count(statement) == 0) {
+    if (sqlite3_column_count(statement->prepared) == 0) {
         return 0;
     }
-    status = sink->begin(sink->context, statement);
+    status = sink->begin(sink->context, statement->prepared);
     while (status == 0 && result == SQLITE_ROW) {
-        status = sink->row(sink->context, statement);
-        result = status == 0 ? sqlite3_step(statement) : result;
+        status = sink->row(sink->context, statement->prepared);
+        result = status == 0 ? sqlite3_step(statement->prepared) : result;
     }
     ended = sink->end(sink->context);
     if (status == 0 && result != SQLITE_DONE) {
-        return fail(query, sql, error);
+        return fail(query, statement, error);
     }
     return status != 0 || ended != 0 ? QUERY_STOPPED : 0;
 }
 
 int query_run(struct query *query, const char *sql, const struct query_sink *sink,
               struct error *error) {
+    struct statement statement = {.text = sql, .sql = sql};
     int result = 0;
     atomic_store(&query->interrupted, false);
-    while (result == 0 && *sql != '\0') {
-        sqlite3_stmt *statement = NULL;
+    while (result == 0 && *statement.sql != '\0') {
         const char *rest;
-        if (sqlite3_prepare_v2(query->db, sql, -1, &statement, &rest) != SQLITE_OK) {
-            return fail(query, sql, error);
+        if (sqlite3_prepare_v2(query->db, statement.sql, -1, &statement.prepared, &rest) !=
+            SQLITE_OK) {
+            return fail(query, &statement, error);
         }
-        if (statement != NULL) {
-            result = run_rows(query, statement, sql, sink, error);
+        if (statement.prepared != NULL) {
+            result = run_statement(query, &statement, sink, error);
         }
-        sqlite3_finalize(statement);
-        sql = rest;
+        sqlite3_finalize(statement.prepared);
+        statement.sql = rest;
     }
     return result;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCHES = 8, BATCH_ROWS = 256, LOOK_NS = 50000000 };
+enum { BATCHES = 8, BATCH_ROWS = 512, LOOK_NS = 20000000 };
 
 /* Batches [read, written) are full; the one before `read` is the cursor's, the one at `written` the
  * producer's, the others are empty. */
@@ -22,7 +22,7 @@ struct rowqueue {
     size_t written;
     bool has_ended;
     atomic_bool is_closed;
-    atomic_bool is_waited_for; /* the cursor waits: a batch that is not full will do */
+    atomic_bool is_waited_for; /* for so long that a batch that is not full will do */
     int result;
     size_t filled; /* rows of the producer's batch */
     size_t taken;  /* rows of the cursor's batch that it has had */
@@ -96,7 +96,8 @@ struct rowqueue *rowqueue_start(size_t row_size, rowqueue_producer produce, void
     return queue;
 }
 
-static void wait_a_little(struct rowqueue *queue) {
+/* false: nothing changed meanwhile. */
+static bool wait_a_little(struct rowqueue *queue) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += LOOK_NS;
@@ -104,7 +105,7 @@ static void wait_a_little(struct rowqueue *queue) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_cond_timedwait(&queue->changed, &queue->lock, &until);
+    return pthread_cond_timedwait(&queue->changed, &queue->lock, &until) == 0;
 }
 
 /* Gives the present batch back and takes the next full one. As rowqueue_next(). */
@@ -112,8 +113,7 @@ static int take_batch(struct rowqueue *queue, const atomic_bool *interrupted) {
     int result;
     pthread_mutex_lock(&queue->lock);
     while (queue->read == queue->written && !queue->has_ended && !atomic_load(interrupted)) {
-        atomic_store(&queue->is_waited_for, true);
-        wait_a_little(queue);
+        atomic_store(&queue->is_waited_for, !wait_a_little(queue));
     }
     atomic_store(&queue->is_waited_for, false);
     result = atomic_load(interrupted) ? -1 : queue->read != queue->written;

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""What a query must not do: write, crash at damaged files, go on after Ctrl-C, collect rows."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+
+from queried import (MEMTRACE, SETTINGS, ask, busy, clean_environment, column, equal, execute, fail,
+                     finish, run, scratch)
+
+
+def refused(path, sql, reason):
+    result = run(path, sql)
+    equal((result.returncode, result.stdout, result.stderr.count(b"\n")), (1, b"", 1), sql)
+    if reason not in result.stderr.decode():
+        fail(sql, ": got", result.stderr, "expected", reason)
+
+
+def check_read_only(path, folder):
+    other = os.path.join(folder, "other.db")
+    execute(["sqlite3", other, "CREATE TABLE t(a); INSERT INTO t VALUES (1)"])
+    for sql in ("CREATE TABLE x(a)", "DELETE FROM threads", "UPDATE threads SET name = 'x'",
+                "INSERT INTO markers(name) VALUES ('x')", "DROP TABLE threads",
+                "ATTACH '%s' AS o" % other, "ATTACH '%s' AS o" % os.path.join(folder, "new.db"),
+                "VACUUM INTO '%s'" % os.path.join(folder, "new.db"), "PRAGMA writable_schema = 1",
+                "PRAGMA temp_store_directory = '%s'" % folder, "BEGIN",
+                "CREATE VIRTUAL TABLE temp.x USING fts5(a)", "SELECT load_extension('%s')" % other):
+        refused(path, sql, "")
+    equal(sorted(os.listdir(folder)), ["other.db"], "files")
+    equal(run(path, "CREATE TEMP TABLE x AS SELECT id FROM threads; CREATE TEMP VIEW y AS SELECT"
+                    " count(*) = (SELECT count(*) FROM threads) FROM x; INSERT INTO x SELECT 1 WHERE 0;"
+                    " SELECT * FROM y").stdout, b"1\n", "temporary tables")
+
+
+def check_errors(path):
+    refused(path, "SELECT sizee FROM allocations", "no such column: sizee, at character 8: sizee")
+    refused(path, "SELECT 1; SELECT * FROM nothing_there"[10:], "no such table: nothing_there")
+    refused(path, "SELECT (1", "incomplete input")
+    for arguments, status in ((("--format", "xml", "SELECT 1"), 2), (("--header", "maybe", "SELECT 1"), 2),
+                              (("--script", "/nowhere.sql", "SELECT 1"), 2)):
+        result = run(path, *arguments)
+        equal((result.returncode, result.stderr.count(b"\n")), (status, 1), arguments, result.stderr)
+    result = run(os.path.join(os.path.dirname(path), "nowhere.mtr"), "SELECT 1")
+    equal((result.returncode, result.stderr.count(b"\n")), (1, 1), "no file")
+
+
+def check_damaged(path, folder, dice):
+    """Up to the break all is told, and what is told adds up."""
+    with open(path, "rb") as file:
+        whole = file.read()
+    broken = os.path.join(folder, "broken.mtr")
+    for number in range(12):
+        data = bytearray(whole)
+        if number % 2 == 0:
+            data = data[:dice.randrange(64, len(data))]
+        else:
+            for _ in range(dice.randint(1, 20)):
+                data[dice.randrange(64, len(data))] = dice.randrange(256)
+        with open(broken, "wb") as file:
+            file.write(data)
+        result = run(broken, "SELECT (SELECT count(*) || ' ' || ifnull(sum(weight), 0) FROM allocations),"
+                             " (SELECT ifnull(sum(allocations), 0) || ' ' || ifnull(sum(total_bytes), 0)"
+                             " FROM contexts WHERE class <> 'mapping'),"
+                             " (SELECT count(*) FROM frames) + (SELECT count(*) FROM mappings) +"
+                             " (SELECT count(*) FROM samples) + (SELECT count(*) FROM scopes)")
+        if result.returncode not in (0, 1) or (result.returncode == 1 and not result.stderr):
+            fail("damaged file", number, "status", result.returncode, result.stderr)
+        if result.returncode == 0:
+            blocks, contexts, _ = result.stdout.decode().strip().split("\t")
+            equal(blocks, contexts, "damaged file", number)
+
+
+def check_interrupted(path):
+    """Ctrl-C ends a query that would never end, and no file stays."""
+    out = os.path.join(scratch(), "out.csv")
+    child = subprocess.Popen(
+        [MEMTRACE, "query", "--output", out, path, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n"
+         " FROM c) SELECT n FROM c"], env=clean_environment(**SETTINGS), stderr=subprocess.PIPE)
+    end = time.monotonic() + 30
+    while not os.listdir(os.path.dirname(out)) and time.monotonic() < end:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    equal(child.wait(30) != 0, True, "status after Ctrl-C")
+    equal(os.listdir(os.path.dirname(out)), [], "files after Ctrl-C")
+
+
+def check_memory(path):
+    """A sort of 120 MB of text goes to the disk: with 100 MB of memory it could not be collected."""
+    def bound():
+        resource.setrlimit(resource.RLIMIT_DATA, (100 << 20, 100 << 20))
+
+    sql = ("SELECT count(*), max(place), max(text) > '' FROM (SELECT text, row_number() OVER (ORDER BY"
+           " text) place FROM (SELECT printf('%400d', a.id * 7919 % 10007) text FROM allocations a,"
+           " (SELECT id FROM allocations LIMIT 400) LIMIT 300000))")
+    result = execute([MEMTRACE, "query", path, sql], clean_environment(**SETTINGS), preexec_fn=bound)
+    equal((result.returncode, result.stdout), (0, b"300000\t300000\t1\n"), "many rows", result.stderr)
+
+
+def main():
+    folder = scratch()
+    path = busy(scratch(), steps=400)
+    check_read_only(path, folder)
+    check_errors(path)
+    check_damaged(path, scratch(), random.Random(3))
+    check_interrupted(path)
+    check_memory(path)
+    equal(column(path, "SELECT count(*) FROM allocations WHERE size < -1"), [0], "nothing")
+    equal(ask(path, "SELECT * FROM allocations LIMIT 0"), [], "no rows")
+
+
+main()
+finish()

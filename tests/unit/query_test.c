@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * query_test.c: analyze/query: passes end when nobody wants their rows any more, look at no more
+ * events than they need, and can be interrupted. What queries answer is tested in tests/query.
+ */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "analyze/query/mappinglives.h"
+#include "analyze/query/query.h"
+#include "analyze/query/rowqueue.h"
+#include "tests/unit/recording_builder.h"
+
+#include <sys/mman.h>
+
+enum { BLOCKS = 200, EVENTS = 600, ALLOCATIONS = BLOCKS * EVENTS / 2, SMALL = 100 };
+static const uint64_t STEP_NS = UINT64_C(1) << MEMTRACE_TICK_SHIFT;
+
+static char path[] = "/tmp/memtrace-query-XXXXXX";
+
+/* ---- A recording: one block after the other is allocated and freed, one in a tick ---- */
+
+static uint64_t born_ns(uint64_t number) {
+    return number * STEP_NS;
+}
+
+static void add_block(struct recording_build *build, struct event_encoder *encoder,
+                      uint64_t *number) {
+    event_encoder_start(encoder, 2, *number + 1);
+    for (int i = 0; i < EVENTS / 2; i++) {
+        struct event alloc = {.kind = EVENT_ALLOC,
+                              .time_ns = born_ns(++*number),
+                              .context = 4 + (uint32_t)(*number % 8),
+                              .size = *number % SMALL,
+                              .block = {*number, 2}};
+        struct event end = {.kind = EVENT_FREE, .time_ns = alloc.time_ns, .block = alloc.block};
+        assert_int_equal(event_encoder_add(encoder, &alloc), 0);
+        assert_int_equal(event_encoder_add(encoder, &end), 0);
+    }
+    recording_build_encoded(build, encoder, 1);
+}
+
+static void write_recording(void) {
+    struct recording_build build = {0};
+    struct event_encoder *encoder = event_encoder_new(0);
+    uint64_t number = 0;
+    assert_non_null(encoder);
+    recording_build_header(&build);
+    recording_build_program(&build, "/usr/bin/example");
+    recording_build_tree(&build);
+    for (int i = 0; i < BLOCKS; i++) {
+        add_block(&build, encoder, &number);
+    }
+    recording_build_index(&build);
+    recording_build_write(build.bytes, build.size, path);
+    event_encoder_free(encoder);
+    recording_build_free(&build);
+}
+
+struct fixture {
+    struct recording *recording;
+    struct model *model;
+    struct names *names;
+    struct selection selection;
+    struct query_source source;
+    struct query *query;
+};
+
+static int open_session(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    struct error error;
+    write_recording();
+    fixture->recording = recording_open(path, &error);
+    fixture->source.parts =
+        (struct timeorder_parts){(const struct recording *const *)&fixture->recording, 1};
+    fixture->model = model_replay(fixture->source.parts, NULL, &error);
+    fixture->names = names_open(fixture->model, NULL, &error);
+    fixture->selection = selection_all();
+    fixture->source.whole = fixture->source.model = fixture->model;
+    fixture->source.names = fixture->names;
+    fixture->source.selection = &fixture->selection;
+    fixture->query = query_open(&fixture->source, &error);
+    assert_non_null(fixture->query);
+    *state = fixture;
+    return 0;
+}
+
+static int close_session(void **state) {
+    struct fixture *fixture = *state;
+    query_close(fixture->query);
+    selection_free(&fixture->selection);
+    names_close(fixture->names);
+    model_free(fixture->model);
+    recording_close(fixture->recording);
+    free(fixture);
+    return 0;
+}
+
+/* ---- Asking ---- */
+
+struct answer {
+    struct query *query;
+    int stop_after; /* rows; 0: never */
+    bool interrupts;
+    int rows;
+    int ends;
+    sqlite3_int64 value; /* of the first column of the last row */
+};
+
+static int begin(void *context, sqlite3_stmt *statement) {
+    (void)context;
+    return sqlite3_column_count(statement) == 0;
+}
+
+static int row(void *context, sqlite3_stmt *statement) {
+    struct answer *answer = context;
+    answer->value = sqlite3_column_int64(statement, 0);
+    answer->rows++;
+    if (answer->interrupts) {
+        query_interrupt(answer->query);
+    }
+    return answer->rows == answer->stop_after;
+}
+
+static int end(void *context) {
+    ((struct answer *)context)->ends++;
+    return 0;
+}
+
+static int ask(struct fixture *fixture, const char *sql, struct answer *answer,
+               struct error *error) {
+    const struct query_sink sink = {begin, row, end, answer};
+    answer->query = fixture->query;
+    return query_run(fixture->query, sql, &sink, error);
+}
+
+static sqlite3_int64 number(struct fixture *fixture, const char *sql) {
+    struct answer answer = {0};
+    struct error error = {""};
+    assert_int_equal(ask(fixture, sql, &answer, &error), 0);
+    assert_int_equal(answer.rows, 1);
+    assert_int_equal(answer.ends, 1);
+    return answer.value;
+}
+
+/* What the cursor does not ask for is not read but for some batches. */
+static void limit_ends_the_pass(void **state) {
+    struct fixture *fixture = *state;
+    number(fixture, "SELECT id FROM allocations LIMIT 1");
+    assert_int_equal(query_work(fixture->query).passes, 1);
+    assert_true(query_work(fixture->query).rows < ALLOCATIONS / 4);
+    assert_int_equal(number(fixture, "SELECT count(*) FROM allocations"), ALLOCATIONS);
+    assert_int_equal(query_work(fixture->query).passes, 2);
+}
+
+/* A row that SQLite would only throw away is not handed over. */
+static void bounds_are_the_passes(void **state) {
+    struct fixture *fixture = *state;
+    unsigned long long rows;
+    assert_int_equal(number(fixture, "SELECT count(*) FROM allocations WHERE size = 3"),
+                     ALLOCATIONS / SMALL);
+    assert_int_equal(query_work(fixture->query).rows, ALLOCATIONS / SMALL);
+    assert_int_equal(number(fixture, "SELECT count(*) FROM allocations WHERE lifetime > 0"), 0);
+    assert_int_equal(query_work(fixture->query).rows, ALLOCATIONS / SMALL);
+    assert_int_equal(number(fixture, "SELECT count(*) FROM allocations WHERE +size = 3"),
+                     ALLOCATIONS / SMALL);
+    rows = query_work(fixture->query).rows;
+    assert_int_equal(rows, ALLOCATIONS / SMALL + ALLOCATIONS);
+    /* Nothing can be found: no pass. */
+    assert_int_equal(
+        number(fixture, "SELECT count(*) FROM allocations WHERE size < 5 AND size > 9"), 0);
+    assert_int_equal(query_work(fixture->query).passes, 3);
+}
+
+static void until_bounds_what_is_decoded(void **state) {
+    struct fixture *fixture = *state;
+    char sql[128];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM allocations WHERE born <= %llu",
+             (unsigned long long)born_ns(1000));
+    assert_int_equal(number(fixture, sql), 1000);
+    snprintf(sql, sizeof sql, "SELECT count(freed) FROM allocations WHERE born <= %llu",
+             (unsigned long long)born_ns(1000));
+    assert_int_equal(number(fixture, sql), 1000);
+}
+
+static int count_life(void *context, const struct life *life) {
+    (void)life;
+    ++*(int *)context;
+    return 0;
+}
+
+/* replay_options.until_ns: all before it, and not much behind it. */
+static void a_pass_ends_at_a_time(void **state) {
+    struct fixture *fixture = *state;
+    int seen = 0;
+    const struct lives_visitor visitor = {.begin = count_life, .context = &seen};
+    const struct replay_options options = {.until_ns = born_ns(1001)};
+    struct error error;
+    assert_int_equal(lives_visit(fixture->source.parts, fixture->model, &visitor, &options, &error),
+                     0);
+    assert_true(seen >= 1000);
+    assert_true(seen < 2000);
+}
+
+/* replay_options.cancel */
+static void a_pass_is_cancelled(void **state) {
+    struct fixture *fixture = *state;
+    const atomic_bool cancel = true;
+    const struct lives_visitor visitor = {0};
+    const struct replay_options options = {.cancel = &cancel};
+    struct error error;
+    assert_int_equal(lives_visit(fixture->source.parts, fixture->model, &visitor, &options, &error),
+                     LIVES_CANCELLED);
+}
+
+static void interrupted(void **state) {
+    struct fixture *fixture = *state;
+    struct answer answer = {.interrupts = true};
+    struct error error = {""};
+    assert_int_equal(ask(fixture, "SELECT id FROM allocations", &answer, &error), -1);
+    assert_string_equal(error.message, "interrupted");
+    assert_int_equal(answer.rows, 1);
+    assert_int_equal(answer.ends, 1);
+    assert_int_equal(number(fixture, "SELECT count(*) FROM allocations"), ALLOCATIONS);
+}
+
+static void a_sink_has_enough(void **state) {
+    struct fixture *fixture = *state;
+    struct answer answer = {.stop_after = 3};
+    struct error error;
+    assert_int_equal(ask(fixture, "SELECT id FROM allocations; SELECT 1", &answer, &error),
+                     QUERY_STOPPED);
+    assert_int_equal(answer.rows, 3);
+    assert_int_equal(answer.ends, 1);
+}
+
+static void errors_say_where(void **state) {
+    struct fixture *fixture = *state;
+    struct answer answer = {0};
+    struct error error;
+    assert_int_equal(ask(fixture, "SELECT 1;\nSELECT\nsizee FROM allocations", &answer, &error),
+                     -1);
+    assert_string_equal(error.message,
+                        "no such column: sizee, at character 18: sizee FROM allocations");
+    assert_int_equal(answer.rows, 1);
+}
+
+/* ---- Queues ---- */
+
+static int produce_numbers(struct rowqueue *queue, void *argument) {
+    const uint64_t *end = argument;
+    for (uint64_t i = 0; i < *end; i++) {
+        if (rowqueue_put(queue, &i) != 0) {
+            return 7;
+        }
+    }
+    return 5;
+}
+
+static int produce_nothing(struct rowqueue *queue, void *argument) {
+    (void)argument;
+    while (!atomic_load(rowqueue_cancel(queue))) {
+    }
+    return 0;
+}
+
+static void queues(void **state) {
+    static const uint64_t ends[] = {0, 1, 511, 512, 513, 100000};
+    atomic_bool is_interrupted = false;
+    struct rowqueue *queue;
+    const void *got;
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        uint64_t end_at = ends[i];
+        queue = rowqueue_start(sizeof(uint64_t), produce_numbers, &end_at);
+        for (uint64_t j = 0; j < end_at; j++) {
+            assert_int_equal(rowqueue_next(queue, &is_interrupted, &got), 1);
+            assert_int_equal(*(const uint64_t *)got, j);
+        }
+        assert_int_equal(rowqueue_next(queue, &is_interrupted, &got), 0);
+        assert_int_equal(rowqueue_next(queue, &is_interrupted, &got), 0);
+        assert_int_equal(rowqueue_result(queue), 5);
+        rowqueue_close(queue);
+    }
+    is_interrupted = true;
+    queue = rowqueue_start(1, produce_nothing, NULL);
+    assert_int_equal(rowqueue_next(queue, &is_interrupted, &got), -1);
+    rowqueue_close(queue);
+    rowqueue_close(NULL);
+}
+
+/* ---- Mappings in pieces ---- */
+
+enum { PAGE = 4096, PIECES = 8 };
+
+struct pieces {
+    struct mapping_life lives[PIECES];
+    size_t count;
+};
+
+static int take_piece(void *context, const struct mapping_life *life) {
+    struct pieces *pieces = context;
+    assert_true(pieces->count < PIECES);
+    pieces->lives[pieces->count++] = *life;
+    return 0;
+}
+
+static void map(struct mapping_lives *lives, uint8_t operation, uint64_t time_ns, uint64_t page,
+                uint64_t pages, uint8_t flags) {
+    struct timeorder_event entry = {.thread = 3,
+                                    .event = {.kind = EVENT_MAP,
+                                              .operation = operation,
+                                              .time_ns = time_ns,
+                                              .address = page * PAGE,
+                                              .size = pages * PAGE - 1, /* is rounded up */
+                                              .flags = flags}};
+    assert_int_equal(mapping_lives_take(lives, &entry), 0);
+}
+
+static void check_piece(const struct mapping_life *life, uint64_t id, uint64_t page, uint64_t pages,
+                        uint64_t born_at, uint64_t freed_at) {
+    assert_int_equal(life->id, id);
+    assert_int_equal(life->start, page * PAGE);
+    assert_int_equal(life->end - life->start, pages * PAGE);
+    assert_int_equal(life->born_ns, born_at);
+    assert_true(life->freed_ns == freed_at);
+}
+
+static void mappings_end_in_pieces(void **state) {
+    struct pieces pieces = {.count = 0};
+    struct mapping_lives lives = {.ended = take_piece, .context = &pieces};
+    (void)state;
+    map(&lives, MEMTRACE_MAP_MAP, 1, 100, 10, 0);
+    map(&lives, MEMTRACE_MAP_MAP, 2, 110, 5, 0);
+    map(&lives, MEMTRACE_MAP_UNMAP, 3, 103, 2, 0);       /* out of the middle */
+    map(&lives, MEMTRACE_MAP_UNMAP, 4, 108, 4, 0);       /* over the border of two */
+    map(&lives, MEMTRACE_MAP_MAP, 5, 100, 1, MAP_FIXED); /* over the first page */
+    map(&lives, MEMTRACE_MAP_UNMAP, 6, 500, 1, 0);       /* what is not mapped */
+    assert_int_equal(pieces.count, 4);
+    check_piece(&pieces.lives[0], 1, 103, 2, 1, 3);
+    check_piece(&pieces.lives[1], 1, 108, 2, 1, 4);
+    check_piece(&pieces.lives[2], 2, 110, 2, 2, 4);
+    check_piece(&pieces.lives[3], 1, 100, 1, 1, 5);
+    pieces.count = 0;
+    assert_int_equal(mapping_lives_finish(&lives), 0);
+    assert_int_equal(pieces.count, 4);
+    check_piece(&pieces.lives[0], 3, 100, 1, 5, UINT64_MAX);
+    check_piece(&pieces.lives[1], 1, 101, 2, 1, UINT64_MAX);
+    check_piece(&pieces.lives[2], 1, 105, 3, 1, UINT64_MAX);
+    check_piece(&pieces.lives[3], 2, 112, 3, 2, UINT64_MAX);
+    mapping_lives_free(&lives);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(limit_ends_the_pass, open_session, close_session),
+        cmocka_unit_test_setup_teardown(bounds_are_the_passes, open_session, close_session),
+        cmocka_unit_test_setup_teardown(until_bounds_what_is_decoded, open_session, close_session),
+        cmocka_unit_test_setup_teardown(a_pass_ends_at_a_time, open_session, close_session),
+        cmocka_unit_test_setup_teardown(a_pass_is_cancelled, open_session, close_session),
+        cmocka_unit_test_setup_teardown(interrupted, open_session, close_session),
+        cmocka_unit_test_setup_teardown(a_sink_has_enough, open_session, close_session),
+        cmocka_unit_test_setup_teardown(errors_say_where, open_session, close_session),
+        cmocka_unit_test(queues),
+        cmocka_unit_test(mappings_end_in_pieces),
+    };
+    int failed;
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        return 1;
+    }
+    close(fd);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
