@@ -132,7 +132,7 @@ static int write_default(const struct report *report, const struct request *requ
     const struct model_totals *totals = &report->model->totals;
     struct report top = *report;
     int result = 0;
-    table_drawing_begin(report);
+    table_drawing_begin(report, NULL);
     report_summary(report);
     report_warnings(report);
     table_drawing_end(report);

@@ -81,8 +81,7 @@ void addressmap_draw(const struct report *report, const struct heapmap *map) {
     uint64_t step = step_of(map);
     size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
     struct number number;
-    table_drawing_begin(report);
-    style_heading(report, "Address map");
+    table_drawing_begin(report, "Address map");
     fprintf(report->out, "%sone character for %s: '%s' nothing lives there, '%s' full%s\n",
             style_on(report, STYLE_DIM), number_bytes(&number, step),
             report->options.unicode ? "·" : "_", report->options.unicode ? "█" : "#",

@@ -81,7 +81,9 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
     }
     if (context->live_blocks != 0) {
         fprintf(report->out, ", %s in %s %s", number_bytes(&numbers[4], context->live_bytes),
-                number_count(&numbers[5], context->live_blocks), report_held(report->model));
+                number_count(&numbers[5], context->live_blocks),
+                metric == METRIC_SHUTDOWN ? "freed at shutdown or never"
+                                          : report_held(report->model));
     }
     if (median != 0) {
         fprintf(report->out, ", half of those freed lived under %s",

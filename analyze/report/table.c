@@ -44,10 +44,20 @@ void table_document_close(struct table_document *document, const struct report *
     *document = (struct table_document){0};
 }
 
-void table_drawing_begin(const struct report *report) {
-    if (report->options.format == REPORT_MARKDOWN) {
-        fputs("\n```text\n", report->out);
+static void put_markdown_title(const struct report *report, const char *title) {
+    fputs(report->document != NULL && report->document->tables != 0 ? "\n## " : "## ", report->out);
+    tabletext_escaped(report->out, title);
+    fputc('\n', report->out);
+}
+
+void table_drawing_begin(const struct report *report, const char *title) {
+    bool is_markdown = report->options.format == REPORT_MARKDOWN;
+    if (title != NULL && is_markdown) {
+        put_markdown_title(report, title);
+    } else if (title != NULL) {
+        style_heading(report, title);
     }
+    fputs(is_markdown ? "\n```text\n" : "", report->out);
 }
 
 void table_drawing_end(const struct report *report) {
@@ -80,9 +90,7 @@ struct table table_open(const struct report *report, const char *name, const cha
         fputs(report->document->tables != 0 ? "\r\n" : "", report->out);
         break;
     case REPORT_MARKDOWN:
-        fprintf(report->out, "%s## ", report->document->tables != 0 ? "\n" : "");
-        tabletext_escaped(report->out, title);
-        fputc('\n', report->out);
+        put_markdown_title(report, title);
         break;
     default:
         style_heading(report, title);

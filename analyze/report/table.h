@@ -96,8 +96,8 @@ static inline enum table_kind table_side_kind(enum metric metric) {
     return metric_side_is_bytes(metric) ? TABLE_BYTES : TABLE_COUNT;
 }
 
-/* Drawings for people stand between these in Markdown, too. */
-void table_drawing_begin(const struct report *report);
+/* Drawings for people stand between these, under a title (NULL: none). */
+void table_drawing_begin(const struct report *report, const char *title);
 void table_drawing_end(const struct report *report);
 
 /* Around all tables of one output. table_document_open(): 0, or -1: out of memory. */

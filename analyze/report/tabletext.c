@@ -278,7 +278,7 @@ void tabletext_markdown_row(const struct table *table, const struct table_cell *
             continue;
         }
         if (table->is_record) {
-            fprintf(out, "| %s", column->heading);
+            fprintf(out, "| %s ", column->heading);
         }
         fputs(table->is_record || i == 0 ? "| " : " ", out);
         put_markdown_cell(table->report, column->kind, &cells[i]);

@@ -61,22 +61,31 @@ static double value_at(const struct model *model, enum series series, size_t i) 
     }
 }
 
-/* Each sample is the most of its share of time; without a point, what was last known. */
+/* What is known between the point before `point` and that one: memory is as it was, a rate is that
+ * of the time up to the next point. */
+static double value_before(const struct model *model, enum series series, size_t point) {
+    if (series == SERIES_RATE) {
+        return point < model->timeline_count ? rate_at(model, point) : 0;
+    }
+    return point != 0 ? value_at(model, series, point - 1) : 0;
+}
+
+/* Each sample is the most of its share of time. */
 static void take_samples(const struct model *model, enum series series, struct span span,
                          size_t count, struct samples *samples) {
-    double held = 0;
     size_t point = 0;
     *samples = (struct samples){.count = count};
     for (size_t i = 0; i < count; i++) {
         double until = (double)span.from_ns +
                        (double)(span.to_ns - span.from_ns) * (double)(i + 1) / (double)count;
-        samples->value[i] = held;
+        double most = value_before(model, series, point);
         for (; point < model->timeline_count && (double)model->timeline[point].time_ns <= until;
              point++) {
-            held = value_at(model, series, point);
-            samples->value[i] = held > samples->value[i] ? held : samples->value[i];
+            double value = value_at(model, series, point);
+            most = value > most ? value : most;
         }
-        samples->most = samples->value[i] > samples->most ? samples->value[i] : samples->most;
+        samples->value[i] = most;
+        samples->most = most > samples->most ? most : samples->most;
     }
 }
 
@@ -203,8 +212,7 @@ static void draw(const struct report *report) {
     size_t width = room != 0 ? room - LABEL - 3 : CHART_WIDTH;
     struct span span = span_of(report->model);
     width = width > CHART_MOST ? CHART_MOST : width;
-    table_drawing_begin(report);
-    style_heading(report, "Timeline");
+    table_drawing_begin(report, "Timeline");
     if (report->model->timeline_count == 0) {
         fputs("nothing\n", report->out);
     } else {

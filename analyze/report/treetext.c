@@ -241,7 +241,7 @@ static int draw(struct drawing *drawing) {
 static void draw_heading(const struct drawing *drawing) {
     const struct report *report = drawing->report;
     struct report_title title;
-    style_heading(report, report_title(report, drawing->metric, &title));
+    table_drawing_begin(report, report_title(report, drawing->metric, &title));
     fprintf(report->out, "%s%7s %11s %12s  %s%s\n", style_on(report, STYLE_DIM), "share",
             metric_main_heading(drawing->metric), metric_side_heading(drawing->metric),
             report->options.bottom_up ? "allocated in, called by" : "called from the outside in",
@@ -261,7 +261,6 @@ int report_tree(const struct report *report, enum metric metric) {
     if (result == 0 && !report_is_for_people(report)) {
         treetable_put(report, metric, &tree);
     } else if (result == 0) {
-        table_drawing_begin(report);
         draw_heading(&drawing);
         if (tree.calls[0].cost.main == 0) {
             fprintf(report->out, "%7s\n", "nothing");
