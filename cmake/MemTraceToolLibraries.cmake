@@ -5,6 +5,7 @@ find_package(Threads REQUIRED)
 pkg_check_modules(MEMTRACE_DW IMPORTED_TARGET GLOBAL libdw libelf)
 pkg_check_modules(MEMTRACE_EDIT IMPORTED_TARGET GLOBAL libedit)
 pkg_check_modules(MEMTRACE_LZMA IMPORTED_TARGET GLOBAL liblzma)
+pkg_check_modules(MEMTRACE_NETTLE IMPORTED_TARGET GLOBAL nettle)
 pkg_check_modules(MEMTRACE_PROTOBUF_C IMPORTED_TARGET GLOBAL libprotobuf-c)
 pkg_check_modules(MEMTRACE_SQLITE IMPORTED_TARGET GLOBAL sqlite3>=3.38)
 pkg_check_modules(MEMTRACE_YAJL IMPORTED_TARGET GLOBAL yajl)
@@ -23,6 +24,9 @@ if(NOT MEMTRACE_EDIT_FOUND)
 endif()
 if(NOT MEMTRACE_LZMA_FOUND)
     list(APPEND missing liblzma-dev)
+endif()
+if(NOT MEMTRACE_NETTLE_FOUND)
+    list(APPEND missing nettle-dev)
 endif()
 if(NOT MEMTRACE_PROTOBUF_C_FOUND)
     list(APPEND missing libprotobuf-c-dev)
@@ -60,6 +64,7 @@ target_link_libraries(
     INTERFACE PkgConfig::MEMTRACE_DW
               PkgConfig::MEMTRACE_EDIT
               PkgConfig::MEMTRACE_LZMA
+              PkgConfig::MEMTRACE_NETTLE
               PkgConfig::MEMTRACE_PROTOBUF_C
               PkgConfig::MEMTRACE_SQLITE
               PkgConfig::MEMTRACE_YAJL

@@ -2,16 +2,12 @@
 /* rewrite.c: see rewrite.h. */
 #include "collect/rewrite.h"
 
-#include "analyze/read/block.h"
-#include "analyze/read/eventcode.h"
 #include "analyze/read/nodecode.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    BLOCK_EVENTS = 1 << 17, /* of a full block, as when recording */
-    BLOCK_BYTES = 16 << 20,
     BLOCK_NODES = 1 << 18,
     MOST_NODES = 1 << MEMTRACE_CONTEXT_BITS,
 };
@@ -23,12 +19,8 @@ struct rewrite {
     struct rewrite_result *result;
     struct error *error;
     struct recordfile file;
-    struct timeorder order; /* for the order of the streams' blocks */
-    struct event_encoder *encoder;
+    uint32_t flags; /* of the new file */
     struct recording_buffer buffer;
-    struct memtrace_block_header span; /* what the encoder holds: from where to where of a stream */
-    bool has_span;
-    uint64_t total; /* events, for progress */
 };
 
 static int no_memory(struct rewrite *rewrite) {
@@ -191,119 +183,15 @@ static int copy_nodes(struct rewrite *rewrite) {
     return result;
 }
 
-/* ---- Events ---- */
-
-/* Writes what the encoder holds, also if that is nothing: the stream's blocks must join. */
-static int flush(struct rewrite *rewrite) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_EVENTS};
-    size_t size;
-    const void *payload;
-    if (!rewrite->has_span) {
-        return 0;
-    }
-    rewrite->has_span = false;
-    rewrite->result->kept += event_encoder_count(rewrite->encoder);
-    rewrite->result->blocks_written++;
-    payload = event_encoder_finish(rewrite->encoder, &size, &block);
-    if (payload == NULL) {
-        return no_memory(rewrite);
-    }
-    block.stream = rewrite->span.stream;
-    block.thread = rewrite->span.thread;
-    block.first_sequence = rewrite->span.first_sequence;
-    block.first_word = rewrite->span.first_word;
-    block.end_sequence = rewrite->span.end_sequence;
-    block.end_word = rewrite->span.end_word;
-    return recordfile_append(&rewrite->file, &block, payload, size, rewrite->error);
-}
-
-/* Whether this block's events may stand in one block with those that the encoder holds. */
-static bool joins(const struct rewrite *rewrite, const struct memtrace_block_header *block) {
-    return rewrite->has_span && rewrite->span.stream == block->stream &&
-           rewrite->span.thread == block->thread && block_goes_on(&rewrite->span, block) &&
-           event_encoder_count(rewrite->encoder) + block->items <= BLOCK_EVENTS &&
-           event_encoder_bytes(rewrite->encoder) + block->raw_size <= BLOCK_BYTES;
-}
-
-static int add_event(struct rewrite *rewrite, const struct memtrace_block_header *block,
-                     struct event *event) {
-    int result = 1;
-    rewrite->result->events++;
-    if (rewrite->hooks->event != NULL) {
-        result = rewrite->hooks->event(rewrite->hooks->context, block, event);
-    }
-    if (result == 1) {
-        result = event_encoder_add(rewrite->encoder, event) == 0 ? 0 : -1;
-    }
-    return result < 0 ? no_memory(rewrite) : 0;
-}
-
-/* Behind what can be read of a damaged block the stream has a gap. */
-static void end_span(struct rewrite *rewrite, const struct memtrace_block_header *block,
-                     bool is_whole) {
-    rewrite->span.end_sequence = is_whole ? block->end_sequence : block->first_sequence;
-    rewrite->span.end_word = is_whole ? block->end_word : block->first_word;
-    rewrite->result->damaged += !is_whole;
-}
-
-static int add_events(struct rewrite *rewrite, const struct memtrace_block_header *block) {
-    struct event_decoder decoder = {0};
-    struct event event;
-    int found = event_decoder_start(&decoder, block, rewrite->buffer.bytes, rewrite->buffer.size);
-    int result = 0;
-    while (result == 0 && found == 0 && (found = event_decoder_next(&decoder, &event)) == 1) {
-        result = add_event(rewrite, block, &event);
-        found = 0;
-        if (result != 0) {
-            break;
-        }
-    }
-    event_decoder_end(&decoder);
-    end_span(rewrite, block, found == 0);
-    return result;
-}
-
-static int copy_events(struct rewrite *rewrite, struct timeorder_block place) {
-    const struct recording *recording = rewrite->parts.items[place.part];
-    const struct memtrace_block_header *block = &recording->blocks[place.block].block;
-    rewrite->result->blocks++;
-    if (recording_payload(recording, place.block, &rewrite->buffer, NULL) != 0) {
-        rewrite->result->damaged++;
-        return 0; /* what follows does not join: the gap is seen */
-    }
-    if (!joins(rewrite, block)) {
-        if (flush(rewrite) != 0) {
-            return -1;
-        }
-        rewrite->span = *block;
-        rewrite->has_span = true;
-        event_encoder_start(rewrite->encoder, block->thread, block->first_number);
-    }
-    return add_events(rewrite, block);
-}
-
-static int copy_streams(struct rewrite *rewrite) {
-    const struct rewrite_options *options = rewrite->options;
-    for (size_t i = 0; i < rewrite->order.block_count; i++) {
-        if (copy_events(rewrite, rewrite->order.blocks[i]) != 0) {
-            return -1;
-        }
-        if (options->progress != NULL) {
-            options->progress(options->context, rewrite->result->events, rewrite->total);
-        }
-    }
-    if (options->progress != NULL) {
-        options->progress(options->context, rewrite->total, rewrite->total);
-    }
-    return flush(rewrite);
-}
-
 /* ---- The file ---- */
 
 static struct memtrace_recording_header header_of(const struct rewrite *rewrite) {
     struct memtrace_recording_header header = rewrite->parts.items[0]->header;
     header.header_size = sizeof header;
     header.flags |= rewrite->options->add_flags;
+    if (rewrite->hooks->header != NULL) {
+        rewrite->hooks->header(rewrite->hooks->context, &header);
+    }
     return header;
 }
 
@@ -312,16 +200,14 @@ static void count_input(struct rewrite *rewrite) {
         rewrite->result->bytes += rewrite->parts.items[part]->size;
         rewrite->result->damaged += rewrite->parts.items[part]->damaged_blocks;
     }
-    for (size_t i = 0; i < rewrite->order.block_count; i++) {
-        struct timeorder_block place = rewrite->order.blocks[i];
-        rewrite->total += rewrite->parts.items[place.part]->blocks[place.block].block.items;
-    }
 }
 
 static int copy_all(struct rewrite *rewrite) {
     const struct rewrite_hooks *hooks = rewrite->hooks;
     if (copy_last(rewrite, MEMTRACE_BLOCK_PROGRAM) != 0 || copy_nodes(rewrite) != 0 ||
-        copy_tables(rewrite, true) != 0 || copy_streams(rewrite) != 0 ||
+        copy_tables(rewrite, true) != 0 ||
+        rewrite_events(rewrite->parts, &rewrite->file, rewrite->flags, hooks, rewrite->options,
+                       rewrite->result, rewrite->error) != 0 ||
         copy_tables(rewrite, false) != 0 || copy_last(rewrite, MEMTRACE_BLOCK_THREADS) != 0) {
         return -1;
     }
@@ -332,6 +218,7 @@ static int copy_all(struct rewrite *rewrite) {
 static int write_file(struct rewrite *rewrite, const char *path) {
     struct memtrace_recording_header header = header_of(rewrite);
     int result;
+    rewrite->flags = header.flags;
     if (recordfile_create(&rewrite->file, path, &header, rewrite->error) != 0) {
         return -1;
     }
@@ -354,17 +241,10 @@ int rewrite_recording(struct timeorder_parts parts, const char *path,
                               .result = result,
                               .error = error,
                               .file = RECORDFILE_NONE};
-    int status = -1;
+    int status;
     *result = (struct rewrite_result){0};
-    rewrite.encoder = event_encoder_new(parts.items[0]->header.flags | options->add_flags);
-    if (rewrite.encoder == NULL || timeorder_start(&rewrite.order, parts) != 0) {
-        no_memory(&rewrite);
-    } else {
-        count_input(&rewrite);
-        status = write_file(&rewrite, path);
-    }
-    timeorder_end(&rewrite.order);
-    event_encoder_free(rewrite.encoder);
+    count_input(&rewrite);
+    status = write_file(&rewrite, path);
     recording_buffer_free(&rewrite.buffer);
     return status;
 }

@@ -20,8 +20,13 @@ struct rewrite_payload {
 
 /* Each may be NULL: nothing changes. */
 struct rewrite_hooks {
-    /* An event of this stream. 1: it is written, perhaps changed; 0: it is left out; -1: no memory.
-     * Whatever is left out keeps its number, so that other blocks keep theirs. */
+    /* Of the new file. */
+    void (*header)(void *context, struct memtrace_recording_header *header);
+    /* Gives a stream, and its thread, other numbers; of a block's header only these two count. */
+    void (*stream)(void *context, struct memtrace_block_header *stream);
+    /* An event of this stream, whose header is as it was. 1: it is written, perhaps changed; 0: it
+     * is left out; -1: no memory. Whatever is left out keeps its number, so that other blocks keep
+     * theirs. */
     int (*event)(void *context, const struct memtrace_block_header *stream, struct event *event);
     /* 1: it is written; 0: it is left out; -1: no memory. */
     int (*table)(void *context, enum memtrace_block_kind kind, struct rewrite_payload *payload);
@@ -54,5 +59,11 @@ struct rewrite_result {
 int rewrite_recording(struct timeorder_parts parts, const char *path,
                       const struct rewrite_hooks *hooks, const struct rewrite_options *options,
                       struct rewrite_result *result, struct error *error);
+
+/* The events alone, to the end of an open file with these flags (of its header); adds to the
+ * result. 0 or -1. */
+int rewrite_events(struct timeorder_parts parts, struct recordfile *file, uint32_t flags,
+                   const struct rewrite_hooks *hooks, const struct rewrite_options *options,
+                   struct rewrite_result *result, struct error *error);
 
 #endif

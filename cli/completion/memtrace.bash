@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report diff check export extract info repack strip list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report diff check export extract info repack strip anonymize merge list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     local filters="--from --to --at --between --function --not-function --file --not-file --module --not-module
@@ -144,6 +144,12 @@ _memtrace() {
         ;;
     strip)
         options="--output --below --level --help"
+        ;;
+    anonymize)
+        options="--output --key --debug-folders --level --help"
+        ;;
+    merge)
+        options="--output --level --help"
         ;;
     extract)
         options="--list --output --help"

@@ -13,6 +13,8 @@ complete -c memtrace -f -n __fish_use_subcommand -a extract -d 'program files ou
 complete -c memtrace -f -n __fish_use_subcommand -a info -d 'what is in a file'
 complete -c memtrace -f -n __fish_use_subcommand -a repack -d 'write a recording anew'
 complete -c memtrace -f -n __fish_use_subcommand -a strip -d 'leave short-lived blocks out of a recording'
+complete -c memtrace -f -n __fish_use_subcommand -a anonymize -d 'hide the names in a recording'
+complete -c memtrace -f -n __fish_use_subcommand -a merge -d 'make one recording of several'
 complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running and killed processes'
 complete -c memtrace -f -n __fish_use_subcommand -a trace -d 'who allocated this address'
 complete -c memtrace -f -n __fish_use_subcommand -a symbolize -d 'name module+offset lines'
@@ -91,8 +93,10 @@ for option in output debug-folders
     complete -c memtrace -n '__memtrace_on export' -l $option -r
 end
 complete -c memtrace -n '__memtrace_on info' -l json
-complete -c memtrace -n '__memtrace_on repack strip' -l output -r
-complete -c memtrace -n '__memtrace_on repack strip' -l level -x
+complete -c memtrace -n '__memtrace_on repack strip anonymize merge' -l output -r
+complete -c memtrace -n '__memtrace_on repack strip anonymize merge' -l level -x
+complete -c memtrace -n '__memtrace_on anonymize' -l key -r
+complete -c memtrace -n '__memtrace_on anonymize' -l debug-folders -r
 complete -c memtrace -n '__memtrace_on repack' -l no-addresses
 complete -c memtrace -n '__memtrace_on repack' -l no-symbols
 complete -c memtrace -n '__memtrace_on strip' -l below -x

@@ -14,6 +14,8 @@ _memtrace() {
         'info:what is in a file'
         'repack:write a recording anew'
         'strip:leave short-lived blocks out of a recording'
+        'anonymize:hide the names in a recording'
+        'merge:make one recording of several'
         'list:profiles of running and killed processes'
         'trace:who allocated this address'
         'symbolize:name module+offset lines'
@@ -102,6 +104,8 @@ _memtrace() {
     info) _arguments '--json' '*:file:_files -g "*.mt[pr]"' ;;
     repack) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '--no-addresses' '--no-symbols' '1:recording:_files -g "*.mtr"' ;;
     strip) _arguments '--output[where to]:file:_files' '--below[leave out what lived shorter]:duration:' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
+    anonymize) _arguments '--output[where to]:file:_files' '--key[what makes the names]:file:_files' '--debug-folders[where debug files lie]:folders:_files -/' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
+    merge) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '*:recording:_files -g "*.mtr"' ;;
     extract) _arguments '--list' '--output[where to]:folder:_files -/' '1:recording:_files -g "*.mtr"' ;;
     list) _arguments '--json' ;;
     symbolize)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* anonymize.c: `memtrace anonymize`: a recording without names. docs/anonymize.md is its page. */
+#include "collect/anonymize.h"
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/rewriting.h"
+#include "cli/source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help_text[] =
+    "usage: memtrace anonymize [OPTION]... --output FILE FILE.mtr\n"
+    "\n"
+    "Writes a recording in which made-up names stand for functions, files, modules, threads,\n"
+    "pools, marks, paths and the command line. Numbers and structure stay: reports have the same\n"
+    "figures. Program files and symbols that it carries are left out.\n"
+    "\n"
+    "  --output FILE        the new recording\n"
+    "  --key FILE           what is in this file makes the names: the same in all recordings that\n"
+    "                       are made with it, so that they can be compared (default: names are\n"
+    "                       numbered as they come)\n"
+    "  --debug-folders LIST where debug files lie, separated by colons\n"
+    "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
+    "  --help               show this\n";
+
+enum { KEY_HELP = 1, KEY_OUTPUT, KEY_KEY, KEY_DEBUG, KEY_LEVEL };
+
+static const struct cli_option options[] = {
+    {"help", 'h', false, KEY_HELP},  {"output", 'o', true, KEY_OUTPUT},
+    {"key", 'k', true, KEY_KEY},     {"debug-folders", 0, true, KEY_DEBUG},
+    {"level", 'l', true, KEY_LEVEL}, {NULL, 0, false, 0},
+};
+
+enum { KEY_BYTES_LEAST = 16, KEY_BYTES_MOST = 1 << 16 };
+
+struct request {
+    struct rewrite_options options;
+    const char *file;
+    const char *output;
+    const char *debug_folders;
+    const char *key_file;
+    char key[KEY_BYTES_MOST];
+    size_t key_size;
+    bool help;
+};
+
+static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    switch (key) {
+    case KEY_OUTPUT:
+        request->output = scan->value;
+        return CLI_OK;
+    case KEY_KEY:
+        request->key_file = scan->value;
+        return CLI_OK;
+    case KEY_DEBUG:
+        request->debug_folders = scan->value;
+        return CLI_OK;
+    case KEY_LEVEL:
+        return rewriting_parse_level(scan->value, &request->options.level) == 0
+                   ? CLI_OK
+                   : cli_usage("anonymize", "--level is 1 to 19, not '%s'", scan->value);
+    default:
+        request->help = true;
+        return CLI_OK;
+    }
+}
+
+static int read_arguments(struct request *request, int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("anonymize", argc, argv, options);
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        int status = take_option(request, &scan, key);
+        if (status != CLI_OK) {
+            return status;
+        }
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    if (request->help) {
+        return CLI_OK;
+    }
+    if (argc - scan.index != 1) {
+        return cli_usage("anonymize", "which recording? one at a time");
+    }
+    request->file = argv[scan.index];
+    return request->output != NULL ? CLI_OK : cli_usage("anonymize", "--output FILE says where to");
+}
+
+/* A short key could be tried out. */
+static int read_key(struct request *request) {
+    FILE *file;
+    bool failed;
+    if (request->key_file == NULL) {
+        return CLI_OK;
+    }
+    file = fopen(request->key_file, "re");
+    if (file == NULL) {
+        return cli_error("cannot open %s: %s", request->key_file, strerror(errno));
+    }
+    request->key_size = fread(request->key, 1, sizeof request->key, file);
+    failed = ferror(file) != 0;
+    fclose(file);
+    if (failed) {
+        return cli_error("cannot read %s", request->key_file);
+    }
+    return request->key_size >= KEY_BYTES_LEAST
+               ? CLI_OK
+               : cli_error("%s is too short for a key: %d bytes at least, say of /dev/urandom",
+                           request->key_file, KEY_BYTES_LEAST);
+}
+
+static int anonymize_source(const struct source *source, const struct request *request) {
+    struct anonymize *anonymize;
+    struct rewrite_hooks hooks;
+    struct error error = {""};
+    struct names *names;
+    int status;
+    if (source->parts.count == 0) {
+        return cli_error("%s is a profile, which has no room for other names; record the program",
+                         source->path);
+    }
+    names = source_names(source, request->debug_folders,
+                         progress_wanted() ? progress_symbols : NULL, &error);
+    if (names == NULL) {
+        return cli_error("%s", error.message);
+    }
+    anonymize = anonymize_new(source->model, names, request->key, request->key_size);
+    if (anonymize == NULL) {
+        names_close(names);
+        return cli_error("out of memory");
+    }
+    hooks = anonymize_hooks(anonymize);
+    status = rewriting_write(source->parts, request->output, &hooks, &request->options);
+    anonymize_free(anonymize);
+    names_close(names);
+    return status;
+}
+
+static int anonymize_file(struct request *request) {
+    const struct replay_options progress = progress_replay();
+    struct source source;
+    struct error error = {""};
+    int status = read_key(request);
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (source_open(&source, request->file, request->debug_folders, &progress, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    status = anonymize_source(&source, request);
+    source_close(&source);
+    return status;
+}
+
+int cmd_anonymize(int argc, char **argv) {
+    static struct request request = {.options = {.level = REWRITING_LEVEL}};
+    int status = read_arguments(&request, argc, argv);
+    if (status == CLI_OK && request.help) {
+        fputs(help_text, stdout);
+        return cli_finish(CLI_OK);
+    }
+    return status == CLI_OK ? anonymize_file(&request) : status;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
+#include "collect/merge.h"
+
+#include "analyze/report/number.h"
+#include "cli/cli.h"
+#include "cli/outfile.h"
+#include "cli/progress.h"
+#include "cli/rewriting.h"
+#include "cli/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help_text[] =
+    "usage: memtrace merge [OPTION]... --output FILE FILE.mtr...\n"
+    "\n"
+    "Writes one recording of several: the parts of a rotated one, wherever they lie, or those of\n"
+    "several processes, say a program and its children: paths that are the same in both become\n"
+    "one, their threads stay apart, and times count from when the first process started.\n"
+    "\n"
+    "  --output FILE        the new recording\n"
+    "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
+    "  --help               show this\n";
+
+enum { KEY_HELP = 1, KEY_OUTPUT, KEY_LEVEL };
+
+static const struct cli_option options[] = {
+    {"help", 'h', false, KEY_HELP},
+    {"output", 'o', true, KEY_OUTPUT},
+    {"level", 'l', true, KEY_LEVEL},
+    {NULL, 0, false, 0},
+};
+
+struct request {
+    struct rewrite_options options;
+    char **files;
+    size_t count;
+    const char *output;
+    bool help;
+};
+
+static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+    switch (key) {
+    case KEY_OUTPUT:
+        request->output = scan->value;
+        return CLI_OK;
+    case KEY_LEVEL:
+        return rewriting_parse_level(scan->value, &request->options.level) == 0
+                   ? CLI_OK
+                   : cli_usage("merge", "--level is 1 to 19, not '%s'", scan->value);
+    default:
+        request->help = true;
+        return CLI_OK;
+    }
+}
+
+static int read_arguments(struct request *request, int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("merge", argc, argv, options);
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        int status = take_option(request, &scan, key);
+        if (status != CLI_OK) {
+            return status;
+        }
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    if (request->help) {
+        return CLI_OK;
+    }
+    if (argc == scan.index) {
+        return cli_usage("merge", "which recordings?");
+    }
+    request->files = argv + scan.index;
+    request->count = (size_t)(argc - scan.index);
+    return request->output != NULL ? CLI_OK : cli_usage("merge", "--output FILE says where to");
+}
+
+/* The files that were named, and the parts that lie beside them. */
+struct opened {
+    struct source *sources;
+    size_t count;
+    const struct recording **recordings;
+    size_t recording_count;
+};
+
+static void close_all(struct opened *opened) {
+    for (size_t i = 0; i < opened->count; i++) {
+        source_close(&opened->sources[i]);
+    }
+    free(opened->sources);
+    free(opened->recordings);
+}
+
+/* CLI_OK, or CLI_FAILURE after a line was printed. */
+static int open_all(struct opened *opened, const struct request *request) {
+    struct error error = {""};
+    size_t total = 0;
+    *opened = (struct opened){.sources = calloc(request->count, sizeof *opened->sources)};
+    for (size_t i = 0; opened->sources != NULL && i < request->count; i++) {
+        if (source_open_parts(&opened->sources[i], request->files[i], &error) != 0) {
+            return cli_error("%s", error.message);
+        }
+        opened->count++;
+        total += opened->sources[i].parts.count;
+    }
+    opened->recordings = calloc(total + 1, sizeof *opened->recordings);
+    if (opened->sources == NULL || opened->recordings == NULL) {
+        return cli_error("out of memory");
+    }
+    for (size_t i = 0; i < opened->count; i++) {
+        const struct timeorder_parts *parts = &opened->sources[i].parts;
+        memcpy(opened->recordings + opened->recording_count, parts->items,
+               parts->count * sizeof *parts->items);
+        opened->recording_count += parts->count;
+    }
+    return CLI_OK;
+}
+
+static void show_progress(void *context, uint64_t done, uint64_t total) {
+    (void)context;
+    progress_show("events", done, total);
+}
+
+static void tell(const char *output, const struct merge_result *result) {
+    struct number events;
+    struct number bytes;
+    fprintf(stderr, "memtrace: %s has %s events of %zu %s (%zu %s) in %s\n", output,
+            number_count(&events, result->rewrite.kept), result->processes,
+            result->processes == 1 ? "process" : "processes", result->files,
+            result->files == 1 ? "file" : "files",
+            number_bytes(&bytes, result->rewrite.bytes_written));
+    if (result->rewrite.damaged != 0) {
+        fprintf(stderr, "memtrace: damaged blocks are left out: %llu\n",
+                (unsigned long long)result->rewrite.damaged);
+    }
+}
+
+static int merge_all(const struct opened *opened, const struct request *request) {
+    struct rewrite_options shown = request->options;
+    struct merge_result result;
+    struct outfile file;
+    struct error error = {""};
+    if (outfile_open(&file, request->output, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (file.target == NULL) {
+        outfile_drop(&file);
+        return cli_error("%s cannot hold a recording: name a file", request->output);
+    }
+    shown.progress = progress_wanted() ? show_progress : NULL;
+    if (merge_recordings(opened->recordings, opened->recording_count, file.path, &shown, &result,
+                         &error) != 0) {
+        outfile_drop(&file);
+        return cli_error("%s", error.message);
+    }
+    if (outfile_keep(&file, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    tell(request->output, &result);
+    return CLI_OK;
+}
+
+int cmd_merge(int argc, char **argv) {
+    struct request request = {.options = {.level = REWRITING_LEVEL}};
+    struct opened opened;
+    int status = read_arguments(&request, argc, argv);
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request.help) {
+        fputs(help_text, stdout);
+        return cli_finish(CLI_OK);
+    }
+    status = open_all(&opened, &request);
+    if (status == CLI_OK) {
+        status = merge_all(&opened, &request);
+    }
+    close_all(&opened);
+    return status;
+}

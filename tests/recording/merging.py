@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""merging.py: a recording of several processes adds up to them: totals, each call path, each thread,
+in whatever order the files are named; parts of one process become one file, wherever they lie."""
+
+import collections
+import os
+import shutil
+
+from recorded import HERE, record, recordings, wait_until
+from harness import MEMTRACE, build, equal, execute, fail, finish, report, scratch
+
+import reader
+
+SUMS = ("leaked_bytes", "leaked_blocks", "total_bytes", "total_allocations", "total_frees",
+        "total_temporary", "lost")
+COSTS = ("total_bytes", "allocations", "frees", "live_bytes", "live_blocks", "temporary")
+
+
+def merge(paths, output, *more):
+    done = execute([MEMTRACE, "merge", *paths, "--output", output, *more])
+    if done.returncode != 0:
+        fail("memtrace merge", *paths, done.stderr)
+    return report(output)
+
+
+def by_path(*reports):
+    """What each call path cost, by the names of its frames."""
+    found = collections.defaultdict(collections.Counter)
+    for data in reports:
+        for context in data["contexts"]:
+            path = tuple((frame["module"], frame["offset"]) for frame in context["frames"])
+            found[path].update({name: context[name] for name in COSTS})
+            found[path]["lifetimes"] += sum(context["lifetimes"])
+    return {path: +costs for path, costs in found.items()}
+
+
+def threads_of(*reports):
+    """What a forked child was born with is counted as its first thread's."""
+    found = []
+    for data in reports:
+        born = [data["process"]["inherited_blocks"], data["process"]["inherited_bytes"]]
+        for thread in data["threads"]:
+            found.append((thread["name"], thread["allocations"] + born[0],
+                          thread["total_bytes"] + born[1], thread["frees"],
+                          thread["freed_bytes"], thread["freed_for_others"]))
+            born = [0, 0]
+    return sorted(found)
+
+
+def marks(path):
+    return sorted(event.text for event in reader.Recording(path).events()
+                  if isinstance(event, reader.Mark))
+
+
+def held_most(paths):
+    """Live heap bytes of all processes together at their maximum, times since the first start."""
+    steps = []
+    starts = [report(path)["process"]["start_realtime_ns"] for path in paths]
+    for path, start in zip(paths, starts):
+        recording = reader.Recording(path)
+        sizes = {}
+        for event in recording.events():
+            ended = event.old if isinstance(event, reader.Alloc) else \
+                event.block if isinstance(event, reader.Free) else None
+            time = getattr(event, "time", 0) + start - min(starts)
+            if ended in sizes:
+                steps.append((time, -sizes.pop(ended)))
+            if isinstance(event, reader.Alloc) and recording.is_heap(event.context):
+                sizes[event.block] = event.size
+                steps.append((time, event.size))
+    return steps
+
+
+def adds_up(paths, merged, what):
+    one = [report(path) for path in paths]
+    for name in SUMS:
+        equal(merged[name], sum(data[name] for data in one), what, name)
+    ours, theirs = by_path(merged), by_path(*one)
+    for path in sorted(set(ours) | set(theirs)):
+        equal(ours.get(path), theirs.get(path), what, "call path", path)
+    equal(threads_of(merged), threads_of(*one), what, "threads")
+    equal(len({thread["id"] for thread in merged["threads"]}),
+          sum(len(data["threads"]) for data in one), what, "thread ids")
+    equal(merged["warnings"], [], what, "warnings")
+    # Times are known to 4 ms: what happened in one moment may be added up in another order.
+    least = max(data["maximum_bytes"] for data in one)
+    most = sum(data["maximum_bytes"] for data in one)
+    equal(least <= merged["maximum_bytes"] <= most, True, what, "maximum",
+          merged["maximum_bytes"], least, most)
+
+
+def processes(folder):
+    """A program and its child, each with its own pools, marks and libraries."""
+    program = build(os.path.join(HERE, "children.c"), "gcc", "-O2")
+    record([program, "fork"], folder, settings={"MEMTRACE_FOLLOW": "1"})
+    wait_until(lambda: len(recordings(folder)) == 2 and all(
+        report(path)["recording"]["closed"] for path in recordings(folder)), "two recordings")
+    secrets = build(os.path.join(HERE, "secrets.c"), "gcc", "-O1", "preload")
+    for argument in ("one", "two"):
+        record([secrets, argument], folder)
+    return recordings(folder)
+
+
+def one_after_the_other(paths, new):
+    """Runs that did not overlap: the maximum of all is what the first ones left and the largest of
+    the last one, or an earlier one's own; computed here event by event."""
+    live = most = 0
+    for _, change in sorted(held_most(paths), key=lambda step: step[0]):
+        live += change
+        most = max(most, live)
+    equal(report(new)["maximum_bytes"], most, "maximum of runs one after the other")
+
+
+def several(folder):
+    paths = processes(folder)
+    new = os.path.join(folder, "all.merged")
+    merged = merge(paths, new)
+    adds_up(paths, merged, "four processes")
+    equal(marks(new), sorted(mark for path in paths for mark in marks(path)), "marks")
+    equal(sorted(filter(None, reader.Recording(new).pools.values())), ["secret-pool"], "pools")
+    again = merge([new], os.path.join(folder, "again.merged"))
+    equal(by_path(again), by_path(merged), "merged again")
+    with open(new, "rb") as first:
+        merge(paths[::-1], os.path.join(folder, "turned.merged"))
+        with open(os.path.join(folder, "turned.merged"), "rb") as second:
+            equal(first.read() == second.read(), True, "in reverse: the same bytes")
+    twin = [path for path in paths if "secrets" in os.path.basename(path)]
+    both = os.path.join(folder, "both.merged")
+    adds_up(twin, merge(twin, both), "two runs")
+    one_after_the_other(twin, both)
+    return paths
+
+
+def rotated(folder):
+    """Parts under other names in other folders, the last one named first, and one of them twice."""
+    program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
+    record([program, os.path.join(folder, "counts"), "2", "600000"], folder, "--rotate", "8K")
+    parts = sorted(recordings(folder), key=lambda path: (len(path), path))
+    if len(parts) < 2:
+        fail("too few parts:", parts)
+    before = report(parts[0])
+    moved = []
+    for number, path in enumerate(parts):
+        inside = os.path.join(folder, "part%d" % number)
+        os.mkdir(inside)
+        moved.append(shutil.move(path, os.path.join(inside, "x%d.mtr" % (len(parts) - number))))
+    after = merge(moved[::-1] + moved[:1], os.path.join(folder, "whole.merged"))
+    equal(by_path(after), by_path(before), "parts: call paths")
+    for name in SUMS + ("maximum_bytes",):
+        equal(after[name], before[name], "parts:", name)
+    equal(after["recording"]["events"], before["recording"]["events"], "parts: events")
+    equal(after["warnings"], [], "parts: warnings")
+
+
+def refused(paths, folder):
+    sampled = os.path.join(folder, "sampled")
+    os.mkdir(sampled)
+    record(["true"], sampled, "--sample", "64K")
+    new = os.path.join(folder, "never.mtr")
+    for arguments in (("--output", new), (paths[0],), (paths[0], "/etc/passwd", "--output", new),
+                      (paths[0], *recordings(sampled), "--output", new),
+                      (*paths, "--output", os.path.join(folder, "no", "folder.mtr"))):
+        done = execute([MEMTRACE, "merge", *arguments])
+        if done.returncode == 0 or done.stderr.count(b"\n") != 1 or os.path.exists(new):
+            fail("memtrace merge", *arguments, "status", done.returncode, done.stderr)
+
+
+def main():
+    folder = scratch()
+    paths = several(folder)
+    refused(paths, folder)
+    rotated(scratch())
+    finish()
+
+
+if __name__ == "__main__":
+    main()
