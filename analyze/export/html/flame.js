@@ -36,8 +36,10 @@ function titleOf(call) {
         + describeCost(inclusive[state.cost][call]);
 }
 
-function drawBox(area, box, details) {
-    const label = box.width * area.clientWidth < flameLabel ? "" : nameOf(box.call) + notesOf(box.call);
+// pixels: of the whole width. It is not asked for again while boxes are added: each time everything
+// would be laid out anew.
+function drawBox(area, box, pixels, details) {
+    const label = box.width * pixels < flameLabel ? "" : nameOf(box.call) + notesOf(box.call);
     const element = make("button", area, label, "frame name");
     element.dataset.call = box.call;
     element.style.left = 100 * box.left + "%";
@@ -78,9 +80,10 @@ function showFlame(section) {
         details.textContent = "nothing";
         return;
     }
-    const boxes = layFlame(flameLeast / Math.max(section.clientWidth, 300));
+    const pixels = Math.max(section.clientWidth, 300);
+    const boxes = layFlame(flameLeast / pixels);
     for (const box of boxes) {
-        drawBox(area, box, details);
+        drawBox(area, box, pixels, details);
     }
     area.style.height = (Math.max(...boxes.map((box) => box.row)) + 1) * flameRow + "px";
     details.textContent = titleOf(flameZoom);
