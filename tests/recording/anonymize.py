@@ -80,8 +80,13 @@ def shape(data):
 
 
 def events(path):
-    return [event._replace(text=None) if isinstance(event, reader.Mark) else event
-            for event in reader.Recording(path).events()]
+    """Each stream's, without the texts of marks."""
+    found = {}
+    for block, payload in reader.Recording(path).of_kind(reader.EVENTS):
+        found.setdefault(block.stream, []).extend(
+            event._replace(text=None) if isinstance(event, reader.Mark) else event
+            for event in reader.Decoder(block, payload))
+    return found
 
 
 def names_of(data):
