@@ -160,6 +160,9 @@ static int write_default(const struct report *report, const struct request *requ
 static void note_warnings(const struct report *report) {
     const char *const *lines;
     size_t count = names_warnings(report->names, &lines);
+    if (report->model->damage[0] != '\0') {
+        fprintf(stderr, "memtrace: the file is damaged: %s\n", report->model->damage);
+    }
     for (size_t i = 0; i < count; i++) {
         fprintf(stderr, "memtrace: %s\n", lines[i]);
     }

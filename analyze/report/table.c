@@ -18,6 +18,26 @@ static struct jsonwriter *json_of(const struct report *report) {
 
 /* ---- All tables of an output ---- */
 
+static void put_document(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
+    const char *const *lines;
+    size_t count = names_warnings(report->names, &lines);
+    jsonwriter_number(json, "version", 1);
+    jsonwriter_string(json, "source", report->source);
+    jsonwriter_string(json, "executable", model->header.executable);
+    jsonwriter_string(json, "selected", report->selected);
+    jsonwriter_number(json, "from_ns", model->from_ns);
+    jsonwriter_number(json, "to_ns", model->to_ns < model->now_ns ? model->to_ns : model->now_ns);
+    jsonwriter_array(json, "warnings");
+    if (model->damage[0] != '\0') {
+        jsonwriter_string(json, NULL, model->damage);
+    }
+    for (size_t i = 0; i < count; i++) {
+        jsonwriter_string(json, NULL, lines[i]);
+    }
+    jsonwriter_end_array(json);
+}
+
 int table_document_open(struct table_document *document, const struct report *report) {
     *document = (struct table_document){0};
     if (report->options.format != REPORT_JSON) {
@@ -28,8 +48,7 @@ int table_document_open(struct table_document *document, const struct report *re
         return -1;
     }
     jsonwriter_map(document->json, NULL);
-    jsonwriter_number(document->json, "version", 1);
-    jsonwriter_string(document->json, "source", report->source);
+    put_document(document->json, report);
     jsonwriter_array(document->json, "reports");
     return 0;
 }
