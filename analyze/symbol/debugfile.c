@@ -74,8 +74,7 @@ void debugfile_close(struct debugfile_elf *file) {
     *file = (struct debugfile_elf){0};
 }
 
-/* Whether the file carries DWARF itself. */
-static bool has_dwarf(Elf *elf) {
+bool debugfile_has_dwarf(Elf *elf) {
     size_t names;
     if (elf_getshdrstrndx(elf, &names) != 0)
         return false;
@@ -177,7 +176,7 @@ static void try_links(char **result, struct identity *identity, Elf *elf, const 
 /* With the module's own file open: finds where its DWARF is. */
 static void find_debug(struct debugfile_paths *paths, Elf *elf, const char *path,
                        const char *folders) {
-    if (has_dwarf(elf)) {
+    if (debugfile_has_dwarf(elf)) {
         paths->debug = strdup(path);
         return;
     }

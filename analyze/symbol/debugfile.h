@@ -30,6 +30,9 @@ struct debugfile_paths {
 int debugfile_open(const char *path, struct debugfile_elf *file, int *descriptor);
 void debugfile_close(struct debugfile_elf *file);
 
+/* Whether the file carries DWARF itself. */
+bool debugfile_has_dwarf(Elf *elf);
+
 /* Fills paths; what cannot be found stays NULL. 0 or -1 (out of memory). folders: colon-separated
  * roots. */
 int debugfile_find(const struct symbol_module *module, const char *folders,

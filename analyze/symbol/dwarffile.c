@@ -45,8 +45,10 @@ int dwarffile_open(struct dwarffile *file, const char *path, const struct debugi
     elf_cntl(file->file.elf, ELF_C_FDREAD);
     close(descriptor);
     if (!file->dwarf) {
-        snprintf(problem, problem_size, "%.300s: debug information is damaged: %.100s", path,
-                 dwarf_errmsg(-1));
+        /* A file by build-id may be there for its symbols alone. */
+        if (debugfile_has_dwarf(file->file.elf))
+            snprintf(problem, problem_size, "%.300s: debug information is damaged: %.100s", path,
+                     dwarf_errmsg(-1));
         if (file->image)
             elf_end(file->image);
         debugfile_close(&file->file);

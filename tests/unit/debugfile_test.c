@@ -95,6 +95,20 @@ static void finds_by_build_id(void **state) {
     assert_int_equal(fixture_run("rm -r root/.build-id"), 0);
 }
 
+/* As a recording carries it of a library without debug information. */
+static void is_content_with_symbols_alone(void **state) {
+    (void)state;
+    char folders[256], text[4096], warning[600];
+    snprintf(folders, sizeof folders, "%s/root", fixture_folder);
+    assert_int_equal(fixture_run("cp kept whole.debug && objcopy --strip-debug kept"), 0);
+    add_by_build_id();
+    assert_int_equal(fixture_run("mv whole.debug kept"), 0);
+    fixture_resolve("gone", id, id_size, folders, address, text, warning);
+    assert_string_equal(text, "outer ?:0");
+    assert_string_equal(warning, "");
+    assert_int_equal(fixture_run("rm -r root/.build-id"), 0);
+}
+
 static void ignores_a_debug_file_of_another_build(void **state) {
     (void)state;
     assert_int_equal(fixture_run("gcc -g -O2 -Wl,--build-id c.c -o x && "
@@ -193,6 +207,7 @@ int main(void) {
         cmocka_unit_test(finds_the_link_beside_the_file),
         cmocka_unit_test(finds_the_link_below_the_debug_folder),
         cmocka_unit_test(finds_by_build_id),
+        cmocka_unit_test(is_content_with_symbols_alone),
         cmocka_unit_test(ignores_a_debug_file_of_another_build),
         cmocka_unit_test(checks_the_checksum_without_build_id),
         cmocka_unit_test(warns_of_a_changed_module),
