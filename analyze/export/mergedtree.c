@@ -48,8 +48,8 @@ const char *mergedtree_label(const struct export *export, const struct names_fra
     if (export->by_line && file != NULL) {
         size_t used = strlen(buffer);
         const char *slash = strrchr(file, '/');
-        snprintf(buffer + used, MERGEDTREE_LABEL - used, " %s:%u", slash != NULL ? slash + 1 : file,
-                 frame->line);
+        snprintf(buffer + used, MERGEDTREE_LABEL - used, frame->line != 0 ? " %s:%u" : " %s",
+                 slash != NULL ? slash + 1 : file, frame->line);
     }
     return buffer;
 }

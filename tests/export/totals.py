@@ -7,6 +7,7 @@ import collections
 import csv
 import io
 import os
+import random
 import stat
 
 from exported import (COSTS, MEMTRACE, clean_environment, equal, execute, export, export_json, fail,
@@ -117,6 +118,29 @@ def check_cut(recording, folder):
                   (0, len(data["warnings"]), True), "cut at", size, name, result.stderr)
 
 
+def check_damaged(source, folder):
+    """Bytes that are wrong anywhere: whatever can be read is exported, or one line says why not."""
+    names = [line.split()[0] for line in execute([MEMTRACE, "export", "--list"]).stdout.decode().splitlines()]
+    chance = random.Random(4)
+    with open(source, "rb") as file:
+        whole = file.read()
+    for turn in range(40):
+        bad = bytearray(whole)
+        for _ in range(chance.choice((1, 10, 200))):
+            bad[chance.randrange(len(bad))] = chance.randrange(256)
+        path = os.path.join(folder, "bad" + os.path.splitext(source)[1])
+        with open(path, "wb") as file:
+            file.write(bad)
+        out = os.path.join(folder, "bad.out")
+        result = execute([MEMTRACE, "export", "--format", names[turn % len(names)], "--output", out, path],
+                         clean_environment())
+        # without it there is no file
+        equal((result.returncode in (0, 1), result.returncode == 0), (True, os.path.exists(out)),
+              "damaged", turn, names[turn % len(names)], result.returncode, result.stderr)
+        if os.path.exists(out):
+            os.unlink(out)
+
+
 def check_same_again(recording):
     """The same input gives the same bytes."""
     for name in ("folded", "flamegraph", "html", "gprof2dot", "speedscope"):
@@ -157,6 +181,8 @@ def main():
         check_same_as_report(source, data, what)
     check_filtered(recording, report(recording))
     check_cut(recording, folder)
+    check_damaged(recording, folder)
+    check_damaged(profile, folder)
     check_same_again(recording)
     check_output(recording, folder)
     finish()
