@@ -28,7 +28,8 @@ configure_file(cmake/memtrace.pc.in "${PROJECT_BINARY_DIR}/cmake/memtrace.pc" @O
 install(FILES "${PROJECT_BINARY_DIR}/cmake/memtrace.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-install(FILES include/memtrace/memtrace.h include/memtrace/format.h
+install(FILES include/memtrace/memtrace.h include/memtrace/expect.h include/memtrace/expect_gtest.h
+              include/memtrace/expect_catch2.h include/memtrace/format.h
               "${PROJECT_BINARY_DIR}/include/memtrace/version.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/memtrace")
 

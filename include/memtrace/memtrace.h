@@ -139,6 +139,31 @@ MEMTRACE_API int memtrace_lookup(const void *address,
  * contains `address`, its size, age and thread, to stderr; or "not a live block". */
 MEMTRACE_API void memtrace_print_trace(const void *address) MEMTRACE_NOEXCEPT;
 
+/* What the calling thread allocates from here to memtrace_watch_end(), exactly: what
+ * memtrace/expect.h is made of. Watches may lie in each other, and end in the thread they began in.
+ * Returns the watch, or 0: nothing is counted now, or more than 32 lie in each other. leaks: also
+ * finds what stays alive. Handler-safe. */
+MEMTRACE_API uint32_t memtrace_watch_begin(uint64_t most_allocations, uint64_t most_bytes,
+                                           int leaks) MEMTRACE_NOEXCEPT;
+
+struct memtrace_watched {
+    uint64_t allocations; /* of the heap; each reallocation is one */
+    uint64_t bytes;
+    uint64_t leaked_blocks; /* of them: not freed so far, by whatever thread */
+    uint64_t leaked_bytes;
+    uint32_t over_context;   /* of the first allocation beyond one of the limits; 0: none */
+    uint32_t leaked_context; /* of the first that was not freed */
+};
+/* Ends a watch, and those inside it that were left without an end. 0, or -1: it is not there (it
+ * began in another thread, or before a fork), or not all could be followed. Handler-safe. */
+MEMTRACE_API int memtrace_watch_end(uint32_t watch,
+                                    struct memtrace_watched *watched) MEMTRACE_NOEXCEPT;
+
+/* Writes the call path of a context, innermost first, as module+offset lines (`memtrace symbolize`
+ * names them), as many as fit. Returns the length of the text. Handler-safe. */
+MEMTRACE_API size_t memtrace_describe_path(uint32_t context, char *text,
+                                           size_t size) MEMTRACE_NOEXCEPT;
+
 /* Custom allocators. `pool` names the allocator (at most 63 bytes are kept, at most 1,000 names);
  * its objects are counted apart from the heap, by pool. Objects of pools must start at least 8
  * bytes apart. memtrace_realloc with old == NULL is an allocation. */

@@ -3,6 +3,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/module_filter.h"
 #include "runtime/entry/real.h"
+#include "runtime/entry/watching.h"
 
 /* Whom the event is charged to, whose slot the gate holds meanwhile. */
 static struct frame caller_of(const struct thread *thread) {
@@ -172,6 +173,9 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
         } else {
             record_heap_alloc(thread, at, size, context, how, replaces, 0);
         }
+    }
+    if (UNLIKELY(thread->is_watched)) {
+        watching_alloc(thread, address, size, context);
     }
     event_leave(thread);
     thread_done(thread);

@@ -9,6 +9,7 @@
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
+#include "runtime/entry/watching.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -202,6 +203,7 @@ static void retire(struct thread *thread) {
     if (thread->stream != NULL) {
         recorder_leave(thread->stream);
     }
+    watching_end_thread();
     if (thread->id != MEMTRACE_THREAD_OTHERS) {
         STORE_RELAXED(&thread->record->end_ns,
                       sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns);

@@ -39,7 +39,8 @@ struct thread {
      * its child another one: what the event still writes is the parent's. */
     struct recorder_stream *stream;
     uint32_t is_late;    /* shared by all threads that said goodbye: to be given back */
-    uint32_t is_special; /* is_late, or it has a stream: events end in a call */
+    uint32_t is_special; /* is_late, is_watched, or it has a stream: events end in a call */
+    uint32_t is_watched; /* somebody waits to hear of its allocations: watching.h */
 };
 
 extern THREAD_LOCAL struct thread *thread_self;

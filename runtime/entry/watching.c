@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watching.c: watches of the calling thread (heap/watch.h), and what memtrace.h says of them. A
+ * watched thread is special: its allocations come by here, all others pay nothing.
+ */
+#define _GNU_SOURCE
+#include "runtime/entry/watching.h"
+
+#include "memtrace/memtrace.h"
+#include "runtime/base/sys.h"
+#include "runtime/base/text.h"
+#include "runtime/entry/event.h"
+#include "runtime/heap/watch.h"
+#include "runtime/record/survey.h"
+
+#include <errno.h>
+
+#define API __attribute__((visibility("default")))
+
+/* Made at the first watch. A forked child finds it, but its thread is not watched there. */
+static THREAD_LOCAL struct watches *own_watches;
+
+void watching_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context) {
+    struct shadow_heap heap = event_heap();
+    const struct heap_block block = {.size = size,
+                                     .context = context,
+                                     .thread = thread->id,
+                                     .birth_tick = thread->tick,
+                                     .start = (uintptr_t)address};
+    watch_alloc(own_watches, &heap, &block);
+}
+
+void watching_end_thread(void) {
+    if (own_watches != NULL) {
+        watch_reset(own_watches);
+        sys_unmap(own_watches, sizeof *own_watches);
+        own_watches = NULL;
+    }
+}
+
+static uint32_t begin(struct thread *thread, const struct watch_limits *limits) {
+    uint32_t number;
+    if (own_watches == NULL) {
+        own_watches = sys_map(sizeof *own_watches);
+    }
+    if (own_watches == NULL) {
+        return 0;
+    }
+    if (!thread->is_watched) {
+        watch_reset(own_watches);
+        own_watches->thread = thread->id;
+    }
+    number = watch_begin(own_watches, limits);
+    thread->is_watched = own_watches->depth != 0;
+    thread->is_special |= thread->is_watched;
+    return number;
+}
+
+API uint32_t memtrace_watch_begin(uint64_t most_allocations, uint64_t most_bytes, int leaks) {
+    const struct watch_limits limits = {most_allocations, most_bytes, leaks != 0};
+    struct frame caller = EVENT_CALLER();
+    struct thread *thread = thread_get(caller.slot);
+    uint32_t number = 0;
+    if (thread == NULL) {
+        return 0;
+    }
+    if (!thread->is_late && event_enter(thread, caller.slot)) {
+        number = begin(thread, &limits);
+        event_leave(thread);
+    }
+    thread_done(thread);
+    return number;
+}
+
+static int end(struct thread *thread, uint32_t number, struct watch_result *result) {
+    struct shadow_heap heap = event_heap();
+    int status = watch_end(own_watches, &heap, number, result);
+    thread->is_watched = own_watches->depth != 0;
+    thread->is_special = thread->is_late || thread->stream != NULL || thread->is_watched;
+    return status;
+}
+
+API int memtrace_watch_end(uint32_t watch, struct memtrace_watched *watched) {
+    struct frame caller = EVENT_CALLER();
+    struct thread *thread = thread_get_for_free(caller.slot);
+    struct watch_result result = {0};
+    int status = -1;
+    if (thread == NULL) {
+        return -1;
+    }
+    if (!thread->is_late && thread->is_watched && event_enter(thread, caller.slot)) {
+        status = end(thread, watch, &result);
+        event_leave(thread);
+    }
+    thread_done(thread);
+    *watched = (struct memtrace_watched){.allocations = result.allocations,
+                                         .bytes = result.bytes,
+                                         .leaked_blocks = result.leaked_blocks,
+                                         .leaked_bytes = result.leaked_bytes,
+                                         .over_context = result.over_context,
+                                         .leaked_context = result.leaked_context};
+    return status;
+}
+
+API size_t memtrace_describe_path(uint32_t context, char *buffer, size_t size) {
+    enum { MOST_FRAMES = 64 };
+    uint64_t frames[MOST_FRAMES];
+    struct text text;
+    uint32_t count;
+    if (size == 0) {
+        return 0;
+    }
+    text_init(&text, buffer, size);
+    if (context == 0 || LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY) {
+        return 0;
+    }
+    count = survey_frames(&runtime.tree, context, frames, MOST_FRAMES);
+    for (uint32_t i = 0; i < count && i < MOST_FRAMES; i++) {
+        size_t before = text.length;
+        survey_add_frame(&text, &runtime.modules, frames[i]);
+        if (text.cut) { /* whole lines only */
+            text.length = before;
+            text.start[before] = '\0';
+            break;
+        }
+    }
+    return text.length;
+}

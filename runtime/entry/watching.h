@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* watching.h: memtrace_watch_begin() and _end(), for entry/: what a watched thread allocates. */
+#ifndef RUNTIME_ENTRY_WATCHING_H
+#define RUNTIME_ENTRY_WATCHING_H
+
+#include "runtime/entry/thread.h"
+
+/* Of a thread that is_watched, inside the event. */
+void watching_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context);
+/* The calling thread ends. */
+void watching_end_thread(void);
+
+#endif
