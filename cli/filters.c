@@ -115,6 +115,7 @@ struct filters {
     struct given *items;
     size_t count;
     char *text;
+    bool wants_threads;
 };
 
 struct filters *filters_new(void) {
@@ -127,6 +128,10 @@ void filters_free(struct filters *filters) {
         free(filters->text);
         free(filters);
     }
+}
+
+void filters_want_threads(struct filters *filters) {
+    filters->wants_threads = true;
 }
 
 bool filters_given(const struct filters *filters) {
@@ -397,6 +402,7 @@ static int need_recording(const struct option *option, struct error *error) {
 int filters_resolve(const struct filters *filters, const struct model *model,
                     struct selection *selection, struct error *error) {
     *selection = selection_all();
+    selection->wants_threads = filters != NULL && filters->wants_threads;
     for (size_t i = 0; filters != NULL && i < filters->count; i++) {
         const struct given *given = &filters->items[i];
         struct error why;

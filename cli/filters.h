@@ -100,6 +100,9 @@ void filters_free(struct filters *filters); /* NULL is allowed */
  * What the scan points to must live as long as the filters. */
 int filters_take(struct filters *filters, const struct cli_scan *scan, int key);
 
+/* The answer's threads and timeline are needed, though that may take longer. */
+void filters_want_threads(struct filters *filters);
+
 /* Whether any was given; and all of them, as they could be given again ("" if none): one line. */
 bool filters_given(const struct filters *filters);
 const char *filters_text(const struct filters *filters);

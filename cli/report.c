@@ -82,9 +82,30 @@ static int report_selected(struct report *report, const struct source *source,
     return status;
 }
 
+static bool shows_threads(const struct request *request) {
+    return request->shows[SHOW_THREADS] || request->shows[SHOW_TIMELINE] ||
+           request->options.format == REPORT_JSON;
+}
+
+/* A profile does not know which thread did a part of it, nor when. */
+static int apply_filters(const struct source *source, const struct names *names,
+                         const struct request *request, struct filtered *filtered,
+                         struct error *error) {
+    struct replay_options replay = progress_replay();
+    bool is_asked = request->shows[SHOW_THREADS] || request->shows[SHOW_TIMELINE];
+    if (is_asked && filters_given(request->filters) && source->parts.count == 0) {
+        return error_set(error,
+                         "%s with filters needs a recording; make one with `memtrace record`",
+                         request->shows[SHOW_THREADS] ? "--show-threads" : "--show-timeline");
+    }
+    if (shows_threads(request)) {
+        filters_want_threads(request->filters);
+    }
+    return filters_apply(request->filters, source, names, &replay, filtered, error);
+}
+
 static int report_model(const struct source *source, const struct request *request) {
     struct report report = {.options = request->options, .source = source->path};
-    struct replay_options replay = progress_replay();
     struct filtered filtered = {0};
     struct error error;
     struct names *names = source_names(source, request->debug_folders,
@@ -94,7 +115,7 @@ static int report_model(const struct source *source, const struct request *reque
         return cli_error("%s", error.message);
     }
     report.names = names;
-    if (filters_apply(request->filters, source, names, &replay, &filtered, &error) == 0) {
+    if (apply_filters(source, names, request, &filtered, &error) == 0) {
         status = report_selected(&report, source, &filtered, request);
     } else {
         status = cli_error("%s", error.message);

@@ -85,6 +85,10 @@ struct selection {
     bool only_leaked;        /* never ended */
     bool only_temporary;     /* life.is_temporary */
     bool only_foreign_freed; /* by another thread than its own */
+
+    /* Threads and timeline of the answer are wanted in any case: filters of contexts alone do not
+     * tell them, so of a recording they take a pass, too. A profile never tells them of a part. */
+    bool wants_threads;
 };
 
 struct selection selection_all(void);

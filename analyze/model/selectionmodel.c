@@ -153,6 +153,21 @@ static struct model *sum_of_lives(const struct selection *selection, const struc
     return adding.sums.model;
 }
 
+/* Gives the model the threads, foreign frees and timeline of `from`, which is freed. */
+static void take_threads(struct model *model, struct model *from) {
+    struct model kept = *model;
+    model->threads = from->threads;
+    model->thread_count = from->thread_count;
+    model->foreign = from->foreign;
+    model->foreign_count = from->foreign_count;
+    model->timeline = from->timeline;
+    model->timeline_count = from->timeline_count;
+    from->threads = kept.threads;
+    from->foreign = kept.foreign;
+    from->timeline = kept.timeline;
+    model_free(from);
+}
+
 /* ---- Which of them ---- */
 
 static struct model *choose(const struct selection *selection, const struct model *from,
@@ -180,18 +195,35 @@ static struct model *choose_in_view(const struct selection *selection, const str
     return model;
 }
 
+static struct model *of_contexts(const struct selection *selection, const struct model *whole,
+                                 struct timeorder_parts parts, const uint32_t *places,
+                                 const struct replay_options *options, struct error *error) {
+    struct model *model = selection_has_view(selection)
+                              ? choose_in_view(selection, whole, parts, places, options, error)
+                              : choose(selection, whole, places, error);
+    struct model *of_lives;
+    if (model == NULL || !selection->wants_threads || parts.count == 0 ||
+        !selection_asks_contexts(selection)) {
+        return model;
+    }
+    of_lives = sum_of_lives(selection, whole, parts, places, options, error);
+    if (of_lives == NULL) {
+        model_free(model);
+        return NULL;
+    }
+    take_threads(model, of_lives);
+    return model;
+}
+
 static struct model *answer(const struct selection *selection, const struct model *whole,
                             struct timeorder_parts parts, const uint32_t *places,
                             const struct replay_options *options, struct error *error) {
     /* Of a sample, errors of sums come from the single blocks. */
     bool is_sampled =
         whole->recording.sampled && parts.count != 0 && selection_asks_contexts(selection);
-    if (selection_needs_lives(selection) || is_sampled) {
-        return sum_of_lives(selection, whole, parts, places, options, error);
-    }
-    return selection_has_view(selection)
-               ? choose_in_view(selection, whole, parts, places, options, error)
-               : choose(selection, whole, places, error);
+    return selection_needs_lives(selection) || is_sampled
+               ? sum_of_lives(selection, whole, parts, places, options, error)
+               : of_contexts(selection, whole, parts, places, options, error);
 }
 
 struct model *selection_model(const struct selection *selection, const struct model *whole,

@@ -15,7 +15,7 @@
 
 #include "memtrace/memtrace.h"
 
-enum { SLOTS = 60, SHARED = 40, SCOPES = 4, PAGE = 4096 };
+enum { SLOTS = 60, SHARED = 40, SCOPES = 4, PAGE = 4096, NAPS = 60, NAP_US = 8000 };
 
 struct worker {
     unsigned seed;
@@ -139,8 +139,8 @@ static void *work(void *argument) {
     struct worker *worker = argument;
     for (int i = 0; i < worker->steps; i++) {
         step(worker);
-        if (i % 100 == 99) {
-            usleep(1000);
+        if (i % (worker->steps / NAPS) == 0) {
+            usleep(NAP_US);
         }
         if (i % (worker->steps / 4) == worker->steps / 8) {
             MEMTRACE_MARK(i < worker->steps / 2 ? "early" : "late");

@@ -44,6 +44,8 @@ PROFILE = [
     (["--lifetime", "1ms.."], "--lifetime asks of single blocks, which a profile does not tell; make"
                               " a recording with `memtrace record`"),
     (["--temporary"], "--temporary asks of single blocks, which a profile"),
+    (["--function", "main", "--show-threads"], "--show-threads with filters needs a recording; make"),
+    (["--class", "heap", "--show-timeline"], "--show-timeline with filters needs a recording"),
     (["--at", "50%"], "--at asks when things happened, which a profile does not tell; make"),
     (["--between", "early,late"], "--between asks when things happened, which a profile"),
 ]

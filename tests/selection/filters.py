@@ -49,7 +49,7 @@ class Asker:
             theirs = {name: got.get(number, {}).get(name, 0) for name in NAMES}
             if mine != theirs:
                 fail(options, "context", number, ": got", theirs, "expected", mine)
-                return None
+                return
         self.check_lifetimes(options, got, chosen, start, end)
         self.check_threads(options, data, chosen, start, end)
         if self.exact:
@@ -58,7 +58,9 @@ class Asker:
                    if context["peak_bytes"] != 0},
                   {number: size for number, size in peak.items() if size != 0}, options, "peaks")
         self.check_totals(options, data)
-        return data
+        views = {"--from", "--to", "--at", "--between"}
+        if any(word.startswith("--") and word not in views for word in options):
+            self.check_timeline(options, data, chosen, start, end)
 
     def check_lifetimes(self, options, got, chosen, start, end):
         died = [life for life in chosen if start <= life.death < end]
@@ -76,6 +78,8 @@ class Asker:
 
     def check_threads(self, options, data, chosen, start, end):
         heap = [life for life in chosen if life.heap]
+        equal(sum(thread["allocations"] for thread in data["threads"]), data["total_allocations"],
+              options, "allocations of all threads")
         for thread in data["threads"]:
             number = thread["id"]
             born = [life for life in heap if life.thread == number and start <= life.birth < end]
@@ -84,6 +88,18 @@ class Asker:
                    thread["freed_for_others"]),
                   (len(born), sum(life.size for life in born), len(died),
                    sum(life.thread != number for life in died)), options, "thread", number)
+
+    def check_timeline(self, options, data, chosen, start, end):
+        """At each point what had happened up to then, if blocks were looked at one by one."""
+        heap = [life for life in chosen if life.heap]
+        points = [point["time_ns"] for point in self.all["timeline"] if start <= point["time_ns"] < end]
+        want = []
+        for time in points:
+            born = [life.size for life in heap if start <= life.birth <= time]
+            held = [life.size for life in heap if life.birth <= time < life.death >= start]
+            want.append((time, sum(held), len(born), sum(born)))
+        equal([(point["time_ns"], point["live_bytes"], point["allocations"], point["total_bytes"])
+               for point in data["timeline"]], want, options, "timeline")
 
     @staticmethod
     def check_totals(options, data):
@@ -102,6 +118,7 @@ def bounds(dice, values, unit=1):
     low, high = sorted(dice.choice(values) // unit for _ in range(2))
     form = dice.randrange(4)
     if form == 0:
+        low = max(low, 1)  # from 0 on is no filter
         return "%d.." % low, low * unit, None
     if form == 1:
         return "..%d" % high, 0, high * unit
@@ -340,7 +357,7 @@ def trivial(asker):
     equal(data["threads"], asker.all["threads"], "trivial: threads")
     equal(data["mappings"], [], "mappings are no blocks")
     data = asker.told("--function", "", "--path-depth", "0..")
-    for part in ("contexts", "pools", "mappings"):
+    for part in ("contexts", "pools", "mappings", "threads"):
         equal(data[part], asker.all[part], "every context:", part)
     equal(mappings_of(asker.told("--class", "mapping")), mappings_of(asker.all), "only mappings")
 
