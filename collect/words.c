@@ -160,13 +160,10 @@ static void start_event(struct event *event, uint64_t time_ns) {
     event->block.number = event->old.number = 0;
     event->block.thread = event->old.thread = 0;
     event->address = event->size = 0;
-    event->old_address = event->old_size = 0;
     event->weight = 0;
     event->slack = 0;
     event->flags = event->alignment = 0;
     event->operation = event->protection = 0;
-    event->id = 0;
-    event->lost_allocs = event->lost_frees = 0;
     event->text = NULL;
     event->text_size = 0;
 }

@@ -124,11 +124,31 @@ static int met_before(struct pairing *pairing, struct event_block name, struct p
     return 1;
 }
 
+/* The next number of its ring, in a slot that is free: as nearly always. */
+static int add_next(struct pairing *pairing, struct event_block name,
+                    const struct pairing_block *block) {
+    struct ring *ring = &pairing->rings[name.thread];
+    struct pairing_block *slot;
+    if (name.number != ring->next || ring->size == 0 ||
+        name.number <= pairing->last_waiting[name.thread]) {
+        return 0;
+    }
+    slot = slot_of(ring, name.number);
+    if (slot->context & LIVE) {
+        return 0;
+    }
+    *slot = *block;
+    slot->context |= LIVE;
+    ring->live++;
+    ring->next++;
+    return 1;
+}
+
 int pairing_add(struct pairing *pairing, struct event_block name, const struct pairing_block *block,
                 struct pairing_end *end) {
     struct ring *ring;
     struct pairing_block *slot;
-    if (!is_name(name)) {
+    if (!is_name(name) || add_next(pairing, name, block)) {
         return 0;
     }
     ring = &pairing->rings[name.thread];

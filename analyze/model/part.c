@@ -157,6 +157,7 @@ int part_open(struct part *part, const struct model *whole, struct timeorder_par
     if (timeorder_start(&order, parts) != 0) {
         return -1;
     }
+    order.skips_addresses = true;
     result =
         timeorder_seek(&order, part->entry->place.bytes, part->entry->place.size, part->stop_ns);
     if (result == 0 && at != 0) {
@@ -196,6 +197,7 @@ int part_sum(const struct part *part, uint64_t from_ns, uint64_t to_ns, struct s
     if (timeorder_start(&order, part->parts) != 0) {
         return -1;
     }
+    order.skips_addresses = true;
     if (pass_start(&pass, part->whole, order.stream_count, from_ns, to_ns) == 0 &&
         restore(part, &pass) == 0 &&
         timeorder_seek(&order, part->entry->place.bytes, part->entry->place.size, part->stop_ns) ==

@@ -108,6 +108,7 @@ static int replay_all(struct replay *replay, struct timeorder *order,
                       const struct replay_options *options) {
     const struct pass_watcher watcher = {
         .other = take_other, .window = begin_window, .waited = take_waited, .context = replay};
+    order->skips_addresses = true;
     timeorder_note_places(order, replay->edges, replay->edge_count, replay->places);
     begin_slice(replay, SIZE_MAX);
     if (pass_run(&replay->pass, order, &watcher, options, count_events(order)) != 0) {

@@ -37,6 +37,7 @@ struct timeorder_block {
 
 struct timeorder {
     struct timeorder_parts parts;
+    bool skips_addresses;  /* set it after the start where nobody asks for them */
     unsigned window_shift; /* a window is 2^window_shift ns long */
     struct timeorder_stream *streams;
     size_t stream_count;

@@ -24,6 +24,7 @@ bool timestream_open(struct timeorder *order, struct timeorder_stream *stream) {
                               &error) == 0 &&
             event_decoder_start(&stream->decoder, timestream_block(order, place),
                                 stream->buffer.bytes, stream->buffer.size) == 0) {
+            stream->decoder.skips_addresses = order->skips_addresses;
             stream->is_open = true;
             return true;
         }

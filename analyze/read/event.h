@@ -27,27 +27,37 @@ enum event_kind {
     EVENT_LOST = 5,
 };
 
+/* A hundred million of them go from one thread to another: what only some kinds have shares its
+ * place, and means nothing in the others. */
 struct event {
     enum event_kind kind;
     uint32_t context;         /* of the allocation, mapping or (0: not known) free */
     uint64_t time_ns;         /* since the program's start, as finely as it was recorded */
     struct event_block block; /* ALLOC: the new block; FREE: the one that ends */
-    struct event_block old;   /* ALLOC */
     uint64_t address;         /* ALLOC (0: the file has none; below 2^48), MAP */
     uint64_t size;            /* ALLOC, MAP */
-    uint64_t old_address;     /* MAP */
-    uint64_t old_size;        /* MAP */
-    uint64_t weight;      /* ALLOC: bytes it stands for where the recording is sampled; else 0 */
-    uint32_t slack;       /* ALLOC: usable size minus size, at most MEMTRACE_SLACK_MOST */
-    uint8_t flags;        /* ALLOC: MEMTRACE_ALLOC_*; MAP: MAP_* that were kept */
-    uint8_t alignment;    /* ALLOC: log2 of what was asked for; 0: nothing special */
-    uint8_t operation;    /* MAP: enum memtrace_map_operation; MARK: enum memtrace_mark */
-    uint8_t protection;   /* MAP */
-    uint64_t id;          /* MARK: the scope */
-    uint64_t lost_allocs; /* LOST */
-    uint64_t lost_frees;  /* LOST */
-    const char *text;     /* MARK: not terminated; owned by who made the event */
-    uint32_t text_size;   /* MARK */
+    uint32_t slack;           /* ALLOC: usable size minus size, at most MEMTRACE_SLACK_MOST */
+    uint8_t flags;            /* ALLOC: MEMTRACE_ALLOC_*; MAP: MAP_* that were kept */
+    uint8_t alignment;        /* ALLOC: log2 of what was asked for; 0: nothing special */
+    uint8_t operation;        /* MAP: enum memtrace_map_operation; MARK: enum memtrace_mark */
+    uint8_t protection;       /* MAP */
+    union {
+        struct event_block old; /* ALLOC */
+        struct {                /* MAP */
+            uint64_t old_address;
+            uint64_t old_size;
+        };
+        struct { /* LOST */
+            uint64_t lost_allocs;
+            uint64_t lost_frees;
+        };
+    };
+    union {
+        uint64_t weight; /* ALLOC: bytes it stands for where the recording is sampled; else 0 */
+        uint64_t id;     /* MARK: the scope */
+    };
+    const char *text;   /* MARK: not terminated; owned by who made the event */
+    uint32_t text_size; /* MARK */
 };
 
 #endif

@@ -35,8 +35,9 @@ const void *event_encoder_finish(struct event_encoder *encoder, size_t *size,
 struct event_decoder {
     const unsigned char *payload;
     size_t size;
-    void *state;    /* eventcode.c's */
-    char error[96]; /* empty, or what does not add up */
+    void *state;          /* eventcode.c's */
+    bool skips_addresses; /* set after the start: allocations have address 0, which is faster */
+    char error[96];       /* empty, or what does not add up */
 };
 
 /* Reads a payload, which must outlive the decoder. 0, or -1: damaged (error says how) or no memory.

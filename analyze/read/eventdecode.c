@@ -189,7 +189,7 @@ static uint64_t get_address(struct state *state, enum op_address how,
     return address;
 }
 
-static void get_alloc(struct state *state, unsigned op, struct event *event) {
+static void get_alloc(struct state *state, unsigned op, bool skips_addresses, struct event *event) {
     struct predict *predict = &state->predict;
     const struct predict_site *site;
     uint64_t old_address = 0;
@@ -209,25 +209,27 @@ static void get_alloc(struct state *state, unsigned op, struct event *event) {
     predict->newest++;
     event->kind = EVENT_ALLOC;
     event->block = (struct event_block){.number = predict->newest, .thread = predict->thread};
-    event->address = get_address(state, op >> OP_ADDRESS_SHIFT & 7, site, old_address);
+    if (!skips_addresses) {
+        event->address = get_address(state, op >> OP_ADDRESS_SHIFT & 7, site, old_address);
+    }
     event->context = site->context;
     event->size = site->size;
     event->slack = site->slack;
     event->flags = site->flags;
     event->alignment = site->alignment;
     event->weight = site->weight;
-    if (old_slot != 0 && event->address != old_address) {
+    if (old_slot != 0 && event->address != old_address && !skips_addresses) {
         predict_push(predict, old_slot);
     }
     state->no_memory |= predict_alloc(predict, index, event->address) != 0;
 }
 
-static void get_free(struct state *state, unsigned op, struct event *event) {
+static void get_free(struct state *state, unsigned op, bool skips_addresses, struct event *event) {
     enum op_site how = op >> OP_PLACE_SHIFT & 3;
     uint64_t slot;
     event->kind = EVENT_FREE;
     event->block = end_block(state, op, &slot);
-    if (slot != 0) {
+    if (slot != 0 && !skips_addresses) {
         predict_push(&state->predict, slot);
     }
     if (how != SITE_NONE) {
@@ -307,11 +309,11 @@ int event_decoder_next(struct event_decoder *decoder, struct event *event) {
     }
     event->time_ns = state->time_ns;
     if ((op & OP_KIND) == OP_FREE) {
-        get_free(state, op, event);
+        get_free(state, op, decoder->skips_addresses, event);
     } else if ((op & OP_KIND) == OP_REST) {
         get_rest(state, op, event);
     } else {
-        get_alloc(state, op, event);
+        get_alloc(state, op, decoder->skips_addresses, event);
     }
     if (state->no_memory) {
         return fail(decoder, "out of memory");

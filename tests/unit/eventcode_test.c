@@ -100,7 +100,8 @@ struct expected {
 
 static void expect(struct expected *expected, const struct event *event) {
     expected->allocs += event->kind == EVENT_ALLOC;
-    expected->frees += event->kind == EVENT_FREE || event->old.number != 0;
+    expected->frees +=
+        event->kind == EVENT_FREE || (event->kind == EVENT_ALLOC && event->old.number != 0);
     expected->first_ns = event->time_ns < expected->first_ns ? event->time_ns : expected->first_ns;
     expected->last_ns = event->time_ns > expected->last_ns ? event->time_ns : expected->last_ns;
 }
