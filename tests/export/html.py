@@ -11,7 +11,7 @@ from exported import (COSTS, EVIL, HERE, build, equal, export, fail, finish, rec
 
 MOST_BYTES = 5000000
 
-# Helpers in the page: rows of the table that is shown, as texts; the boxes of the flame graph.
+# Asked of the page: rows of the table that is shown, as texts; the boxes of the flame graph.
 ROWS = """Array.from(document.querySelectorAll('section:not([hidden]) tbody tr'))
     .map(row => Array.from(row.children).map(cell => cell.textContent))"""
 BOXES = """Object.fromEntries(Array.from(document.querySelectorAll('.frame:not(.outer)'))

@@ -22,7 +22,7 @@ ROUND_TRIP = """(async () => {
     URL.createObjectURL = blob => { caught = blob; return create.call(URL, blob); };
     HTMLAnchorElement.prototype.click = () => {};
     speedscope.loadFileFromBase64("%s", "%s");
-    for (let i = 0; i < 200 && caught === null; i++) {
+    for (let i = 0; i < 600 && caught === null; i++) {
         await sleep(100);
         window.dispatchEvent(new KeyboardEvent("keydown", {key: "s", ctrlKey: true}));
     }

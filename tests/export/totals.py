@@ -163,6 +163,7 @@ def check_output(recording, folder):
             (["--output", "out.bin"], 2, "which format?"),
             (["--format", "folded", "--cost", "much"], 2, "not 'much'"),
             (["--format", "json", "--cost", "live"], 2, "--cost says nothing"),
+            (["--format", "folded", "--output", recording], 1, "name another --output"),
             (["--format", "folded", "--output", "/nowhere/x"], 1, "cannot write /nowhere/x")):
         result = execute([MEMTRACE, "export", *words, recording], clean_environment())
         equal((result.returncode, told in result.stderr.decode(), result.stderr.count(b"\n")),

@@ -99,8 +99,9 @@ function showRate(section, details) {
 
 function showTimeline(section) {
     if (data.timeline.length < 2) {
-        make("p", section, "There is no timeline in this file: it is sampled while a program runs under "
-            + "`memtrace run` or `memtrace record`.", "dim");
+        make("p", section, data.selected === null ? "There is no timeline in this file: it is sampled while a "
+            + "program runs under `memtrace run` or `memtrace record`." : "What is selected has no timeline of its own.",
+            "dim");
         return;
     }
     const details = make("div", section, "", "details");

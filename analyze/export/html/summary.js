@@ -66,6 +66,11 @@ function showSummary(section) {
 }
 
 function showThreads(section) {
+    if (data.threads.length === 0) {
+        make("p", section, data.selected === null ? "No thread allocated anything."
+            : "Which threads have a part in what is selected is not known.", "dim");
+        return;
+    }
     const rows = data.threads.filter((thread) => state.pattern === null || state.pattern.test(thread.name));
     showTable(section, [
         numberColumn("id", (thread) => thread.id),
