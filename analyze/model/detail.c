@@ -14,7 +14,9 @@ struct gathering {
     const struct model *whole;
     uint64_t from_ns;
     uint64_t to_ns;
-    uint64_t last_birth;  /* place of the view's last allocation in the order of the replay */
+    bool sees_all; /* every birth of the view is seen: `epoch` counts them */
+    uint64_t epoch;
+    uint64_t last_birth;  /* else: place of the last one in the order of the replay */
     uint32_t *context_of; /* by node: its place in detail->contexts + 1; 0: none yet */
     size_t context_capacity;
     size_t live_capacity;
@@ -117,13 +119,31 @@ static int add_living(struct gathering *gathering, struct detail_context *contex
 }
 
 /* A reallocation ends a block at its successor's birth: that is never after the last one. */
-static bool is_shutdown(const struct gathering *gathering, const struct life *life) {
+static bool is_late(const struct gathering *gathering, const struct life *life) {
     uint64_t from_ns = gathering->detail->wish.shutdown_ns;
-    if (life->death_ns == LIFE_ALIVE) {
-        return true;
-    }
     return from_ns != UINT64_MAX ? life->death_ns >= from_ns && !life->is_reallocated
                                  : life->death_order > gathering->last_birth;
+}
+
+static void add_late(const struct gathering *gathering, struct detail_context *context,
+                     const struct life *life) {
+    if (context->epoch != gathering->epoch) {
+        context->epoch = gathering->epoch;
+        context->late_bytes = 0;
+        context->late_blocks = 0;
+    }
+    context->late_bytes += life_bytes(life);
+    context->late_blocks += life_units(life);
+}
+
+static void add_shutdown(const struct gathering *gathering, struct detail_context *context,
+                         const struct life *life) {
+    if (gathering->sees_all && life->death_ns != LIFE_ALIVE) {
+        add_late(gathering, context, life);
+    } else if (life->death_ns == LIFE_ALIVE || is_late(gathering, life)) {
+        context->shutdown_bytes += life_bytes(life);
+        context->shutdown_blocks += life_units(life);
+    }
 }
 
 static int add_life(struct gathering *gathering, const struct life *life) {
@@ -136,9 +156,8 @@ static int add_life(struct gathering *gathering, const struct life *life) {
         result = life->death_ns == LIFE_ALIVE ? add_living(gathering, context, life)
                                               : add_death(gathering, context, life);
     }
-    if (result == 0 && is_shutdown(gathering, life)) {
-        context->shutdown_bytes += life_bytes(life);
-        context->shutdown_blocks += life_units(life);
+    if (result == 0 && wants(gathering, DETAIL_SHUTDOWN)) {
+        add_shutdown(gathering, context, life);
     }
     if (result == 0 && wants(gathering, DETAIL_BLOCKS)) {
         gathering->detail->block_total++;
@@ -158,7 +177,13 @@ static int visit_end(void *context, const struct life *life) {
 
 /* ---- The passes ---- */
 
-static int visit_birth(void *context, const struct life *life) {
+static int count_birth(void *context, const struct life *life) {
+    struct gathering *gathering = context;
+    gathering->epoch += is_heap(gathering, life);
+    return 0;
+}
+
+static int note_birth(void *context, const struct life *life) {
     struct gathering *gathering = context;
     if (is_heap(gathering, life) && life->birth_ns < gathering->to_ns) {
         gathering->last_birth = life->birth_order;
@@ -166,13 +191,23 @@ static int visit_birth(void *context, const struct life *life) {
     return 0;
 }
 
-/* Whoever allocated last need not be selected: this is the order of all. */
-static int find_last_birth(struct gathering *gathering, struct timeorder_parts parts,
-                           const struct replay_options *options, struct error *error) {
-    const struct lives_visitor visitor = {.begin = visit_birth, .context = gathering};
+static bool is_view(const struct selection *selection) {
+    struct selection all = *selection;
+    all.view = selection_all().view;
+    return selection_is_all(&all);
+}
+
+/* Who allocates last need not be selected: then another pass looks at all blocks. */
+static int find_last_birth(struct gathering *gathering, const struct selection *selection,
+                           struct timeorder_parts parts, const struct replay_options *options,
+                           struct error *error) {
+    const struct lives_visitor visitor = {.begin = note_birth, .context = gathering};
     bool is_asked =
         wants(gathering, DETAIL_SHUTDOWN) && gathering->detail->wish.shutdown_ns == UINT64_MAX;
-    return is_asked ? lives_visit(parts, gathering->whole, &visitor, options, error) : 0;
+    gathering->sees_all = is_asked && is_view(selection);
+    return is_asked && !gathering->sees_all
+               ? lives_visit(parts, gathering->whole, &visitor, options, error)
+               : 0;
 }
 
 static uint64_t whole_count(uint64_t units) {
@@ -198,6 +233,10 @@ static void finish(struct gathering *gathering) {
     struct detail *detail = gathering->detail;
     for (size_t i = 0; i < detail->context_count; i++) {
         struct detail_context *context = &detail->contexts[i];
+        if (gathering->sees_all && context->epoch == gathering->epoch) {
+            context->shutdown_bytes += context->late_bytes;
+            context->shutdown_blocks += context->late_blocks;
+        }
         context->allocations = whole_count(context->allocations);
         context->shutdown_blocks = whole_count(context->shutdown_blocks);
         context->short_blocks = whole_count(context->short_blocks);
@@ -220,7 +259,7 @@ static int gather(struct gathering *gathering, const struct selection *selection
                   struct timeorder_parts parts, const struct names *names,
                   const struct replay_options *options, struct error *error) {
     const struct detail_wish *wish = &gathering->detail->wish;
-    const struct lives_visitor visitor = {.end = visit_end, .context = gathering};
+    struct lives_visitor visitor = {.end = visit_end, .context = gathering};
     int result;
     gathering->context_of = calloc(gathering->whole->node_count, sizeof *gathering->context_of);
     if (gathering->context_of == NULL ||
@@ -229,7 +268,8 @@ static int gather(struct gathering *gathering, const struct selection *selection
                         gathering->detail->end_ns) != 0) {
         return error_set(error, "out of memory");
     }
-    result = find_last_birth(gathering, parts, options, error);
+    result = find_last_birth(gathering, selection, parts, options, error);
+    visitor.begin = gathering->sees_all ? count_birth : NULL;
     if (result == 0) {
         result =
             selection_visit(selection, gathering->whole, parts, names, &visitor, options, error);

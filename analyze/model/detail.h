@@ -50,6 +50,10 @@ struct detail_context {
     uint64_t shutdown_bytes;
     uint64_t shutdown_blocks;
     uint64_t short_blocks;
+    /* While gathering: what was freed since the `epoch`-th allocation. */
+    uint64_t late_bytes;
+    uint64_t late_blocks;
+    uint64_t epoch;
 };
 
 /* A block that lives at the end of the view. */
@@ -84,7 +88,8 @@ struct detail {
     uint64_t block_total; /* blocks that were to choose from */
 };
 
-/* One pass (two for DETAIL_SHUTDOWN). See selection_visit() for the arguments. NULL: out of memory,
+/* One pass; two for what is freed after the last allocation, if the selection is more than a view:
+ * then others may allocate last. See selection_visit() for the arguments. NULL: out of memory,
  * or cancelled (error says which). */
 struct detail *detail_gather(const struct detail_wish *wish, const struct selection *selection,
                              const struct model *whole, struct timeorder_parts parts,

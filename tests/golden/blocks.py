@@ -142,10 +142,13 @@ def shutdown(asker):
     if asker.exact:
         last = max(life.place for life in asker.heap)
         cases.append((["--show-shutdown"], lambda life: life.death_place > last))
+        cases.append((["--show-shutdown", "--size", "0.."], lambda life: life.death_place > last))
+        cases.append((["--show-shutdown", "--size", "0..100"],
+                      lambda life: life.death_place > last))
     moved = {life.old for life in asker.heap if life.old}
     for options, is_late in cases:
-        late = [life for life in asker.heap if life.death == lives.NEVER or
-                (is_late(life) and life.block not in moved)]
+        late = [life for life in asker.heap if ("0..100" not in options or life.size <= 100) and
+                (life.death == lives.NEVER or (is_late(life) and life.block not in moved))]
         want = collections.Counter()
         for life in late:
             want[asker.hash[life.context]] += life.size

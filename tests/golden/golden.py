@@ -74,6 +74,22 @@ def compare(name, got):
             list(difflib.unified_diff(*lines, "expected", "got", lineterm=""))[:60]))
 
 
+def documented():
+    """The samples in docs/report.md are what the reports are."""
+    with open(os.path.join(reports.HERE, "..", "..", "docs", "report.md"), encoding="utf-8") as file:
+        text = file.read().split("## What it looks like")[1].split("\n## ")[0]
+    known = []
+    for name in os.listdir(EXPECTED):
+        with open(os.path.join(EXPECTED, name), encoding="utf-8") as file:
+            known.append("\n".join(line.rstrip() for line in file.read().split("\n")))
+    for sample in text.split("\n\n"):
+        lines = sample.strip("\n").split("\n")
+        if all(line.startswith("    ") for line in lines):
+            wanted = "\n".join(line[4:].rstrip() for line in lines)
+            if not any(wanted in report for report in known):
+                fail("docs/report.md has what no report is:\n" + wanted)
+
+
 def main():
     update = "--update" in sys.argv
     folder = scratch()
@@ -91,6 +107,7 @@ def main():
                 file.write(got)
         else:
             compare(name, got)
+    documented()
     for name in sorted(set(os.listdir(EXPECTED)) - names):
         fail("expected/" + name, "belongs to no command")
 
