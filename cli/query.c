@@ -29,6 +29,7 @@ static const char help_text[] =
     "  --format FORMAT      table, markdown, csv, tsv or json; default: at a terminal a table,\n"
     "                       else tsv without a heading\n"
     "  --header on|off      with names of columns or without\n"
+    "  --full-names         C++ names with parameters, template arguments, return types\n"
     "  --no-cache           keep nothing on disk for the next command\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
     "                       /usr/lib/debug)\n"
@@ -41,6 +42,7 @@ enum {
     KEY_SCRIPT,
     KEY_FORMAT,
     KEY_HEADER,
+    KEY_FULL_NAMES,
     KEY_NO_CACHE,
     KEY_DEBUG_FOLDERS,
     KEY_OUTPUT
@@ -52,6 +54,7 @@ static const struct cli_option options[] = {
     {"script", 0, true, KEY_SCRIPT},
     {"format", 'f', true, KEY_FORMAT},
     {"header", 0, true, KEY_HEADER},
+    {"full-names", 0, false, KEY_FULL_NAMES},
     {"no-cache", 0, false, KEY_NO_CACHE},
     {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"output", 'o', true, KEY_OUTPUT},
@@ -71,6 +74,7 @@ struct request {
     enum result_format chosen;
     bool help;
     bool schema;
+    bool full_names;
 };
 
 /* ---- The command line ---- */
@@ -102,6 +106,7 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
     default:
         request->help |= key == KEY_HELP;
         request->schema |= key == KEY_SCHEMA;
+        request->full_names |= key == KEY_FULL_NAMES;
         return key >= FILTER_KEYS ? filters_take(request->filters, scan, key) : CLI_OK;
     }
 }
@@ -229,8 +234,11 @@ static int query_names(const struct source *source, const struct names *names,
                                     .progress = progress_wanted() ? queryshell_progress : NULL};
     struct replay_options filtering = progress_replay();
     struct filtered filtered = {0};
-    struct query_source asked = {
-        .whole = source->model, .names = names, .parts = source->parts, .replay = &replay};
+    struct query_source asked = {.whole = source->model,
+                                 .names = names,
+                                 .parts = source->parts,
+                                 .replay = &replay,
+                                 .has_full_names = request->full_names};
     struct error error;
     int status = CLI_FAILURE;
     if (filters_apply(request->filters, source, names, &filtering, &filtered, &error) == 0) {

@@ -132,8 +132,7 @@ static int append(struct queryshell *shell, const char *line) {
     if (grown == NULL) {
         return cli_error("out of memory");
     }
-    memcpy(grown + shell->pending_size, line, length);
-    memcpy(grown + shell->pending_size + length, "\n", 2);
+    snprintf(grown + shell->pending_size, length + 2, "%s\n", line);
     shell->pending = grown;
     shell->pending_size += length + 1;
     return CLI_OK;

@@ -12,6 +12,7 @@ int export_sqlite(const struct export *export, struct error *error) {
         .parts = export->parts,
         .selection = export->selection != NULL ? export->selection : &all,
         .replay = export->progress,
+        .has_full_names = export->full_names,
     };
     if (export->path == NULL) {
         return error_set(error, "a database is a file: name it with --output");

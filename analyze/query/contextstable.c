@@ -2,6 +2,8 @@
 /* contextstable.c: the table of call paths with their sums. See vtable.h. */
 #include "analyze/query/vtable.h"
 
+#include "analyze/model/shortname.h"
+
 enum {
     ID,
     PARENT,
@@ -48,6 +50,13 @@ static const struct vtable_column columns[] = {
 
 /* ---- Places in the code ---- */
 
+const char *vtable_spell(const struct query *query, const struct names_frame *frame,
+                         struct vtable_name *name) {
+    names_spell(frame, name->full, sizeof name->full);
+    return query->source.has_full_names ? name->full
+                                        : shortname(name->full, name->brief, sizeof name->brief);
+}
+
 const struct names_frame *vtable_innermost(const struct query *query, uint32_t node) {
     const struct model *model = query->source.whole;
     size_t count;
@@ -80,9 +89,9 @@ static void append_frame(const struct query *query, uint32_t node, sqlite3_str *
     size_t count;
     const struct names_frame *frames = names_frames(query->source.names, frame, &count);
     while (count > 0) {
-        char name[2048];
+        struct vtable_name name;
         sqlite3_str_appendf(text, "%s%s", sqlite3_str_length(text) != 0 ? ";" : "",
-                            names_spell(&frames[--count], name, sizeof name));
+                            vtable_spell(query, &frames[--count], &name));
     }
 }
 
@@ -116,13 +125,13 @@ void vtable_put_path(const struct query *query, uint32_t node, sqlite3_context *
 static void put_place(const struct query *query, const struct model_context *context, int column,
                       sqlite3_context *out) {
     const struct names_frame *frame = vtable_innermost(query, context->path);
-    char name[2048];
+    struct vtable_name name;
     if (frame == NULL) {
         return;
     }
     switch (column) {
     case FUNCTION:
-        vtable_put_text(out, names_spell(frame, name, sizeof name));
+        vtable_put_text(out, vtable_spell(query, frame, &name));
         break;
     case FILE_NAME:
         vtable_put_text(out, frame->file);

@@ -143,7 +143,7 @@ static int at_end(sqlite3_vtab_cursor *cursor) {
 static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
     const struct cursor *cursor = (const struct cursor *)base;
     const struct names_frame *frame = &cursor->frames[cursor->frame];
-    char name[2048];
+    struct vtable_name name;
     switch (number) {
     case CONTEXT:
         vtable_put_number(out, query_of(cursor)->source.model->contexts[cursor->row].id);
@@ -152,7 +152,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
         vtable_put_number(out, cursor->level);
         break;
     case FUNCTION:
-        vtable_put_text(out, names_spell(frame, name, sizeof name));
+        vtable_put_text(out, vtable_spell(query_of(cursor), frame, &name));
         break;
     case FILE_NAME:
         vtable_put_text(out, frame->file);

@@ -79,10 +79,10 @@ static void put_path(sqlite3_context *out, int argc, sqlite3_value **argv) {
 static void put_function(sqlite3_context *out, int argc, sqlite3_value **argv) {
     const struct query *query = query_of(out);
     const struct names_frame *frame = vtable_innermost(query, node_of(query, argv[0]));
-    char name[2048];
+    struct vtable_name name;
     (void)argc;
     if (frame != NULL) {
-        vtable_put_text(out, names_spell(frame, name, sizeof name));
+        vtable_put_text(out, vtable_spell(query, frame, &name));
     }
 }
 

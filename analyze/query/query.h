@@ -23,6 +23,7 @@ struct query_source {
     struct timeorder_parts parts;        /* count 0: a profile, which has no events */
     const struct selection *selection;   /* that the model was made with */
     const struct replay_options *replay; /* for its progress; NULL: none */
+    bool has_full_names;                 /* C++ names with parameters and template arguments */
 };
 
 struct query;

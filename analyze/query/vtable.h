@@ -113,6 +113,13 @@ void vtable_put_protection(sqlite3_context *out, uint32_t protection);
 int vtable_add_functions(struct query *query);
 /* The functions of a node's path, outermost first, ';' between them, into out. */
 void vtable_put_path(const struct query *query, uint32_t node, sqlite3_context *out);
+/* What to show of a frame, in the form that the session wants. */
+struct vtable_name {
+    char full[4096];
+    char brief[4096];
+};
+const char *vtable_spell(const struct query *query, const struct names_frame *frame,
+                         struct vtable_name *name);
 /* The innermost function at a node. NULL: it is no code. */
 const struct names_frame *vtable_innermost(const struct query *query, uint32_t node);
 

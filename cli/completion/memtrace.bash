@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report diff check export extract info repack strip anonymize merge list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report diff check query export extract info repack strip anonymize merge list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     local filters="--from --to --at --between --function --not-function --file --not-file --module --not-module
@@ -48,6 +48,7 @@ _memtrace() {
         ;;
     --format)
         [[ $command == export ]] && options=$(memtrace export --list 2>/dev/null | awk '{print $1}')
+        [[ $command == query ]] && options="table markdown csv tsv json"
         [[ $command == check ]] && options="gcc github junit json"
         COMPREPLY=($(compgen -W "$options" -- "$current"))
         return
@@ -76,7 +77,11 @@ _memtrace() {
         COMPREPLY=($(compgen -W "start end peak mark:" -- "$current"))
         return
         ;;
-    --output | --budgets | --baseline | --log | --root | --debug | --debug-folders)
+    --header)
+        COMPREPLY=($(compgen -W "on off" -- "$current"))
+        return
+        ;;
+    --output | --script | --budgets | --baseline | --log | --root | --debug | --debug-folders)
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
@@ -136,6 +141,13 @@ _memtrace() {
             return
         fi
         ;;
+    query)
+        options="--schema --script --format --header --full-names --no-cache --debug-folders --output --help"
+        if [[ $current != -* ]]; then
+            COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
+            return
+        fi
+        ;;
     info)
         options="--json --help"
         ;;
@@ -170,7 +182,7 @@ _memtrace() {
         ;;
     esac
     case $command in
-    report | diff | check | export) options+=" $filters" ;;
+    report | diff | check | query | export) options+=" $filters" ;;
     esac
     COMPREPLY=($(compgen -W "$options" -- "$current"))
 }

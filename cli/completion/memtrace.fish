@@ -8,6 +8,7 @@ complete -c memtrace -f -n __fish_use_subcommand -a record -d 'run a program and
 complete -c memtrace -f -n __fish_use_subcommand -a report -d 'show a profile or a running process'
 complete -c memtrace -f -n __fish_use_subcommand -a diff -d 'what grew from one profile to another'
 complete -c memtrace -f -n __fish_use_subcommand -a check -d 'whether a profile keeps its budgets'
+complete -c memtrace -f -n __fish_use_subcommand -a query -d 'SQL over a profile or a recording'
 complete -c memtrace -f -n __fish_use_subcommand -a export -d 'files for other tools'
 complete -c memtrace -f -n __fish_use_subcommand -a extract -d 'program files out of a recording'
 complete -c memtrace -f -n __fish_use_subcommand -a info -d 'what is in a file'
@@ -83,6 +84,14 @@ end
 for option in output debug-folders
     complete -c memtrace -n '__memtrace_on diff' -l $option -r
 end
+complete -c memtrace -n '__memtrace_on query' -l format -x -a 'table markdown csv tsv json'
+complete -c memtrace -n '__memtrace_on query' -l header -x -a 'on off'
+for option in schema full-names no-cache
+    complete -c memtrace -n '__memtrace_on query' -l $option
+end
+for option in script output debug-folders
+    complete -c memtrace -n '__memtrace_on query' -l $option -r
+end
 complete -c memtrace -n '__memtrace_on export' -l format -x -a '(memtrace export --list | string match -r "[a-z0-9]+")'
 complete -c memtrace -n '__memtrace_on export' -l cost -x -a 'peak live total allocations temporary'
 complete -c memtrace -n '__memtrace_on export' -l by -x -a 'function line'
@@ -115,12 +124,12 @@ end
 for option in between function not-function file not-file module not-module path path-depth pool \
         group-allocations group-bytes group-live-blocks group-live-bytes size first-size last-size \
         chain-length chain-lifetime lifetime address allocated freed thread freed-by scope
-    complete -c memtrace -n '__memtrace_on report diff check export' -l $option -x
+    complete -c memtrace -n '__memtrace_on report diff check query export' -l $option -x
 end
 for option in from to at live-at
-    complete -c memtrace -n '__memtrace_on report diff check export' -l $option -x -a 'start end peak mark:'
+    complete -c memtrace -n '__memtrace_on report diff check query export' -l $option -x -a 'start end peak mark:'
 end
-complete -c memtrace -n '__memtrace_on report diff check export' -l class -x -a 'heap mapping pool'
+complete -c memtrace -n '__memtrace_on report diff check query export' -l class -x -a 'heap mapping pool'
 for option in leaked temporary freed-by-others
-    complete -c memtrace -n '__memtrace_on report diff check export' -l $option
+    complete -c memtrace -n '__memtrace_on report diff check query export' -l $option
 end

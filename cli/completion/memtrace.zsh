@@ -9,6 +9,7 @@ _memtrace() {
         'report:show a profile or a running process'
         'diff:what grew from one profile to another'
         'check:whether a profile keeps its budgets'
+        'query:SQL over a profile or a recording'
         'export:files for other tools'
         'extract:program files out of a recording'
         'info:what is in a file'
@@ -94,6 +95,12 @@ _memtrace() {
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '--markdown' '--json' '--csv' '--output[file]:file:_files' \
             '*:profile:_files -g "*.mt[pr]"'
+        ;;
+    query)
+        _arguments $filters '--schema' '--script[statements]:file:_files' \
+            '--format[of answers]:format:(table markdown csv tsv json)' '--header[names of columns]:when:(on off)' \
+            '--full-names' '--no-cache' '--debug-folders[folders]:folders:_files -/' '--output[file]:file:_files' \
+            '1:file:_files -g "*.mt[pr]"' '2:SQL'
         ;;
     export)
         _arguments $filters '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
