@@ -2,191 +2,14 @@
 /* htmldata.c: see htmldata.h. */
 #include "analyze/export/htmldata.h"
 
-#include "analyze/export/functiontable.h"
-#include "analyze/export/mergedtree.h"
-#include "analyze/export/stringtable.h"
+#include "analyze/export/htmlcalls.h"
 #include "analyze/report/jsonwriter.h"
 #include "memtrace/version.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_NAME = 300, MOST_POINTS = 2000, MOST_MARKS = 500, MOST_THREADS = 1000 };
-
-struct writer {
-    const struct export *export;
-    const struct callforest *forest;
-    struct jsonwriter *json;
-    struct functiontable functions; /* of the calls that are kept */
-    struct stringtable strings;     /* files and modules */
-    uint64_t (*rest)[EXPORT_COSTS]; /* by number of a call: what its callees left out bear */
-    uint32_t *rest_count;           /* how many they are */
-};
-
-/* ---- Calls ---- */
-
-/* Gives each call that is not kept, but whose caller is, to the caller. */
-static int gather_rest(struct writer *writer) {
-    const struct callforest *forest = writer->forest;
-    writer->rest = calloc(forest->kept, sizeof *writer->rest);
-    writer->rest_count = calloc(forest->kept, sizeof *writer->rest_count);
-    if (writer->rest == NULL || writer->rest_count == NULL) {
-        return -1;
-    }
-    for (size_t i = 1; i < forest->count; i++) {
-        const struct callforest_call *call = &forest->calls[i];
-        uint32_t parent = forest->calls[call->parent].number;
-        if (call->number != CALLFOREST_OUT || parent == CALLFOREST_OUT) {
-            continue;
-        }
-        writer->rest_count[parent]++;
-        for (size_t metric = 0; metric < EXPORT_COSTS; metric++) {
-            writer->rest[parent][metric] += call->cost[metric];
-        }
-    }
-    return 0;
-}
-
-static int gather_functions(struct writer *writer) {
-    int result = 0;
-    for (size_t i = 1; result == 0 && i < writer->forest->count; i++) {
-        const struct callforest_call *call = &writer->forest->calls[i];
-        if (call->number != CALLFOREST_OUT) {
-            result = functiontable_add_frame(&writer->functions, call->frame);
-        }
-    }
-    return result;
-}
-
-/* A column of the calls: what `value` says of each one that is kept, then of the rests. */
-static void put_column(struct writer *writer, const char *name,
-                       uint64_t (*value)(const struct writer *writer,
-                                         const struct callforest_call *call, size_t which),
-                       uint64_t (*of_rest)(const struct writer *writer, uint32_t parent,
-                                           size_t which),
-                       size_t which) {
-    const struct callforest *forest = writer->forest;
-    jsonwriter_array(writer->json, name);
-    for (size_t i = 0; i < forest->count; i++) {
-        if (forest->calls[i].number != CALLFOREST_OUT) {
-            jsonwriter_number(writer->json, NULL, value(writer, &forest->calls[i], which));
-        }
-    }
-    for (uint32_t i = 0; i < forest->kept; i++) {
-        if (writer->rest_count[i] != 0) {
-            jsonwriter_number(writer->json, NULL, of_rest(writer, i, which));
-        }
-    }
-    jsonwriter_end_array(writer->json);
-}
-
-static uint64_t parent_of(const struct writer *writer, const struct callforest_call *call,
-                          size_t which) {
-    (void)which;
-    return writer->forest->calls[call->parent].number;
-}
-static uint64_t parent_of_rest(const struct writer *writer, uint32_t parent, size_t which) {
-    (void)writer;
-    (void)which;
-    return parent;
-}
-
-/* functions[count] is "left out" */
-static uint64_t function_of(const struct writer *writer, const struct callforest_call *call,
-                            size_t which) {
-    (void)which;
-    return call->frame != NULL ? functiontable_number(&writer->functions, call->frame)
-                               : writer->functions.count;
-}
-static uint64_t function_of_rest(const struct writer *writer, uint32_t parent, size_t which) {
-    (void)parent;
-    (void)which;
-    return writer->functions.count;
-}
-
-/* Of a call: 1 inlined, 2 recursive. Of a rest: how many calls it stands for. */
-static uint64_t note_of(const struct writer *writer, const struct callforest_call *call,
-                        size_t which) {
-    (void)writer;
-    (void)which;
-    return (call->frame != NULL && call->frame->inlined ? 1u : 0u) | (call->recursive ? 2u : 0u);
-}
-static uint64_t note_of_rest(const struct writer *writer, uint32_t parent, size_t which) {
-    (void)which;
-    return writer->rest_count[parent];
-}
-
-static uint64_t self_of(const struct writer *writer, const struct callforest_call *call,
-                        size_t metric) {
-    (void)writer;
-    return call->self[metric];
-}
-static uint64_t self_of_rest(const struct writer *writer, uint32_t parent, size_t metric) {
-    return writer->rest[parent][metric];
-}
-
-static void put_calls(struct writer *writer) {
-    jsonwriter_map(writer->json, "calls");
-    jsonwriter_number(writer->json, "of", writer->forest->count);
-    jsonwriter_number(writer->json, "kept", writer->forest->kept);
-    jsonwriter_double(writer->json, "least_share", writer->forest->least_share);
-    put_column(writer, "parent", parent_of, parent_of_rest, 0);
-    put_column(writer, "function", function_of, function_of_rest, 0);
-    put_column(writer, "note", note_of, note_of_rest, 0);
-    jsonwriter_array(writer->json, "self");
-    for (size_t metric = 0; metric < EXPORT_COSTS; metric++) {
-        put_column(writer, NULL, self_of, self_of_rest, metric);
-    }
-    jsonwriter_end_array(writer->json);
-    jsonwriter_end_map(writer->json);
-}
-
-static void put_name(struct writer *writer, const struct names_frame *frame) {
-    char label[MERGEDTREE_LABEL];
-    mergedtree_label(writer->export, frame, label);
-    if (strlen(label) > LONGEST_NAME) {
-        strcpy(label + LONGEST_NAME - 3, "...");
-    }
-    jsonwriter_string(writer->json, NULL, label);
-}
-
-static int put_string_numbers(struct writer *writer, const char *name, bool modules) {
-    jsonwriter_array(writer->json, name);
-    for (size_t i = 0; i < writer->functions.count; i++) {
-        const struct names_frame *frame = writer->functions.frames[i];
-        const char *file = frame->file != NULL ? frame->file : "";
-        size_t number = stringtable_number(&writer->strings, modules ? frame->module : file);
-        if (number == SIZE_MAX) {
-            return -1;
-        }
-        jsonwriter_number(writer->json, NULL, number);
-    }
-    jsonwriter_end_array(writer->json);
-    return 0;
-}
-
-/* Columns, as of the calls. */
-static int put_functions(struct writer *writer) {
-    jsonwriter_map(writer->json, "functions");
-    jsonwriter_array(writer->json, "name");
-    for (size_t i = 0; i < writer->functions.count; i++) {
-        put_name(writer, writer->functions.frames[i]);
-    }
-    jsonwriter_end_array(writer->json);
-    if (put_string_numbers(writer, "file", false) != 0 ||
-        put_string_numbers(writer, "module", true) != 0) {
-        return -1;
-    }
-    jsonwriter_end_map(writer->json);
-    jsonwriter_array(writer->json, "strings");
-    for (size_t i = 0; i < writer->strings.count; i++) {
-        jsonwriter_string(writer->json, NULL, writer->strings.items[i]);
-    }
-    jsonwriter_end_array(writer->json);
-    return 0;
-}
-
-/* ---- The rest ---- */
+enum { MOST_POINTS = 2000, MOST_MARKS = 500, MOST_THREADS = 1000 };
 
 static void put_costs(struct jsonwriter *json, const struct export *export) {
     static const char *const names[EXPORT_COSTS] = {"peak", "live", "total", "allocations",
@@ -337,37 +160,26 @@ static int put_other(struct jsonwriter *json, const struct model *model) {
     return 0;
 }
 
-static int put_all(struct writer *writer) {
-    struct jsonwriter *json = writer->json;
+int htmldata_write(const struct export *export, const struct callforest *forest, FILE *out) {
+    struct jsonwriter *json = jsonwriter_open(out, JSONWRITER_IN_HTML);
     int result;
+    if (json == NULL) {
+        return -1;
+    }
     jsonwriter_map(json, NULL);
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "generator", "MemTrace " MEMTRACE_VERSION);
-    put_summary(json, writer->export);
-    put_costs(json, writer->export);
-    put_warnings(json, writer->export);
-    put_threads(json, writer->export->model);
-    put_timeline(json, writer->export->model);
-    put_marks(json, writer->export->model);
-    put_calls(writer);
-    result = put_other(json, writer->export->model) == 0 ? put_functions(writer) : -1;
-    jsonwriter_end_map(json);
-    return result;
-}
-
-int htmldata_write(const struct export *export, const struct callforest *forest, FILE *out) {
-    struct writer writer = {.export = export,
-                            .forest = forest,
-                            .json = jsonwriter_open(out, JSONWRITER_IN_HTML),
-                            .functions = {.by_line = export->by_line}};
-    int result = -1;
-    if (writer.json != NULL && gather_rest(&writer) == 0 && gather_functions(&writer) == 0) {
-        result = put_all(&writer);
+    put_summary(json, export);
+    put_costs(json, export);
+    put_warnings(json, export);
+    put_threads(json, export->model);
+    put_timeline(json, export->model);
+    put_marks(json, export->model);
+    result = put_other(json, export->model);
+    if (result == 0) {
+        result = htmlcalls_write(json, export, forest);
     }
-    free(writer.rest);
-    free(writer.rest_count);
-    functiontable_free(&writer.functions);
-    stringtable_free(&writer.strings);
-    jsonwriter_close(writer.json);
+    jsonwriter_end_map(json);
+    jsonwriter_close(json);
     return result;
 }

@@ -2,9 +2,6 @@
 /*
  * htmldata.h: the JSON that the page of html.c shows (html/data.js reads it). Used inside
  * analyze/export.
- *
- * Calls are columns, parents before their callees; each "left out" row stands for the callees of
- * one call that were not kept, so that sums are the totals.
  */
 #ifndef ANALYZE_EXPORT_HTMLDATA_H
 #define ANALYZE_EXPORT_HTMLDATA_H
