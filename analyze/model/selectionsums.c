@@ -134,10 +134,11 @@ int selectionsums_take(struct selectionsums *sums, const struct life *life) {
     }
     if (seen.born) {
         take_birth(sums, cell, life);
+    } else {
+        cell->base_units += life_units(life);
     }
     if (!seen.died) {
         cell->live_bytes += life_bytes(life);
-        cell->live_units += life_units(life);
         cell->live_variance += is_heap(sums, life) ? variance_of(life) : 0;
     }
     note_peak(sums, cell, life, seen);
@@ -154,6 +155,13 @@ static double root(double variance) {
     return variance > 0 ? sqrt(variance) : 0;
 }
 
+/* So that they are what came and did not go, also where estimates were rounded. */
+static uint64_t live_blocks(const struct selectionsums_cell *cell) {
+    uint64_t came = whole_of(cell->base_units) + whole_of(cell->sum.alloc_count);
+    uint64_t gone = whole_of(cell->sum.free_count);
+    return came > gone ? came - gone : 0;
+}
+
 static struct model_context context_from(const struct selectionsums *sums,
                                          const struct model_context *like,
                                          const struct selectionsums_cell *cell) {
@@ -167,7 +175,7 @@ static struct model_context context_from(const struct selectionsums *sums,
         .pool = like->pool,
         .class = like->class,
         .live_bytes = cell->live_bytes,
-        .live_blocks = whole_of(cell->live_units),
+        .live_blocks = live_blocks(cell),
         .peak_bytes = cell->live_bytes + (uint64_t)(is_adjusted ? cell->adjust : 0),
         .total_bytes = cell->sum.alloc_bytes,
         .allocations = whole_of(cell->sum.alloc_count),
@@ -207,7 +215,7 @@ int selectionsums_finish(struct selectionsums *sums) {
     }
     for (size_t i = 0; i < sums->whole->context_count; i++) {
         const struct selectionsums_cell *cell = &sums->cells[i];
-        if ((cell->sum.alloc_count | cell->sum.free_count | cell->live_units) != 0) {
+        if ((cell->sum.alloc_count | cell->sum.free_count | cell->base_units) != 0) {
             model->contexts[model->context_count++] =
                 context_from(sums, &sums->whole->contexts[i], cell);
         }

@@ -22,7 +22,7 @@
 struct selectionsums_cell {
     struct sum sum; /* counts in units of 1 / TALLY_ONE; without peak_bytes */
     uint64_t live_bytes;
-    uint64_t live_units;
+    uint64_t base_units; /* held when the view begins */
     int64_t adjust;
     uint32_t epoch; /* of adjust */
     double total_variance;
