@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `memtrace report [FILE|PID]`. docs/report.md is its page. */
+#include "analyze/model/recast.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -63,6 +64,28 @@ static int report_unsuppressed(struct report *report, const struct request *requ
     return status;
 }
 
+/* Where filters ask for pools or mappings, trees and tables are of those. What is written without a
+ * --show-... option for programs has all classes, each in its place. */
+static int report_classes(struct report *report, const struct selection *selection,
+                          const struct request *request) {
+    const struct model *model = report->model;
+    uint32_t classes = reportdetail_classes(selection);
+    bool is_everything = !report_is_for_people(report) && !reportrequest_is_special(request);
+    struct model recast;
+    int status;
+    if (classes == 0 || classes == 1u << MODEL_HEAP || is_everything) {
+        return report_unsuppressed(report, request);
+    }
+    if (recast_make(model, classes, &recast) != 0) {
+        return cli_error("out of memory");
+    }
+    report->model = &recast;
+    status = report_unsuppressed(report, request);
+    report->model = model;
+    recast_free(&recast);
+    return status;
+}
+
 /* What is selected is in the model; what single blocks tell comes beside it. */
 static int report_selected(struct report *report, const struct source *source,
                            const struct filtered *filtered, const struct request *request) {
@@ -77,7 +100,7 @@ static int report_selected(struct report *report, const struct source *source,
         return cli_error("%s", error.message);
     }
     report->detail = detail;
-    status = report_unsuppressed(report, request);
+    status = report_classes(report, &filtered->selection, request);
     detail_free(detail);
     return status;
 }

@@ -69,12 +69,20 @@ int reportdetail_check(const struct request *request, const struct source *sourc
     return 0;
 }
 
+uint32_t reportdetail_classes(const struct selection *selection) {
+    if (selection->classes == 0 && selection->pool != NULL) {
+        return 1u << MODEL_POOL;
+    }
+    return selection->classes;
+}
+
 int reportdetail_gather(struct report *report, const struct request *request,
                         const struct source *source, const struct filtered *filtered,
                         const struct replay_options *options, struct detail **detail,
                         struct error *error) {
     struct detail_wish wish = {
         .parts = reportdetail_parts(request),
+        .classes = reportdetail_classes(&filtered->selection),
         .shutdown_ns = UINT64_MAX,
         .short_ns = request->short_ns,
         .order = request->block_order,

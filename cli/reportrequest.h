@@ -61,6 +61,8 @@ bool reportrequest_is_special(const struct request *request);
 
 /* reportdetail.c: what has to be gathered from single blocks; 0: nothing. */
 unsigned reportdetail_parts(const struct request *request);
+/* The classes that filters ask for, as bits 1 << enum model_class; 0: none in particular. */
+uint32_t reportdetail_classes(const struct selection *selection);
 /* Whether the source can answer: 0, or -1: error says what it lacks. */
 int reportdetail_check(const struct request *request, const struct source *source,
                        struct error *error);

@@ -194,6 +194,7 @@ int reportshow_write(const struct report *report, const struct request *request)
     }
     in_document.document = &document;
     if (report_is_for_people(report) && is_special) {
+        report_selected(report);
         report_warnings(report);
     }
     result = is_special ? write_asked(&in_document, request) : write_default(&in_document, request);

@@ -32,6 +32,12 @@ static bool is_heap(const struct gathering *gathering, const struct life *life) 
     return contexts_class(gathering->whole->nodes[life->context].frame) == MODEL_HEAP;
 }
 
+static bool is_wanted(const struct gathering *gathering, const struct life *life) {
+    uint32_t classes = gathering->detail->wish.classes;
+    uint32_t class = contexts_class(gathering->whole->nodes[life->context].frame);
+    return ((classes != 0 ? classes : 1u << MODEL_HEAP) & 1u << class) != 0;
+}
+
 /* ---- Places ---- */
 
 /* NULL: out of memory. */
@@ -168,7 +174,7 @@ static int add_life(struct gathering *gathering, const struct life *life) {
 
 static int visit_end(void *context, const struct life *life) {
     struct gathering *gathering = context;
-    if (is_heap(gathering, life) && add_life(gathering, life) != 0) {
+    if (is_wanted(gathering, life) && add_life(gathering, life) != 0) {
         gathering->out_of_memory = true;
         return 1;
     }

@@ -3,9 +3,9 @@
  * detail.h: what only single blocks tell: how long they lived, how large they were, what lay where,
  * what was freed when all was over. One pass over the selected lives feeds whatever was asked for.
  *
- * Called by cli; analyze/report shows it. Recordings only. Blocks of the heap; those that a
- * recording culled are in none of this. Memory grows with contexts and, for DETAIL_HEAP, with the
- * blocks that live at the end of the view.
+ * Called by cli; analyze/report shows it. Recordings only. Those that a recording culled are in
+ * none of this. Memory grows with contexts and, for DETAIL_HEAP, with the blocks that live at the
+ * end of the view.
  */
 #ifndef ANALYZE_MODEL_DETAIL_H
 #define ANALYZE_MODEL_DETAIL_H
@@ -27,7 +27,8 @@ enum detail_part {
 enum detail_order { DETAIL_LARGEST, DETAIL_OLDEST, DETAIL_FIRST };
 
 struct detail_wish {
-    unsigned parts; /* enum detail_part; 0: nothing */
+    unsigned parts;   /* enum detail_part; 0: nothing */
+    uint32_t classes; /* bits 1 << enum model_class: blocks of these; 0: of the heap */
     /* DETAIL_SHUTDOWN: what is freed from then on; UINT64_MAX: after the last allocation of the
      * view, by any thread, whatever is selected. */
     uint64_t shutdown_ns;

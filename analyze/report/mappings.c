@@ -164,7 +164,7 @@ static int put_contexts(const struct report *report) {
         return -1;
     }
     for (size_t i = 0; i < model->context_count; i++) {
-        if (model->contexts[i].class == MODEL_MAPPING) {
+        if (model->contexts[i].frame == MEMTRACE_FRAME_MAPPING) {
             found[count++] = &model->contexts[i];
         }
     }

@@ -69,6 +69,8 @@ static inline bool report_is_for_people(const struct report *report) {
 
 void report_summary(const struct report *report);
 void report_warnings(const struct report *report);
+/* A line that says which part of the file this is about, if it is a part. */
+void report_selected(const struct report *report);
 int report_paths(const struct report *report, enum metric metric);
 /* In the forms for programs a tree is a list of its calls, each with its depth, callers first. */
 int report_tree(const struct report *report, enum metric metric);

@@ -303,6 +303,14 @@ void report_summary(const struct report *report) {
     put_chart(report);
 }
 
+void report_selected(const struct report *report) {
+    if (report->selected != NULL) {
+        fprintf(report->out, "%sSelected: ", style_on(report, STYLE_DIM));
+        style_text(report, report->selected);
+        fprintf(report->out, "%s\n", style_off(report));
+    }
+}
+
 void report_warnings(const struct report *report) {
     const char *const *lines;
     size_t count = names_warnings(report->names, &lines);

@@ -93,6 +93,23 @@ def callers(path, data):
                 equal(cost, 0, path, name, "of no function")
 
 
+def classes(path, data):
+    """Trees and tables of pools and of mappings add up to what the whole says of them."""
+    of = {"maximum": "peak_bytes", "leaked": "live_bytes", "cumulative": "total_bytes",
+          "allocations": "allocations", "temporary": "temporary"}
+    for name, part in (("pool", ["pools"]), ("mapping", ["mappings"]), ("heap", ["contexts"])):
+        contexts = [context for kind in part for context in data[kind]]
+        for metric, field in of.items():
+            for form in ([], ["--flat"], ["--paths"]):
+                rows = reports.tables(path, "--class", name, "--show-" + metric, *form, *PLAIN)[metric]
+                equal(sum(own_part(rows)), sum(context[field] for context in contexts), path, name,
+                      metric, form)
+    if data["pools"] and "recording" in data:
+        rows = reports.tables(path, "--class", "pool", "--show-sizes")["sizes"]
+        equal(sum(row["allocations"] for row in rows),
+              sum(context["allocations"] for context in data["pools"]), path, "sizes in pools")
+
+
 def markdown(path, options):
     """Each table's rows have as many cells as its heading."""
     text = reports.written(path, "--format", "markdown", *options).decode()
@@ -159,6 +176,7 @@ def main():
         metrics(path, data)
         sums(path, data, is_recording)
         callers(path, data)
+        classes(path, data)
         for options in ALL if is_recording else ():
             markdown(path, options)
         damaged(path, folder, dice)
