@@ -87,8 +87,8 @@ static int report_classes(struct report *report, const struct selection *selecti
 }
 
 /* What is selected is in the model; what single blocks tell comes beside it. */
-static int report_selected(struct report *report, const struct source *source,
-                           const struct filtered *filtered, const struct request *request) {
+static int report_part(struct report *report, const struct source *source,
+                       const struct filtered *filtered, const struct request *request) {
     struct replay_options replay = progress_replay();
     struct detail *detail;
     struct error error;
@@ -139,7 +139,7 @@ static int report_model(const struct source *source, const struct request *reque
     }
     report.names = names;
     if (apply_filters(source, names, request, &filtered, &error) == 0) {
-        status = report_selected(&report, source, &filtered, request);
+        status = report_part(&report, source, &filtered, request);
     } else {
         status = cli_error("%s", error.message);
     }
