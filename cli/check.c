@@ -83,6 +83,7 @@ static const struct cli_option options[] = {
     {"format", 'f', true, KEY_FORMAT},
     {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"output", 'o', true, KEY_OUTPUT},
+    SUPPRESSING_OPTIONS,
     FILTER_OPTIONS,
     {NULL, 0, false, 0},
 };
@@ -97,8 +98,8 @@ struct request {
     double tolerance;
     enum check_format format;
     bool help;
-    const char *debug_folders;
     const char *output;
+    struct chosen_options chosen;
     const char *source;
     struct filters *filters;
 };
@@ -211,6 +212,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
     if (key >= FILTER_KEYS) {
         return filters_take(request->filters, scan, key);
     }
+    if (key >= SUPPRESSING_KEYS) {
+        return suppressing_take(&request->chosen.suppressing, scan, key);
+    }
     switch (key) {
     case KEY_HELP:
         request->help = true;
@@ -225,7 +229,7 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
     case KEY_FORMAT:
         return take_format(request, scan->value);
     case KEY_DEBUG_FOLDERS:
-        request->debug_folders = scan->value;
+        request->chosen.debug_folders = scan->value;
         return CLI_OK;
     case KEY_OUTPUT:
         request->output = scan->value;
@@ -278,7 +282,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 /* One budget after the other; the baseline of the last one stays open for the next. */
 struct checking {
     const struct request *request;
-    const struct chosen *subject;
+    struct chosen *subject;
     struct chosen baseline;
     const char *baseline_path; /* NULL: none is open */
     struct check_result *results;
@@ -293,15 +297,14 @@ static int open_baseline(struct checking *checking, const char *path, struct err
         chosen_close(&checking->baseline);
         checking->baseline_path = NULL;
     }
-    if (chosen_open(&checking->baseline, path, checking->request->debug_folders, NULL, error) !=
-        0) {
+    if (chosen_open(&checking->baseline, path, &checking->request->chosen, error) != 0) {
         return -1;
     }
     checking->baseline_path = path;
     return 0;
 }
 
-static int make_subject(const struct request *request, const struct chosen *chosen,
+static int make_subject(const struct request *request, struct chosen *chosen,
                         const struct replay_options *replay, struct selection *selection,
                         struct check_subject *subject, struct error *error) {
     *selection = selection_all();
@@ -309,6 +312,7 @@ static int make_subject(const struct request *request, const struct chosen *chos
                                       .parts = chosen->source.parts,
                                       .names = chosen->names,
                                       .selection = selection,
+                                      .suppressions = &chosen->suppressions,
                                       .source = chosen->source.path,
                                       .options = replay};
     return filters_resolve(request->filters, chosen->source.model, selection, error);
@@ -399,7 +403,7 @@ static int check_file(const struct request *request, const char *name) {
     struct chosen chosen;
     struct error error = {""};
     int status;
-    if (chosen_open(&chosen, name, request->debug_folders, NULL, &error) != 0) {
+    if (chosen_open(&chosen, name, &request->chosen, &error) != 0) {
         cli_error("%s", error.message);
         return CHECK_TROUBLE;
     }
@@ -426,6 +430,7 @@ static int check(struct request *request, int argc, char **argv) {
     }
     if (request->help) {
         fputs(help_text, stdout);
+        fputs(suppressing_help, stdout);
         fputs(filters_help, stdout);
         return cli_finish(CLI_OK);
     }

@@ -5,17 +5,26 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 
-int chosen_open(struct chosen *chosen, const char *name, const char *debug_folders,
-                const struct filters *filters, struct error *error) {
-    const struct replay_options replay = progress_replay();
-    *chosen = (struct chosen){0};
-    if (source_open(&chosen->source, name, debug_folders, &replay, error) != 0) {
+static int open_rest(struct chosen *chosen, const struct chosen_options *options,
+                     const struct replay_options *replay, struct error *error) {
+    chosen->names = source_names(&chosen->source, options->debug_folders,
+                                 progress_wanted() ? progress_symbols : NULL, error);
+    if (chosen->names == NULL || filters_apply(options->filters, &chosen->source, chosen->names,
+                                               replay, &chosen->filtered, error) != 0) {
         return -1;
     }
-    chosen->names = source_names(&chosen->source, debug_folders,
-                                 progress_wanted() ? progress_symbols : NULL, error);
-    if (chosen->names == NULL || filters_apply(filters, &chosen->source, chosen->names, &replay,
-                                               &chosen->filtered, error) != 0) {
+    return suppressing_load(&options->suppressing, chosen->source.model, options->debug_folders,
+                            &chosen->suppressions, error);
+}
+
+int chosen_open(struct chosen *chosen, const char *name, const struct chosen_options *options,
+                struct error *error) {
+    const struct replay_options replay = progress_replay();
+    *chosen = (struct chosen){0};
+    if (source_open(&chosen->source, name, options->debug_folders, &replay, error) != 0) {
+        return -1;
+    }
+    if (open_rest(chosen, options, &replay, error) != 0) {
         chosen_close(chosen);
         return -1;
     }
@@ -23,6 +32,7 @@ int chosen_open(struct chosen *chosen, const char *name, const char *debug_folde
 }
 
 void chosen_close(struct chosen *chosen) {
+    suppressions_free(&chosen->suppressions);
     filtered_close(&chosen->filtered);
     names_close(chosen->names);
     source_close(&chosen->source);

@@ -9,16 +9,24 @@
 
 #include "cli/filters.h"
 #include "cli/source.h"
+#include "cli/suppressing.h"
 
 struct chosen {
     struct source source;
     struct names *names;
     struct filtered filtered; /* what the filters chose of it */
+    struct suppressions suppressions;
 };
 
-/* filters NULL: none. 0, or -1: error is set, and nothing is open. */
-int chosen_open(struct chosen *chosen, const char *name, const char *debug_folders,
-                const struct filters *filters, struct error *error);
+struct chosen_options {
+    const char *debug_folders;
+    const struct filters *filters; /* NULL: none */
+    struct suppressing suppressing;
+};
+
+/* 0, or -1: error is set, and nothing is open. */
+int chosen_open(struct chosen *chosen, const char *name, const struct chosen_options *options,
+                struct error *error);
 void chosen_close(struct chosen *chosen);
 
 /* Says on stderr what is wrong with the file and what its names lack. */

@@ -75,6 +75,7 @@ static const struct cli_option options[] = {
     {"json", 0, false, KEY_JSON},
     {"csv", 0, false, KEY_CSV},
     {"output", 'o', true, KEY_OUTPUT},
+    SUPPRESSING_OPTIONS,
     FILTER_OPTIONS,
     {NULL, 0, false, 0},
 };
@@ -86,10 +87,10 @@ struct request {
     bool any_metric;
     bool help;
     const char *color;
-    const char *debug_folders;
     const char *output;
     const char *sources[2];
-    struct filters *filters; /* of both */
+    struct chosen_options chosen; /* of both */
+    struct filters *filters;
 };
 
 /* ---- The command line ---- */
@@ -146,7 +147,7 @@ static bool take_value(struct request *request, const struct cli_scan *scan, int
         request->color = scan->value;
         return cli_color(scan->value, STDOUT_FILENO) >= 0;
     case KEY_DEBUG_FOLDERS:
-        request->debug_folders = scan->value;
+        request->chosen.debug_folders = scan->value;
         return true;
     default:
         request->output = scan->value;
@@ -157,6 +158,9 @@ static bool take_value(struct request *request, const struct cli_scan *scan, int
 static int take_option(struct request *request, const struct cli_scan *scan, int key) {
     if (key >= FILTER_KEYS) {
         return filters_take(request->filters, scan, key);
+    }
+    if (key >= SUPPRESSING_KEYS) {
+        return suppressing_take(&request->chosen.suppressing, scan, key);
     }
     switch (key) {
     case KEY_HELP:
@@ -262,13 +266,13 @@ static int write_diff(struct diff *diff, struct request *request) {
     return CLI_OK;
 }
 
-static int compare(const struct chosen chosen[2], struct request *request) {
+static int compare(struct chosen chosen[2], struct request *request) {
     struct diff_side sides[2];
     struct diff diff;
     int status;
     for (size_t i = 0; i < 2; i++) {
-        sides[i] =
-            (struct diff_side){chosen[i].filtered.model, chosen[i].names, chosen[i].source.path};
+        sides[i] = (struct diff_side){chosen[i].filtered.model, chosen[i].names,
+                                      chosen[i].source.path, &chosen[i].suppressions};
     }
     if (diff_make(&diff, sides, &request->options) != 0) {
         return cli_error("out of memory");
@@ -284,12 +288,10 @@ static int diff_sources(struct request *request) {
     struct chosen chosen[2];
     struct error error = {""};
     int status;
-    if (chosen_open(&chosen[0], request->sources[0], request->debug_folders, request->filters,
-                    &error) != 0) {
+    if (chosen_open(&chosen[0], request->sources[0], &request->chosen, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    if (chosen_open(&chosen[1], request->sources[1], request->debug_folders, request->filters,
-                    &error) != 0) {
+    if (chosen_open(&chosen[1], request->sources[1], &request->chosen, &error) != 0) {
         chosen_close(&chosen[0]);
         return cli_error("%s", error.message);
     }
@@ -306,6 +308,7 @@ static int run(struct request *request, int argc, char **argv) {
     }
     if (request->help) {
         fputs(help_text, stdout);
+        fputs(suppressing_help, stdout);
         fputs(filters_help, stdout);
         return cli_finish(CLI_OK);
     }
@@ -316,7 +319,9 @@ int cmd_diff(int argc, char **argv) {
     struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
                               .view = {.limit = 20, .depth = 16},
                               .filters = filters_new()};
-    int status = request.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
+    int status;
+    request.chosen.filters = request.filters;
+    status = request.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
     filters_free(request.filters);
     return status;
 }

@@ -137,8 +137,9 @@ static int blame_growth(struct check_result *result, const struct diff *diff,
 static int check_growth(struct check_result *result, const struct check_subject *subject,
                         const struct model *part, const struct check_subject *baseline,
                         const struct model *base) {
-    const struct diff_side sides[2] = {{base, baseline->names, baseline->source},
-                                       {part, subject->names, subject->source}};
+    const struct diff_side sides[2] = {
+        {base, baseline->names, baseline->source, baseline->suppressions},
+        {part, subject->names, subject->source, subject->suppressions}};
     const struct diff_options options = {.line_tolerance = DIFF_ANY_LINE};
     enum metric metric = result->budget->metric;
     struct diff diff;
@@ -183,11 +184,31 @@ static const struct model *part_of(const struct check_subject *subject, struct m
     return *made;
 }
 
+/* Leaks, without those that are suppressed; what a running program holds is none. */
+static int check_leaks(struct check_result *result, const struct check_subject *subject,
+                       const struct model *part, struct error *error) {
+    struct model applied;
+    int status;
+    if (subject->suppressions == NULL || part->live || part->to_ns != UINT64_MAX) {
+        return check_total(result, subject, part);
+    }
+    if (suppressions_apply(subject->suppressions, part, subject->names, &applied, error) != 0) {
+        return -1;
+    }
+    status = check_total(result, subject, &applied);
+    suppressions_applied_free(&applied);
+    return status;
+}
+
 static int count_total(struct check_result *result, const struct check_subject *subject,
                        struct error *error) {
     struct model *made;
     const struct model *part = part_of(subject, &made, error);
-    int status = part != NULL ? check_total(result, subject, part) : -1;
+    int status = -1;
+    if (part != NULL) {
+        status = result->budget->metric == METRIC_LEAKED ? check_leaks(result, subject, part, error)
+                                                         : check_total(result, subject, part);
+    }
     model_free(made);
     return status;
 }

@@ -8,6 +8,7 @@
 #define ANALYZE_REPORT_CHECK_H
 
 #include "analyze/model/selection.h"
+#include "analyze/model/suppressions.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>
@@ -46,6 +47,7 @@ struct check_subject {
     struct timeorder_parts parts; /* count 0: a profile */
     const struct names *names;
     struct selection *selection;
+    struct suppressions *suppressions; /* what of leaks does not count; NULL: all does */
     const char *source;
     const struct replay_options *options;
 };

@@ -73,14 +73,32 @@ static int match(struct diff *diff, struct difftree_words *words,
     return result;
 }
 
+/* What a running program holds, or was held once, is no leak. */
+static int suppress(struct diff *diff, size_t side) {
+    struct diff_side *of = &diff->sides[side];
+    if (of->suppressions == NULL || of->model->live || of->model->to_ns != UINT64_MAX) {
+        return 0;
+    }
+    if (suppressions_apply(of->suppressions, of->model, of->names, &diff->applied[side], NULL) !=
+        0) {
+        return -1;
+    }
+    of->model = &diff->applied[side];
+    diff->is_applied[side] = true;
+    return 0;
+}
+
 int diff_make(struct diff *diff, const struct diff_side sides[2],
               const struct diff_options *options) {
     struct difftree_words words = {0};
     int result = 0;
     *diff = (struct diff){.sides = {sides[0], sides[1]}, .by = options->by};
     for (size_t side = 0; result == 0 && side < 2; side++) {
-        diff->totals[side] = totals_of(sides[side].model);
-        result = difftree_note(&words, &sides[side]);
+        result = suppress(diff, side);
+        if (result == 0) {
+            diff->totals[side] = totals_of(diff->sides[side].model);
+            result = difftree_note(&words, &diff->sides[side]);
+        }
     }
     if (result == 0) {
         result = match(diff, &words, options);
@@ -93,6 +111,12 @@ int diff_make(struct diff *diff, const struct diff_side sides[2],
 }
 
 void diff_free(struct diff *diff) {
+    for (size_t side = 0; side < 2; side++) {
+        if (diff->is_applied[side]) {
+            suppressions_applied_free(&diff->applied[side]);
+        }
+        diff->is_applied[side] = false;
+    }
     free(diff->rows);
     diff->rows = NULL;
     diff->row_count = 0;

@@ -12,6 +12,7 @@
 #ifndef ANALYZE_REPORT_DIFF_H
 #define ANALYZE_REPORT_DIFF_H
 
+#include "analyze/model/suppressions.h"
 #include "analyze/report/report.h"
 
 enum diff_by { DIFF_BY_PATH, DIFF_BY_FUNCTION, DIFF_BY_FILE, DIFF_BY_MODULE };
@@ -24,6 +25,7 @@ struct diff_side {
     const struct model *model;
     const struct names *names;
     const char *source;
+    struct suppressions *suppressions; /* what of leaks does not count; NULL: all does */
 };
 
 struct diff_options {
@@ -43,7 +45,9 @@ struct diff_row {
 };
 
 struct diff {
-    struct diff_side sides[2];
+    struct diff_side sides[2]; /* model: without what is suppressed */
+    struct model applied[2];   /* such models, where is_applied */
+    bool is_applied[2];
     enum diff_by by;
     struct diff_costs totals[2];
     struct diff_row *rows; /* what is the same in every metric is left out */

@@ -36,6 +36,8 @@ static void put_side(struct jsonwriter *json, const char *name, const struct dif
     jsonwriter_string(json, "source", side->source);
     jsonwriter_string(json, "executable", side->model->header.executable);
     jsonwriter_bool(json, "sampled", side->model->recording.sampled);
+    jsonwriter_number(json, "suppressed_bytes",
+                      side->suppressions != NULL ? side->suppressions->bytes : 0);
     jsonwriter_string(json, "damage", side->model->damage[0] != '\0' ? side->model->damage : NULL);
     jsonwriter_end_map(json);
 }

@@ -27,6 +27,11 @@ static void put_sources(const struct report *report, const struct diff *diff) {
         if (model->recording.sampled) {
             fputs(" (sampled: estimates)", report->out);
         }
+        if (diff->is_applied[side] && diff->sides[side].suppressions->blocks != 0) {
+            struct number bytes;
+            fprintf(report->out, " (%s of leaks are suppressed)",
+                    number_bytes(&bytes, diff->sides[side].suppressions->bytes));
+        }
         if (model->damage[0] != '\0') {
             fprintf(report->out, "%s (damaged: %s)%s", style_on(report, STYLE_WARM), model->damage,
                     style_off(report));

@@ -120,7 +120,7 @@ _memtrace() {
     check)
         options="--budgets --max-leaked --max-peak --max-cumulative --max-allocations --max-temporary
             --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance
-            --format --debug-folders --output --help"
+            --suppressions --no-builtin-suppressions --no-embedded-suppressions --format --debug-folders --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
@@ -128,7 +128,7 @@ _memtrace() {
         ;;
     diff)
         options="--metric --by --line-tolerance --limit --min --depth --full-names --color
-            --debug-folders --markdown --json --csv --output --help"
+            --suppressions --no-builtin-suppressions --no-embedded-suppressions --debug-folders --markdown --json --csv --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return

@@ -46,9 +46,9 @@ for option in min-percent limit depth shutdown-at temporary-within show-caller-c
     complete -c memtrace -n '__memtrace_on report' -l $option -x
 end
 complete -c memtrace -n '__memtrace_on report' -l blocks-by -x -a 'largest oldest first'
-complete -c memtrace -n '__memtrace_on report' -l suppressions -r
+complete -c memtrace -n '__memtrace_on report diff check' -l suppressions -r
 for option in no-builtin-suppressions no-embedded-suppressions
-    complete -c memtrace -n '__memtrace_on report' -l $option
+    complete -c memtrace -n '__memtrace_on report diff check' -l $option
 end
 complete -c memtrace -n '__memtrace_on report' -l format -x -a 'text markdown json csv'
 complete -c memtrace -n '__memtrace_on report' -l by -x -a 'function line'

@@ -78,7 +78,8 @@ _memtrace() {
             '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
         ;;
     check)
-        _arguments $filters '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
+        _arguments $filters '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+            '--no-embedded-suppressions' '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
             '--max-peak[held at most]:size' '--max-cumulative[allocated]:size' \
             '--max-allocations[how many]:count' '--max-temporary[how many]:count' \
             '*--max-allocations-per-scope[in any one]:name=count' \
@@ -89,7 +90,9 @@ _memtrace() {
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     diff)
-        _arguments $filters '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \
+        _arguments $filters '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+            '--no-embedded-suppressions' \
+            '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \
             '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
             '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--full-names' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \

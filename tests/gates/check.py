@@ -172,6 +172,36 @@ def check_scopes(folder):
     command("check", "allocations <= 1 per scope request", "--leaked", path, status=2)
 
 
+def check_suppressions(folder):
+    """What the C library keeps of a stream is no leak, nor is what a file of suppressions names."""
+    source = os.path.join(folder, "printing.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <stdio.h>\n#include <stdlib.h>\nvoid *volatile kept;\n"
+                   "__attribute__((noinline)) void on_purpose(size_t size) { kept = malloc(size); }\n"
+                   "int main(int count, char **argv) { puts(*argv);\n"
+                   "  if (count > 1) on_purpose(1234); if (count > 2) on_purpose(4321); return 0; }\n")
+    program = build([source], flags=["-O0"])
+    clean, _ = profile(program, folder, "clean.mtp")
+    check("--max-leaked", "0", clean)
+    check("--max-leaked", "0", "--no-builtin-suppressions", clean, status=1)
+    leaking, _ = profile(program, folder, "leaking.mtp", "1")
+    more, _ = profile(program, folder, "more.mtp", "1", "2")
+    list_of = os.path.join(folder, "suppressions")
+    with open(list_of, "w", encoding="utf-8") as file:
+        file.write("leak:^on_purpose$\n")
+    check("--max-leaked", "1234", leaking)
+    check("--max-leaked", "1233", leaking, status=1)
+    check("--max-leaked", "0", "--suppressions", list_of, leaking)
+    check("--max-growth", "leaked=4321", "--baseline", leaking, more)
+    check("--max-growth", "leaked=4320", "--baseline", leaking, more, status=1)
+    check("--max-growth", "leaked=0", "--baseline", leaking, "--suppressions", list_of, more)
+    told = json.loads(command("diff", "--json", "--suppressions", list_of, leaking, more)[0])
+    equal((told["totals"]["leaked_bytes"]["change"],
+           sum(row["leaked_bytes"]["change"] for row in told["rows"])), (0, 0), "diff: suppressed")
+    equal(told["after"]["suppressed_bytes"] - told["before"]["suppressed_bytes"], 4321,
+          "diff: suppressed bytes")
+
+
 def check_wrong(path, folder):
     """What is no budget: status 2, one line that says where."""
     wrong = ["leaked", "leaked <=", "leaked <= x", "heat <= 3", "leaked <= 0 in", "leaked <= 0 in town x",
@@ -220,6 +250,7 @@ def main():
     check_junit(after, budgets)
     check_json(after, budgets, data)
     check_scopes(folder)
+    check_suppressions(folder)
     check_wrong(after, folder)
     check_damaged(after, folder)
     finish()
