@@ -17,6 +17,7 @@ enum cli_status { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
 int cmd_export(int argc, char **argv);
 int cmd_anonymize(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_extract(int argc, char **argv);
 int cmd_query(int argc, char **argv);
 int cmd_report(int argc, char **argv);

@@ -20,6 +20,7 @@ static const struct command commands[] = {
     {"query", cmd_query, "answer SQL over a profile or a recording"},
     {"check", cmd_check, "tell whether a profile keeps its budgets"},
     {"export", cmd_export, "write files for other tools: flame graphs, JSON, CSV, ..."},
+    {"import", cmd_import, "make a recording of a data file of heaptrack"},
     {"extract", cmd_extract, "get the program files out of a recording"},
     {"repack", cmd_repack, "write a recording anew: joined, packed, without damage"},
     {"strip", cmd_strip, "leave short-lived blocks out of a recording"},

@@ -2,7 +2,7 @@
 /*
  * nameblocks.h: writes what frames are called into a recording (MEMTRACE_BLOCK_NAMES).
  *
- * Called by collect/anonymize and collect/merge. One thread.
+ * Called by collect/anonymize, collect/merge and collect/importer. One thread.
  */
 #ifndef COLLECT_NAMEBLOCKS_H
 #define COLLECT_NAMEBLOCKS_H

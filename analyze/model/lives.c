@@ -101,11 +101,16 @@ static void end_life(struct pass *pass, size_t place, struct death death) {
     tell(pass, pass->visitor->end, life);
 }
 
+/* Whether only what ends in the very next event is temporary. */
+static bool is_adjacent(const struct pass *pass) {
+    return (pass->model->header.flags & MEMTRACE_FLAG_ADJACENT) != 0;
+}
+
 /* A free, or the first half of a reallocation. The place of the life that ended, to be given back;
  * NO_PLACE: it is not known. */
 static size_t take_free(struct pass *pass, const struct timeorder_event *entry,
                         struct event_block name, bool is_reallocated) {
-    const struct event_block *newest = &pass->newest[entry->stream];
+    struct event_block *newest = &pass->newest[entry->stream];
     struct pairing_block block;
     struct death death = {
         .time_ns = entry->event.time_ns,
@@ -116,6 +121,9 @@ static size_t take_free(struct pass *pass, const struct timeorder_event *entry,
         .is_reallocated = is_reallocated,
     };
     struct pairing_end end = {.thread = entry->thread, .time_ns = entry->event.time_ns};
+    if (is_adjacent(pass)) {
+        newest->number = 0;
+    }
     if (pairing_take(pass->pairing, name, &block)) {
         end_life(pass, block.size, death);
         return block.size;
@@ -251,7 +259,8 @@ static void take_event(struct pass *pass, const struct timeorder_event *entry) {
         }
         break;
     default:
-        if (entry->event.kind == EVENT_LOST && entry->event.lost_allocs != 0) {
+        if (is_adjacent(pass) ||
+            (entry->event.kind == EVENT_LOST && entry->event.lost_allocs != 0)) {
             pass->newest[entry->stream].number = 0;
         }
         take_scope(pass, entry);

@@ -78,6 +78,9 @@ static void take_free(struct pass *pass, const struct timeorder_event *entry,
     } else if (pairing_wait(pass->pairing, name, end) != 0) {
         pass->out_of_memory = true;
     }
+    if (pass->adjacent) {
+        pass->newest[entry->stream] = 0;
+    }
 }
 
 static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
@@ -216,7 +219,7 @@ static void take_event(struct pass *pass, const struct timeorder_event *entry,
         take_map(pass, event);
         break;
     default:
-        if (event->kind == EVENT_LOST && event->lost_allocs != 0) {
+        if (pass->adjacent || (event->kind == EVENT_LOST && event->lost_allocs != 0)) {
             pass->newest[entry->stream] = 0;
         }
         if (watcher->other != NULL) {
@@ -293,7 +296,8 @@ int pass_start(struct pass *pass, const struct model *model, size_t stream_count
                           .stream_count = stream_count,
                           .stream = SIZE_MAX,
                           .window = UINT64_MAX,
-                          .missing = (uint32_t)model->node_count - 1};
+                          .missing = (uint32_t)model->node_count - 1,
+                          .adjacent = (model->header.flags & MEMTRACE_FLAG_ADJACENT) != 0};
     begin_slice(pass);
     pass->pairing = pairing_new();
     pass->newest = calloc(stream_count + 1, sizeof *pass->newest);

@@ -23,6 +23,7 @@ struct pass {
     struct ranges mappings;
     struct peakbound bound;
     uint64_t *newest; /* by stream: number of its last heap block, temporary if freed next */
+    bool adjacent;    /* that is: in the very next event (MEMTRACE_FLAG_ADJACENT) */
     size_t stream_count;
     size_t stream; /* whose events come now, in which window */
     uint64_t window;

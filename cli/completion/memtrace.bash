@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report diff check query export extract info repack strip anonymize merge list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report diff check query export import extract info repack strip anonymize merge list trace symbolize flags --help --version" -- "$current"))
         return
     fi
     local filters="--from --to --at --between --function --not-function --file --not-file --module --not-module
@@ -162,6 +162,13 @@ _memtrace() {
         ;;
     merge)
         options="--output --level --help"
+        ;;
+    import)
+        options="--output --help"
+        if [[ $current != -* ]]; then
+            COMPREPLY=($(compgen -f -- "$current"))
+            return
+        fi
         ;;
     extract)
         options="--list --output --help"

@@ -10,6 +10,7 @@ complete -c memtrace -f -n __fish_use_subcommand -a diff -d 'what grew from one 
 complete -c memtrace -f -n __fish_use_subcommand -a check -d 'whether a profile keeps its budgets'
 complete -c memtrace -f -n __fish_use_subcommand -a query -d 'SQL over a profile or a recording'
 complete -c memtrace -f -n __fish_use_subcommand -a export -d 'files for other tools'
+complete -c memtrace -f -n __fish_use_subcommand -a import -d 'a recording of a file of heaptrack'
 complete -c memtrace -f -n __fish_use_subcommand -a extract -d 'program files out of a recording'
 complete -c memtrace -f -n __fish_use_subcommand -a info -d 'what is in a file'
 complete -c memtrace -f -n __fish_use_subcommand -a repack -d 'write a recording anew'
@@ -109,6 +110,7 @@ complete -c memtrace -n '__memtrace_on anonymize' -l debug-folders -r
 complete -c memtrace -n '__memtrace_on repack' -l no-addresses
 complete -c memtrace -n '__memtrace_on repack' -l no-symbols
 complete -c memtrace -n '__memtrace_on strip' -l below -x
+complete -c memtrace -n '__memtrace_on import' -l output -r
 complete -c memtrace -n '__memtrace_on extract' -l list
 complete -c memtrace -n '__memtrace_on extract' -l output -r
 complete -c memtrace -n '__memtrace_on list' -l json

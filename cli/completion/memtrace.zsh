@@ -11,6 +11,7 @@ _memtrace() {
         'check:whether a profile keeps its budgets'
         'query:SQL over a profile or a recording'
         'export:files for other tools'
+        'import:a recording of a file of heaptrack'
         'extract:program files out of a recording'
         'info:what is in a file'
         'repack:write a recording anew'
@@ -116,6 +117,7 @@ _memtrace() {
     strip) _arguments '--output[where to]:file:_files' '--below[leave out what lived shorter]:duration:' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
     anonymize) _arguments '--output[where to]:file:_files' '--key[what makes the names]:file:_files' '--debug-folders[where debug files lie]:folders:_files -/' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
     merge) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '*:recording:_files -g "*.mtr"' ;;
+    import) _arguments '--output[where to]:file:_files' '1:data file of heaptrack:_files' ;;
     extract) _arguments '--list' '--output[where to]:folder:_files -/' '1:recording:_files -g "*.mtr"' ;;
     list) _arguments '--json' ;;
     symbolize)

@@ -60,7 +60,9 @@ enum {
     MEMTRACE_FLAG_FORKED = 1u << 2,       /* made in a forked child: see inherited_* */
     MEMTRACE_FLAG_DISK = 1u << 3,         /* the region lay on disk: no usable tmpfs */
     MEMTRACE_FLAG_THREADED = 1u << 4,     /* more than one thread allocated: the peak has a bound */
-    MEMTRACE_FLAG_FOREIGN_MALLOC = 1u << 5 /* the allocator is not glibc's: tiny requests rounded */
+    MEMTRACE_FLAG_FOREIGN_MALLOC = 1u
+                                   << 5, /* the allocator is not glibc's: tiny requests rounded */
+    MEMTRACE_FLAG_ADJACENT = 1u << 6 /* imported: a temporary block ends in the very next event */
 };
 
 /* What could not be kept; the sum is "lost" in every report. Indices of header.lost[]. */

@@ -4,52 +4,13 @@
 temporary allocations, peak and leaked bytes, in all and by innermost function; of recordings and of
 profiles, of several threads and of python3."""
 
-import collections
 import os
 import re
 import subprocess
 
-from exported import HERE, equal, export, fail, finish, record, recorded, report, scratch
-from harness import build, have
-from recorded import recordings
-from harness import profiles
-
-PARTS = {"allocations": "allocations", "temporary": "temporary", "leaked": "live_bytes",
-         "peak": "peak_bytes"}
-
-
-def printed(path, folder, cost):
-    """What heaptrack_print says of a file: its lines, and bytes or counts by innermost function."""
-    stacks = os.path.join(folder, "stacks.txt")
-    result = subprocess.run(
-        ["heaptrack_print", "--disable-builtin-suppressions", "--shorten-templates", "0", "-p", "0", "-a", "0",
-         "-T", "0", "-F", stacks, "--flamegraph-cost-type", cost, path],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
-    if result.returncode != 0 or result.stderr:
-        fail("heaptrack_print", path, result.stderr.decode()[-500:])
-        finish()
-    found = collections.Counter()
-    with open(stacks, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            stack, number = line.rstrip("\n").rsplit(" ", 1)
-            found[stack.rstrip(";").rsplit(";", 1)[-1]] += int(number)
-    return result.stdout.decode(), found
-
-
-def by_function(data, part):
-    """The same from a report. Of inlined functions heaptrack_print's stacks end with that which they
-    are in; it adds the file's name, shows addresses of what has none and lets a ';' be."""
-    found = collections.Counter()
-    for context in data["contexts"]:
-        frame = next(frame for frame in context["frames"] if not frame["inlined"])
-        if frame["function"]:
-            name = frame["function"]
-            name += " (%s)" % os.path.basename(frame["file"]) if frame["file"] else ""
-        else:
-            name = "unknown"
-        found[name.rsplit(";", 1)[-1]] += context[part]
-    return {name: number for name, number in found.items() if number}
-
+from exported import HERE, equal, export, finish, record, recorded, recordings, report, scratch
+from harness import build, have, profiles
+from heaptrackprint import PARTS, by_function, known, printed
 
 def check(source, folder, what):
     data = report(source)
@@ -59,13 +20,8 @@ def check(source, folder, what):
         text, found = printed(path, folder, cost)
         total = sum(context[part] for context in data["contexts"])
         equal(sum(found.values()), total, what, cost, "in all")
-        named = {}
-        for name, number in found.items():
-            known = "unknown" if re.match(r"0x[0-9a-f]+|\(unknown\)|\?\?", name) else name
-            named[known] = named.get(known, 0) + number
-        named = {name: number for name, number in named.items() if number}
         if cost != "temporary":
-            equal(named, by_function(data, part), what, cost, "by function")
+            equal(known(found), by_function(data, part), what, cost, "by function")
     for pattern, expected in ((r"calls to allocation functions: (\d+)", data["total_allocations"]),
                               (r"temporary memory allocations: (\d+)", data["total_temporary"])):
         equal(int(re.search(pattern, text).group(1)), expected, what, pattern)

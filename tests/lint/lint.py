@@ -35,6 +35,7 @@ MAY_INCLUDE = {
     "analyze/model": ["analyze/read", "analyze/symbol"],
     "analyze/report": ["analyze/model", "analyze/read", "analyze/symbol"],
     "analyze/query": ["analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
+    "analyze/import": ["analyze/read/error.h"],
     "analyze/export": ["analyze/query", "analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
     "collect": ["analyze"],
     "cli": ["analyze", "collect"],

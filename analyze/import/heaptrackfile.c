@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heaptrackfile.c: one line after the other: a letter that tells what it is, then numbers in hex
+ * and texts. See heaptrackfile.h.
+ */
+#include "analyze/import/heaptrackfile.h"
+
+#include "analyze/import/packedin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    VERSION_INFOS = 1, /* sizes and call paths have numbers, in interpreted files */
+    VERSION_SIZED = 3, /* texts have their length before them */
+    VERSION_MOST = 3,
+    VERSION_ODD = 0x10200, /* a heaptrack that wrote no file version: 1 */
+    PROGRESS_LINES = 1 << 16
+};
+#define NS_PER_MS UINT64_C(1000000)
+#define BAD       INT32_MIN /* a line that does not add up */
+
+/* A size and a call path, as blocks are named in interpreted files. */
+struct info {
+    uint64_t size;
+    uint64_t path;
+};
+
+struct reading {
+    const struct heaptrackfile_visitor *visitor;
+    char *at; /* in the line */
+    char *line_end;
+    uint64_t version;
+    bool has_begun; /* the line with the version was there */
+    uint64_t page_size;
+    char **texts;
+    size_t text_count;
+    size_t text_capacity;
+    struct info *infos;
+    size_t info_count;
+    size_t info_capacity;
+    uint64_t place_count;
+    uint64_t path_count;
+    bool out_of_memory;
+};
+
+/* ---- What lines are made of ---- */
+
+static bool get_number(struct reading *reading, uint64_t *number) {
+    const char *begin = reading->at;
+    uint64_t value = 0;
+    for (; reading->at < reading->line_end && *reading->at != ' '; reading->at++) {
+        char digit = *reading->at;
+        if (digit >= '0' && digit <= '9') {
+            value = value << 4 | (uint64_t)(digit - '0');
+        } else if (digit >= 'a' && digit <= 'f') {
+            value = value << 4 | (uint64_t)(digit - 'a' + 10);
+        } else {
+            return false;
+        }
+    }
+    if (reading->at == begin) {
+        return false;
+    }
+    if (reading->at < reading->line_end) {
+        reading->at++; /* the space */
+    }
+    *number = value;
+    return true;
+}
+
+/* A word, or with its length before it. It is ended by NUL; NULL: there is none. */
+static char *get_text(struct reading *reading) {
+    char *text;
+    uint64_t size;
+    if (reading->version >= VERSION_SIZED) {
+        if (!get_number(reading, &size) || size > (uint64_t)(reading->line_end - reading->at)) {
+            return NULL;
+        }
+        text = reading->at;
+    } else {
+        text = reading->at;
+        size = strcspn(text, " ");
+    }
+    reading->at = text + size < reading->line_end ? text + size + 1 : reading->line_end;
+    text[size] = '\0'; /* over the space, or the line's own end */
+    return text;
+}
+
+static const char *text_of(const struct reading *reading, uint64_t number) {
+    return number != 0 && number <= reading->text_count ? reading->texts[number - 1] : "";
+}
+
+/* Room for one more item of an array. 0 or -1. */
+static int reserve(void **items, size_t count, size_t *capacity, size_t size) {
+    size_t wanted = *capacity != 0 ? *capacity * 2 : 256;
+    void *grown;
+    if (count < *capacity) {
+        return 0;
+    }
+    grown = reallocarray(*items, wanted, size);
+    if (grown == NULL) {
+        return -1;
+    }
+    *items = grown;
+    *capacity = wanted;
+    return 0;
+}
+
+/* ---- Lines ---- */
+
+static int take_version(struct reading *reading) {
+    uint64_t heaptrack;
+    if (!get_number(reading, &heaptrack)) {
+        return BAD;
+    }
+    if (!get_number(reading, &reading->version)) {
+        reading->version = heaptrack == VERSION_ODD ? VERSION_INFOS : 0;
+    }
+    reading->has_begun = true;
+    return 0;
+}
+
+/* Of older files the rest of the line, spaces and all. */
+static int take_text(struct reading *reading) {
+    const char *text = reading->version >= VERSION_SIZED ? get_text(reading) : reading->at;
+    char *copy = strdup(text != NULL ? text : ""); /* it keeps its number */
+    if (copy == NULL || reserve((void **)&reading->texts, reading->text_count,
+                                &reading->text_capacity, sizeof *reading->texts) != 0) {
+        free(copy);
+        reading->out_of_memory = true;
+        return -1;
+    }
+    reading->texts[reading->text_count++] = copy;
+    return 0;
+}
+
+static bool get_frame(struct reading *reading, struct heaptrackfile_frame *frame) {
+    uint64_t function = 0;
+    uint64_t file = 0;
+    uint64_t line = 0;
+    if (!get_number(reading, &function)) {
+        return false;
+    }
+    /* A file and its line may be missing. */
+    if (get_number(reading, &file)) {
+        get_number(reading, &line);
+    }
+    *frame = (struct heaptrackfile_frame){text_of(reading, function), text_of(reading, file),
+                                          (uint32_t)line};
+    return true;
+}
+
+static int take_place(struct reading *reading) {
+    struct heaptrackfile_frame frames[HEAPTRACKFILE_FRAMES];
+    uint64_t address;
+    uint64_t module = 0;
+    size_t count = 0;
+    if (!get_number(reading, &address)) {
+        return BAD;
+    }
+    get_number(reading, &module);
+    while (count < HEAPTRACKFILE_FRAMES && get_frame(reading, &frames[count])) {
+        count++;
+    }
+    reading->place_count++;
+    return reading->visitor->place(reading->visitor->context, address, text_of(reading, module),
+                                   frames, count);
+}
+
+static int take_path(struct reading *reading, bool is_raw) {
+    uint64_t place;
+    uint64_t parent;
+    if (!get_number(reading, &place) || !get_number(reading, &parent)) {
+        return BAD;
+    }
+    if ((!is_raw && place > reading->place_count) || parent > reading->path_count) {
+        place = is_raw ? place : 0; /* it keeps its number */
+        parent = 0;
+    }
+    reading->path_count++;
+    return reading->visitor->path(reading->visitor->context, is_raw, place, parent);
+}
+
+static int take_info(struct reading *reading) {
+    struct info info;
+    if (!get_number(reading, &info.size) || !get_number(reading, &info.path)) {
+        return BAD;
+    }
+    if (reserve((void **)&reading->infos, reading->info_count, &reading->info_capacity,
+                sizeof *reading->infos) != 0) {
+        reading->out_of_memory = true;
+        return -1;
+    }
+    reading->infos[reading->info_count++] = info;
+    return 0;
+}
+
+/* "+ number", or "+ size path address" in raw and very old files. */
+static int take_begin(struct reading *reading) {
+    const struct heaptrackfile_visitor *visitor = reading->visitor;
+    uint64_t first;
+    uint64_t path;
+    uint64_t address;
+    if (!get_number(reading, &first)) {
+        return BAD;
+    }
+    if (get_number(reading, &path)) {
+        if (!get_number(reading, &address) || path > reading->path_count) {
+            return BAD;
+        }
+        return visitor->begin(visitor->context, HEAPTRACKFILE_ADDRESS, address, first, path);
+    }
+    if (first >= reading->info_count || reading->infos[first].path > reading->path_count) {
+        return BAD;
+    }
+    return visitor->begin(visitor->context, HEAPTRACKFILE_NUMBER, first, reading->infos[first].size,
+                          reading->infos[first].path);
+}
+
+static int take_end(struct reading *reading, bool is_raw) {
+    const struct heaptrackfile_visitor *visitor = reading->visitor;
+    bool by_address = is_raw || reading->version < VERSION_INFOS;
+    uint64_t key;
+    if (!get_number(reading, &key) || (!by_address && key >= reading->info_count)) {
+        return BAD;
+    }
+    return visitor->end(visitor->context, by_address ? HEAPTRACKFILE_ADDRESS : HEAPTRACKFILE_NUMBER,
+                        key);
+}
+
+/* "m path base (address size)...", or "m -". */
+static int take_module(struct reading *reading) {
+    const struct heaptrackfile_visitor *visitor = reading->visitor;
+    struct heaptrackfile_module module = {.path = get_text(reading), .start = UINT64_MAX};
+    uint64_t address;
+    uint64_t size;
+    if (module.path == NULL) {
+        return BAD;
+    }
+    if (strcmp(module.path, "-") == 0) {
+        return visitor->modules_gone(visitor->context);
+    }
+    if (!get_number(reading, &module.base)) {
+        return BAD;
+    }
+    while (get_number(reading, &address) && get_number(reading, &size)) {
+        uint64_t start = module.base + address;
+        module.start = start < module.start ? start : module.start;
+        module.end = start + size > module.end ? start + size : module.end;
+    }
+    return module.start < module.end ? visitor->module(visitor->context, &module) : BAD;
+}
+
+static int take_number(struct reading *reading, uint64_t unit,
+                       int (*told)(void *context, uint64_t number)) {
+    uint64_t number;
+    if (!get_number(reading, &number) || __builtin_mul_overflow(number, unit, &number)) {
+        return BAD;
+    }
+    return told(reading->visitor->context, number);
+}
+
+static int take_system(struct reading *reading) {
+    uint64_t size;
+    if (!get_number(reading, &size) || size == 0) {
+        return BAD;
+    }
+    reading->page_size = size;
+    return 0;
+}
+
+static int take_program(struct reading *reading) {
+    const char *path = get_text(reading);
+    return path != NULL ? reading->visitor->program(reading->visitor->context, path) : BAD;
+}
+
+static int take_line(struct reading *reading, char kind, bool *is_raw) {
+    const struct heaptrackfile_visitor *visitor = reading->visitor;
+    switch (kind) {
+    case 'v':
+        return take_version(reading);
+    case 'X':
+        return visitor->command(visitor->context, reading->at);
+    case 'x':
+        *is_raw = true;
+        return take_program(reading);
+    case 'm':
+        *is_raw = true;
+        return take_module(reading);
+    case 'I':
+        return take_system(reading);
+    case 's':
+        return take_text(reading);
+    case 'i':
+        return take_place(reading);
+    case 't':
+        return take_path(reading, *is_raw);
+    case 'a':
+        return take_info(reading);
+    case '+':
+        return take_begin(reading);
+    case '-':
+        return take_end(reading, *is_raw);
+    case 'c':
+        return take_number(reading, NS_PER_MS, visitor->time);
+    case 'R':
+        return take_number(reading, reading->page_size, visitor->resident);
+    case '#': /* comment */
+    case 'A': /* heaptrack came to a program that ran */
+    case 'S': /* of leak checkers: what to leave out */
+        return 0;
+    default:
+        return BAD;
+    }
+}
+
+/* ---- The file ---- */
+
+static void show_progress(const struct reading *reading, const struct packedin *in,
+                          uint64_t lines) {
+    if (reading->visitor->progress != NULL && lines % PROGRESS_LINES == 0) {
+        reading->visitor->progress(reading->visitor->context, packedin_done(in), packedin_size(in));
+    }
+}
+
+static int read_lines(struct reading *reading, struct packedin *in,
+                      struct heaptrackfile_result *result) {
+    bool is_raw = false;
+    int status = 0;
+    size_t size;
+    char *line;
+    while (status == 0 && (line = packedin_line(in, &size)) != NULL) {
+        result->lines++;
+        if (size == 0) {
+            continue;
+        }
+        reading->at = line + (size < 2 ? size : 2);
+        reading->line_end = line + size;
+        status = take_line(reading, line[0], &is_raw);
+        if (status == BAD) {
+            result->bad_lines++;
+            status = 0;
+        }
+        if (!reading->has_begun || reading->version > VERSION_MOST) {
+            break;
+        }
+        show_progress(reading, in, result->lines);
+    }
+    return status;
+}
+
+static void free_reading(struct reading *reading) {
+    for (size_t i = 0; i < reading->text_count; i++) {
+        free(reading->texts[i]);
+    }
+    free(reading->texts);
+    free(reading->infos);
+}
+
+int heaptrackfile_read(const char *path, const struct heaptrackfile_visitor *visitor,
+                       struct heaptrackfile_result *result, struct error *error) {
+    struct packedin *in = packedin_open(path, error);
+    struct reading reading = {.visitor = visitor, .page_size = 4096};
+    int status;
+    *result = (struct heaptrackfile_result){0};
+    if (in == NULL) {
+        return -1;
+    }
+    status = read_lines(&reading, in, result);
+    if (packedin_break(in) != NULL) {
+        snprintf(result->damage, sizeof result->damage, "%s after line %llu", packedin_break(in),
+                 (unsigned long long)result->lines);
+    }
+    if (reading.out_of_memory) {
+        status = error_set(error, "out of memory");
+    } else if (!reading.has_begun) {
+        status = error_set(error, "%s is no data file of heaptrack", path);
+    } else if (reading.version > VERSION_MOST) {
+        status = error_set(error,
+                           "%s has version %llu of heaptrack's format; known are those up "
+                           "to %d",
+                           path, (unsigned long long)reading.version, VERSION_MOST);
+    }
+    free_reading(&reading);
+    packedin_close(in);
+    return status;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* import.c: `memtrace import`: files of other tools as recordings. docs/import.md is its page. */
+#include "analyze/report/number.h"
+#include "cli/cli.h"
+#include "cli/outfile.h"
+#include "cli/progress.h"
+#include "collect/importer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: memtrace import [OPTION]... FILE\n"
+    "\n"
+    "Makes a recording of a data file of heaptrack (heaptrack.PROGRAM.PID.zst or .gz, raw ones "
+    "and\n"
+    "unpacked ones, too), for memtrace report and all the others.\n"
+    "\n"
+    "  -o, --output FILE   default: the file's name with .mtr in place of its ending\n"
+    "  -h, --help          this text\n";
+
+struct request {
+    const char *file;
+    const char *output;
+};
+
+/* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
+static int parse(int argc, char **argv, struct request *request) {
+    static const struct cli_option options[] = {
+        {"output", 'o', true, 'o'}, {"help", 'h', false, 'h'}, {0}};
+    struct cli_scan scan = cli_scan_start("import", argc, argv, options);
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        if (key == 'h') {
+            return -1;
+        }
+        request->output = scan.value;
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    if (argc - scan.index != 1) {
+        return cli_usage("import", "which file of heaptrack?");
+    }
+    if (request->output != NULL && strcmp(request->output, "-") == 0) {
+        return cli_usage("import", "a recording cannot go to stdout: --output FILE");
+    }
+    request->file = argv[scan.index];
+    return 0;
+}
+
+/* heaptrack.ls.123.zst, heaptrack.ls.123.raw.zst: heaptrack.ls.123.mtr, in this folder. NULL: out
+ * of memory. */
+static char *default_output(const char *path) {
+    static const char *const endings[] = {".zst", ".gz", ".raw"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t length = strlen(name);
+    char *output;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && memcmp(name + length - ending, endings[i], ending) == 0) {
+            length -= ending;
+        }
+    }
+    return asprintf(&output, "%.*s.mtr", (int)length, name) < 0 ? NULL : output;
+}
+
+static void show_progress(void *context, uint64_t done, uint64_t total) {
+    (void)context;
+    progress_show("imported", done, total);
+}
+
+/* What a user should know of what was left out. */
+static void note_losses(const char *path, const struct importer_result *result) {
+    struct number number;
+    if (result->file.damage[0] != '\0') {
+        cli_error("%s: %s; what is before that was imported", path, result->file.damage);
+    }
+    if (result->file.bad_lines != 0) {
+        cli_error("%s: %s lines make no sense and were left out", path,
+                  number_count(&number, result->file.bad_lines));
+    }
+    if (result->missing_paths != 0) {
+        cli_error("%s: %s call paths are more than a recording holds; their callers bear the cost",
+                  path, number_count(&number, result->missing_paths));
+    }
+}
+
+static int import(const struct request *request, const char *output) {
+    struct importer_result result;
+    struct outfile file;
+    struct error error = {""};
+    struct number numbers[2];
+    if (outfile_open(&file, output, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (importer_run(request->file, file.path, progress_wanted() ? show_progress : NULL, &result,
+                     &error) != 0) {
+        outfile_drop(&file);
+        return cli_error("%s", error.message);
+    }
+    if (outfile_keep(&file, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    note_losses(request->file, &result);
+    printf("%s: %s allocations, %s frees\n", output, number_count(&numbers[0], result.begins),
+           number_count(&numbers[1], result.ends));
+    return cli_finish(CLI_OK);
+}
+
+int cmd_import(int argc, char **argv) {
+    struct request request = {0};
+    int status = parse(argc, argv, &request);
+    char *output;
+    if (status > 0) {
+        return status;
+    }
+    if (status < 0) {
+        fputs(usage, stdout);
+        return cli_finish(CLI_OK);
+    }
+    if (request.output != NULL) {
+        return import(&request, request.output);
+    }
+    output = default_output(request.file);
+    if (output == NULL) {
+        return cli_error("out of memory");
+    }
+    status = import(&request, output);
+    free(output);
+    return status;
+}
