@@ -9,6 +9,9 @@
 
 #include <stdlib.h>
 
+/* How finely times are recorded, and with --precise. */
+enum { FINEST_NS = 1 << MEMTRACE_TICK_SHIFT, FINEST_PRECISE_NS = 1 << 16 };
+
 /* What is known of the lifetimes of some blocks. */
 struct lifetimes {
     uint32_t context; /* a node */
@@ -52,13 +55,24 @@ static struct lifetimes of_buckets(const uint64_t *buckets) {
 
 /* ---- From a recording ---- */
 
-static struct lifetimes of_sketch(const struct sketch *sketch) {
+/* People are not told what is finer than the clock was. */
+static struct table_cell lifetime_cell(const struct report *report, const struct sketch *sketch,
+                                       uint64_t lifetime_ns) {
+    uint64_t finest_ns = report->model->recording.precise ? FINEST_PRECISE_NS : FINEST_NS;
+    struct table_cell cell = {.is_known = sketch->count != 0, .number = lifetime_ns};
+    if (lifetime_ns < finest_ns && report_is_for_people(report)) {
+        cell.number = finest_ns;
+        cell.note = TABLE_BELOW;
+    }
+    return cell;
+}
+
+static struct lifetimes of_sketch(const struct report *report, const struct sketch *sketch) {
     struct lifetimes told = {.freed = (sketch->count + TALLY_ONE / 2) / TALLY_ONE};
     for (size_t i = 0; i < 3; i++) {
-        told.percentile[i] = (struct table_cell){.is_known = sketch->count != 0,
-                                                 .number = sketch_percentile(sketch, percents[i])};
+        told.percentile[i] = lifetime_cell(report, sketch, sketch_percentile(sketch, percents[i]));
     }
-    told.longest = (struct table_cell){.is_known = sketch->count != 0, .number = sketch->most};
+    told.longest = lifetime_cell(report, sketch, sketch->most);
     return told;
 }
 
@@ -69,7 +83,7 @@ static struct lifetimes of_context(const struct report *report,
     struct lifetimes told = {0};
     if (report->detail != NULL) {
         const struct detail_context *detail = detail_find(report->detail, context->id);
-        told = detail != NULL ? of_sketch(&detail->lifetimes) : told;
+        told = detail != NULL ? of_sketch(report, &detail->lifetimes) : told;
     } else if (context->lifetimes != MODEL_NO_LIFETIMES) {
         told = of_buckets(&report->model->lifetimes[context->lifetimes]);
     }
@@ -82,7 +96,7 @@ static struct lifetimes of_all(const struct report *report) {
     const struct model *model = report->model;
     uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS] = {0};
     if (report->detail != NULL) {
-        return of_sketch(&report->detail->lifetimes);
+        return of_sketch(report, &report->detail->lifetimes);
     }
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
@@ -109,7 +123,7 @@ static void put_note(const struct report *report, struct table *table) {
     if (report->detail != NULL) {
         table_note(table,
                    "Of blocks that were freed. A percentile is at most 1/%d above the true one, "
-                   "times of events are right to about %s.",
+                   "times of events are right to about %s: what is less is not told.",
                    1 << SKETCH_BITS, report->model->recording.precise ? "65 us" : "4 ms");
     } else {
         table_note(table, "Of blocks that were freed. A profile keeps lifetimes in steps of a "

@@ -62,7 +62,9 @@ const char *number_percent(struct number *buffer, uint64_t part, uint64_t whole)
 
 const char *number_duration(struct number *buffer, uint64_t ns) {
     uint64_t seconds = ns / 1000000000;
-    if (ns < 1000000) {
+    if (ns < 1000) {
+        snprintf(buffer->text, sizeof buffer->text, "%" PRIu64 " ns", ns);
+    } else if (ns < 1000000) {
         snprintf(buffer->text, sizeof buffer->text, "%.1f us", (double)ns / 1e3);
     } else if (ns < 1000000000) {
         snprintf(buffer->text, sizeof buffer->text, "%.1f ms", (double)ns / 1e6);

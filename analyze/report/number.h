@@ -26,7 +26,7 @@ const char *number_change(struct number *buffer, int64_t bytes);
 /* "12.3%", "<0.1%"; "-" where whole is 0 */
 const char *number_percent(struct number *buffer, uint64_t part, uint64_t whole);
 
-/* "1.5 s", "250.0 ms", "2 min 5 s", "3 h 10 min" */
+/* "0 ns", "1.5 s", "250.0 ms", "2 min 5 s", "3 h 10 min" */
 const char *number_duration(struct number *buffer, uint64_t ns);
 
 #endif
