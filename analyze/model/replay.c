@@ -306,7 +306,9 @@ static int finish(struct replay *replay, const struct timeorder *order) {
     if (finish_index(replay) != 0 || marks_finish(&replay->marks, model) != 0) {
         return -1;
     }
-    tally_end(&pass->tally); /* its memory is needed no more, and much of it */
+    tally_end(&pass->tally); /* their memory is needed no more, and much of it */
+    pairing_free(pass->pairing);
+    pass->pairing = NULL;
     if (finish_sums(replay, order->parts) != 0 ||
         census_take_points(model, replay->points, replay->point_count) != 0) {
         return -1;
