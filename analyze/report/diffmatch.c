@@ -2,6 +2,8 @@
 /* diffmatch.c: see diffmatch.h. */
 #include "analyze/report/diffmatch.h"
 
+#include "analyze/report/diffloose.h"
+
 #include <stdlib.h>
 
 /* Two nodes whose subtrees are still to be compared; one may be DIFFMATCH_NONE. */
@@ -164,15 +166,25 @@ static bool is_leaf(const struct difftree *tree, uint32_t node) {
 int diffmatch(const struct difftree trees[2], uint32_t line_tolerance,
               int (*pair)(void *context, uint32_t left, uint32_t right), void *context) {
     struct matching matching = {.trees = trees, .tolerance = line_tolerance};
+    struct diffloose loose[2] = {{0}, {0}};
     int result = push(&matching, DIFFTREE_ROOT, DIFFTREE_ROOT);
     while (result == 0 && matching.count != 0) {
         struct task task = matching.tasks[--matching.count];
-        if (is_leaf(&trees[0], task.nodes[0]) && is_leaf(&trees[1], task.nodes[1])) {
-            result = pair(context, task.nodes[0], task.nodes[1]);
-        } else {
+        if (!is_leaf(&trees[0], task.nodes[0]) || !is_leaf(&trees[1], task.nodes[1])) {
             result = expand(&matching, task);
+        } else if (task.nodes[0] == DIFFMATCH_NONE) {
+            result = diffloose_add(&loose[1], task.nodes[1]);
+        } else if (task.nodes[1] == DIFFMATCH_NONE) {
+            result = diffloose_add(&loose[0], task.nodes[0]);
+        } else {
+            result = pair(context, task.nodes[0], task.nodes[1]);
         }
     }
+    if (result == 0) {
+        result = diffloose_match(trees, loose, pair, context);
+    }
+    diffloose_free(&loose[0]);
+    diffloose_free(&loose[1]);
     free(matching.tasks);
     free(matching.lines);
     free(matching.to);

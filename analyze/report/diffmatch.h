@@ -8,7 +8,8 @@
  *   with a tolerance       as many as can, in their order, no further apart than that
  *   else                   in their order, as many as there are on both sides, so that they are
  *                          shifted against each other as evenly as can be
- * What lies below a node without a match has none either.
+ * What lies below a node without a match has none either, but for paths that lack functions
+ * (diffloose.h).
  */
 #ifndef ANALYZE_REPORT_DIFFMATCH_H
 #define ANALYZE_REPORT_DIFFMATCH_H

@@ -57,7 +57,8 @@ def only_planted(before, after, what):
     grown = [row for row in rows if row["leaked_bytes"]["change"] != 0]
     if equal([row["leaked_bytes"]["change"] for row in grown], [512 * PLANTED], what, "leaked"):
         names = [frame["function"] for frame in grown[0]["frames"]]
-        equal(names, ["cache_fill", "serve", "main"], what, "path")
+        jumps = what == "jumped"  # serve() ends by a jump to cache_fill()
+        equal(names, ["cache_fill", "main"] if jumps else ["cache_fill", "serve", "main"], what, "path")
         equal(grown[0]["state"], "changed", what, "state")
     equal(changes(rows, "allocations"), {"cache_fill": PLANTED, "retired": -1}, what, "allocations")
     gone = [row["name"] for row in rows if row["state"] == "gone"]
@@ -82,6 +83,7 @@ def check_rebuilds(folder):
     flags = ["-DAFTER", "-DPLANTED=%d" % PLANTED]
     builds = {"elsewhere": (flags + ["-no-pie", "-Wl,-Ttext-segment=0x900000"], "-O1"),
               "inlined": (flags + ["-fno-optimize-sibling-calls"], "-O2"),
+              "jumped": (flags, "-O2"),
               "moved": (flags, "-O1")}
     for what, (more, optimize) in builds.items():
         program = build([moved], optimize=optimize, flags=more)
