@@ -7,11 +7,8 @@ import re
 import subprocess
 import sys
 
-sys.path = [path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))] + [
-    os.path.dirname(os.path.abspath(__file__))]
-
-from exported import (COSTS, equal, export, fail, finish, install, recorded, report, scratch, skip)  # noqa: E402
-from harness import have  # noqa: E402
+from exported import COSTS, equal, export, fail, finish, install, recorded, report, scratch
+from harness import have
 
 VERSION = "2024.6.6"
 
