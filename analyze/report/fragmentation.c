@@ -46,6 +46,11 @@ static void put_whole(const struct report *report, const struct heapmap *map,
         table_note(&table, "Where mappings begin and end is not in the file: what lies 1 MiB and "
                            "more apart is taken for two regions.");
     }
+    if (report->model->recording.sampled) {
+        table_note(&table,
+                   "The recording is sampled: only those blocks that are in it are counted, "
+                   "and the heap looks emptier than it was.");
+    }
     if (detail->live_without_address != 0) {
         table_note(&table, "%llu blocks have no address in the file and are left out.",
                    (unsigned long long)detail->live_without_address);

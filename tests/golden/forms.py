@@ -151,6 +151,22 @@ def damaged(path, folder, dice):
                 json.loads(result.stdout)
 
 
+def sampled(path):
+    """Estimates are rounded row by row: sums are those of the whole to within a half for each row."""
+    data = report(path, reports.SETTINGS)
+    equal(data["recording"]["sampled"], True, "sampled")
+    for options in ALL:
+        reports.tables(path, *options)
+    for option, columns in SUMS.items():
+        told = reports.tables(path, option)
+        for table, column, total in columns:
+            if total in ("total_allocations", "total_bytes", "leaked_bytes", "leaked_blocks") and \
+                    table not in ("regions", "fragmentation"):
+                got = sum(row[column] for row in told[table])
+                if abs(got - data[total]) > len(told[table]) + len(data["contexts"]):
+                    fail("sampled", option, table, column, ": got", got, "expected", data[total])
+
+
 def refused(profile):
     for option in RECORDING_ONLY:
         result = reports.ask(profile, option)
@@ -182,6 +198,10 @@ def main():
         damaged(path, folder, dice)
     same_again(recording, list(itertools.chain(*ALL[:-3])))
     refused(profile)
+    folder = scratch()
+    under = record([program, "7", "2", "1500"], folder, "--sample", "2K")
+    equal(under.returncode, 0, "the sampled program", under.stderr)
+    sampled(only_recording(folder, "sampled"))
 
 
 main()
