@@ -25,7 +25,7 @@ static const struct command commands[] = {
     {"repack", cmd_repack, "write a recording anew: joined, packed, without damage"},
     {"strip", cmd_strip, "leave short-lived blocks out of a recording"},
     {"anonymize", cmd_anonymize, "hide the names in a recording"},
-    {"merge", cmd_merge, "make one recording of several"},
+    {"merge", cmd_merge, "make one recording or profile of several"},
     {"info", cmd_info, "tell what is in a profile or recording"},
     {"list", cmd_list, "list profiles of running and of killed programs"},
     {"trace", cmd_trace, "tell which code allocated the block at an address"},

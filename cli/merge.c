@@ -8,19 +8,21 @@
 #include "cli/progress.h"
 #include "cli/rewriting.h"
 #include "cli/source.h"
+#include "collect/mergeprofiles.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char help_text[] =
-    "usage: memtrace merge [OPTION]... --output FILE FILE.mtr...\n"
+    "usage: memtrace merge [OPTION]... --output FILE FILE...\n"
     "\n"
     "Writes one recording of several: the parts of a rotated one, wherever they lie, or those of\n"
     "several processes, say a program and its children: paths that are the same in both become\n"
     "one, their threads stay apart, and times count from when the first process started.\n"
+    "Profiles become one profile in the same way.\n"
     "\n"
-    "  --output FILE        the new recording\n"
+    "  --output FILE        the new recording or profile\n"
     "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
     "  --help               show this\n";
 
@@ -140,7 +142,7 @@ static void tell(const char *output, const struct merge_result *result) {
     }
 }
 
-static int merge_all(const struct opened *opened, const struct request *request) {
+static int merge_recorded(const struct opened *opened, const struct request *request) {
     struct rewrite_options shown = request->options;
     struct merge_result result;
     struct outfile file;
@@ -165,21 +167,58 @@ static int merge_all(const struct opened *opened, const struct request *request)
     return CLI_OK;
 }
 
-int cmd_merge(int argc, char **argv) {
-    struct request request = {.options = {.level = REWRITING_LEVEL}};
+static int merge_files(const struct request *request) {
     struct opened opened;
-    int status = read_arguments(&request, argc, argv);
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (request.help) {
-        fputs(help_text, stdout);
-        return cli_finish(CLI_OK);
-    }
-    status = open_all(&opened, &request);
+    int status = open_all(&opened, request);
     if (status == CLI_OK) {
-        status = merge_all(&opened, &request);
+        status = merge_recorded(&opened, request);
     }
     close_all(&opened);
     return status;
+}
+
+static int merge_sums(const struct request *request) {
+    struct outfile file;
+    struct error error = {""};
+    if (outfile_open(&file, request->output, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (file.target == NULL) {
+        outfile_drop(&file);
+        return cli_error("%s cannot hold a profile: name a file", request->output);
+    }
+    if (merge_profiles(request->files, request->count, file.stream, &error) != 0) {
+        outfile_drop(&file);
+        return cli_error("%s", error.message);
+    }
+    if (outfile_keep(&file, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    fprintf(stderr, "memtrace: %s has the sums of %zu %s\n", request->output, request->count,
+            request->count == 1 ? "profile" : "profiles");
+    return CLI_OK;
+}
+
+/* Recordings become a recording, profiles a profile. */
+static int merge(const struct request *request) {
+    size_t recordings = 0;
+    for (size_t i = 0; i < request->count; i++) {
+        recordings += recording_is(request->files[i]);
+    }
+    if (recordings == 0) {
+        return merge_sums(request);
+    }
+    return recordings == request->count
+               ? merge_files(request)
+               : cli_error("some of these files are profiles, some recordings: not both at once");
+}
+
+int cmd_merge(int argc, char **argv) {
+    struct request request = {.options = {.level = REWRITING_LEVEL}};
+    int status = read_arguments(&request, argc, argv);
+    if (status == CLI_OK && request.help) {
+        fputs(help_text, stdout);
+        return cli_finish(CLI_OK);
+    }
+    return status == CLI_OK ? merge(&request) : status;
 }

@@ -8,7 +8,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { FIRST_THREAD = MEMTRACE_THREAD_OTHERS + 1 };
+enum {
+    FIRST_THREAD = MEMTRACE_THREAD_OTHERS + 1,
+    HIDDEN_NODES = sizeof(struct memtrace_segment) / sizeof(struct memtrace_node),
+};
 
 void mergemap_free(struct mergemap *map) {
     free(map->modules);
@@ -152,15 +155,18 @@ uint64_t mergesource_frame(const struct mergesource *source, uint64_t frame) {
            (uint64_t)source->modules[module] << MEMTRACE_FRAME_MODULE_SHIFT;
 }
 
+/* Room for one more node. In a profile the first places of a leaf lie under its header: no ids. */
 static int grow_nodes(struct mergemap *map) {
-    size_t capacity = map->node_capacity != 0 ? map->node_capacity * 2 : 1024;
-    struct memtrace_recording_node *grown = reallocarray(map->nodes, capacity, sizeof *grown);
-    if (grown == NULL) {
-        return -1;
+    if (map->node_count == map->node_capacity) {
+        size_t capacity = map->node_capacity * 2 + MEMTRACE_LEAF_ITEMS;
+        struct memtrace_recording_node *grown = reallocarray(map->nodes, capacity, sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        map->nodes = grown;
+        map->node_capacity = capacity;
     }
-    map->nodes = grown;
-    map->node_capacity = capacity;
-    if (map->node_count == 0) {
+    while (map->node_count % MEMTRACE_LEAF_ITEMS < HIDDEN_NODES) {
         map->nodes[map->node_count++] = (struct memtrace_recording_node){0};
     }
     return 0;
@@ -177,8 +183,7 @@ static uint32_t node_of(struct mergemap *map, uint32_t parent, uint64_t frame) {
         }
         hash++;
     }
-    if ((map->node_count == map->node_capacity && grow_nodes(map) != 0) ||
-        map->node_count >> MEMTRACE_CONTEXT_BITS != 0 ||
+    if (grow_nodes(map) != 0 || map->node_count >> MEMTRACE_CONTEXT_BITS != 0 ||
         numbermap_put(&map->children, hash, (void *)map->node_count) != 0) {
         return 0;
     }
@@ -191,7 +196,7 @@ static int add_nodes(struct mergemap *map, const struct model *model, struct mer
                      struct error *error) {
     source->contexts = calloc(model->node_count + 1, sizeof *source->contexts);
     source->context_count = model->node_count;
-    if (source->contexts == NULL || (map->node_count == 0 && grow_nodes(map) != 0)) {
+    if (source->contexts == NULL) {
         return no_memory(error);
     }
     for (size_t i = 1; i < model->node_count; i++) {

@@ -21,7 +21,7 @@ enum { MERGEMAP_THREADS = 1 << MEMTRACE_THREAD_BITS };
 struct mergemap {
     struct memtrace_module *modules; /* [0] is none; id: index */
     size_t module_count;
-    struct memtrace_recording_node *nodes; /* [0] is the root; id: index */
+    struct memtrace_recording_node *nodes; /* id: index; frame 0: no such id */
     size_t node_count;
     size_t node_capacity;
     struct numbermap children; /* hash of parent and frame -> its id */

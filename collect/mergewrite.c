@@ -67,24 +67,38 @@ static int write_program(struct writing *writing) {
     header.thread_count = all->map->thread_ids + MEMTRACE_THREAD_OTHERS + 1;
     header.module_count = (uint32_t)all->map->module_count;
     header.pool_count = (uint32_t)all->map->pool_count;
-    header.context_count = all->map->node_count - 1;
+    header.context_count = all->map->node_count;
     return append(writing, MEMTRACE_BLOCK_PROGRAM, 1, &header, sizeof header);
 }
 
 /* ---- Tables that the map has ---- */
 
-static int write_nodes(struct writing *writing) {
-    const struct mergemap *map = writing->all->map;
-    int result = 0;
-    for (size_t at = 1; at < map->node_count && result == 0; at += BLOCK_NODES) {
-        size_t left = map->node_count - at;
-        size_t count = left < BLOCK_NODES ? left : BLOCK_NODES;
-        struct varint_writer payload = {0};
-        result = nodecode_pack(map->nodes + at, count, &payload) == 0
+static int write_batch(struct writing *writing, const struct memtrace_recording_node *nodes,
+                       size_t count) {
+    struct varint_writer payload = {0};
+    int result = nodecode_pack(nodes, count, &payload) == 0
                      ? append(writing, MEMTRACE_BLOCK_NODES, count, payload.bytes, payload.size)
                      : no_memory(writing);
-        free(payload.bytes);
+    free(payload.bytes);
+    return result;
+}
+
+/* Not all ids are in use: see mergemap.c. */
+static int write_nodes(struct writing *writing) {
+    const struct mergemap *map = writing->all->map;
+    struct memtrace_recording_node *batch = malloc(BLOCK_NODES * sizeof *batch);
+    int result = batch != NULL ? 0 : no_memory(writing);
+    size_t filled = 0;
+    for (size_t i = 0; i < map->node_count && result == 0; i++) {
+        if (map->nodes[i].frame != 0) {
+            batch[filled++] = map->nodes[i];
+        }
+        if (filled == BLOCK_NODES || (i + 1 == map->node_count && filled != 0)) {
+            result = write_batch(writing, batch, filled);
+            filled = 0;
+        }
     }
+    free(batch);
     return result;
 }
 

@@ -116,7 +116,7 @@ _memtrace() {
     repack) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '--no-addresses' '--no-symbols' '1:recording:_files -g "*.mtr"' ;;
     strip) _arguments '--output[where to]:file:_files' '--below[leave out what lived shorter]:duration:' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
     anonymize) _arguments '--output[where to]:file:_files' '--key[what makes the names]:file:_files' '--debug-folders[where debug files lie]:folders:_files -/' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
-    merge) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '*:recording:_files -g "*.mtr"' ;;
+    merge) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '*:file:_files -g "*.mt[rp]"' ;;
     import) _arguments '--output[where to]:file:_files' '1:data file of heaptrack:_files' ;;
     extract) _arguments '--list' '--output[where to]:folder:_files -/' '1:recording:_files -g "*.mtr"' ;;
     list) _arguments '--json' ;;

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""merging.py: a recording of several processes adds up to them: totals, each call path, each thread,
-in whatever order the files are named; parts of one process become one file, wherever they lie."""
+"""merging.py: a recording or profile of several processes adds up to them: totals, each call path, each
+thread, in whatever order the files are named; parts of one process become one file, wherever they
+lie."""
 
 import collections
 import os
 import shutil
 
 from recorded import HERE, record, recordings, wait_until
-from harness import MEMTRACE, build, equal, execute, fail, finish, report, scratch
+from harness import MEMTRACE, build, equal, execute, fail, finish, profiles, report, scratch
 
 import reader
 
@@ -34,11 +35,12 @@ def by_path(*reports):
     return {path: +costs for path, costs in found.items()}
 
 
-def threads_of(*reports):
-    """What a forked child was born with is counted as its first thread's."""
+def threads_of(*reports, born_with=False):
+    """born_with: what a forked child was born with counts as its first thread's, too."""
     found = []
     for data in reports:
-        born = [data["process"]["inherited_blocks"], data["process"]["inherited_bytes"]]
+        born = [data["process"]["inherited_" + what] if born_with else 0
+                for what in ("blocks", "bytes")]
         for thread in data["threads"]:
             found.append((thread["name"], thread["allocations"] + born[0],
                           thread["total_bytes"] + born[1], thread["frees"],
@@ -71,14 +73,14 @@ def held_most(paths):
     return steps
 
 
-def adds_up(paths, merged, what):
+def adds_up(paths, merged, what, born_with=True):
     one = [report(path) for path in paths]
     for name in SUMS:
         equal(merged[name], sum(data[name] for data in one), what, name)
     ours, theirs = by_path(merged), by_path(*one)
     for path in sorted(set(ours) | set(theirs)):
         equal(ours.get(path), theirs.get(path), what, "call path", path)
-    equal(threads_of(merged), threads_of(*one), what, "threads")
+    equal(threads_of(merged), threads_of(*one, born_with=born_with), what, "threads")
     equal(len({thread["id"] for thread in merged["threads"]}),
           sum(len(data["threads"]) for data in one), what, "thread ids")
     equal(merged["warnings"], [], what, "warnings")
@@ -131,6 +133,51 @@ def several(folder):
     return paths
 
 
+def freed_for_others(*reports):
+    return sorted((thread["name"], sorted((freed["blocks"], freed["bytes"])
+                                          for freed in thread["freed_of"]))
+                  for data in reports for thread in data["threads"])
+
+
+def summed(folder):
+    """Profiles: also their maxima are sums; the last point of the timeline is what is left."""
+    exchange = build(os.path.join(HERE, "exchange.c"), "gcc", "-O2", libraries=("-lpthread",))
+    record([exchange, "50"], folder)
+    paths = sorted(profiles(folder))
+    if len(paths) < 5:
+        fail("too few profiles:", paths)
+    new = os.path.join(folder, "all.sums")
+    one = [report(path) for path in paths]
+    merged = merge(paths, new)
+    adds_up(paths, merged, "profiles", born_with=False)
+    equal(merged["maximum_bytes"], sum(data["maximum_bytes"] for data in one), "profiles: maximum")
+    equal(merged["peak_error_bytes"], sum(data["peak_error_bytes"] for data in one),
+          "profiles: bound of the maximum's error")
+    peaks = collections.Counter()
+    for data in one:
+        for context in data["contexts"]:
+            peaks[tuple((frame["module"], frame["offset"]) for frame in context["frames"])] += \
+                context["peak_bytes"]
+    equal({tuple((frame["module"], frame["offset"]) for frame in context["frames"]):
+           context["peak_bytes"] for context in merged["contexts"]}, dict(peaks),
+          "profiles: each path's share of the maximum")
+    equal(freed_for_others(merged), freed_for_others(*one), "profiles: freed for others")
+    if not any(blocks for _, blocks in freed_for_others(merged)):
+        fail("nobody freed another's blocks")
+    with open(new, "rb") as first:
+        merge(paths[::-1], os.path.join(folder, "turned.sums"))
+        with open(os.path.join(folder, "turned.sums"), "rb") as second:
+            equal(first.read() == second.read(), True, "profiles in reverse: the same bytes")
+    again = merge([new, paths[0]], os.path.join(folder, "again.sums"))
+    equal(by_path(again), by_path(merged, one[0]), "profiles: merged again with one")
+    cut = os.path.join(folder, "cut.mtp.part")
+    shutil.copy(paths[0], cut)
+    os.truncate(cut, os.path.getsize(cut) // 2)
+    half = merge([cut, paths[1]], os.path.join(folder, "half.sums"))
+    equal(half["total_bytes"], report(cut)["total_bytes"] + one[1]["total_bytes"],
+          "a profile that is cut off")
+
+
 def rotated(folder):
     """Parts under other names in other folders, the last one named first, and one of them twice."""
     program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
@@ -159,6 +206,7 @@ def refused(paths, folder):
     new = os.path.join(folder, "never.mtr")
     for arguments in (("--output", new), (paths[0],), (paths[0], "/etc/passwd", "--output", new),
                       (paths[0], *recordings(sampled), "--output", new),
+                      (paths[0], profiles(folder)[0], "--output", new),
                       (*paths, "--output", os.path.join(folder, "no", "folder.mtr"))):
         done = execute([MEMTRACE, "merge", *arguments])
         if done.returncode == 0 or done.stderr.count(b"\n") != 1 or os.path.exists(new):
@@ -169,6 +217,7 @@ def main():
     folder = scratch()
     paths = several(folder)
     refused(paths, folder)
+    summed(folder)
     rotated(scratch())
     finish()
 
