@@ -3,12 +3,13 @@
 
 let treeBottomUp = false;
 
-// A node: {name, note, cost, hit, children()}. Top-down it is a call.
+// A node: {name, note, title, cost, hit, isLeaf, children()}. Top-down it is a call.
 function downNode(call) {
     return {
         name: nameOf(call), note: notesOf(call), title: fileOf(call) || moduleOf(call),
         cost: inclusive[state.cost][call],
         hit: found !== null && found.hit[call],
+        isLeaf: !callees[call].some((callee) => inclusive[state.cost][callee] > 0),
         children: () => calleesByCost(call)
             .filter((callee) => found === null || found.around[callee] || found.within[callee])
             .map(downNode),
@@ -33,6 +34,7 @@ function upNodes(paths) {
             title: fileOf(first) || moduleOf(first),
             cost: group.reduce((sum, path) => sum + path.cost, 0),
             hit: found !== null && found.hit[first],
+            isLeaf: group.every((path) => calls.parent[path.at] === 0),
             children: () => upNodes(group.map((path) => ({at: calls.parent[path.at], cost: path.cost}))),
         });
     }
@@ -52,6 +54,13 @@ function upRoots() {
 
 const mostBranches = 100;
 
+function openFirst(list) {
+    const button = list.querySelector("li:first-child > .line > button");
+    if (button !== null && button.style.visibility !== "hidden") {
+        button.click();
+    }
+}
+
 function putNode(list, node) {
     const item = make("li", list);
     const line = make("div", item, "", "line");
@@ -66,17 +75,15 @@ function putNode(list, node) {
             inner = putNodes(item, node.children());
             // one caller or callee that bears everything: no choice, go on
             if (inner.children.length === 1) {
-                inner.firstChild.querySelector("button").click();
+                openFirst(inner);
             }
         } else {
             inner.hidden = !inner.hidden;
         }
         open.textContent = inner.hidden ? "+" : "-";
         open.setAttribute("aria-expanded", String(!inner.hidden));
-        if (inner.children.length === 0) {
-            open.style.visibility = "hidden";
-        }
     }
+    open.style.visibility = node.isLeaf ? "hidden" : "visible";
     open.setAttribute("aria-label", "open or close");
     open.setAttribute("aria-expanded", "false");
     open.addEventListener("click", toggle);
@@ -106,7 +113,5 @@ function showTree(section) {
         refresh();
     });
     const list = putNodes(section, treeBottomUp ? upRoots() : downNode(0).children());
-    if (list.firstChild !== null && list.firstChild.querySelector("button") !== null) {
-        list.firstChild.querySelector("button").click();
-    }
+    openFirst(list);
 }
