@@ -21,11 +21,15 @@ void report_suppressed(const struct report *report) {
         {"origin", "from", TABLE_TEXT, 0},
     };
     const struct suppressions *list = report->suppressions;
+    struct number bytes;
+    struct number blocks;
     struct table table;
     if (list->blocks == 0 && report_is_for_people(report)) {
         return;
     }
     table = table_open(report, "suppressed", "Suppressed: not told above", columns, 5);
+    table_note(&table, "In all %s, blocks: %s.", number_bytes(&bytes, list->bytes),
+               number_count(&blocks, list->blocks));
     for (size_t i = 0; i < list->count; i++) {
         const struct suppression *item = &list->items[i];
         char pattern[512];
