@@ -12,25 +12,31 @@
 
 /* ---- The code to blame ---- */
 
-static bool is_system(const char *file) {
-    return strncmp(file, "/usr/", 5) == 0 || file[0] == '<';
+static bool is_below(const char *path, const char *folder) {
+    return strncmp(path, folder, strlen(folder)) == 0;
 }
 
-/* Innermost first: the first place in code of the user's own, else the first of all. */
+/* Headers and libraries of the system; sources of its packages were elsewhere when it was built. */
+static bool is_system(const struct names_frame *frame) {
+    return (frame->file != NULL && is_below(frame->file, "/usr/")) ||
+           is_below(frame->module, "/lib") || is_below(frame->module, "/usr/lib");
+}
+
+/* Innermost first: the first line of the user's own code, else the first of its functions, else the
+ * first of all. */
 static const struct names_frame *place_of(struct calltree_walk walk) {
     const struct names_frame *first = walk.frame;
-    bool any = false;
+    const struct names_frame *own = NULL;
     for (; walk.frame != NULL; calltree_walk_next(&walk)) {
-        if (walk.frame->file == NULL || walk.frame->line == 0) {
+        if (is_system(walk.frame)) {
             continue;
         }
-        if (!is_system(walk.frame->file)) {
+        if (walk.frame->file != NULL && walk.frame->line != 0) {
             return walk.frame;
         }
-        first = any ? first : walk.frame;
-        any = true;
+        own = own != NULL ? own : walk.frame;
     }
-    return first;
+    return own != NULL ? own : first;
 }
 
 /* Below the working folder, as compilers and GitHub name files. */
