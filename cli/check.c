@@ -8,6 +8,7 @@
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -388,9 +389,16 @@ static int check_all(struct checking *checking) {
     return status == 0 ? write_results(checking) : CHECK_TROUBLE;
 }
 
-/* What of the file makes its numbers less than true: no budget is kept by that. */
+/* What of the file makes its numbers less than true. Nobody can tell whether a damaged file keeps a
+ * budget; events that a busy program lost are few. */
 static int judge_file(const struct chosen *chosen, int status) {
     const struct model *model = chosen->source.model;
+    uint64_t lost = model->header.lost[MEMTRACE_LOST_EVENTS] +
+                    (model->recording.present ? model->header.lost[MEMTRACE_LOST_RECORDS] : 0);
+    if (lost != 0) {
+        cli_error("%s lacks %" PRIu64 " events, so its numbers may be too low", chosen->source.path,
+                  lost);
+    }
     if (model->damage[0] == '\0') {
         return status;
     }

@@ -3,6 +3,7 @@
 #include "analyze/report/checktext.h"
 #include "analyze/report/jsonwriter.h"
 #include "analyze/report/style.h"
+#include "analyze/report/utf8.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,16 +11,21 @@
 
 /* ---- JUnit ---- */
 
-/* Text and attributes of XML, which knows no control characters; what is not ASCII goes as a
- * character reference of its byte, so that the file is good whatever names are made of. */
+/* Text and attributes of XML, which is UTF-8 and knows no control characters. */
 static void put_xml(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
+    while (*text != '\0') {
         unsigned char byte = (unsigned char)*text;
-        if (strchr("<>&\"'", byte) != NULL || byte == '\n' || byte > 126) {
+        size_t length = utf8_length(text);
+        if (length > 1) {
+            fwrite(text, 1, length, out);
+        } else if (strchr("<>&\"'\n", byte) != NULL) {
             fprintf(out, "&#%u;", byte);
+        } else if (length == 0) {
+            fputs(UTF8_BAD, out);
         } else {
-            fputc(byte < 32 ? '?' : byte, out);
+            fputc(byte >= 32 && byte != 127 ? byte : '?', out);
         }
+        text += length != 0 ? length : 1;
     }
 }
 

@@ -109,6 +109,9 @@ def check_github(path, budgets):
         else:
             equal(match.group(1), "tests/gates/subject.c", "file")
             equal(match.group(3).replace("%3C", "<"), title, "title")
+    named = check("--format", "junit", 'leaked <= 0 not in function "größe\\x01"', path, status=1)
+    equal(xml.fromstring(named).find("testsuite/testcase").get("name"),
+          "leaked <= 0 not in function größe\\x01", "UTF-8 in XML")
     awkward = check("--format", "github", 'leaked <= 0 not in function "a,b:c%d"', path, status=1)
     if "a%2Cb%3Ac%25d" not in awkward:
         fail("properties are not escaped:", awkward)
