@@ -42,8 +42,8 @@ void selectionsums_begin_any(struct selectionsums *sums, const struct life *life
     if (!is_in(sums->view, life->birth_ns) || !is_heap(sums, life)) {
         return;
     }
-    peak->held += (int64_t)life_bytes(life);
-    if (peak->held > peak->maximum) {
+    peak->held += life_bytes(life);
+    if ((int64_t)(peak->held - peak->maximum) > 0) {
         peak->maximum = peak->held;
         peak->maximum_ns = life->birth_ns;
         peak->at_maximum = true;
@@ -56,7 +56,7 @@ void selectionsums_end_any(struct selectionsums *sums, const struct life *life) 
     if (!is_in(sums->view, life->death_ns) || bytes == 0 || !is_heap(sums, life)) {
         return;
     }
-    peak->held -= (int64_t)bytes;
+    peak->held -= bytes;
     if (peak->at_maximum) {
         peak->at_maximum = false;
         peak->place = life->death_order - 1;
@@ -78,7 +78,7 @@ static void adjust(struct selectionsums *sums, struct selectionsums_cell *cell,
         cell->epoch = sums->peak.epoch;
         cell->adjust = 0;
     }
-    cell->adjust += sign * (int64_t)life_bytes(life);
+    cell->adjust += sign > 0 ? life_bytes(life) : -life_bytes(life);
     if (sums->adjust_epoch != sums->peak.epoch) {
         sums->adjust_epoch = sums->peak.epoch;
         sums->adjust_variance = 0;
@@ -176,7 +176,7 @@ static struct model_context context_from(const struct selectionsums *sums,
         .class = like->class,
         .live_bytes = cell->live_bytes,
         .live_blocks = live_blocks(cell),
-        .peak_bytes = cell->live_bytes + (uint64_t)(is_adjusted ? cell->adjust : 0),
+        .peak_bytes = cell->live_bytes + (is_adjusted ? cell->adjust : 0),
         .total_bytes = cell->sum.alloc_bytes,
         .allocations = whole_of(cell->sum.alloc_count),
         .freed_bytes = cell->sum.free_bytes,

@@ -23,7 +23,7 @@ struct selectionsums_cell {
     struct sum sum; /* counts in units of 1 / TALLY_ONE; without peak_bytes */
     uint64_t live_bytes;
     uint64_t base_units; /* held when the view begins */
-    int64_t adjust;
+    uint64_t adjust; /* wraps: it may be less than 0 */
     uint32_t epoch; /* of adjust */
     double total_variance;
     double live_variance;
@@ -36,8 +36,8 @@ struct selectionsums {
     const uint32_t *places;           /* of contextfilter_choose() */
     struct selectionsums_cell *cells; /* whole->context_count */
     struct selectionsums_peak {
-        int64_t held; /* by the whole heap, more than at the view's begin */
-        int64_t maximum;
+        uint64_t held; /* by the whole heap, more than at the view's begin; wraps */
+        uint64_t maximum;
         uint64_t place;      /* the last one at which the maximum stood; not while at_maximum */
         uint64_t maximum_ns; /* when it was reached */
         uint32_t epoch;

@@ -403,6 +403,65 @@ static void a_visitor_ends_it(void **state) {
     close_subject(&subject);
 }
 
+/* ---- Files that say anything ---- */
+
+/* Any values, but for sizes: sums of them are to fit. */
+static void add_wild(struct recording_build *build, uint64_t seed, uint32_t thread) {
+    struct stream stream = stream_start(seed, thread, 1);
+    struct event_encoder *encoder = event_encoder_new(0);
+    struct event event;
+    assert_non_null(encoder);
+    stream.wild = true;
+    event_encoder_start(encoder, thread, 1);
+    for (int i = 0; i < 800; i++) {
+        stream_next(&stream, &event);
+        event.size &= (UINT64_C(1) << 40) - 1;
+        event.weight &= (UINT64_C(1) << 40) - 1;
+        assert_int_equal(event_encoder_add(encoder, &event), 0);
+    }
+    recording_build_encoded(build, encoder, thread);
+    event_encoder_free(encoder);
+}
+
+static void open_wild(struct subject *subject, uint64_t seed) {
+    struct recording_build build = {0};
+    recording_build_header(&build);
+    recording_build_program(&build, "/usr/bin/example");
+    recording_build_tree(&build);
+    for (uint32_t thread = 0; thread < 3; thread++) {
+        add_wild(&build, seed * 3 + thread, thread);
+    }
+    recording_build_write(build.bytes, build.size, path);
+    recording_build_free(&build);
+    subject->recording = recording_open(path, NULL);
+    assert_non_null(subject->recording);
+    subject->parts =
+        (struct timeorder_parts){(const struct recording *const *)&subject->recording, 1};
+    subject->whole = model_replay(subject->parts, NULL, NULL);
+    assert_non_null(subject->whole);
+}
+
+/* Nothing but that it ends well; the sanitizers look on. */
+static void wild_values(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct subject subject;
+        struct selection selection = selection_all();
+        open_wild(&subject, seed);
+        selection.size.most = UINT64_C(1) << 40;
+        model_free(answer(&subject, &selection));
+        selection.view = (struct selection_times){UINT64_C(1) << 30, UINT64_C(1) << 59};
+        selection.scope = "begin of the third phase \xff";
+        model_free(answer(&subject, &selection));
+        selection = selection_all();
+        selection.chain_length.least = 2;
+        selection.lifetime.least = 1;
+        selection.address.most = UINT64_C(1) << 47;
+        model_free(answer(&subject, &selection));
+        close_subject(&subject);
+    }
+}
+
 /* ---- What is asked of what ---- */
 
 static void everything_is_a_copy(void **state) {
@@ -486,15 +545,11 @@ static int remove_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_filter_of_everything),
-        cmocka_unit_test(halves),
-        cmocka_unit_test(single_lives),
-        cmocka_unit_test(chains_wait_for_their_end),
-        cmocka_unit_test(a_visitor_ends_it),
-        cmocka_unit_test(everything_is_a_copy),
-        cmocka_unit_test(profiles_know_no_blocks),
-        cmocka_unit_test(what_is_asked),
-        cmocka_unit_test(wrong_patterns),
+        cmocka_unit_test(a_filter_of_everything), cmocka_unit_test(halves),
+        cmocka_unit_test(single_lives),           cmocka_unit_test(chains_wait_for_their_end),
+        cmocka_unit_test(a_visitor_ends_it),      cmocka_unit_test(wild_values),
+        cmocka_unit_test(everything_is_a_copy),   cmocka_unit_test(profiles_know_no_blocks),
+        cmocka_unit_test(what_is_asked),          cmocka_unit_test(wrong_patterns),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
