@@ -61,8 +61,8 @@ int64_t importmodules_id(struct importmodules *modules, const struct heaptrackfi
 
 int importmodules_map(struct importmodules *modules, const struct heaptrackfile_module *module) {
     int64_t id = importmodules_id(modules, module);
-    if (id < 0) {
-        return -1;
+    if (id <= 0) {
+        return (int)id;
     }
     if (modules->mapped_count == modules->mapped_capacity) {
         size_t capacity = modules->mapped_capacity != 0 ? modules->mapped_capacity * 2 : 64;

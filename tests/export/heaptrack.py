@@ -29,6 +29,22 @@ def check(source, folder, what):
     return data
 
 
+def check_filters(source, folder):
+    """What filters select; also such as ask how a block ended, whose events are made up."""
+    path = os.path.join(folder, "filtered.zst")
+    for options in (["--function", "^leak"], ["--not-function", "recurse"], ["--size", "100..200"],
+                    ["--leaked"], ["--lifetime", "..1h"]):
+        data = report(source, None, *options)
+        export(source, "--format", "heaptrack", *options, "--output", path)
+        equal(data["total_allocations"] > 0, True, *options, "select something")
+        for cost in ("allocations", "temporary", "leaked"):
+            equal(sum(printed(path, folder, cost)[1].values()),
+                  sum(context[PARTS[cost]] for context in data["contexts"]), *options, cost)
+        # heaptrack's maximum is that of what is selected, ours what of it was held at the program's.
+        peak = sum(printed(path, folder, "peak")[1].values())
+        equal(data["maximum_bytes"] <= peak <= data["total_bytes"], True, *options, "peak", peak)
+
+
 def check_packing(source, folder):
     """The same bytes, however they are packed."""
     plain = {}
@@ -49,6 +65,7 @@ def main():
     recording, profile = recorded(folder)
     check(recording, folder, "recording")
     check(profile, folder, "profile")
+    check_filters(recording, folder)
     check_packing(recording, folder)
     threads = scratch()
     record([build(os.path.join(HERE, "..", "recording", "exchange.c"), flags=["-pthread"]), "2000"], threads)
