@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* names_test.c: frames are resolved when they are asked for, and all ways of asking agree. */
+#include "tests/unit/symbol_fixture.h"
+
+#include "analyze/model/names.h"
+
+enum { NODES = 600 }; /* more than are resolved one by one */
+
+/* A model whose frames lie in the fixture's program, one byte after the other. */
+struct subject {
+    struct model model;
+    struct model_node nodes[NODES];
+    struct model_module modules[2];
+    char path[256];
+};
+
+static void open_subject(struct subject *subject) {
+    uint64_t start = fixture_symbol("c", "outer");
+    uint8_t id[64] = {0};
+    memset(subject, 0, sizeof *subject);
+    snprintf(subject->path, sizeof subject->path, "%s/c", fixture_folder);
+    subject->modules[0].path = "";
+    subject->modules[1] = (struct model_module){.id = 1, .path = subject->path, .end = 1 << 20};
+    subject->modules[1].build_id_size = (uint32_t)fixture_build_id("c", id);
+    memcpy(subject->modules[1].build_id, id, subject->modules[1].build_id_size);
+    for (uint32_t i = 1; i < NODES; i++)
+        subject->nodes[i] = (struct model_node){
+            .frame = UINT64_C(1) << MEMTRACE_FRAME_MODULE_SHIFT | (start + i % 200),
+            .parent = i - 1};
+    subject->model = (struct model){.nodes = subject->nodes,
+                                    .node_count = NODES,
+                                    .modules = subject->modules,
+                                    .module_count = 2};
+}
+
+static int make(void **state) {
+    setenv("MEMTRACE_CACHE", "", 1);
+    return fixture_make(state) == 0 && fixture_run("gcc -g -O1 -Wl,--build-id c.c -o c") == 0 ? 0
+                                                                                              : -1;
+}
+
+static size_t batches;
+
+static void note_progress(void *context, size_t done, size_t total) {
+    (void)context;
+    batches += done == total;
+}
+
+static struct names *open_names(const struct subject *subject) {
+    struct names_options options = {.progress = note_progress};
+    struct names *names = names_open(&subject->model, &options, NULL);
+    assert_non_null(names);
+    batches = 0;
+    return names;
+}
+
+/* What one frame says, as text. */
+static void describe(const struct names *names, uint64_t frame, char *text, size_t size) {
+    size_t count;
+    const struct names_frame *frames = names_frames(names, frame, &count);
+    size_t used = 0;
+    assert_ptr_equal(names_frames(names, frame, &count), frames);
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s %u %d %llx;",
+                                 frames[i].function ? frames[i].function : "?", frames[i].line,
+                                 frames[i].inlined, (unsigned long long)frames[i].place_key);
+}
+
+static void resolves_what_is_asked_for(void **state) {
+    static struct subject subject;
+    char text[1024];
+    const char *const *lines;
+    (void)state;
+    open_subject(&subject);
+    struct names *names = open_names(&subject);
+    assert_int_equal(batches, 0);
+    describe(names, subject.nodes[1].frame, text, sizeof text);
+    assert_non_null(strstr(text, "outer"));
+    for (size_t i = 1; i < 100; i++)
+        describe(names, subject.nodes[i].frame, text, sizeof text);
+    assert_int_equal(batches, 0); /* one by one */
+    assert_int_equal(names_warnings(names, &lines), 0);
+    names_close(names);
+}
+
+/* One by one, some at once, all at once, and more than are looked up one by one. */
+static void all_ways_agree(void **state) {
+    static struct subject subject;
+    uint64_t some[150];
+    (void)state;
+    open_subject(&subject);
+    for (size_t i = 0; i < 150; i++)
+        some[i] = subject.nodes[i + 10].frame;
+    struct names *ways[4];
+    for (size_t i = 0; i < 4; i++)
+        ways[i] = open_names(&subject);
+    assert_int_equal(names_prepare(ways[1], some, 150), 0);
+    assert_int_equal(batches, 1);
+    assert_int_equal(names_prepare_all(ways[2]), 0);
+    assert_int_equal(batches, 2);
+    assert_int_equal(names_prepare_all(ways[2]), 0);
+    assert_int_equal(batches, 2);
+    for (size_t node = 1; node < NODES; node++) {
+        char right[1024];
+        describe(ways[0], subject.nodes[node].frame, right, sizeof right);
+        for (size_t i = 1; i < 4; i++) {
+            char text[1024];
+            describe(ways[i], subject.nodes[node].frame, text, sizeof text);
+            assert_string_equal(text, right);
+        }
+    }
+    for (size_t i = 0; i < 4; i++)
+        names_close(ways[i]);
+}
+
+/* Distinct frames: at some number the rest is resolved at once. */
+static void many_are_resolved_at_once(void **state) {
+    static struct subject subject;
+    char text[1024];
+    (void)state;
+    open_subject(&subject);
+    struct names *names = open_names(&subject);
+    for (uint64_t i = 1; i < NODES; i++) {
+        subject.nodes[i].frame += i / 200 * 200;
+        describe(names, subject.nodes[i].frame, text, sizeof text);
+    }
+    assert_int_equal(batches, 1);
+    names_close(names);
+}
+
+static void knows_frames_of_no_module(void **state) {
+    static struct subject subject;
+    char text[1024];
+    size_t count;
+    (void)state;
+    open_subject(&subject);
+    struct names *names = open_names(&subject);
+    assert_int_equal(names_prepare(names, NULL, 0), 0);
+    assert_null(names_frames(names, 0x1234567, &count)->function);
+    assert_int_equal(count, 1);
+    assert_null(names_frames(names, MEMTRACE_FRAME_MAPPING, &count)->function);
+    assert_int_equal(count, 1);
+    assert_string_equal(names_spell(names_frames(names, 0x1234567, &count), text, sizeof text),
+                        "0x1234566");
+    names_close(names);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resolves_what_is_asked_for),
+        cmocka_unit_test(all_ways_agree),
+        cmocka_unit_test(many_are_resolved_at_once),
+        cmocka_unit_test(knows_frames_of_no_module),
+    };
+    return cmocka_run_group_tests(tests, make, fixture_remove);
+}
