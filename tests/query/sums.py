@@ -92,6 +92,16 @@ def check_mappings(path, data):
            for context in data["mappings"]}, "mappings")
 
 
+def check_sampled(path):
+    """Bytes that sampled blocks stand for add up exactly; each call path's count is rounded."""
+    row = ask(path, "SELECT sum(weight) bytes, sum(count) n, count(*) samples FROM allocations")[0]
+    sums = ask(path, "SELECT sum(total_bytes) bytes, sum(allocations) n, count(*) paths FROM contexts"
+                     " WHERE class <> 'mapping'")[0]
+    equal(row["bytes"], sums["bytes"], "sampled bytes")
+    equal(abs(row["n"] - sums["n"]) <= sums["paths"] / 2 + 1, True, "sampled counts", row, sums)
+    equal(row["samples"] < row["n"], True, "fewer samples than allocations", row)
+
+
 def check_profile(path):
     data = told(path)
     check_contexts(path, data)
@@ -121,6 +131,7 @@ def main():
         check_contexts(path, selected, *options)
         check_blocks(path, selected, *options)
     check_profile(profiles(folder)[0])
+    check_sampled(busy(scratch(), "--sample", "4K"))
 
 
 main()
