@@ -35,6 +35,7 @@ try() {
     fi
 }
 
+export XDG_CACHE_HOME=$work/cache
 export MEMTRACE_LIBRARY=$main/lib/libmemtrace.so
 try "$memtrace" run --every 50ms --top 5 --output whole.mtp -- sh -c 'ls / >/dev/null; sleep 0.3'
 if [ ! -s whole.mtp ]; then
