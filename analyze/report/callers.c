@@ -143,6 +143,10 @@ static void put_total(const struct report *report, enum metric metric, const str
     struct report_title title;
     struct table table =
         table_open_record(report, "function", report_title(report, metric, &title), columns, 4);
+    if (cost.main == 0) {
+        table_note(&table, "No call path with such a cost goes through it.%s",
+                   of->function != NULL ? " Names are whole; /REGEX/ finds parts of them." : "");
+    }
     table_row(&table, (struct table_cell[]){
                           table_text(of->text),
                           table_share(cost.main, metric_total(metric, report->model).main),

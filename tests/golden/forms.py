@@ -167,6 +167,17 @@ def sampled(path):
                     fail("sampled", option, table, column, ": got", got, "expected", data[total])
 
 
+def documented(path):
+    """docs/report.md names every table and column."""
+    with open(os.path.join(reports.HERE, "..", "..", "docs", "report.md"), encoding="utf-8") as file:
+        known = set(re.findall(r"`([\w-]+)(?:\[\])?`", file.read()))
+    for options in ALL:
+        for table, rows in reports.tables(path, *options).items():
+            for name in [table] + [column for row in rows[:1] for column in row]:
+                if name not in known:
+                    fail("docs/report.md does not know", name, "of", options)
+
+
 def refused(profile):
     for option in RECORDING_ONLY:
         result = reports.ask(profile, option)
@@ -197,6 +208,7 @@ def main():
             markdown(path, options)
         damaged(path, folder, dice)
     same_again(recording, list(itertools.chain(*ALL[:-3])))
+    documented(recording)
     refused(profile)
     folder = scratch()
     under = record([program, "7", "2", "1500"], folder, "--sample", "2K")
