@@ -46,6 +46,7 @@ static const char help_text[] =
     "  --debug-folders L                  where separate debug files are, colon-separated\n"
     "                                     (default: /usr/lib/debug)\n"
     "  --output FILE                      write to FILE\n"
+    "  --no-cache                         keep nothing on disk for the next command\n"
     "  --help                             show this\n";
 
 enum { CHECK_MET = 0, CHECK_BROKEN = 1, CHECK_TROUBLE = 2 };
@@ -65,7 +66,8 @@ enum {
     KEY_TOLERANCE,
     KEY_FORMAT,
     KEY_DEBUG_FOLDERS,
-    KEY_OUTPUT
+    KEY_OUTPUT,
+    KEY_NO_CACHE
 };
 
 static const struct cli_option options[] = {
@@ -84,6 +86,7 @@ static const struct cli_option options[] = {
     {"format", 'f', true, KEY_FORMAT},
     {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"output", 'o', true, KEY_OUTPUT},
+    {"no-cache", 0, false, KEY_NO_CACHE},
     SUPPRESSING_OPTIONS,
     FILTER_OPTIONS,
     {NULL, 0, false, 0},
@@ -219,6 +222,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
     switch (key) {
     case KEY_HELP:
         request->help = true;
+        return CLI_OK;
+    case KEY_NO_CACHE:
+        setenv("MEMTRACE_CACHE", "", 1);
         return CLI_OK;
     case KEY_BASELINE:
         request->baseline = scan->value;

@@ -39,6 +39,7 @@ static const char help_text[] =
     "  --csv                one line for each row\n"
     "\n"
     "  --output FILE        write to FILE\n"
+    "  --no-cache           keep nothing on disk for the next command\n"
     "  --help               show this\n";
 
 enum form { FORM_TEXT, FORM_MARKDOWN, FORM_JSON, FORM_CSV };
@@ -57,7 +58,8 @@ enum {
     KEY_MARKDOWN,
     KEY_JSON,
     KEY_CSV,
-    KEY_OUTPUT
+    KEY_OUTPUT,
+    KEY_NO_CACHE
 };
 
 static const struct cli_option options[] = {
@@ -75,6 +77,7 @@ static const struct cli_option options[] = {
     {"json", 0, false, KEY_JSON},
     {"csv", 0, false, KEY_CSV},
     {"output", 'o', true, KEY_OUTPUT},
+    {"no-cache", 0, false, KEY_NO_CACHE},
     SUPPRESSING_OPTIONS,
     FILTER_OPTIONS,
     {NULL, 0, false, 0},
@@ -165,6 +168,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
     switch (key) {
     case KEY_HELP:
         request->help = true;
+        return CLI_OK;
+    case KEY_NO_CACHE:
+        setenv("MEMTRACE_CACHE", "", 1);
         return CLI_OK;
     case KEY_FULL_NAMES:
         request->view.style.full_names = true;

@@ -86,16 +86,16 @@ static void put_row(const struct report *report, const struct diff *diff,
     const char *state = diffrow_state(row);
     struct number numbers[3];
     char name[4096];
-    fprintf(report->out, "  %s%14s%s %14s %14s  ", style_on(report, style_of(change)),
+    fprintf(report->out, "  %s%14s%s %14s %14s", style_on(report, style_of(change)),
             diffrow_change(&numbers[0], metric, change), style_off(report),
             diffrow_amount(&numbers[1], metric, row->costs[0].of[metric]),
             diffrow_amount(&numbers[2], metric, row->costs[1].of[metric]));
     if (diff->by == DIFF_BY_PATH) {
-        fprintf(report->out, "%s\n", state);
+        fprintf(report->out, "%s%s\n", state[0] != '\0' ? "  " : "", state);
         put_path(report, diff, row, view->depth);
         return;
     }
-    fprintf(report->out, "%-4s  ", state);
+    fprintf(report->out, "  %-4s  ", state);
     style_text(report, diffrow_name(diff, row, report->options.full_names, name, sizeof name));
     fputc('\n', report->out);
 }

@@ -120,7 +120,8 @@ _memtrace() {
     check)
         options="--budgets --max-leaked --max-peak --max-cumulative --max-allocations --max-temporary
             --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance
-            --suppressions --no-builtin-suppressions --no-embedded-suppressions --format --debug-folders --output --help"
+            --suppressions --no-builtin-suppressions --no-embedded-suppressions --format --debug-folders
+            --output --no-cache --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
@@ -128,7 +129,8 @@ _memtrace() {
         ;;
     diff)
         options="--metric --by --line-tolerance --limit --min --depth --full-names --color
-            --suppressions --no-builtin-suppressions --no-embedded-suppressions --debug-folders --markdown --json --csv --output --help"
+            --suppressions --no-builtin-suppressions --no-embedded-suppressions --debug-folders --markdown --json --csv
+            --output --no-cache --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return

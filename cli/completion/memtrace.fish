@@ -65,6 +65,7 @@ complete -c memtrace -n '__memtrace_on record' -l on-lag -x -a 'wait drop'
 for option in precise free-stacks no-addresses profile
     complete -c memtrace -n '__memtrace_on record' -l $option
 end
+complete -c memtrace -n '__memtrace_on diff check' -l no-cache
 complete -c memtrace -n '__memtrace_on check' -l format -x -a 'gcc github junit json'
 for option in max-leaked max-peak max-cumulative max-allocations max-temporary \
         max-allocations-per-scope max-bytes-per-scope max-growth tolerance

@@ -86,7 +86,7 @@ _memtrace() {
             '*--max-allocations-per-scope[in any one]:name=count' \
             '*--max-bytes-per-scope[in any one]:name=size' '*--max-growth[over the baseline]:limit' \
             '--baseline[of growth]:profile:_files' '--tolerance[of limits]:percent' \
-            '--format[of messages]:format:(gcc github junit json)' \
+            '--format[of messages]:format:(gcc github junit json)' '--no-cache' \
             '--debug-folders[folders]:folders:_files -/' '--output[file]:file:_files' \
             '*:profile:_files -g "*.mt[pr]"'
         ;;
@@ -97,7 +97,7 @@ _memtrace() {
             '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
             '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--full-names' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
-            '--markdown' '--json' '--csv' '--output[file]:file:_files' \
+            '--markdown' '--json' '--csv' '--output[file]:file:_files' '--no-cache' \
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     query)

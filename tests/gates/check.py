@@ -9,7 +9,7 @@ import re
 import shutil
 import xml.etree.ElementTree as xml
 
-from gates import HERE, command, profile
+from gates import HERE, command, compiled, profile
 from harness import SOURCE, build, equal, execute, fail, finish, report, scratch
 
 SUBJECT = os.path.join(HERE, "subject.c")
@@ -183,7 +183,7 @@ def check_suppressions(folder):
                    "__attribute__((noinline)) void on_purpose(size_t size) { kept = malloc(size); }\n"
                    "int main(int count, char **argv) { puts(*argv);\n"
                    "  if (count > 1) on_purpose(1234); if (count > 2) on_purpose(4321); return 0; }\n")
-    program = build([source], flags=["-O0"])
+    program = compiled(source, folder, "printing", "-O0")
     clean, _ = profile(program, folder, "clean.mtp")
     check("--max-leaked", "0", clean)
     check("--max-leaked", "0", "--no-builtin-suppressions", clean, status=1)

@@ -10,7 +10,7 @@ import json
 import os
 import random
 
-from gates import HERE, command, profile
+from gates import HERE, command, compiled, profile
 from harness import build, equal, execute, fail, finish, report, scratch, MEMTRACE
 
 PLANTED = 7
@@ -86,13 +86,13 @@ def check_rebuilds(folder):
               "jumped": (flags, "-O2"),
               "moved": (flags, "-O1")}
     for what, (more, optimize) in builds.items():
-        program = build([moved], optimize=optimize, flags=more)
+        program = compiled(moved, folder, what, optimize, *more)
         after = profile(program, folder, what + ".mtp")[0]
         only_planted(before, after, what)
         adds_up(before, after, what)
     same = profile(build([SUBJECT], optimize="-O1"), folder, "again.mtp")[0]
     equal(difference(before, same)["rows"], [], "the same program twice")
-    recorded = profile(build([moved], optimize="-O1", flags=flags), folder, "moved.mtr",
+    recorded = profile(os.path.join(folder, "moved"), folder, "moved.mtr",
                        recorded=True)[0]
     only_planted(before, recorded, "a profile and a recording")
     return before, after
@@ -130,14 +130,14 @@ def check_random(folder):
                         file.write("    f%d();\n" % callee)
                 file.write("}\n")
             file.write("int main(void) { f11(); f10(); f9(); f5(); }\n")
-        paths.append(profile(build([source]), folder, "random.%d.mtp" % version)[0])
+        paths.append(profile(compiled(source, folder, "random", "-O0"), folder, "random.%d.mtp" % version)[0])
     adds_up(*paths, "random")
     adds_up(*reversed(paths), "random, backwards")
 
 
 def check_forms(before, after):
     text = run_diff(before, after, "--metric", "leaked")
-    for part in ("MemTrace difference of subject", "+3.5 KiB", "cache_fill at subject.c:"):
+    for part in ("MemTrace difference of moved", "+3.5 KiB", "cache_fill at subject.c:"):
         if part not in text:
             fail("text lacks", part, "in", text)
     table = run_diff(before, after, "--metric", "leaked", "--markdown", "--by", "function")

@@ -25,6 +25,16 @@ def profile(program, folder, name, *arguments, recorded=False):
     return path, result.stdout.decode()
 
 
+def compiled(source, folder, name, *flags):
+    """The program of a source that was written for this run alone: harness.build() would keep it."""
+    program = os.path.join(folder, name)
+    result = execute(["gcc", "-g", "-fno-builtin", "-w", *flags, source, "-o", program])
+    if result.returncode != 0:
+        fail("gcc", source, result.stderr.decode())
+        finish()
+    return program
+
+
 def command(*arguments, status=0, cwd=None):
     """What `memtrace ARGUMENTS` prints; what it says of a failure is one line."""
     result = execute([MEMTRACE, *arguments], clean_environment(MEMTRACE_CACHE=CACHE), cwd=cwd)
