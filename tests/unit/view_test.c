@@ -193,7 +193,7 @@ static void check_window(struct oracle *oracle, const struct model *sliced,
     model_free(pass);
 }
 
-static void check_recording(const struct recording_random *options) {
+static void check_recording(const struct recording_random *options, bool is_damaged) {
     static struct oracle oracle;
     struct recording_build build = {0};
     struct recording *recording;
@@ -202,6 +202,11 @@ static void check_recording(const struct recording_random *options) {
     struct model *sliced;
     struct model *single;
     recording_random(&build, options);
+    if (is_damaged) {
+        const struct memtrace_index_entry *hit = &build.entries[2 + rand() % (build.count - 3)];
+        build.bytes[hit->offset + sizeof hit->block + hit->block.stored_size / 2] ^= 0x55;
+        recording_build_index(&build);
+    }
     recording_build_write(build.bytes, build.size, path);
     recording = recording_open(path, NULL);
     assert_non_null(recording);
@@ -210,6 +215,7 @@ static void check_recording(const struct recording_random *options) {
     single = whole_of(parts, UINT64_MAX);
     assert_int_equal(single->index->count, 1);
     assert_true(sliced->index->count > 5);
+    assert_int_equal(single->damage[0] != '\0', is_damaged);
     assert_models_equal(sliced, single);
     oracle = (struct oracle){.whole = single};
     assert_int_equal(lives_visit(parts, single, &visitor, NULL, NULL), 0);
@@ -231,7 +237,7 @@ static void one_thread(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 12; seed++) {
         check_recording(
-            &(struct recording_random){.seed = seed, .threads = 1, .is_precise = seed % 2});
+            &(struct recording_random){.seed = seed, .threads = 1, .is_precise = seed % 2}, false);
     }
 }
 
@@ -241,15 +247,29 @@ static void several_threads(void **state) {
         check_recording(&(struct recording_random){.seed = seed,
                                                    .threads = 2 + seed % 5,
                                                    .is_precise = seed % 2,
-                                                   .is_late = seed % 3 == 0});
+                                                   .is_late = seed % 3 == 0},
+                        false);
     }
 }
 
 static void shared_id(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 15; seed++) {
-        check_recording(&(struct recording_random){
-            .seed = seed, .threads = 4, .is_precise = seed % 2, .is_shared = true});
+        check_recording(
+            &(struct recording_random){
+                .seed = seed, .threads = 4, .is_precise = seed % 2, .is_shared = true},
+            false);
+    }
+}
+
+/* A block of events is lost: what is left still adds up, in any slices. */
+static void damaged(void **state) {
+    (void)state;
+    for (unsigned seed = 0; seed < 15; seed++) {
+        check_recording(&(struct recording_random){.seed = seed,
+                                                   .threads = 1 + seed % 5,
+                                                   .is_precise = seed % 2},
+                        true);
     }
 }
 
@@ -278,9 +298,8 @@ static int remove_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_thread),
-        cmocka_unit_test(several_threads),
-        cmocka_unit_test(shared_id),
+        cmocka_unit_test(one_thread),       cmocka_unit_test(several_threads),
+        cmocka_unit_test(shared_id),        cmocka_unit_test(damaged),
         cmocka_unit_test(profile_has_none),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
