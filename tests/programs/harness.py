@@ -126,9 +126,11 @@ def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), librar
 
 
 def clean_environment(**settings):
-    """Our environment without anything of MemTrace's, plus the settings."""
+    """Our environment without anything of MemTrace's, plus the settings. Nothing is kept in the
+    user's own cache."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("MEMTRACE") and name != "LD_PRELOAD"}
+    environment["MEMTRACE_CACHE"] = ""
     environment.update({name: value for name, value in settings.items() if value is not None})
     return environment
 
