@@ -4,26 +4,18 @@
 
 #include "analyze/model/ahead.h"
 #include "analyze/model/load.h"
+#include "analyze/model/nursery.h"
 #include "analyze/model/tally.h"
 
 #include <stdlib.h>
 
 enum { PROGRESS_EVENTS = 1 << 20 };
-#define NO_PLACE SIZE_MAX
-
-/* The lives of blocks that live, in places that are used again: a pairing tells a block's place. */
-struct nursery {
-    struct life *lives; /* birth_order 0: the place is free, death_order is the next free one */
-    size_t capacity;
-    size_t used; /* places ever taken */
-    size_t free;
-};
 
 struct pass {
     const struct model *model;
     const struct lives_visitor *visitor;
     struct pairing *pairing;
-    struct nursery nursery;
+    struct nursery nursery;     /* a pairing tells a block's place */
     struct event_block *newest; /* by stream: its newest heap block, temporary if freed next */
     uint64_t order;             /* of the present event, from 1 on */
     uint64_t inherited;
@@ -43,32 +35,6 @@ uint64_t life_bytes(const struct life *life) {
 uint64_t life_units(const struct life *life) {
     struct pairing_block block = weighed(life);
     return tally_units(&block);
-}
-
-/* ---- Places of live blocks ---- */
-
-static size_t take_place(struct nursery *nursery) {
-    size_t place = nursery->free;
-    if (place != NO_PLACE) {
-        nursery->free = (size_t)nursery->lives[place].death_order;
-        return place;
-    }
-    if (nursery->used == nursery->capacity) {
-        size_t capacity = nursery->capacity != 0 ? nursery->capacity * 2 : 1024;
-        struct life *grown = reallocarray(nursery->lives, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return NO_PLACE;
-        }
-        nursery->lives = grown;
-        nursery->capacity = capacity;
-    }
-    return nursery->used++;
-}
-
-static void give_back(struct nursery *nursery, size_t place) {
-    nursery->lives[place].birth_order = 0;
-    nursery->lives[place].death_order = nursery->free;
-    nursery->free = place;
 }
 
 /* ---- Births and deaths ---- */
@@ -107,7 +73,7 @@ static bool is_adjacent(const struct pass *pass) {
 }
 
 /* A free, or the first half of a reallocation. The place of the life that ended, to be given back;
- * NO_PLACE: it is not known. */
+ * NURSERY_NONE: it is not known. */
 static size_t take_free(struct pass *pass, const struct timeorder_event *entry,
                         struct event_block name, bool is_reallocated) {
     struct event_block *newest = &pass->newest[entry->stream];
@@ -129,7 +95,7 @@ static size_t take_free(struct pass *pass, const struct timeorder_event *entry,
         return block.size;
     }
     pass->out_of_memory |= pairing_wait(pass->pairing, name, end) != 0;
-    return NO_PLACE;
+    return NURSERY_NONE;
 }
 
 /* What a reallocated block hands on to the next one. */
@@ -154,10 +120,10 @@ static struct origin first_origin(const struct pass *pass, const struct event *e
 static struct origin origin_of(struct pass *pass, const struct timeorder_event *entry) {
     const struct event *event = &entry->event;
     size_t old =
-        event->old.number != 0 ? take_free(pass, entry, event->old, true) : (size_t)NO_PLACE;
+        event->old.number != 0 ? take_free(pass, entry, event->old, true) : (size_t)NURSERY_NONE;
     const struct life *life;
     struct origin origin;
-    if (old == NO_PLACE) {
+    if (old == NURSERY_NONE) {
         return first_origin(pass, event);
     }
     life = &pass->nursery.lives[old];
@@ -167,7 +133,7 @@ static struct origin origin_of(struct pass *pass, const struct timeorder_event *
                              .chain_order = life->chain_order,
                              .chain_first_size = life->chain_first_size,
                              .chain_birth_ns = life->chain_birth_ns};
-    give_back(&pass->nursery, old);
+    nursery_give_back(&pass->nursery, old);
     return origin;
 }
 
@@ -204,12 +170,12 @@ static void fill(const struct pass *pass, struct life *life, const struct timeor
 
 static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
     struct origin origin = origin_of(pass, entry);
-    size_t place = take_place(&pass->nursery);
+    size_t place = nursery_take(&pass->nursery);
     struct pairing_block block = {.size = place};
     struct pairing_end end;
     struct life *life;
     int waited;
-    if (place == NO_PLACE) {
+    if (place == NURSERY_NONE) {
         pass->out_of_memory = true;
         return;
     }
@@ -224,7 +190,7 @@ static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
     if (waited == 1) {
         pass->order++;
         end_life(pass, place, (struct death){.time_ns = end.time_ns, .thread = end.thread});
-        give_back(&pass->nursery, place);
+        nursery_give_back(&pass->nursery, place);
     }
     pass->out_of_memory |= waited < 0;
 }
@@ -254,8 +220,8 @@ static void take_event(struct pass *pass, const struct timeorder_event *entry) {
         break;
     case EVENT_FREE:
         place = take_free(pass, entry, entry->event.block, false);
-        if (place != NO_PLACE) {
-            give_back(&pass->nursery, place);
+        if (place != NURSERY_NONE) {
+            nursery_give_back(&pass->nursery, place);
         }
         break;
     default:
@@ -304,22 +270,11 @@ static void take_all(struct pass *pass, struct ahead *ahead, const struct timeor
     }
 }
 
-static int by_birth(const void *left, const void *right) {
-    const struct life *a = left;
-    const struct life *b = right;
-    return (a->birth_order > b->birth_order) - (a->birth_order < b->birth_order);
-}
-
-/* Free places, whose birth_order is 0, come first. */
 static void tell_living(struct pass *pass) {
-    struct nursery *nursery = &pass->nursery;
-    if (nursery->used != 0) {
-        qsort(nursery->lives, nursery->used, sizeof *nursery->lives, by_birth);
-    }
-    for (size_t i = 0; i < nursery->used && pass->result == 0; i++) {
-        if (nursery->lives[i].birth_order != 0) {
-            tell(pass, pass->visitor->end, &nursery->lives[i]);
-        }
+    size_t count;
+    const struct life *living = nursery_sort(&pass->nursery, &count);
+    for (size_t i = 0; i < count && pass->result == 0; i++) {
+        tell(pass, pass->visitor->end, &living[i]);
     }
 }
 
@@ -343,7 +298,7 @@ int lives_visit(struct timeorder_parts parts, const struct model *model,
     struct pass pass = {.model = model,
                         .visitor = visitor,
                         .pairing = pairing_new(),
-                        .nursery = {.free = NO_PLACE},
+                        .nursery = {.free = NURSERY_NONE},
                         .inherited = model->header.inherited_blocks};
     struct timeorder order = {0};
     int result = -1;
@@ -353,7 +308,7 @@ int lives_visit(struct timeorder_parts parts, const struct model *model,
     }
     timeorder_end(&order);
     pairing_free(pass.pairing);
-    free(pass.nursery.lives);
+    nursery_end(&pass.nursery);
     free(pass.newest);
     if (result != 0) {
         return error_set(error, "out of memory while reading %s", parts.items[0]->path);

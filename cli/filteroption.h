@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * filteroption.h: one option of a filter that is no range, as a part of a selection.
+ *
+ * Called by cli/filters.
+ */
+#ifndef CLI_FILTEROPTION_H
+#define CLI_FILTEROPTION_H
+
+#include "analyze/model/selection.h"
+
+/* key: enum filter_key. value: NULL of flags; must live as long as the selection. Without a model
+ * only what the value looks like is checked. 0 or -1. */
+int filteroption_apply(struct selection *selection, int key, const char *value,
+                       const struct model *model, struct error *error);
+
+#endif
