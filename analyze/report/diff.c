@@ -148,7 +148,9 @@ static int by_growth(const void *left, const void *right, void *context) {
 }
 
 void diff_sort(struct diff *diff, enum metric metric) {
-    qsort_r(diff->rows, diff->row_count, sizeof *diff->rows, by_growth, &metric);
+    if (diff->row_count != 0) {
+        qsort_r(diff->rows, diff->row_count, sizeof *diff->rows, by_growth, &metric);
+    }
 }
 
 uint32_t diff_path(const struct diff *diff, const struct diff_row *row, struct report *report) {
