@@ -131,6 +131,23 @@ def check_zoom(page):
     equal(page.run("document.activeElement.title.split(':')[0].split(' (')[0]"), "main", "arrow keys")
 
 
+def check_timeline(page, data):
+    """Two charts, with all points and the mark; the mouse tells what the nearest point says."""
+    show(page, "timeline")
+    points = data["timeline"]
+    equal(len(points) >= 3, True, "points", len(points))
+    equal(page.run("document.querySelectorAll('svg.chart').length"), 2, "charts")
+    equal(page.run("document.querySelector('.curve').getAttribute('points').split(' ').length"), len(points),
+          "points of the line")
+    equal(page.run("document.querySelectorAll('.rate').length"), len(points) - 1, "bars of the rate")
+    equal(page.run("document.querySelector('.mark title').textContent.split(' at ')[0]"), "half </script>", "mark")
+    page.run("""(() => { const chart = document.querySelector('svg.chart'), box = chart.getBoundingClientRect();
+        chart.dispatchEvent(new MouseEvent('mousemove', {clientX: box.right})); })()""")
+    told = page.run("document.querySelector('section:not([hidden]) .details').textContent")
+    equal("%s live, %s resident" % (bytes_text(points[-1]["live_bytes"]), bytes_text(points[-1]["resident_bytes"]))
+          in told, True, "the last point", told, points[-1])
+
+
 def check_theme(page):
     colors = []
     for _ in range(2):
@@ -197,6 +214,7 @@ def main():
         check_views(page, data)
         check_filter(page, data)
         check_zoom(page)
+        check_timeline(page, data)
         check_theme(page)
         check_alone(page)
     finally:

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // subject.cpp: what the tests of exports record: two threads, recursion, templates, inlined
 // functions, leaks, temporary allocations, and a name that is no friend of any format.
+#include "memtrace/memtrace.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 static void *volatile kept[64];
@@ -63,7 +66,12 @@ static inline __attribute__((always_inline)) void *inlined(size_t size) {
 
 extern "C" void call_evil(void); // evil.c
 
-int main() {
+int main(int argc, char **) {
+    if (argc > 1) { // long enough for a timeline
+        usleep(250000);
+        MEMTRACE_MARK("half </script>");
+        usleep(250000);
+    }
     table<int, std::string> rows;
     std::thread other([] {
         temporaries();

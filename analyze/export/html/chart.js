@@ -24,9 +24,9 @@ function stepFor(most, binary) {
 // Scales, grid and marks; returns what draws on it: x(time), y(value).
 function makeChart(section, most, format, binary) {
     const {width, height, left, right, top, bottom} = chartSize;
-    const times = data.timeline.map((point) => point[0]);
-    const from = times[0];
-    const span = Math.max(times[times.length - 1] - from, 1);
+    const times = data.timeline.concat(data.marks).map((each) => each[0]);
+    const from = times.reduce((least, time) => Math.min(least, time));
+    const span = Math.max(times.reduce((most, time) => Math.max(most, time)) - from, 1);
     const chart = svg("svg", section, {class: "chart", viewBox: "0 0 " + width + " " + height, role: "img"});
     const x = (time) => left + (width - left - right) * (time - from) / span;
     const y = (value) => height - bottom - (height - top - bottom) * value / Math.max(most, 1);
@@ -44,8 +44,7 @@ function makeChart(section, most, format, binary) {
 
 function putMarks({chart, x}) {
     const {height, top, bottom} = chartSize;
-    const [from, to] = [data.timeline[0][0], data.timeline[data.timeline.length - 1][0]];
-    for (const [time, name] of data.marks.filter((mark) => mark[0] >= from && mark[0] <= to)) {
+    for (const [time, name] of data.marks) {
         const line = svg("line", chart, {class: "mark", x1: x(time), x2: x(time), y1: top, y2: height - bottom});
         svg("title", line, {}, name + " at " + formatDuration(time));
     }
