@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selection_test.c: analyze/model/selection: of random recordings, with several threads and late
- * clocks, a filter that lets every block through gives the view without filters, two halves make
- * the whole, and the lives that are handed out are those that plain comparison chooses.
+ * selection_test.c: analyze/model/selection: of random recordings a filter that lets every block
+ * through gives the view without filters, and two halves make the whole.
  */
 // clang-format off
 #include <setjmp.h>
@@ -11,41 +10,11 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/selection.h"
-#include "analyze/model/view.h"
 #include "tests/unit/model_equal.h"
-#include "tests/unit/recording_random.h"
+#include "tests/unit/selection_fixture.h"
 
-enum { MOST_LIVES = 8000, VIEWS = 4 };
-
-static char path[] = "/tmp/memtrace-selection-XXXXXX";
-
-/* A random recording, replayed. */
-struct subject {
-    struct recording *recording;
-    struct timeorder_parts parts;
-    struct model *whole;
-};
-
-static void open_subject(struct subject *subject, const struct recording_random *options) {
-    struct recording_build build = {0};
-    recording_random(&build, options);
-    recording_build_write(build.bytes, build.size, path);
-    recording_build_free(&build);
-    subject->recording = recording_open(path, NULL);
-    assert_non_null(subject->recording);
-    subject->parts =
-        (struct timeorder_parts){(const struct recording *const *)&subject->recording, 1};
-    subject->whole = model_replay(subject->parts, NULL, NULL);
-    assert_non_null(subject->whole);
-}
-
-static void close_subject(struct subject *subject) {
-    model_free(subject->whole);
-    recording_close(subject->recording);
-}
-
-static struct model *answer(const struct subject *subject, const struct selection *selection) {
+static struct model *answer(const struct selection_subject *subject,
+                            const struct selection *selection) {
     struct error error = {""};
     struct model *model =
         selection_model(selection, subject->whole, subject->parts, NULL, NULL, &error);
@@ -53,30 +22,6 @@ static struct model *answer(const struct subject *subject, const struct selectio
         fail_msg("%s", error.message);
     }
     return model;
-}
-
-/* All recordings, and of each some views: the whole run first. */
-static void each_view(void (*check)(const struct subject *, const struct selection *)) {
-    for (unsigned seed = 0; seed < 12; seed++) {
-        const struct recording_random options = {.seed = seed,
-                                                 .threads = 1 + seed % 5,
-                                                 .is_precise = seed % 2,
-                                                 .is_late = seed % 3 == 0,
-                                                 .is_shared = seed == 8};
-        struct subject subject;
-        open_subject(&subject, &options);
-        for (int i = 0; i < VIEWS; i++) {
-            struct selection selection = selection_all();
-            if (i != 0) {
-                selection.view.from_ns = i % 2 != 0 ? recording_random_time(&options) : 0;
-                selection.view.to_ns =
-                    i == 3 ? UINT64_MAX
-                           : selection.view.from_ns + recording_random_time(&options) + 1;
-            }
-            check(&subject, &selection);
-        }
-        close_subject(&subject);
-    }
 }
 
 /* ---- A filter that lets everything through ---- */
@@ -118,7 +63,7 @@ static void same_threads(const struct model *got, const struct model *want) {
                         sizeof *got->foreign);
 }
 
-static void everything_is_the_view(const struct subject *subject,
+static void everything_is_the_view(const struct selection_subject *subject,
                                    const struct selection *selection) {
     struct selection filtered = *selection;
     struct model *want = answer(subject, selection);
@@ -145,7 +90,7 @@ static void everything_is_the_view(const struct subject *subject,
 
 static void a_filter_of_everything(void **state) {
     (void)state;
-    each_view(everything_is_the_view);
+    selection_each_view(everything_is_the_view);
 }
 
 /* ---- Two halves ---- */
@@ -162,7 +107,7 @@ static void add(struct model_context *sum, const struct model *model, uint32_t i
     sum->temporary += context->temporary;
 }
 
-static void make_the_whole(const struct subject *subject, const struct selection *one,
+static void make_the_whole(const struct selection_subject *subject, const struct selection *one,
                            const struct selection *other) {
     struct selection all = selection_all();
     struct model *first = answer(subject, one);
@@ -193,7 +138,8 @@ static void divide(struct selection_range *low, struct selection_range *high, ui
     high->least = at + 1;
 }
 
-static void halves_of_view(const struct subject *subject, const struct selection *selection) {
+static void halves_of_view(const struct selection_subject *subject,
+                           const struct selection *selection) {
     struct selection low = *selection;
     struct selection high = *selection;
     divide(&low.size, &high.size, 400);
@@ -229,178 +175,7 @@ static void halves_of_view(const struct subject *subject, const struct selection
 
 static void halves(void **state) {
     (void)state;
-    each_view(halves_of_view);
-}
-
-/* ---- Single lives ---- */
-
-struct told {
-    struct life begun[MOST_LIVES];
-    struct life ended[MOST_LIVES];
-    size_t begun_count;
-    size_t ended_count;
-    size_t others;
-};
-
-static int note_begin(void *context, const struct life *life) {
-    struct told *told = context;
-    assert_true(told->begun_count < MOST_LIVES);
-    told->begun[told->begun_count++] = *life;
-    return 0;
-}
-
-static int note_end(void *context, const struct life *life) {
-    struct told *told = context;
-    assert_true(told->ended_count < MOST_LIVES);
-    told->ended[told->ended_count++] = *life;
-    return 0;
-}
-
-static int note_other(void *context, const struct timeorder_event *event) {
-    struct told *told = context;
-    (void)event;
-    told->others++;
-    return 0;
-}
-
-static void listen(struct told *told, const struct subject *subject,
-                   const struct selection *selection) {
-    const struct lives_visitor visitor = {
-        .begin = note_begin, .end = note_end, .other = note_other, .context = told};
-    memset(told, 0, sizeof *told);
-    assert_int_equal(
-        selection_visit(selection, subject->whole, subject->parts, NULL, &visitor, NULL, NULL), 0);
-}
-
-static bool is_seen(const struct selection *selection, const struct life *life) {
-    return life->birth_ns < selection->view.to_ns && life->death_ns >= selection->view.from_ns &&
-           life->size >= selection->size.least;
-}
-
-/* What a view shows of it. */
-static struct life seen(const struct selection *selection, const struct life *life) {
-    struct life shown = *life;
-    if (life->death_ns >= selection->view.to_ns) {
-        shown.death_ns = shown.death_order = LIFE_ALIVE;
-        shown.death_thread = shown.death_context = 0;
-        shown.is_temporary = shown.is_reallocated = false;
-    }
-    return shown;
-}
-
-static int by_birth(const void *left, const void *right) {
-    const struct life *a = left;
-    const struct life *b = right;
-    return (a->birth_order > b->birth_order) - (a->birth_order < b->birth_order);
-}
-
-static void sort_lives(struct life *lives, size_t count) {
-    qsort(lives, count, sizeof *lives, by_birth);
-}
-
-static void lives_of_view(const struct subject *subject, const struct selection *selection) {
-    static struct told all;
-    static struct told told;
-    struct selection everything = selection_all();
-    struct selection large = *selection;
-    size_t at = 0;
-    listen(&all, subject, &everything);
-    assert_int_equal(all.begun_count, all.ended_count);
-    large.size.least = 300;
-    listen(&told, subject, &large);
-    sort_lives(all.ended, all.ended_count);
-    sort_lives(told.ended, told.ended_count);
-    for (size_t i = 0; i < all.ended_count; i++) {
-        if (is_seen(&large, &all.ended[i])) {
-            struct life want = seen(&large, &all.ended[i]);
-            assert_true(at < told.ended_count);
-            assert_memory_equal(&told.ended[at++], &want, sizeof want);
-        }
-    }
-    assert_int_equal(at, told.ended_count);
-    if (large.view.from_ns != 0) {
-        assert_int_equal(told.begun_count, 0); /* who knows whether they reach the view */
-    } else {
-        assert_int_equal(told.begun_count, told.ended_count);
-    }
-    assert_true(told.others <= all.others);
-}
-
-static void single_lives(void **state) {
-    (void)state;
-    each_view(lives_of_view);
-}
-
-static bool same_block(struct event_block left, struct event_block right) {
-    return left.number == right.number && left.thread == right.thread;
-}
-
-/* The last block of a life's chain. */
-static const struct life *last_of(const struct told *all, const struct life *life) {
-    const struct life *last = life;
-    for (size_t i = 0; i < all->ended_count; i++) {
-        if (same_block(all->ended[i].chain, life->chain) &&
-            all->ended[i].chain_length > last->chain_length) {
-            last = &all->ended[i];
-        }
-    }
-    return last;
-}
-
-static void chains_of_view(const struct subject *subject, const struct selection *selection) {
-    static struct told all;
-    static struct told told;
-    struct selection everything = selection_all();
-    struct selection chains = *selection;
-    size_t at = 0;
-    if (selection_has_view(selection)) {
-        return; /* as above, and slow */
-    }
-    listen(&all, subject, &everything);
-    chains.chain_length = (struct selection_range){2, 3};
-    chains.last_size.least = 200;
-    listen(&told, subject, &chains);
-    assert_int_equal(told.begun_count, 0);
-    sort_lives(all.ended, all.ended_count);
-    sort_lives(told.ended, told.ended_count);
-    for (size_t i = 0; i < all.ended_count; i++) {
-        const struct life *last = last_of(&all, &all.ended[i]);
-        if (last->chain_length >= 2 && last->chain_length <= 3 && last->size >= 200) {
-            assert_true(at < told.ended_count);
-            assert_memory_equal(&told.ended[at++], &all.ended[i], sizeof all.ended[i]);
-        }
-    }
-    assert_true(at != 0);
-    assert_int_equal(at, told.ended_count);
-}
-
-static void chains_wait_for_their_end(void **state) {
-    (void)state;
-    each_view(chains_of_view);
-}
-
-static int stop_soon(void *context, const struct life *life) {
-    unsigned *left = context;
-    (void)life;
-    return --*left == 0 ? 77 : 0;
-}
-
-/* A visitor's value ends the pass, whatever is still kept of chains. */
-static void a_visitor_ends_it(void **state) {
-    struct subject subject;
-    struct selection selection = selection_all();
-    (void)state;
-    open_subject(&subject, &(struct recording_random){.seed = 5, .threads = 3});
-    selection.chain_length.least = 2;
-    for (unsigned count = 1; count < 200; count += 40) {
-        unsigned left = count;
-        const struct lives_visitor visitor = {.end = stop_soon, .context = &left};
-        assert_int_equal(
-            selection_visit(&selection, subject.whole, subject.parts, NULL, &visitor, NULL, NULL),
-            77);
-        assert_int_equal(left, 0);
-    }
-    close_subject(&subject);
+    selection_each_view(halves_of_view);
 }
 
 /* ---- Files that say anything ---- */
@@ -423,7 +198,7 @@ static void add_wild(struct recording_build *build, uint64_t seed, uint32_t thre
     event_encoder_free(encoder);
 }
 
-static void open_wild(struct subject *subject, uint64_t seed) {
+static void open_wild(struct selection_subject *subject, uint64_t seed) {
     struct recording_build build = {0};
     recording_build_header(&build);
     recording_build_program(&build, "/usr/bin/example");
@@ -431,9 +206,9 @@ static void open_wild(struct subject *subject, uint64_t seed) {
     for (uint32_t thread = 0; thread < 3; thread++) {
         add_wild(&build, seed * 3 + thread, thread);
     }
-    recording_build_write(build.bytes, build.size, path);
+    recording_build_write(build.bytes, build.size, selection_path);
     recording_build_free(&build);
-    subject->recording = recording_open(path, NULL);
+    subject->recording = recording_open(selection_path, NULL);
     assert_non_null(subject->recording);
     subject->parts =
         (struct timeorder_parts){(const struct recording *const *)&subject->recording, 1};
@@ -445,7 +220,7 @@ static void open_wild(struct subject *subject, uint64_t seed) {
 static void wild_values(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        struct subject subject;
+        struct selection_subject subject;
         struct selection selection = selection_all();
         open_wild(&subject, seed);
         selection.size.most = UINT64_C(1) << 40;
@@ -458,29 +233,29 @@ static void wild_values(void **state) {
         selection.lifetime.least = 1;
         selection.address.most = UINT64_C(1) << 47;
         model_free(answer(&subject, &selection));
-        close_subject(&subject);
+        selection_close(&subject);
     }
 }
 
 /* ---- What is asked of what ---- */
 
 static void everything_is_a_copy(void **state) {
-    struct subject subject;
+    struct selection_subject subject;
     struct selection all = selection_all();
     struct model *copy;
     (void)state;
-    open_subject(&subject, &(struct recording_random){.seed = 3, .threads = 4});
+    selection_open(&subject, &(struct recording_random){.seed = 3, .threads = 4});
     copy = answer(&subject, &all);
     assert_models_equal(copy, subject.whole);
     model_free(copy);
-    close_subject(&subject);
+    selection_close(&subject);
 }
 
 static void profiles_know_no_blocks(void **state) {
     struct model model = {.node_count = 1, .to_ns = UINT64_MAX};
     struct timeorder_parts none = {NULL, 0};
     struct selection selection = selection_all();
-    const struct lives_visitor visitor = {.end = stop_soon};
+    const struct lives_visitor visitor = {.end = NULL};
     struct error error = {""};
     (void)state;
     selection.size.least = 1;
@@ -529,27 +304,15 @@ static void wrong_patterns(void **state) {
     assert_true(selection_is_all(&selection));
 }
 
-static int make_file(void **state) {
-    int fd = mkstemp(path);
-    (void)state;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return fd >= 0 ? 0 : -1;
-}
-
-static int remove_file(void **state) {
-    (void)state;
-    return unlink(path);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_filter_of_everything), cmocka_unit_test(halves),
-        cmocka_unit_test(single_lives),           cmocka_unit_test(chains_wait_for_their_end),
-        cmocka_unit_test(a_visitor_ends_it),      cmocka_unit_test(wild_values),
-        cmocka_unit_test(everything_is_a_copy),   cmocka_unit_test(profiles_know_no_blocks),
-        cmocka_unit_test(what_is_asked),          cmocka_unit_test(wrong_patterns),
+        cmocka_unit_test(a_filter_of_everything),
+        cmocka_unit_test(halves),
+        cmocka_unit_test(wild_values),
+        cmocka_unit_test(everything_is_a_copy),
+        cmocka_unit_test(profiles_know_no_blocks),
+        cmocka_unit_test(what_is_asked),
+        cmocka_unit_test(wrong_patterns),
     };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return cmocka_run_group_tests(tests, selection_make_file, selection_remove_file);
 }
