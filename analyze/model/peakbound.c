@@ -28,10 +28,11 @@ void peakbound_free(struct peakbound *bound) {
 }
 
 static void add(struct peakbound_sum *sum, int64_t rise, int64_t fall) {
-    sum->rise += rise;
-    sum->fall += fall;
-    if (rise - fall > sum->best) {
-        sum->best = rise - fall;
+    int64_t span = wrap_subtract(rise, fall);
+    sum->rise = wrap_add(sum->rise, rise);
+    sum->fall = wrap_add(sum->fall, fall);
+    if (span > sum->best) {
+        sum->best = span;
     }
 }
 
@@ -51,27 +52,29 @@ static void add_stream(struct peakbound_sum *sum, const struct peakbound_stream 
         add(sum, now->rise, now->fall);
         return;
     }
-    sum->rise -= before->rise;
-    sum->fall -= before->fall;
-    add(sum, larger(before->rise, before->change + now->rise),
-        smaller(before->fall, before->change + now->fall));
+    sum->rise = wrap_subtract(sum->rise, before->rise);
+    sum->fall = wrap_subtract(sum->fall, before->fall);
+    add(sum, larger(before->rise, wrap_add(before->change, now->rise)),
+        smaller(before->fall, wrap_add(before->change, now->fall)));
 }
 
 static void end_window(struct peakbound *bound) {
     struct peakbound_sum alone = {0};
     struct peakbound_sum pair = bound->alone;
     int64_t change = 0;
+    int64_t lowest;
     for (size_t i = 0; i < bound->active_count; i++) {
         const struct peakbound_stream *stream = &bound->streams[bound->active[i]];
         add(&alone, stream->now.rise, stream->now.fall);
         add_stream(&pair, stream);
-        change += stream->now.change;
+        change = wrap_add(change, stream->now.change);
     }
-    bound->highest = larger(bound->highest, bound->live + pair.rise);
-    bound->lowest = larger(bound->lowest, bound->live + pair.fall + pair.best);
-    bound->widest = larger(bound->widest, pair.rise - pair.fall - pair.best);
+    lowest = wrap_add(pair.fall, pair.best);
+    bound->highest = larger(bound->highest, wrap_add(bound->live, pair.rise));
+    bound->lowest = larger(bound->lowest, wrap_add(bound->live, lowest));
+    bound->widest = larger(bound->widest, wrap_subtract(pair.rise, lowest));
     bound->live = bound->now;
-    bound->now += change;
+    bound->now = wrap_add(bound->now, change);
     bound->alone = alone;
     bound->active_count = 0;
 }
@@ -107,5 +110,6 @@ uint64_t peakbound_error(struct peakbound *bound, uint64_t maximum) {
         return 0;
     }
     end_window(bound);
-    return (uint64_t)larger(0, larger(bound->highest - value, value - bound->lowest));
+    return (uint64_t)larger(
+        0, larger(wrap_subtract(bound->highest, value), wrap_subtract(value, bound->lowest)));
 }

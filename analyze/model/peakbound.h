@@ -10,6 +10,8 @@
 #ifndef ANALYZE_MODEL_PEAKBOUND_H
 #define ANALYZE_MODEL_PEAKBOUND_H
 
+#include "analyze/model/wrap.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,7 +62,7 @@ uint64_t peakbound_error(struct peakbound *bound, uint64_t maximum);
 /* An event of the present run. */
 static inline void peakbound_change(struct peakbound *bound, int64_t bytes) {
     struct peakbound_run *run = &bound->current->now;
-    run->change += bytes;
+    run->change = wrap_add(run->change, bytes);
     if (run->change > run->rise) {
         run->rise = run->change;
     } else if (run->change < run->fall) {

@@ -39,7 +39,7 @@ static void begin_slice(struct replay *replay, size_t edge) {
 
 static void end_slice(struct replay *replay) {
     struct index_entry *entry = &replay->index->entries[replay->index->count - 1];
-    replay->live += replay->pass.tally.live;
+    replay->live = wrap_add(replay->live, replay->pass.tally.live);
     replay->events += replay->pass.events;
     replay->out_of_memory |= pass_cut(&replay->pass, &entry->slice) != 0;
 }
@@ -52,7 +52,7 @@ static void pass_samples(struct replay *replay, uint64_t time_ns) {
         struct memtrace_point *point = &replay->points[replay->next_point++];
         point->alloc_count = (tally->alloc_units + TALLY_ONE / 2) / TALLY_ONE;
         point->alloc_bytes = tally->alloc_bytes;
-        point->live_bytes = (uint64_t)(replay->live + tally->live);
+        point->live_bytes = (uint64_t)wrap_add(replay->live, tally->live);
     }
 }
 

@@ -23,8 +23,8 @@ struct selectionsums_cell {
     struct sum sum; /* counts in units of 1 / TALLY_ONE; without peak_bytes */
     uint64_t live_bytes;
     uint64_t base_units; /* held when the view begins */
-    uint64_t adjust; /* wraps: it may be less than 0 */
-    uint32_t epoch; /* of adjust */
+    uint64_t adjust;     /* wraps: it may be less than 0 */
+    uint32_t epoch;      /* of adjust */
     double total_variance;
     double live_variance;
 };

@@ -186,7 +186,7 @@ void slice_next_foreign(struct slice_reader *reader, struct slice_foreign *forei
 /* Whether the maximum of both is in the right one. What other classes hold may still change while
  * the heap is at its maximum, so of the same height the later moment counts. */
 static bool is_right_higher(const struct slice *left, const struct slice *right) {
-    return left->change + right->highest > left->highest ||
+    return wrap_add(left->change, right->highest) > left->highest ||
            (left->at_maximum && right->highest == 0);
 }
 
@@ -316,8 +316,8 @@ int slice_join(struct slice *left, struct slice *right) {
         .first_tick = left->first_tick < right->first_tick ? left->first_tick : right->first_tick,
         .last_tick = left->last_tick > right->last_tick ? left->last_tick : right->last_tick,
         .events = left->events + right->events,
-        .change = left->change + right->change,
-        .highest = is_right ? left->change + right->highest : left->highest,
+        .change = wrap_add(left->change, right->change),
+        .highest = is_right ? wrap_add(left->change, right->highest) : left->highest,
         .maximum_ns = is_right && right->highest > 0 ? right->maximum_ns : left->maximum_ns,
         .at_maximum = is_right && right->at_maximum,
         .error_bytes =

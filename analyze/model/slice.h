@@ -14,6 +14,7 @@
 #ifndef ANALYZE_MODEL_SLICE_H
 #define ANALYZE_MODEL_SLICE_H
 
+#include "analyze/model/wrap.h"
 #include "analyze/read/varint.h"
 #include "memtrace/format.h"
 

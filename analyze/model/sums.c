@@ -153,22 +153,22 @@ int sums_add_before(struct sums *sums, const struct slice *slice) {
             add_base(sums, &change);
         }
     }
-    sums->base += slice->change;
+    sums->base = wrap_add(sums->base, slice->change);
     sums->base_variance += slice->variance.live;
     return add_threads(sums, &reader, true);
 }
 
 /* As slice_join() does. True: the maximum is in this one from here on. */
 static bool add_totals(struct slice *all, const struct slice *slice) {
-    bool is_highest =
-        all->change + slice->highest > all->highest || (all->at_maximum && slice->highest == 0);
+    bool is_highest = wrap_add(all->change, slice->highest) > all->highest ||
+                      (all->at_maximum && slice->highest == 0);
     if (is_highest) {
         all->maximum_ns = slice->highest > 0 ? slice->maximum_ns : all->maximum_ns;
-        all->highest = all->change + slice->highest;
+        all->highest = wrap_add(all->change, slice->highest);
         all->variance.maximum = all->variance.live + slice->variance.maximum;
     }
     all->at_maximum = is_highest && slice->at_maximum;
-    all->change += slice->change;
+    all->change = wrap_add(all->change, slice->change);
     all->variance.total += slice->variance.total;
     all->variance.allocations += slice->variance.allocations;
     all->variance.live += slice->variance.live;
@@ -314,7 +314,7 @@ int sums_finish(struct sums *sums) {
         }
     }
     tell_errors(sums);
-    model->header.live_bytes = sums->base + sums->all.change;
-    model->header.maximum_bytes = sums->base + sums->all.highest;
+    model->header.live_bytes = wrap_add(sums->base, sums->all.change);
+    model->header.maximum_bytes = wrap_add(sums->base, sums->all.highest);
     return contexts_make(model, sums->cells) != 0 || make_foreign(sums) != 0 ? -1 : 0;
 }

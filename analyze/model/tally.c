@@ -231,7 +231,7 @@ int64_t tally_free(struct tally *tally, const struct pairing_block *block, uint3
             count_foreign(tally, end->thread, owner, units, bytes);
         }
     }
-    return -(int64_t)bytes;
+    return wrap_subtract(0, (int64_t)bytes);
 }
 
 /* ---- Mappings, and what was left out ---- */

@@ -395,6 +395,27 @@ static void marks(void **state) {
     end(&program);
 }
 
+/* Sizes, times and numbers that no program has: sums wrap, and nothing else happens. */
+static void impossible_sizes(void **state) {
+    (void)state;
+    for (unsigned seed = 0; seed < 10; seed++) {
+        struct recording_build build = {0};
+        struct model *model;
+        recording_build_header(&build);
+        recording_build_program(&build, "/usr/bin/example");
+        recording_build_tree(&build);
+        for (uint32_t thread = 2; thread < 5; thread++) {
+            struct stream stream = stream_start(seed * 10 + thread, thread, 1);
+            stream.wild = true;
+            recording_build_events(&build, &stream, 500);
+        }
+        model = replay(&build);
+        assert_int_equal(model->recording.events, 3 * 500);
+        model_free(model);
+        recording_build_free(&build);
+    }
+}
+
 static int make_file(void **state) {
     int fd = mkstemp(path);
     (void)state;
@@ -417,6 +438,7 @@ int main(void) {
         cmocka_unit_test(damaged_block),
         cmocka_unit_test(the_rest),
         cmocka_unit_test(marks),
+        cmocka_unit_test(impossible_sizes),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
