@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""forms.py: what every report owes, in every form, of a recording and of a profile: parts add up to the
+"""forms.py [SEED]: what every report owes, in every form, of a recording and of a profile: parts add up to the
 totals, JSON and CSV tell the same, Markdown's tables are whole, the same input gives the same output.
 Then files that are cut off or damaged go through every report: a report, or one line why there is none."""
 
@@ -197,7 +197,7 @@ def main():
     under = record([program, "5", "3", "700"], folder)
     equal(under.returncode, 0, "the program", under.stderr)
     recording, (profile,) = only_recording(folder, "busy"), profiles(folder)
-    dice = random.Random(6)
+    dice = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 6)
     for path, is_recording in ((recording, True), (profile, False)):
         data = report(path, reports.SETTINGS)
         metrics(path, data)

@@ -18,7 +18,10 @@ SETTINGS = {"MEMTRACE_CACHE": scratch()}
 
 def ask(path, *options, cwd=None):
     """A report, whatever becomes of it."""
-    return execute([MEMTRACE, "report", *options, path], clean_environment(**SETTINGS), cwd)
+    result = execute([MEMTRACE, "report", *options, path], clean_environment(**SETTINGS), cwd)
+    if b"runtime error:" in result.stderr or b"Sanitizer" in result.stderr:  # of such a build
+        fail(options, result.stderr.decode(errors="replace")[:3000])
+    return result
 
 
 def written(path, *options, cwd=None):
