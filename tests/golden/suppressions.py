@@ -78,6 +78,22 @@ def embedded():
                       flags)
 
 
+def builtin():
+    """The built-in list leaves nothing but the program's own leak."""
+    path = recorded(build(os.path.join(reports.HERE, "kept.cpp")))
+    told = reports.tables(path, "--show-leaked", "--paths")
+    equal([(row["cost"], row["path"][0]["function"]) for row in told["leaked"]],
+          [(321, "own_leak()")], "left by the built-in list")
+    used = {row["pattern"] for row in told["suppressed"]}
+    for pattern in ("/libstdc++.so called by /ld-linux", "^_IO_file_doallocate$"):
+        if pattern not in used:
+            fail("not suppressed:", pattern, "but", used)
+    all_of_it = sum(row["self"] for row in reports.tables(
+        path, "--show-leaked", "--no-builtin-suppressions")["leaked"])
+    equal(all_of_it, report(path, reports.SETTINGS)["leaked_bytes"], "without the list")
+    equal(sum(row["bytes"] for row in told["suppressed"]), all_of_it - 321, "suppressed")
+
+
 def errors(path):
     folder = scratch()
     name = os.path.join(folder, "other.supp")
@@ -104,6 +120,7 @@ def main():
         embedded()
     else:
         errors(same_as_sanitizer())
+        builtin()
 
 
 main()
