@@ -88,15 +88,15 @@ def check_interrupted(path):
 
 
 def check_memory(path):
-    """A sort of 120 MB of text goes to the disk: with 100 MB of memory it could not be collected."""
+    """A sort of 60 MB of text goes to the disk: with so much memory it could not be collected."""
     def bound():
-        resource.setrlimit(resource.RLIMIT_DATA, (100 << 20, 100 << 20))
+        resource.setrlimit(resource.RLIMIT_DATA, (60 << 20, 60 << 20))
 
     sql = ("SELECT count(*), max(place), max(text) > '' FROM (SELECT text, row_number() OVER (ORDER BY"
            " text) place FROM (SELECT printf('%400d', a.id * 7919 % 10007) text FROM allocations a,"
-           " (SELECT id FROM allocations LIMIT 400) LIMIT 300000))")
+           " (SELECT id FROM allocations LIMIT 400) LIMIT 150000))")
     result = execute([MEMTRACE, "query", path, sql], clean_environment(**SETTINGS), preexec_fn=bound)
-    equal((result.returncode, result.stdout), (0, b"300000\t300000\t1\n"), "many rows", result.stderr)
+    equal((result.returncode, result.stdout), (0, b"150000\t150000\t1\n"), "many rows", result.stderr)
 
 
 def main():
