@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions.c: the SQL functions of a session: bytes(n), duration(ns), hex(n) is SQLite's own,
- * address(n), path(context), function(context), X REGEXP Y.
+ * functions.c: the SQL functions of a session: bytes(n), duration(ns), address(n),
+ * path(context), function(context), X REGEXP Y.
  */
 #include "analyze/query/vtable.h"
 #include "analyze/report/number.h"

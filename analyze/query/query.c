@@ -44,7 +44,8 @@ static int bound_memory(sqlite3 *db) {
                         NULL, NULL, NULL);
 }
 
-int session_add_tables(struct query *query, const char *schema) {
+/* Makes the virtual tables. An SQLite error, or SQLITE_OK. */
+static int add_tables(struct query *query, const char *schema) {
     int result = SQLITE_OK;
     for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
         char module[64];
@@ -78,7 +79,7 @@ struct query *session_open(const struct query_source *source, const char *path, 
     }
     if (result == SQLITE_OK && (result = bound_memory(query->db)) == SQLITE_OK &&
         (result = vtable_add_functions(query)) == SQLITE_OK) {
-        result = session_add_tables(query, schema);
+        result = add_tables(query, schema);
     }
     if (result != SQLITE_OK) {
         error_set(error, "SQLite: %s",

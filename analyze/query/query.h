@@ -48,8 +48,7 @@ enum { QUERY_STOPPED = 1 };
 int query_run(struct query *query, const char *sql, const struct query_sink *sink,
               struct error *error);
 
-/* How many passes over events were begun, and how many rows they handed over. For tests and
- * .stats. */
+/* How many passes over events were begun, and how many rows they handed over: for tests. */
 struct query_work {
     unsigned long long passes;
     unsigned long long rows;

@@ -13,7 +13,4 @@
 struct query *session_open(const struct query_source *source, const char *path, const char *schema,
                            struct error *error);
 
-/* Makes the virtual tables. An SQLite error, or SQLITE_OK. */
-int session_add_tables(struct query *query, const char *schema);
-
 #endif

@@ -45,7 +45,6 @@ struct vtable_scope {
 struct query {
     struct query_source source;
     sqlite3 *db;
-    bool owns_db;
     atomic_bool interrupted;
     atomic_ullong passes;
     atomic_ullong rows;
