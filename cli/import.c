@@ -70,7 +70,9 @@ static char *default_output(const char *path) {
 
 static void show_progress(void *context, uint64_t done, uint64_t total) {
     (void)context;
-    progress_show("imported", done, total);
+    if (total != 0) { /* of a pipe nobody knows */
+        progress_show("imported", done, total);
+    }
 }
 
 /* What a user should know of what was left out. */
