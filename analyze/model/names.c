@@ -27,7 +27,8 @@ struct resolved {
     struct numbermap entries; /* by recorded frame */
     struct chunks memory;
     size_t singles;
-    bool all; /* of the model */
+    bool all;    /* of the model */
+    bool warned; /* each module was looked at: see names_warnings() */
 };
 
 struct names {
@@ -244,7 +245,35 @@ const struct names_frame *names_frames(const struct names *names, uint64_t frame
     return entry != NULL ? entry->frames : &unknown;
 }
 
+/* One frame of each module tells whether its files are there and whole. 0 or -1. */
+static int look_at_modules(const struct names *names) {
+    const struct model *model = names->model;
+    bool *seen = calloc(model->module_count + 1, sizeof *seen);
+    uint64_t *frames = calloc(model->module_count + 1, sizeof *frames);
+    size_t count = 0;
+    int result = -1;
+    for (size_t i = 1; seen != NULL && frames != NULL && i < model->node_count; i++) {
+        uint64_t frame = model->nodes[i].frame;
+        struct model_place place = model_place(model, frame);
+        size_t given;
+        if (is_code(frame) && place.module != 0 && !seen[place.module] &&
+            given_names(names, frame, &given) == NULL) {
+            seen[place.module] = true;
+            frames[count++] = frame;
+        }
+    }
+    if (seen != NULL && frames != NULL) {
+        result = names_prepare(names, frames, count);
+    }
+    free(seen);
+    free(frames);
+    return result;
+}
+
 size_t names_warnings(const struct names *names, const char *const **lines) {
+    if (!names->resolved->warned) {
+        names->resolved->warned = look_at_modules(names) == 0;
+    }
     return symbolizer_warnings(names->symbolizer, lines);
 }
 

@@ -145,12 +145,26 @@ static void knows_frames_of_no_module(void **state) {
     names_close(names);
 }
 
+/* Also of modules of which nothing was asked. */
+static void warns_of_all_modules(void **state) {
+    static struct subject subject;
+    const char *const *lines;
+    (void)state;
+    open_subject(&subject);
+    subject.modules[1].build_id[0] ^= 1;
+    struct names *names = open_names(&subject);
+    assert_int_equal(names_warnings(names, &lines), 1);
+    assert_non_null(strstr(lines[0], "has changed"));
+    assert_int_equal(names_prepare_all(names), 0);
+    assert_int_equal(names_warnings(names, &lines), 1);
+    names_close(names);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resolves_what_is_asked_for),
-        cmocka_unit_test(all_ways_agree),
-        cmocka_unit_test(many_are_resolved_at_once),
-        cmocka_unit_test(knows_frames_of_no_module),
+        cmocka_unit_test(resolves_what_is_asked_for), cmocka_unit_test(all_ways_agree),
+        cmocka_unit_test(many_are_resolved_at_once),  cmocka_unit_test(knows_frames_of_no_module),
+        cmocka_unit_test(warns_of_all_modules),
     };
     return cmocka_run_group_tests(tests, make, fixture_remove);
 }
