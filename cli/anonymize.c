@@ -48,7 +48,8 @@ struct request {
     bool help;
 };
 
-static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+static int take_option(void *context, const struct cli_scan *scan, int key) {
+    struct request *request = context;
     switch (key) {
     case KEY_OUTPUT:
         request->output = scan->value;
@@ -71,19 +72,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("anonymize", argc, argv, options);
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        int status = take_option(request, &scan, key);
-        if (status != CLI_OK) {
-            return status;
-        }
-    }
-    if (key < 0) {
-        return CLI_USAGE;
-    }
-    if (request->help) {
-        return CLI_OK;
+    int status = cli_scan_all(&scan, take_option, request);
+    if (status != CLI_OK || request->help) {
+        return status;
     }
     if (argc - scan.index != 1) {
         return cli_usage("anonymize", "which recording? one at a time");

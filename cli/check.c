@@ -212,7 +212,8 @@ static int take_budget(struct request *request, const struct cli_scan *scan, int
     }
 }
 
-static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+static int take_option(void *context, const struct cli_scan *scan, int key) {
+    struct request *request = context;
     if (key >= FILTER_KEYS) {
         return filters_take(request->filters, scan, key);
     }
@@ -262,12 +263,7 @@ static int take_operands(struct request *request, int argc, char **argv, int ind
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("check", argc, argv, options);
-    int status = CLI_OK;
-    int key;
-    scan.permute = true;
-    while (status == CLI_OK && (key = cli_scan_next(&scan)) != 0) {
-        status = key > 0 ? take_option(request, &scan, key) : CLI_USAGE;
-    }
+    int status = cli_scan_all(&scan, take_option, request);
     if (status != CLI_OK || request->help) {
         return status;
     }
@@ -438,7 +434,6 @@ static int check_file(const struct request *request, const char *name) {
 
 static int check(struct request *request, int argc, char **argv) {
     int status = read_arguments(request, argc, argv);
-    char *newest;
     if (status != CLI_OK) {
         return CLI_USAGE;
     }
@@ -448,21 +443,11 @@ static int check(struct request *request, int argc, char **argv) {
         fputs(filters_help, stdout);
         return cli_finish(CLI_OK);
     }
-    if (request->source != NULL) {
-        return check_file(request, request->source);
-    }
-    newest = source_newest();
-    if (newest == NULL) {
-        cli_error("there is no profile (*.mtp) and no recording (*.mtr) in this folder");
-        return CHECK_TROUBLE;
-    }
-    status = check_file(request, newest);
-    free(newest);
-    return status;
+    return check_file(request, request->source);
 }
 
 int cmd_check(int argc, char **argv) {
-    struct request request = {.filters = filters_new()};
+    struct request request = {.filters = filters_new(), .chosen.has_leaks = true};
     int status = CHECK_TROUBLE;
     if (request.filters != NULL) {
         status = check(&request, argc, argv);

@@ -13,8 +13,10 @@ static int open_rest(struct chosen *chosen, const struct chosen_options *options
                                                replay, &chosen->filtered, error) != 0) {
         return -1;
     }
-    return suppressing_load(&options->suppressing, chosen->source.model, options->debug_folders,
-                            &chosen->suppressions, error);
+    return options->has_leaks
+               ? suppressing_load(&options->suppressing, chosen->source.model,
+                                  options->debug_folders, &chosen->suppressions, error)
+               : 0;
 }
 
 int chosen_open(struct chosen *chosen, const char *name, const struct chosen_options *options,

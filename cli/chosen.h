@@ -2,7 +2,7 @@
 /*
  * chosen.h: a profile or recording with its names, and the part of it that filters choose.
  *
- * Called by commands that look at more than one file or part: diff, check.
+ * Called by commands that take filters.
  */
 #ifndef CLI_CHOSEN_H
 #define CLI_CHOSEN_H
@@ -21,10 +21,11 @@ struct chosen {
 struct chosen_options {
     const char *debug_folders;
     const struct filters *filters; /* NULL: none */
+    bool has_leaks;                /* the suppressions are wanted */
     struct suppressing suppressing;
 };
 
-/* 0, or -1: error is set, and nothing is open. */
+/* name as for source_open(). 0, or -1: error is set, and nothing is open. */
 int chosen_open(struct chosen *chosen, const char *name, const struct chosen_options *options,
                 struct error *error);
 void chosen_close(struct chosen *chosen);

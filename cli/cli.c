@@ -151,6 +151,17 @@ int cli_scan_next(struct cli_scan *scan) {
     return option->key;
 }
 
+int cli_scan_all(struct cli_scan *scan,
+                 int (*take)(void *request, const struct cli_scan *scan, int key), void *request) {
+    int status = CLI_OK;
+    int key = 0;
+    scan->permute = true;
+    while (status == CLI_OK && (key = cli_scan_next(scan)) > 0) {
+        status = take(request, scan, key);
+    }
+    return key < 0 ? CLI_USAGE : status;
+}
+
 int cli_parse_u64(const char *text, uint64_t *value) {
     char *end;
     unsigned long long number;

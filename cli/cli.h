@@ -72,6 +72,10 @@ struct cli_scan cli_scan_start(const char *command, int argc, char **argv,
                                const struct cli_option *options);
 /* The key of the next option, 0 at the end, -1 after an error (line printed). */
 int cli_scan_next(struct cli_scan *scan);
+/* Hands every option to take(), operands between them allowed. take() returns CLI_OK, or a status
+ * after it printed a line, which ends the scan and is returned. CLI_OK: operands as above. */
+int cli_scan_all(struct cli_scan *scan,
+                 int (*take)(void *request, const struct cli_scan *scan, int key), void *request);
 
 /* Numbers. Each returns 0, or -1 where the text is not wholly such a number or too large. */
 int cli_parse_u64(const char *text, uint64_t *value);     /* decimal */

@@ -158,7 +158,8 @@ static bool take_value(struct request *request, const struct cli_scan *scan, int
     }
 }
 
-static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+static int take_option(void *context, const struct cli_scan *scan, int key) {
+    struct request *request = context;
     if (key >= FILTER_KEYS) {
         return filters_take(request->filters, scan, key);
     }
@@ -193,19 +194,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("diff", argc, argv, options);
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        int status = take_option(request, &scan, key);
-        if (status != CLI_OK) {
-            return status;
-        }
-    }
-    if (key < 0) {
-        return CLI_USAGE;
-    }
-    if (request->help) {
-        return CLI_OK;
+    int status = cli_scan_all(&scan, take_option, request);
+    if (status != CLI_OK || request->help) {
+        return status;
     }
     if (argc - scan.index != 2) {
         return cli_usage("diff", argc - scan.index < 2 ? "which two files?"
@@ -327,6 +318,7 @@ int cmd_diff(int argc, char **argv) {
                               .filters = filters_new()};
     int status;
     request.chosen.filters = request.filters;
+    request.chosen.has_leaks = true;
     status = request.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
     filters_free(request.filters);
     return status;

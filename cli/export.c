@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c: `memtrace export`: files for other tools. docs/export.md is its page. */
+#include "cli/chosen.h"
 #include "cli/cli.h"
 #include "cli/exportformat.h"
-#include "cli/filters.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
-#include "cli/source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +59,7 @@ struct request {
     const char *format_name;
     const char *output;
     const char *cost_name;
-    const char *debug_folders;
+    struct chosen_options chosen;
     const char *source;
     enum metric cost;
     bool by_line;
@@ -116,7 +115,8 @@ static int read_cost(struct request *request, const struct cli_scan *scan) {
                      scan->name, scan->value);
 }
 
-static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+static int take_option(void *context, const struct cli_scan *scan, int key) {
+    struct request *request = context;
     if (key >= FILTER_KEYS) {
         return filters_take(request->filters, scan, key);
     }
@@ -135,7 +135,7 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
                    ? CLI_OK
                    : cli_usage("export", "--by is function or line, not '%s'", scan->value);
     case KEY_DEBUG_FOLDERS:
-        request->debug_folders = scan->value;
+        request->chosen.debug_folders = scan->value;
         return CLI_OK;
     default:
         request->help |= key == KEY_HELP;
@@ -177,16 +177,9 @@ static int choose_format(struct request *request) {
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("export", argc, argv, options);
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        int status = take_option(request, &scan, key);
-        if (status != CLI_OK) {
-            return status;
-        }
-    }
-    if (key < 0) {
-        return CLI_USAGE;
+    int status = cli_scan_all(&scan, take_option, request);
+    if (status != CLI_OK) {
+        return status;
     }
     if (argc - scan.index > 1) {
         return cli_usage("export", "one file at a time: what is '%s'?", argv[scan.index + 1]);
@@ -196,18 +189,6 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 }
 
 /* ---- The work ---- */
-
-/* Formats of other tools have no place for what is wrong with a file. */
-static void note_warnings(const struct source *source, const struct names *names) {
-    const char *const *lines;
-    size_t count = names_warnings(names, &lines);
-    if (source->model->damage[0] != '\0') {
-        cli_error("%s: %s", source->path, source->model->damage);
-    }
-    for (size_t i = 0; i < count; i++) {
-        cli_error("%s", lines[i]);
-    }
-}
 
 static bool is_same_file(const char *left, const char *right) {
     struct stat a;
@@ -238,78 +219,43 @@ static int write_file(struct export *export, const struct request *request) {
     return CLI_OK;
 }
 
-static int export_selected(const struct source *source, const struct names *names,
-                           const struct request *request) {
+static int export_chosen(const struct chosen *chosen, const struct request *request) {
     const struct replay_options progress = progress_replay();
-    struct export export = {.names = names,
-                            .parts = source->parts,
+    bool given = filters_given(request->chosen.filters);
+    struct export export = {.model = chosen->filtered.model,
+                            .names = chosen->names,
+                            .parts = chosen->source.parts,
                             .cost = request->cost,
                             .full_names = request->full_names,
                             .by_line = request->by_line,
                             .all_frames = request->all_frames,
-                            .whole = source->model,
+                            .whole = chosen->source.model,
+                            .selection = given ? &chosen->filtered.selection : NULL,
+                            .selected = given ? filters_text(request->chosen.filters) : NULL,
                             .progress = &progress,
-                            .source = source->path};
-    struct filtered filtered = {0};
-    struct error error;
-    int status;
-    if (filters_apply(request->filters, source, names, &progress, &filtered, &error) == 0) {
-        bool given = filters_given(request->filters);
-        export.model = filtered.model;
-        export.selection = given ? &filtered.selection : NULL;
-        export.selected = given ? filters_text(request->filters) : NULL;
-        status = write_file(&export, request);
-    } else {
-        status = cli_error("%s", error.message);
-    }
-    filtered_close(&filtered);
-    return status;
+                            .source = chosen->source.path};
+    return write_file(&export, request);
 }
 
-static int export_source(const struct source *source, const struct request *request) {
+static int export_source(const struct request *request) {
+    struct chosen chosen;
     struct error error;
-    struct names *names = source_names(source, request->debug_folders,
-                                       progress_wanted() ? progress_symbols : NULL, &error);
     int status;
-    if (names == NULL) {
+    if (chosen_open(&chosen, request->source, &request->chosen, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = export_selected(source, names, request);
-    note_warnings(source, names);
-    names_close(names);
-    return status;
-}
-
-static int export_file(const char *name, const struct request *request) {
-    const struct replay_options replay = progress_replay();
-    struct error error;
-    struct source source;
-    int status;
-    if (source_open(&source, name, request->debug_folders, &replay, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    status = export_source(&source, request);
-    source_close(&source);
+    status = export_chosen(&chosen, request);
+    chosen_note(&chosen);
+    chosen_close(&chosen);
     return status;
 }
 
 static int export_any(const struct request *request) {
-    char *newest;
-    int status;
     if (request->help || request->list) {
         request->help ? print_help() : print_formats();
         return cli_finish(CLI_OK);
     }
-    if (request->source != NULL) {
-        return export_file(request->source, request);
-    }
-    newest = source_newest();
-    if (newest == NULL) {
-        return cli_error("there is no profile (*.mtp) and no recording (*.mtr) in this folder");
-    }
-    status = export_file(newest, request);
-    free(newest);
-    return status;
+    return export_source(request);
 }
 
 int cmd_export(int argc, char **argv) {
@@ -318,6 +264,7 @@ int cmd_export(int argc, char **argv) {
     if (request.filters == NULL) {
         return cli_error("out of memory");
     }
+    request.chosen.filters = request.filters;
     status = read_arguments(&request, argc, argv);
     if (status == CLI_OK) {
         status = export_any(&request);

@@ -43,7 +43,8 @@ struct request {
     bool help;
 };
 
-static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+static int take_option(void *context, const struct cli_scan *scan, int key) {
+    struct request *request = context;
     switch (key) {
     case KEY_OUTPUT:
         request->output = scan->value;
@@ -60,19 +61,9 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("merge", argc, argv, options);
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        int status = take_option(request, &scan, key);
-        if (status != CLI_OK) {
-            return status;
-        }
-    }
-    if (key < 0) {
-        return CLI_USAGE;
-    }
-    if (request->help) {
-        return CLI_OK;
+    int status = cli_scan_all(&scan, take_option, request);
+    if (status != CLI_OK || request->help) {
+        return status;
     }
     if (argc == scan.index) {
         return cli_usage("merge", "which recordings?");

@@ -2,12 +2,11 @@
 /* query.c: `memtrace query [FILE|PID] [SQL]`. docs/query.md is its page. */
 #include "analyze/query/query.h"
 
+#include "cli/chosen.h"
 #include "cli/cli.h"
-#include "cli/filters.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 #include "cli/queryshell.h"
-#include "cli/source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,11 +66,11 @@ struct request {
     const char *format;
     const char *header;
     const char *script;
-    const char *debug_folders;
+    struct chosen_options chosen;
     const char *output;
     const char *source;
     const char *sql;
-    enum result_format chosen;
+    enum result_format result;
     bool help;
     bool schema;
     bool full_names;
@@ -79,14 +78,15 @@ struct request {
 
 /* ---- The command line ---- */
 
-static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+static int take_option(void *context, const struct cli_scan *scan, int key) {
+    struct request *request = context;
     switch (key) {
     case KEY_SCRIPT:
         request->script = scan->value;
         return CLI_OK;
     case KEY_FORMAT:
         request->format = scan->value;
-        return result_format_named(scan->value, &request->chosen)
+        return result_format_named(scan->value, &request->result)
                    ? CLI_OK
                    : cli_usage("query", "--format is " RESULT_FORMATS ", not '%s'", scan->value);
     case KEY_HEADER:
@@ -98,7 +98,7 @@ static int take_option(struct request *request, const struct cli_scan *scan, int
         setenv("MEMTRACE_CACHE", "", 1);
         return CLI_OK;
     case KEY_DEBUG_FOLDERS:
-        request->debug_folders = scan->value;
+        request->chosen.debug_folders = scan->value;
         return CLI_OK;
     case KEY_OUTPUT:
         request->output = scan->value;
@@ -134,15 +134,8 @@ static int take_operands(struct request *request, char **operands, int count) {
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("query", argc, argv, options);
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        int status = take_option(request, &scan, key);
-        if (status != CLI_OK) {
-            return status;
-        }
-    }
-    return key < 0 ? CLI_USAGE : take_operands(request, &argv[scan.index], argc - scan.index);
+    int status = cli_scan_all(&scan, take_option, request);
+    return status != CLI_OK ? status : take_operands(request, &argv[scan.index], argc - scan.index);
 }
 
 /* ---- The work ---- */
@@ -156,7 +149,7 @@ static struct result_options choose_result(const struct request *request, FILE *
     bool at_terminal = request->output == NULL && isatty(STDOUT_FILENO);
     struct result_options result = {
         .out = out,
-        .format = request->format != NULL ? request->chosen
+        .format = request->format != NULL ? request->result
                   : at_terminal           ? RESULT_TABLE
                                           : RESULT_TSV,
         .has_header = at_terminal || request->format != NULL,
@@ -192,18 +185,6 @@ static int run_statements(struct queryshell *shell, const struct request *reques
                                                            : queryshell_lines(shell, stdin);
 }
 
-/* Damage of the file, which no row tells, and what names lack. */
-static void note_warnings(const struct source *source, const struct names *names) {
-    const char *const *lines;
-    size_t count = names_warnings(names, &lines);
-    if (source->model->damage[0] != '\0') {
-        cli_error("%s: %s", source->path, source->model->damage);
-    }
-    for (size_t i = 0; i < count; i++) {
-        cli_error("%s", lines[i]);
-    }
-}
-
 static int run_into(struct queryshell *shell, const struct request *request,
                     const struct source *source) {
     struct outfile file;
@@ -227,56 +208,40 @@ static int run_into(struct queryshell *shell, const struct request *request,
     return status;
 }
 
-static int query_names(const struct source *source, const struct names *names,
-                       const struct request *request) {
+static int query_chosen(const struct chosen *chosen, const struct request *request) {
     struct queryshell shell = {0};
     struct replay_options replay = {.context = &shell,
                                     .progress = progress_wanted() ? queryshell_progress : NULL};
-    struct replay_options filtering = progress_replay();
-    struct filtered filtered = {0};
-    struct query_source asked = {.whole = source->model,
-                                 .names = names,
-                                 .parts = source->parts,
+    struct query_source asked = {.whole = chosen->source.model,
+                                 .model = chosen->filtered.model,
+                                 .selection = &chosen->filtered.selection,
+                                 .names = chosen->names,
+                                 .parts = chosen->source.parts,
                                  .replay = &replay,
                                  .has_full_names = request->full_names};
     struct error error;
-    int status = CLI_FAILURE;
-    if (filters_apply(request->filters, source, names, &filtering, &filtered, &error) == 0) {
-        asked.model = filtered.model;
-        asked.selection = &filtered.selection;
-        shell.query = query_open(&asked, &error);
-    }
-    if (shell.query != NULL) {
-        status = run_into(&shell, request, source);
-        note_warnings(source, names);
-    } else {
-        cli_error("%s", error.message);
-    }
+    int status;
+    shell.query = query_open(&asked, &error);
+    status = shell.query != NULL ? run_into(&shell, request, &chosen->source)
+                                 : cli_error("%s", error.message);
     query_close(shell.query);
-    filtered_close(&filtered);
     return status;
 }
 
-static int query_source(const char *name, const struct request *request) {
-    struct replay_options replay = progress_replay();
+static int query_source(const struct request *request) {
+    struct chosen chosen;
     struct error error;
-    struct source source;
-    struct names *names;
     int status;
-    if (source_open(&source, name, request->debug_folders, &replay, &error) != 0) {
+    if (chosen_open(&chosen, request->source, &request->chosen, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    names = source_names(&source, request->debug_folders,
-                         progress_wanted() ? progress_symbols : NULL, &error);
-    status = names != NULL ? query_names(&source, names, request) : cli_error("%s", error.message);
-    names_close(names);
-    source_close(&source);
+    status = query_chosen(&chosen, request);
+    chosen_note(&chosen);
+    chosen_close(&chosen);
     return status;
 }
 
 static int query_any(const struct request *request) {
-    char *newest;
-    int status;
     if (request->help) {
         fputs(help_text, stdout);
         fputs(filters_help, stdout);
@@ -288,16 +253,7 @@ static int query_any(const struct request *request) {
         query_describe_columns(stdout);
         return cli_finish(CLI_OK);
     }
-    if (request->source != NULL) {
-        return query_source(request->source, request);
-    }
-    newest = source_newest();
-    if (newest == NULL) {
-        return cli_error("there is no profile (*.mtp) and no recording (*.mtr) in this folder");
-    }
-    status = query_source(newest, request);
-    free(newest);
-    return status;
+    return query_source(request);
 }
 
 int cmd_query(int argc, char **argv) {
@@ -306,6 +262,7 @@ int cmd_query(int argc, char **argv) {
     if (request.filters == NULL) {
         return cli_error("out of memory");
     }
+    request.chosen.filters = request.filters;
     status = read_arguments(&request, argc, argv);
     if (status == CLI_OK) {
         status = query_any(&request);

@@ -163,26 +163,13 @@ static int report_source(const char *name, const struct request *request) {
 }
 
 static int report_any(const struct request *request) {
-    char *newest;
-    int status;
     if (request->help) {
         fputs(reportrequest_help, stdout);
         fputs(suppressing_help, stdout);
         fputs(filters_help, stdout);
         return cli_finish(CLI_OK);
     }
-    if (request->source != NULL) {
-        return report_source(request->source, request);
-    }
-    newest = source_newest();
-    if (newest == NULL) {
-        return cli_error(
-            "there is no profile (*.mtp) and no recording (*.mtr) in this folder; name "
-            "one or a PID, or make one with `memtrace run -- PROGRAM`");
-    }
-    status = report_source(newest, request);
-    free(newest);
-    return status;
+    return report_source(request->source, request);
 }
 
 int cmd_report(int argc, char **argv) {

@@ -235,7 +235,8 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
     return good ? 0 : bad_value(scan);
 }
 
-static int take_option(struct request *request, const struct cli_scan *scan, int key) {
+static int take_option(void *context, const struct cli_scan *scan, int key) {
+    struct request *request = context;
     switch (key) {
     case KEY_HELP:
         request->help = true;
@@ -330,16 +331,9 @@ bool reportrequest_is_special(const struct request *request) {
 
 int reportrequest_read(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("report", argc, argv, known_options);
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        int status = take_option(request, &scan, key);
-        if (status != 0) {
-            return status;
-        }
-    }
-    if (key < 0) {
-        return CLI_USAGE;
+    int status = cli_scan_all(&scan, take_option, request);
+    if (status != CLI_OK) {
+        return status;
     }
     if (argc - scan.index > 1) {
         return cli_usage("report", "one file at a time: what is '%s'?", argv[scan.index + 1]);

@@ -54,7 +54,8 @@ static char *first_part(char *path) {
     return first;
 }
 
-char *source_newest(void) {
+/* The newest *.mtp or *.mtr of this folder; the caller frees it. NULL: none. */
+static char *find_newest(void) {
     char *newest = NULL;
     struct timespec when = {0};
     glob_t found;
@@ -242,6 +243,15 @@ static struct model *load_file(const char *path, struct error *error) {
 
 static int find_file(const char *name, char **path, struct error *error) {
     uint64_t pid;
+    if (name == NULL) {
+        *path = find_newest();
+        return *path != NULL
+                   ? 0
+                   : error_set(error,
+                               "there is no profile (*.mtp) and no recording (*.mtr) in this "
+                               "folder; name one or a PID, or make one with `memtrace run "
+                               "-- PROGRAM`");
+    }
     if (cli_parse_u64(name, &pid) == 0 && access(name, F_OK) != 0) {
         return find_process(pid, path, error);
     }

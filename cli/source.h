@@ -11,9 +11,6 @@
 #include "analyze/model/names.h"
 #include "analyze/model/replay.h"
 
-/* The newest *.mtp or *.mtr of this folder; the caller frees it. NULL: none. */
-char *source_newest(void);
-
 struct source {
     struct model *model;          /* of all of it */
     struct timeorder_parts parts; /* the recording, open; count 0: a profile */
@@ -24,7 +21,8 @@ struct source {
 };
 
 /* Loads a profile or replays a recording; options are for the latter. A number is a process,
- * running or killed, unless there is a file of that name. debug_folders: NULL, or as for the
+ * running or killed, unless there is a file of that name; NULL is the newest *.mtp or *.mtr of this
+ * folder. debug_folders: NULL, or as for the
  * symbolizer. 0 or -1. */
 int source_open(struct source *source, const char *name, const char *debug_folders,
                 const struct replay_options *options, struct error *error);
