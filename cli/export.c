@@ -32,6 +32,7 @@ static const char help_text[] =
     "  --all-frames         also what the system runs before main and each level of a recursion\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
     "                       /usr/lib/debug)\n"
+    "  --no-cache           keep nothing on disk for the next command\n"
     "  --list               only the names of the formats\n"
     "  --help               show this\n";
 
@@ -78,6 +79,7 @@ enum {
     KEY_FULL_NAMES,
     KEY_ALL_FRAMES,
     KEY_DEBUG_FOLDERS,
+    KEY_NO_CACHE,
     KEY_LIST
 };
 
@@ -90,6 +92,7 @@ static const struct cli_option options[] = {
     {"full-names", 0, false, KEY_FULL_NAMES},
     {"all-frames", 0, false, KEY_ALL_FRAMES},
     {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
+    {"no-cache", 0, false, KEY_NO_CACHE},
     {"list", 'l', false, KEY_LIST},
     FILTER_OPTIONS,
     {NULL, 0, false, 0},
@@ -136,6 +139,9 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
                    : cli_usage("export", "--by is function or line, not '%s'", scan->value);
     case KEY_DEBUG_FOLDERS:
         request->chosen.debug_folders = scan->value;
+        return CLI_OK;
+    case KEY_NO_CACHE:
+        setenv("MEMTRACE_CACHE", "", 1);
         return CLI_OK;
     default:
         request->help |= key == KEY_HELP;

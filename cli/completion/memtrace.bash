@@ -137,7 +137,7 @@ _memtrace() {
         fi
         ;;
     export)
-        options="--format --output --cost --by --full-names --all-frames --debug-folders --list --help"
+        options="--format --output --cost --by --full-names --all-frames --debug-folders --no-cache --list --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return

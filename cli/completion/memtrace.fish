@@ -97,7 +97,7 @@ end
 complete -c memtrace -n '__memtrace_on export' -l format -x -a '(memtrace export --list | string match -r "[a-z0-9]+")'
 complete -c memtrace -n '__memtrace_on export' -l cost -x -a 'peak live total allocations temporary'
 complete -c memtrace -n '__memtrace_on export' -l by -x -a 'function line'
-for option in full-names all-frames list
+for option in full-names all-frames no-cache list
     complete -c memtrace -n '__memtrace_on export' -l $option
 end
 for option in output debug-folders

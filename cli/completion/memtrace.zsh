@@ -110,7 +110,7 @@ _memtrace() {
         _arguments $filters '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
             '--output[file]:file:_files' '--cost[counted]:cost:(peak live total allocations temporary)' \
             '--by[branches]:what:(function line)' '--full-names' '--all-frames' \
-            '--debug-folders[folders]:folders:_files -/' '--list' '*:file:_files -g "*.mt[pr]"'
+            '--debug-folders[folders]:folders:_files -/' '--no-cache' '--list' '*:file:_files -g "*.mt[pr]"'
         ;;
     info) _arguments '--json' '*:file:_files -g "*.mt[pr]"' ;;
     repack) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '--no-addresses' '--no-symbols' '1:recording:_files -g "*.mtr"' ;;
