@@ -26,6 +26,7 @@ struct strip {
     uint64_t count;
     uint64_t bytes;
     bool *is_heap; /* by context */
+    bool adjacent; /* only what ends in the very next event is temporary (MEMTRACE_FLAG_ADJACENT) */
     size_t context_count;
     struct newest all;  /* of the stream that is rewritten, as it was */
     struct newest kept; /* and as it will be */
@@ -114,6 +115,7 @@ struct strip *strip_new(struct timeorder_parts parts, const struct model *whole,
         return NULL;
     }
     strip->options = *options;
+    strip->adjacent = (whole->header.flags & MEMTRACE_FLAG_ADJACENT) != 0;
     result = lives_visit(parts, whole, &visitor, replay_options, error);
     if (result > 0) {
         error_set(error, "cannot note which blocks go: %s", strerror(result));
@@ -176,10 +178,26 @@ static void begin_stream(struct strip *strip, uint32_t stream) {
 
 /* Events that neither allocate nor free. */
 static int strip_other(struct strip *strip, const struct event *event) {
-    if (event->kind == EVENT_LOST && event->lost_allocs != 0) {
+    if (strip->adjacent || (event->kind == EVENT_LOST && event->lost_allocs != 0)) {
         strip->all = strip->kept = (struct newest){0};
     }
     return 1;
+}
+
+/* 1: it is kept; 0: it goes; -1: out of memory. */
+static int take_free(struct strip *strip, struct event_block block) {
+    bool is_kept = !blockbits_has(strip->bits, block);
+    int result = is_kept;
+    if (strip->adjacent) {
+        strip->all = (struct newest){0};
+    }
+    if (is_kept && note_free(strip, block) != 0) {
+        result = -1;
+    }
+    if (is_kept && strip->adjacent) {
+        strip->kept = (struct newest){0};
+    }
+    return result;
 }
 
 /* A reallocation of which one block goes is the other one's birth or death. */
@@ -188,10 +206,7 @@ static int strip_event(void *context, const struct memtrace_block_header *stream
     struct strip *strip = context;
     begin_stream(strip, stream->stream);
     if (event->kind == EVENT_FREE) {
-        if (blockbits_has(strip->bits, event->block)) {
-            return 0;
-        }
-        return note_free(strip, event->block) == 0 ? 1 : -1;
+        return take_free(strip, event->block);
     }
     if (event->kind != EVENT_ALLOC) {
         return strip_other(strip, event);

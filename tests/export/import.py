@@ -74,6 +74,13 @@ def check_interpreted(folder):
     return path
 
 
+def check_stripped(path):
+    """Without its temporary allocations it adds up to the same, under heaptrack's rule of what is one."""
+    result = execute([MEMTRACE, "strip", "--output", path + ".stripped.mtr", path + ".mtr"], clean_environment())
+    equal(result.returncode, 0, "strip", result.stderr)
+    equal(numbers(report(path + ".stripped.mtr")), numbers(report(path + ".mtr")), "stripped")
+
+
 def check_raw(folder):
     path = heaptrack(folder, "raw", "--raw")
     data = imported(path)
@@ -212,6 +219,7 @@ def main():
     folder = scratch()
     check_texts(scratch())
     path = check_interpreted(folder)
+    check_stripped(path)
     check_damaged(scratch(), path)
     check_raw(scratch())
     check_round_trip(scratch())
