@@ -43,7 +43,7 @@ static int add_row(void *context, uint32_t left, uint32_t right) {
         }
     }
     if (memcmp(&row.costs[0], &row.costs[1], sizeof row.costs[0]) == 0) {
-        collecting->diff->same_count++;
+        collecting->diff->same_count += row.present[0] && row.present[1];
         return 0;
     }
     return append(collecting, &row);

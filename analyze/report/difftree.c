@@ -87,6 +87,7 @@ static uint64_t function_hash(const struct difftree_words *words, const struct n
 void difftree_free_words(struct difftree_words *words) {
     numbermap_free(&words->ids);
     numbermap_free(&words->vague);
+    numbermap_free(&words->frames);
 }
 
 /* ---- A tree ---- */
@@ -152,72 +153,108 @@ static void charge(struct difftree_node *leaf, const struct model_context *conte
     }
 }
 
-/* One frame of a path on its way in. */
-struct step {
-    uint64_t line;
-    uint64_t build;
-    uint32_t function;
-    bool named;
+/* ---- Call paths ---- */
+
+/* Where the path that ends in a node of the model leads in the tree: each node is looked at once.
+ */
+struct place {
+    uint64_t line; /* of the function at `at`, from which is called what comes next */
+    uint32_t at;
+    bool is_known;
+    uint32_t startup; /* at the root: the function of the system that stands there; 0: none */
 };
 
-struct path {
-    struct step *steps; /* innermost first */
-    size_t count;
-    size_t capacity;
+struct growing {
+    struct difftree *tree;
+    struct difftree_words *words;
+    const struct diff_side *side;
+    struct place *places; /* by node of the model */
+    uint32_t *chain;      /* nodes that wait for their parents */
 };
 
-static int push(struct path *path, struct step step) {
-    if (path->count == path->capacity) {
-        size_t capacity = path->capacity != 0 ? path->capacity * 2 : 64;
-        struct step *steps = realloc(path->steps, capacity * sizeof *steps);
-        if (steps == NULL) {
-            return -1;
-        }
-        path->steps = steps;
-        path->capacity = capacity;
-    }
-    path->steps[path->count++] = step;
-    return 0;
+static bool is_main(const struct names_frame *frame) {
+    return frame->function != NULL && !frame->inlined && strcmp(frame->function, "main") == 0;
 }
 
-/* A function that called itself: the call that leads on is the innermost one. */
-static bool folds(const struct path *path, const struct step *step) {
-    return path->count != 0 && step->named &&
-           path->steps[path->count - 1].function == step->function;
-}
-
-static int read_path(struct path *path, struct difftree_words *words, const struct report *report,
-                     uint32_t id) {
-    struct calltree_walk walk = calltree_walk(report, id);
-    path->count = 0;
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
-        const struct names_frame *frame = walk.frame;
-        struct step step = {.line = frame->function != NULL ? frame->line : frame->offset,
-                            .build = build_of(report->model, report->model->nodes[walk.node].frame),
-                            .function = word_id(words, function_hash(words, frame)),
-                            .named = frame->function != NULL};
-        if (step.function == 0 || (!folds(path, &step) && push(path, step) != 0)) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* Adds a path, from the outermost function in, and returns its leaf. 0: out of memory. */
-static uint32_t add_path(struct difftree *tree, const struct path *path) {
-    uint32_t at = DIFFTREE_ROOT;
-    uint64_t line = 0;
-    for (size_t i = path->count; i-- > 0;) {
-        const struct step *step = &path->steps[i];
-        at = child_of(tree, at, line, step->function);
-        if (at == 0) {
+/* The function of a frame, whose hash is made once. 0: out of memory. */
+static uint32_t function_of(struct difftree_words *words, const struct names_frame *frame) {
+    uint64_t key = (uint64_t)(uintptr_t)frame;
+    uint32_t id = (uint32_t)(uintptr_t)numbermap_get(&words->frames, key);
+    if (id == 0) {
+        id = word_id(words, function_hash(words, frame));
+        if (id != 0 && numbermap_put(&words->frames, key, (void *)(uintptr_t)id) != 0) {
             return 0;
         }
-        tree->nodes[at].build = step->build;
-        tree->nodes[at].named = step->named;
-        line = step->line;
     }
-    return child_of(tree, at, line, DIFFTREE_ALLOCATION);
+    return id;
+}
+
+/* One function further in. What the system runs before main, and all outside of it, is not told
+ * (calltree_walk()); a function that called itself is one, and the innermost call leads on. */
+static int enter(struct growing *growing, struct place *place, const struct names_frame *frame,
+                 uint64_t build) {
+    uint32_t function = function_of(growing->words, frame);
+    const struct difftree_node *here = &growing->tree->nodes[place->at];
+    bool startup = calltree_is_startup(frame);
+    if (function == 0) {
+        return -1;
+    }
+    if (startup || is_main(frame)) {
+        *place = (struct place){.startup = startup ? function : 0};
+        here = &growing->tree->nodes[DIFFTREE_ROOT];
+    }
+    if (!startup &&
+        (place->at == DIFFTREE_ROOT || frame->function == NULL || here->function != function)) {
+        place->at = child_of(growing->tree, place->at, place->line, function);
+        if (place->at == 0) {
+            return -1;
+        }
+        growing->tree->nodes[place->at].build = build;
+        growing->tree->nodes[place->at].named = frame->function != NULL;
+    }
+    place->line = startup ? 0 : frame->function != NULL ? frame->line : frame->offset;
+    return 0;
+}
+
+static int enter_node(struct growing *growing, uint32_t id) {
+    const struct model *model = growing->side->model;
+    uint64_t frame = model->nodes[id].frame;
+    struct place place = growing->places[model->nodes[id].parent];
+    size_t count = 0;
+    const struct names_frame *frames = NULL;
+    int result = 0;
+    if (frame >= MEMTRACE_FRAME_CLASSES) {
+        frames = names_frames(growing->side->names, frame, &count);
+    }
+    for (size_t i = count; result == 0 && i-- > 0;) {
+        result = enter(growing, &place, &frames[i], build_of(model, frame));
+    }
+    place.is_known = true;
+    growing->places[id] = place;
+    return result;
+}
+
+/* The leaf of the path that ends in this node. 0: out of memory. */
+static uint32_t leaf_of(struct growing *growing, uint32_t id) {
+    const struct model *model = growing->side->model;
+    size_t count = 0;
+    struct place place;
+    for (uint32_t at = id; !growing->places[at].is_known; at = model->nodes[at].parent) {
+        growing->chain[count++] = at;
+    }
+    while (count > 0) {
+        if (enter_node(growing, growing->chain[--count]) != 0) {
+            return 0;
+        }
+    }
+    place = growing->places[id];
+    if (place.at == DIFFTREE_ROOT && place.startup != 0) { /* the system itself allocates */
+        place.at = child_of(growing->tree, DIFFTREE_ROOT, 0, place.startup);
+        if (place.at == 0) {
+            return 0;
+        }
+    }
+    return child_of(growing->tree, place.at, place.line, DIFFTREE_ALLOCATION);
 }
 
 /* ---- Children in order ---- */
@@ -267,71 +304,65 @@ static struct model_context whole(const struct model *model) {
                                   .temporary = totals->temporary};
 }
 
-static int add_context(struct difftree *tree, struct difftree_words *words,
-                       const struct report *report, const struct model_context *context,
-                       struct path *path) {
-    uint32_t leaf;
-    if (read_path(path, words, report, context->path) != 0) {
-        return -1;
-    }
-    leaf = add_path(tree, path);
-    if (leaf == 0) {
-        return -1;
-    }
-    charge(&tree->nodes[leaf], context);
-    return 0;
-}
-
-/* One leaf for each name of the innermost frames. */
-static int add_named(struct difftree *tree, struct difftree_words *words,
-                     const struct report *report, const struct model_context *context,
-                     enum diff_by by) {
+/* One leaf for each name of the innermost frames. 0: out of memory. */
+static uint32_t named_leaf(struct growing *growing, uint32_t id, enum diff_by by) {
     enum { FILES = 3, MODULES = 4, NOTHING = 5 };
-    const struct names_frame *frame = calltree_walk(report, context->path).frame;
+    const struct report report = {.model = growing->side->model, .names = growing->side->names};
+    const struct names_frame *frame = calltree_walk(&report, id).frame;
     uint64_t hash = NOTHING;
     uint32_t function;
-    uint32_t leaf;
     if (frame != NULL && by == DIFF_BY_FUNCTION) {
-        hash = function_hash(words, frame);
+        hash = function_hash(growing->words, frame);
     } else if (frame != NULL && by == DIFF_BY_FILE && frame->file != NULL) {
         hash = hash_part(style_base(frame->file), FILES);
     } else if (frame != NULL) {
         hash = hash_part(style_base(frame->module), MODULES);
     }
-    function = word_id(words, hash);
-    leaf = function != 0 ? child_of(tree, DIFFTREE_ROOT, 0, function) : 0;
-    if (leaf == 0) {
-        return -1;
-    }
-    charge(&tree->nodes[leaf], context);
-    return 0;
+    function = word_id(growing->words, hash);
+    return function != 0 ? child_of(growing->tree, DIFFTREE_ROOT, 0, function) : 0;
 }
 
-static int add_contexts(struct difftree *tree, struct difftree_words *words,
-                        const struct diff_side *side, enum diff_by by) {
-    struct report report = {.model = side->model, .names = side->names};
-    struct model_context all = whole(side->model);
-    struct path path = {0};
+static int add_contexts(struct growing *growing, enum diff_by by) {
+    const struct model *model = growing->side->model;
+    struct model_context all = whole(model);
     bool any = false;
-    int result = 0;
-    for (size_t i = 0; result == 0 && i <= side->model->context_count; i++) {
-        bool is_last = i == side->model->context_count;
-        const struct model_context *context = is_last ? &all : &side->model->contexts[i];
+    for (size_t i = 0; i <= model->context_count; i++) {
+        bool is_last = i == model->context_count;
+        const struct model_context *context = is_last ? &all : &model->contexts[i];
+        uint32_t leaf;
         if (is_last ? any : context->class != MODEL_HEAP) {
             continue;
         }
         any = true;
-        result = by == DIFF_BY_PATH ? add_context(tree, words, &report, context, &path)
-                                    : add_named(tree, words, &report, context, by);
+        leaf = by == DIFF_BY_PATH ? leaf_of(growing, context->path)
+                                  : named_leaf(growing, context->path, by);
+        if (leaf == 0) {
+            return -1;
+        }
+        charge(&growing->tree->nodes[leaf], context);
     }
-    free(path.steps);
+    return 0;
+}
+
+static int grow_tree(struct growing *growing, enum diff_by by) {
+    size_t count = growing->side->model->node_count + 1;
+    int result = -1;
+    growing->places = calloc(count, sizeof *growing->places);
+    growing->chain = calloc(count, sizeof *growing->chain);
+    if (growing->places != NULL && growing->chain != NULL && add_root(growing->tree) == 0) {
+        growing->places[0].is_known = true;
+        result = add_contexts(growing, by);
+    }
+    free(growing->places);
+    free(growing->chain);
     return result;
 }
 
 int difftree_make(struct difftree *tree, struct difftree_words *words, const struct diff_side *side,
                   enum diff_by by) {
-    if (add_root(tree) != 0 || add_contexts(tree, words, side, by) != 0 ||
-        put_in_order(tree) != 0) {
+    struct growing growing = {.tree = tree, .words = words, .side = side};
+    *tree = (struct difftree){0};
+    if (grow_tree(&growing, by) != 0 || put_in_order(tree) != 0) {
         difftree_free(tree);
         return -1;
     }

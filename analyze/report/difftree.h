@@ -47,6 +47,7 @@ struct difftree {
 struct difftree_words {
     struct numbermap ids;   /* by hash */
     struct numbermap vague; /* hashes of names that stand somewhere without a file */
+    struct numbermap frames; /* ids by frame */
     uint32_t count;
 };
 
