@@ -45,8 +45,8 @@ struct difftree {
 
 /* Functions of both sides. */
 struct difftree_words {
-    struct numbermap ids;   /* by hash */
-    struct numbermap vague; /* hashes of names that stand somewhere without a file */
+    struct numbermap ids;    /* by hash */
+    struct numbermap vague;  /* hashes of names that stand somewhere without a file */
     struct numbermap frames; /* ids by frame */
     uint32_t count;
 };

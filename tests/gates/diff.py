@@ -135,6 +135,21 @@ def check_random(folder):
     adds_up(*reversed(paths), "random, backwards")
 
 
+def check_filters(before, after):
+    """Filters hold for both sides: parts add up to the whole."""
+    whole = difference(before, after)["totals"]
+    parts = [difference(before, after, option, "^serve$") for option in ("--function", "--not-function")]
+    for metric in METRICS:
+        for side in ("before", "after", "change"):
+            equal(sum(part["totals"][metric][side] for part in parts), whole[metric][side], "filters",
+                  metric, side)
+        for part in parts:
+            equal(sum(row[metric]["change"] for row in part["rows"]), part["totals"][metric]["change"],
+                  "filters", metric, "sum of changes")
+    if "cache_fill" in [row["name"] for row in parts[1]["rows"]]:
+        fail("--not-function serve shows what serve() calls")
+
+
 def check_forms(before, after):
     text = run_diff(before, after, "--metric", "leaked")
     for part in ("MemTrace difference of moved", "+3.5 KiB", "cache_fill at subject.c:"):
@@ -172,6 +187,7 @@ def main():
     before, after = check_rebuilds(folder)
     check_tolerance(folder, before, after)
     check_random(folder)
+    check_filters(before, after)
     check_forms(before, after)
     check_damaged(folder, before, after)
     finish()
