@@ -123,63 +123,72 @@ static int write_nodes(struct rewrite *rewrite, const struct memtrace_recording_
     return result;
 }
 
-/* Nodes on their way into the file. */
-struct node_batch {
-    struct memtrace_recording_node *nodes; /* BLOCK_NODES */
-    size_t count;
-    unsigned char *known; /* by id: it was on its way before */
-};
-
-static int flush_nodes(struct rewrite *rewrite, struct node_batch *batch) {
-    size_t count = batch->count;
-    batch->count = 0;
-    return count != 0 ? write_nodes(rewrite, batch->nodes, count) : 0;
-}
-
-/* The nodes of a part that no earlier one had, parents first as their ids are. */
-static int add_nodes(struct rewrite *rewrite, struct node_batch *batch,
-                     const struct memtrace_node *nodes, size_t count) {
-    for (size_t id = 1; id < count; id++) {
-        struct memtrace_recording_node *node = &batch->nodes[batch->count];
-        if (nodes[id].frame == 0 || batch->known[id]) {
+/* Parents first, as their ids are. */
+static int write_all_nodes(struct rewrite *rewrite, const struct memtrace_node *nodes,
+                           size_t count) {
+    struct memtrace_recording_node *batch = malloc(BLOCK_NODES * sizeof *batch);
+    size_t filled = 0;
+    int result = batch != NULL ? 0 : no_memory(rewrite);
+    for (size_t id = 1; id < count && result == 0; id++) {
+        if (nodes[id].frame == 0) {
             continue;
         }
-        batch->known[id] = 1;
-        *node = (struct memtrace_recording_node){nodes[id].frame, nodes[id].parent, (uint32_t)id};
+        batch[filled] =
+            (struct memtrace_recording_node){nodes[id].frame, nodes[id].parent, (uint32_t)id};
         if (rewrite->hooks->node != NULL) {
-            rewrite->hooks->node(rewrite->hooks->context, node);
+            rewrite->hooks->node(rewrite->hooks->context, &batch[filled]);
         }
-        if (++batch->count == BLOCK_NODES && flush_nodes(rewrite, batch) != 0) {
+        if (++filled == BLOCK_NODES) {
+            result = write_nodes(rewrite, batch, filled);
+            filled = 0;
+        }
+    }
+    if (result == 0 && filled != 0) {
+        result = write_nodes(rewrite, batch, filled);
+    }
+    free(batch);
+    return result;
+}
+
+/* Adds those of another part. Each part repeats the nodes that it needs, under the same ids. 0, or
+ * -1: out of memory. */
+static int add_nodes(struct memtrace_node **all, size_t *all_count,
+                     const struct memtrace_node *nodes, size_t count) {
+    count = count < MOST_NODES ? count : MOST_NODES;
+    if (count > *all_count) {
+        struct memtrace_node *grown = reallocarray(*all, count, sizeof *grown);
+        if (grown == NULL) {
             return -1;
+        }
+        memset(grown + *all_count, 0, (count - *all_count) * sizeof *grown);
+        *all = grown;
+        *all_count = count;
+    }
+    for (size_t id = 0; id < count; id++) {
+        if ((*all)[id].frame == 0) {
+            (*all)[id] = nodes[id];
         }
     }
     return 0;
 }
 
-static int copy_nodes_of(struct rewrite *rewrite, struct node_batch *batch,
-                         const struct recording *recording) {
-    struct memtrace_node *nodes = NULL;
-    size_t count = 0;
-    int result = recording_nodes(recording, &nodes, &count, rewrite->error);
-    if (result == 0) {
-        result = add_nodes(rewrite, batch, nodes, count < MOST_NODES ? count : MOST_NODES);
-    }
-    free(nodes);
-    return result;
-}
-
 static int copy_nodes(struct rewrite *rewrite) {
-    struct node_batch batch = {.nodes = malloc(BLOCK_NODES * sizeof *batch.nodes),
-                               .known = calloc(1, MOST_NODES)};
-    int result = batch.nodes != NULL && batch.known != NULL ? 0 : no_memory(rewrite);
+    struct memtrace_node *all = NULL;
+    size_t all_count = 0;
+    int result = 0;
     for (size_t part = 0; part < rewrite->parts.count && result == 0; part++) {
-        result = copy_nodes_of(rewrite, &batch, rewrite->parts.items[part]);
+        struct memtrace_node *nodes = NULL;
+        size_t count = 0;
+        result = recording_nodes(rewrite->parts.items[part], &nodes, &count, rewrite->error);
+        if (result == 0 && add_nodes(&all, &all_count, nodes, count) != 0) {
+            result = no_memory(rewrite);
+        }
+        free(nodes);
     }
     if (result == 0) {
-        result = flush_nodes(rewrite, &batch);
+        result = write_all_nodes(rewrite, all, all_count);
     }
-    free(batch.nodes);
-    free(batch.known);
+    free(all);
     return result;
 }
 
