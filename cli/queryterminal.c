@@ -56,29 +56,33 @@ static char *history_path(void) {
     return path;
 }
 
+static void drop_pending(struct queryshell *shell) {
+    free(shell->pending);
+    shell->pending = NULL;
+    shell->pending_size = 0;
+    fputc('\n', shell->options.out);
+}
+
 static void ask(struct queryshell *shell) {
     while (!shell->wants_to_quit) {
         char *line;
         was_interrupted = 0;
+        query_resume(shell->query);
         line = readline(shell->pending == NULL ? "memtrace> " : "     ...> ");
         if (line == NULL && was_interrupted == 0) {
             break;
         }
+        running = shell->query; /* Ctrl-C is the query's from now on, also before it begins */
         if (was_interrupted != 0) {
-            free(line);
-            free(shell->pending);
-            shell->pending = NULL;
-            shell->pending_size = 0;
-            fputc('\n', shell->options.out);
-            continue;
+            drop_pending(shell);
+        } else {
+            if (*line != '\0') {
+                add_history(line);
+            }
+            queryshell_line(shell, line);
+            fflush(shell->options.out);
         }
-        if (*line != '\0') {
-            add_history(line);
-        }
-        running = shell->query;
-        queryshell_line(shell, line);
         running = NULL;
-        fflush(shell->options.out);
         free(line);
     }
 }

@@ -90,11 +90,23 @@ struct query *session_open(const struct query_source *source, const char *path, 
     return query;
 }
 
+void query_resume(struct query *query) {
+    atomic_store(&query->interrupted, false);
+}
+
+/* SQLite asks now and then: what was interrupted before it began is, too. */
+static int is_interrupted(void *context) {
+    const struct query *query = context;
+    return atomic_load(&query->interrupted);
+}
+
 struct query *query_open(const struct query_source *source, struct error *error) {
+    enum { STEPS = 10000 }; /* of SQLite's machine */
     struct query *query = session_open(source, ":memory:", "main", error);
     if (query != NULL) {
         sqlite3_limit(query->db, SQLITE_LIMIT_ATTACHED, 0);
         sqlite3_set_authorizer(query->db, authorize, NULL);
+        sqlite3_progress_handler(query->db, STEPS, is_interrupted, query);
     }
     return query;
 }
@@ -174,7 +186,6 @@ int query_run(struct query *query, const char *sql, const struct query_sink *sin
               struct error *error) {
     struct statement statement = {.text = sql, .sql = sql};
     int result = 0;
-    atomic_store(&query->interrupted, false);
     while (result == 0 && *statement.sql != '\0') {
         const char *rest;
         if (sqlite3_prepare_v2(query->db, statement.sql, -1, &statement.prepared, &rest) !=

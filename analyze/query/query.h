@@ -31,8 +31,10 @@ struct query;
 struct query *query_open(const struct query_source *source, struct error *error);
 void query_close(struct query *query); /* NULL is allowed */
 
-/* Ends what is running. Any thread, signal handlers, too. */
+/* Ends what is running, and whatever is run until query_resume(). Any thread, signal handlers, too.
+ */
 void query_interrupt(struct query *query);
+void query_resume(struct query *query);
 
 /* Who gets the rows. A function that does not return 0 ends the statement. */
 struct query_sink {

@@ -115,6 +115,18 @@ class Terminal:
         got, self.seen = self.seen[:at], self.seen[at:]
         return got
 
+    def interrupt(self):
+        """Ctrl-C, as a person does: again if nothing happens."""
+        for _ in range(30):
+            self.type("\x03")
+            end = time.monotonic() + 2
+            while time.monotonic() < end and "memtrace> " not in self.seen:
+                if select.select([self.fd], [], [], 0.1)[0]:
+                    self.seen += os.read(self.fd, 65536).decode(errors="replace")
+            if "memtrace> " in self.seen:
+                break
+        self.wait("memtrace> ")
+
     def type(self, text):
         os.write(self.fd, text.encode())
 
@@ -130,11 +142,9 @@ def check_terminal(path, folder):
     terminal.wait("foreign_frees(.|\n)*memtrace> ")
     terminal.type("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT sum(n) FROM c;\n")
     terminal.wait("FROM c;")
-    time.sleep(0.3)  # so that it runs; if it does not yet, Ctrl-C drops the line
-    terminal.type("\x03")
-    terminal.wait("memtrace> ")
-    terminal.type("SELECT 'dropped' \x03")
-    terminal.wait("memtrace> ")
+    terminal.interrupt()
+    terminal.type("SELECT 'dropped' ")
+    terminal.interrupt()
     terminal.type("SELECT 40 + 2;\n")
     terminal.wait("42\\s(.|\n)*memtrace> ")
     terminal.type("SELEC;\n")

@@ -225,6 +225,14 @@ static void interrupted(void **state) {
     assert_string_equal(error.message, "interrupted");
     assert_int_equal(answer.rows, 1);
     assert_int_equal(answer.ends, 1);
+    /* What is asked before query_resume() ends, too, even where it would not end by itself. */
+    answer = (struct answer){0};
+    assert_int_equal(ask(fixture,
+                         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) "
+                         "SELECT sum(n) FROM c",
+                         &answer, &error),
+                     -1);
+    query_resume(fixture->query);
     assert_int_equal(number(fixture, "SELECT count(*) FROM allocations"), ALLOCATIONS);
 }
 
