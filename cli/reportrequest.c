@@ -53,6 +53,7 @@ const char reportrequest_help[] =
     "  --color WHEN         auto, always or never\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
     "                       /usr/lib/debug)\n"
+    "  --no-cache           keep nothing on disk for the next command\n"
     "\n"
     "form:\n"
     "  --format FORM        text, markdown, json or csv; json and csv are for programs: exact\n"
@@ -75,6 +76,7 @@ enum {
     KEY_DEPTH,
     KEY_ALL_FRAMES,
     KEY_FULL_NAMES,
+    KEY_NO_CACHE,
     KEY_COLOR,
     KEY_DEBUG_FOLDERS,
     KEY_FORMAT,
@@ -120,6 +122,7 @@ static const struct cli_option known_options[] = {
     {"depth", 'd', true, KEY_DEPTH},
     {"all-frames", 0, false, KEY_ALL_FRAMES},
     {"full-names", 0, false, KEY_FULL_NAMES},
+    {"no-cache", 0, false, KEY_NO_CACHE},
     {"color", 0, true, KEY_COLOR},
     {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"format", 0, true, KEY_FORMAT},
@@ -259,6 +262,9 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return 0;
     case KEY_ALL_FRAMES:
         request->options.all_frames = true;
+        return 0;
+    case KEY_NO_CACHE:
+        setenv("MEMTRACE_CACHE", "", 1);
         return 0;
     case KEY_FULL_NAMES:
         request->options.full_names = true;

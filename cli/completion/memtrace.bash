@@ -109,7 +109,7 @@ _memtrace() {
             --show-allocations --show-temporary --temporary-within --show-caller-callee --show-groups
             --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings
             --show-timeline --show-marks --show-threads --top-down --bottom-up --flat --paths --by
-            --full-names --min-percent --limit --depth --all-frames --color --debug-folders --format
+            --full-names --no-cache --min-percent --limit --depth --all-frames --color --debug-folders --format
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --json --csv --output
             --help"
         if [[ $current != -* ]]; then

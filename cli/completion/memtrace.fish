@@ -40,7 +40,7 @@ for option in show-maximum show-leaked show-cumulative show-allocations show-tem
         show-timeline show-marks
     complete -c memtrace -n '__memtrace_on report' -l $option
 end
-for option in top-down bottom-up flat paths full-names all-frames json csv
+for option in top-down bottom-up flat paths full-names no-cache all-frames json csv
     complete -c memtrace -n '__memtrace_on report' -l $option
 end
 for option in min-percent limit depth shutdown-at temporary-within show-caller-callee

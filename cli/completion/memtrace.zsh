@@ -71,7 +71,7 @@ _memtrace() {
             '--blocks-by[order]:order:(largest oldest first)' '--show-fragmentation' \
             '--show-mappings' '--show-timeline' '--show-marks' \
             '--show-threads' '--top-down' '--bottom-up' '--flat' '--paths' \
-            '--by[branches]:what:(function line)' '--full-names' '--min-percent[threshold]:percent' \
+            '--by[branches]:what:(function line)' '--full-names' '--no-cache' '--min-percent[threshold]:percent' \
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
