@@ -467,7 +467,7 @@ static void tell_churn(struct thread *thread) {
 }
 
 /* Looks at the clock rarely where events are dense, at each event where they are rare. */
-COLD void thread_tick_slow(struct thread *thread) {
+COLD uint64_t thread_tick_slow(struct thread *thread) {
     struct memtrace_header *header = runtime.space.header;
     uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns;
     uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
@@ -487,4 +487,5 @@ COLD void thread_tick_slow(struct thread *thread) {
         switch_tell(thread);
     }
     runtime_periodic(now);
+    return now;
 }

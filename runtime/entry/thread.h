@@ -101,7 +101,8 @@ void thread_after_fork(int is_child);
 int thread_forked_inside(void);
 /* Set around code of ours that may allocate through the program's allocator: not counted. */
 void thread_pass_through(int on);
-/* The clock is due: looks at it, hands in the churn, does what is periodic without a collector. */
-void thread_tick_slow(struct thread *thread);
+/* The clock is due: looks at it, hands in the churn, does what is periodic without a collector.
+ * Returns the time since the start, in nanoseconds. */
+uint64_t thread_tick_slow(struct thread *thread);
 
 #endif
