@@ -83,6 +83,9 @@ static void ask(struct queryshell *shell) {
             fflush(shell->options.out);
         }
         running = NULL;
+        if (was_interrupted != 0) {
+            clearerr(shell->options.out); /* a write that Ctrl-C cut off */
+        }
         free(line);
     }
 }
