@@ -131,7 +131,7 @@ struct memtrace_header {
     uint32_t peak_threads;       /* live: threads that keep a private delta: bound of the peak */
     int64_t live_bytes;          /* live: flushed live heap bytes; exact with one thread */
     int64_t maximum_bytes;       /* live: the highest live_bytes; the reported maximum is the sum */
-    uint64_t peak_error_bytes;   /* live: peak_threads * max(64 KiB, maximum/1024); 0 with one */
+    uint64_t peak_error_bytes;   /* live: peak_threads * max(128 KiB, maximum/512); 0 with one */
     uint64_t inherited_blocks;   /* forked child: live blocks it was born with */
     uint64_t inherited_bytes;
     uint64_t lost[MEMTRACE_LOSS_KINDS]; /* live */

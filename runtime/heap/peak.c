@@ -9,9 +9,11 @@ static int64_t step_for(const struct memtrace_header *header) {
     return step > SMALLEST_STEP ? step : SMALLEST_STEP;
 }
 
+/* A thread may have climbed by a step that it kept to itself, and fallen by as much below what it
+ * told before the maximum is seen to be over. */
 static void state_bound(struct memtrace_header *header) {
     uint64_t threads = LOAD_RELAXED(&header->peak_threads);
-    STORE_RELAXED(&header->peak_error_bytes, threads * (uint64_t)step_for(header));
+    STORE_RELAXED(&header->peak_error_bytes, threads * 2 * (uint64_t)step_for(header));
 }
 
 /* Epochs are odd while the process is at its maximum, even below it. */
