@@ -47,6 +47,12 @@ for option in "" --show-maximum --show-leaked --show-cumulative --show-allocatio
     --flat --json --csv; do
     try "$memtrace" report $option whole.mtp
 done
+try "$memtrace" diff whole.mtp whole.mtp
+try "$memtrace" check 'leaked <= 0' whole.mtp
+try "$memtrace" query whole.mtp "SELECT * FROM contexts JOIN frames ON frames.context = contexts.id"
+for format in folded flamegraph gprof2dot pprof speedscope massif callgrind heaptrack html; do
+    try "$memtrace" export --format $format --output exported whole.mtp
+done
 try "$memtrace" list
 try "$memtrace" trace $$ 0x1000
 try "$memtrace" flags --cflags --libs
@@ -76,5 +82,7 @@ for _ in $(seq 20); do
             dd of=damaged.mtp bs=1 seek="$place" conv=notrunc status=none
     done
     try "$memtrace" report --json damaged.mtp
+    try "$memtrace" diff --json damaged.mtp whole.mtp
+    try "$memtrace" export --format html --output exported damaged.mtp
 done
 echo "clean"
