@@ -9,12 +9,16 @@
 #include "cli/cli.h"
 #include "collect/adopt.h"
 
+#include <errno.h>
 #include <ftw.h>
 #include <glob.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Takes the file's place in *newest if it was written later. */
@@ -129,7 +133,7 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
 
 /* ---- What is in the file ---- */
 
-enum { MOST_PARTS = 1000 };
+enum { MOST_PARTS = 1000, FORGOTTEN_SECONDS = 3600 };
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
     (void)status;
@@ -143,14 +147,48 @@ static void remove_folder(const char *folder) {
     nftw(folder, remove_entry, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Where folders of extracted files go, their names but for what makes each one new. The process is
+ * in it, so that whoever comes later can tell those that nobody needs. */
+static int folder_pattern(char *pattern, size_t size, const char *process, const char *rest) {
+    const char *root = getenv("TMPDIR");
+    int length = snprintf(pattern, size, "%s/memtrace-%s-%s",
+                          root != NULL && *root != '\0' ? root : "/tmp", process, rest);
+    return length > 0 && (size_t)length < size ? 0 : -1;
+}
+
+/* A command that was interrupted could not remove its own. An hour is for processes that this one
+ * cannot see (containers). */
+static void remove_forgotten(void) {
+    char pattern[PATH_MAX];
+    glob_t found;
+    if (folder_pattern(pattern, sizeof pattern, "*", "??????") != 0 ||
+        glob(pattern, GLOB_ONLYDIR, NULL, &found) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i];
+        long pid = strtol(strrchr(path, '/') + sizeof "/memtrace", NULL, 10);
+        struct stat status;
+        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH && lstat(path, &status) == 0 &&
+            S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+            status.st_mtime + FORGOTTEN_SECONDS < time(NULL)) {
+            remove_folder(path);
+        }
+    }
+    globfree(&found);
+}
+
 /* The files in the recording, in a new folder. NULL: there are none, or no place for them: the
  * report then shows module+offset. */
 static char *extract_symbols(const struct recording *recording) {
-    const char *root = getenv("TMPDIR");
+    char pattern[PATH_MAX];
+    char process[32];
     char *folder = NULL;
     size_t count = 0;
-    if (asprintf(&folder, "%s/memtrace-XXXXXX", root != NULL && *root != '\0' ? root : "/tmp") <
-        0) {
+    remove_forgotten();
+    snprintf(process, sizeof process, "%ld", (long)getpid());
+    if (folder_pattern(pattern, sizeof pattern, process, "XXXXXX") != 0 ||
+        (folder = strdup(pattern)) == NULL) {
         return NULL;
     }
     if (mkdtemp(folder) == NULL) {

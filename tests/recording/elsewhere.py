@@ -29,6 +29,9 @@ def main():
     if not any(frame[0] == "allocate" and frame[2] > 0 for frames in before.values() for frame in frames):
         fail("the program's functions are not in the report:", before)
     os.environ["TMPDIR"] = temporary
+    forgotten = os.path.join(temporary, "memtrace-99999999-abcdef")  # of a command that was interrupted
+    os.makedirs(os.path.join(forgotten, ".build-id"))
+    os.utime(forgotten, (0, 0))
     os.unlink(program)
     equal(named_frames(path, program), before, "the program is gone: names")
     shutil.copy("/bin/true", program)
