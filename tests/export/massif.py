@@ -122,7 +122,8 @@ def main():
     check(recording, folder, "recording", 102)
     check(profile, folder, "profile", 1025)
     python = scratch()
-    record(["/usr/bin/python3", "-c", "import json; [json.dumps(list(range(i))) for i in range(300)]"], python)
+    record(["/usr/bin/python3", "-c",
+            "import json; [json.dumps(list(range(i))) for i in range(300)]"], python, "--precise")
     path = recordings(python)[0]
     found, data = check(path, python, "python3", 102)
     check_moments(path, found, data, "python3")

@@ -59,7 +59,7 @@ def main():
             fail(name, "is not quiet:", text)
     text = run("ctest", "--test-dir", build, "--output-on-failure", "-R", "^" + re.escape(failing) + "$",
                status=8)
-    if not re.search(message, re.sub(r"\n  +(?=[a-z])", " ", text)):  # Catch2 breaks lines
+    if not re.search(message, re.sub(r"\n  +(?=[a-z0-9])", " ", text)):  # Catch2 breaks lines
         fail(failing, "says:", text)
     finish()
 
