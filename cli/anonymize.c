@@ -27,20 +27,21 @@ static const char help_text[] =
     "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
     "  --help               show this\n";
 
-enum { KEY_HELP = 1, KEY_OUTPUT, KEY_KEY, KEY_DEBUG, KEY_LEVEL };
+enum { KEY_HELP = 1, KEY_KEY, KEY_DEBUG };
 
 static const struct cli_option options[] = {
-    {"help", 'h', false, KEY_HELP},  {"output", 'o', true, KEY_OUTPUT},
-    {"key", 'k', true, KEY_KEY},     {"debug-folders", 0, true, KEY_DEBUG},
-    {"level", 'l', true, KEY_LEVEL}, {NULL, 0, false, 0},
+    REWRITING_OPTIONS,
+    {"help", 'h', false, KEY_HELP},
+    {"key", 'k', true, KEY_KEY},
+    {"debug-folders", 0, true, KEY_DEBUG},
+    {NULL, 0, false, 0},
 };
 
 enum { KEY_BYTES_LEAST = 16, KEY_BYTES_MOST = 1 << 16 };
 
 struct request {
-    struct rewrite_options options;
+    struct rewriting rewriting;
     const char *file;
-    const char *output;
     const char *debug_folders;
     const char *key_file;
     char key[KEY_BYTES_MOST];
@@ -50,20 +51,16 @@ struct request {
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
+    if (key >= REWRITING_KEYS) {
+        return rewriting_take(&request->rewriting, scan, key);
+    }
     switch (key) {
-    case KEY_OUTPUT:
-        request->output = scan->value;
-        return CLI_OK;
     case KEY_KEY:
         request->key_file = scan->value;
         return CLI_OK;
     case KEY_DEBUG:
         request->debug_folders = scan->value;
         return CLI_OK;
-    case KEY_LEVEL:
-        return rewriting_parse_level(scan->value, &request->options.level) == 0
-                   ? CLI_OK
-                   : cli_usage("anonymize", "--level is 1 to 19, not '%s'", scan->value);
     default:
         request->help = true;
         return CLI_OK;
@@ -80,7 +77,9 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return cli_usage("anonymize", "which recording? one at a time");
     }
     request->file = argv[scan.index];
-    return request->output != NULL ? CLI_OK : cli_usage("anonymize", "--output FILE says where to");
+    return request->rewriting.output != NULL
+               ? CLI_OK
+               : cli_usage("anonymize", "--output FILE says where to");
 }
 
 /* A short key could be tried out. */
@@ -127,7 +126,7 @@ static int anonymize_source(const struct source *source, const struct request *r
         return cli_error("out of memory");
     }
     hooks = anonymize_hooks(anonymize);
-    status = rewriting_write(source->parts, request->output, &hooks, &request->options);
+    status = rewriting_write(source->parts, &request->rewriting, &hooks);
     anonymize_free(anonymize);
     names_close(names);
     return status;
@@ -150,7 +149,7 @@ static int anonymize_file(struct request *request) {
 }
 
 int cmd_anonymize(int argc, char **argv) {
-    static struct request request = {.options = {.level = REWRITING_LEVEL}};
+    static struct request request = {.rewriting = REWRITING_DEFAULT};
     int status = read_arguments(&request, argc, argv);
     if (status == CLI_OK && request.help) {
         fputs(help_text, stdout);

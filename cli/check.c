@@ -65,9 +65,7 @@ enum {
     KEY_BASELINE,
     KEY_TOLERANCE,
     KEY_FORMAT,
-    KEY_DEBUG_FOLDERS,
     KEY_OUTPUT,
-    KEY_NO_CACHE
 };
 
 static const struct cli_option options[] = {
@@ -84,11 +82,9 @@ static const struct cli_option options[] = {
     {"baseline", 0, true, KEY_BASELINE},
     {"tolerance", 0, true, KEY_TOLERANCE},
     {"format", 'f', true, KEY_FORMAT},
-    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"output", 'o', true, KEY_OUTPUT},
-    {"no-cache", 0, false, KEY_NO_CACHE},
     SUPPRESSING_OPTIONS,
-    FILTER_OPTIONS,
+    CHOSEN_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -105,7 +101,7 @@ struct request {
     const char *output;
     struct chosen_options chosen;
     const char *source;
-    struct filters *filters;
+    struct filters *filters; /* of each budget's own selection */
 };
 
 /* ---- The command line ---- */
@@ -217,15 +213,12 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     if (key >= FILTER_KEYS) {
         return filters_take(request->filters, scan, key);
     }
-    if (key >= SUPPRESSING_KEYS) {
-        return suppressing_take(&request->chosen.suppressing, scan, key);
+    if (key >= CHOSEN_KEYS) {
+        return chosen_take(&request->chosen, scan, key);
     }
     switch (key) {
     case KEY_HELP:
         request->help = true;
-        return CLI_OK;
-    case KEY_NO_CACHE:
-        setenv("MEMTRACE_CACHE", "", 1);
         return CLI_OK;
     case KEY_BASELINE:
         request->baseline = scan->value;
@@ -236,9 +229,6 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
                    : cli_usage("check", "%s takes a percentage, not '%s'", scan->name, scan->value);
     case KEY_FORMAT:
         return take_format(request, scan->value);
-    case KEY_DEBUG_FOLDERS:
-        request->chosen.debug_folders = scan->value;
-        return CLI_OK;
     case KEY_OUTPUT:
         request->output = scan->value;
         return CLI_OK;

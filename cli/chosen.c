@@ -5,6 +5,23 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 
+#include <stdlib.h>
+
+int chosen_take(struct chosen_options *options, const struct cli_scan *scan, int key) {
+    if (key >= FILTER_KEYS) {
+        return filters_take(options->filters, scan, key);
+    }
+    if (key >= SUPPRESSING_KEYS) {
+        return suppressing_take(&options->suppressing, scan, key);
+    }
+    if (key == CHOSEN_NO_CACHE) {
+        setenv("MEMTRACE_CACHE", "", 1);
+    } else {
+        options->debug_folders = scan->value;
+    }
+    return CLI_OK;
+}
+
 static int open_rest(struct chosen *chosen, const struct chosen_options *options,
                      const struct replay_options *replay, struct error *error) {
     chosen->names = source_names(&chosen->source, options->debug_folders,

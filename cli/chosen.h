@@ -18,12 +18,25 @@ struct chosen {
     struct suppressions suppressions;
 };
 
+/* The options of all such commands; keys from CHOSEN_KEYS on go to chosen_take(). A command that
+ * knows leaks has SUPPRESSING_OPTIONS, too. */
+enum { CHOSEN_KEYS = 880, CHOSEN_DEBUG_FOLDERS = CHOSEN_KEYS, CHOSEN_NO_CACHE };
+// clang-format off
+#define CHOSEN_OPTIONS                                 \
+    {"debug-folders", 0, true, CHOSEN_DEBUG_FOLDERS},  \
+    {"no-cache", 0, false, CHOSEN_NO_CACHE},           \
+    FILTER_OPTIONS
+// clang-format on
+
 struct chosen_options {
     const char *debug_folders;
-    const struct filters *filters; /* NULL: none */
-    bool has_leaks;                /* the suppressions are wanted */
+    struct filters *filters; /* NULL: none */
+    bool has_leaks;          /* the suppressions are wanted */
     struct suppressing suppressing;
 };
+
+/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
+int chosen_take(struct chosen_options *options, const struct cli_scan *scan, int key);
 
 /* name as for source_open(). 0, or -1: error is set, and nothing is open. */
 int chosen_open(struct chosen *chosen, const char *name, const struct chosen_options *options,

@@ -54,12 +54,10 @@ enum {
     KEY_DEPTH,
     KEY_FULL_NAMES,
     KEY_COLOR,
-    KEY_DEBUG_FOLDERS,
     KEY_MARKDOWN,
     KEY_JSON,
     KEY_CSV,
     KEY_OUTPUT,
-    KEY_NO_CACHE
 };
 
 static const struct cli_option options[] = {
@@ -72,14 +70,12 @@ static const struct cli_option options[] = {
     {"depth", 'd', true, KEY_DEPTH},
     {"full-names", 0, false, KEY_FULL_NAMES},
     {"color", 0, true, KEY_COLOR},
-    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"markdown", 0, false, KEY_MARKDOWN},
     {"json", 0, false, KEY_JSON},
     {"csv", 0, false, KEY_CSV},
     {"output", 'o', true, KEY_OUTPUT},
-    {"no-cache", 0, false, KEY_NO_CACHE},
     SUPPRESSING_OPTIONS,
-    FILTER_OPTIONS,
+    CHOSEN_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -93,7 +89,6 @@ struct request {
     const char *output;
     const char *sources[2];
     struct chosen_options chosen; /* of both */
-    struct filters *filters;
 };
 
 /* ---- The command line ---- */
@@ -149,9 +144,6 @@ static bool take_value(struct request *request, const struct cli_scan *scan, int
     case KEY_COLOR:
         request->color = scan->value;
         return cli_color(scan->value, STDOUT_FILENO) >= 0;
-    case KEY_DEBUG_FOLDERS:
-        request->chosen.debug_folders = scan->value;
-        return true;
     default:
         request->output = scan->value;
         return true;
@@ -160,18 +152,12 @@ static bool take_value(struct request *request, const struct cli_scan *scan, int
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    if (key >= FILTER_KEYS) {
-        return filters_take(request->filters, scan, key);
-    }
-    if (key >= SUPPRESSING_KEYS) {
-        return suppressing_take(&request->chosen.suppressing, scan, key);
+    if (key >= CHOSEN_KEYS) {
+        return chosen_take(&request->chosen, scan, key);
     }
     switch (key) {
     case KEY_HELP:
         request->help = true;
-        return CLI_OK;
-    case KEY_NO_CACHE:
-        setenv("MEMTRACE_CACHE", "", 1);
         return CLI_OK;
     case KEY_FULL_NAMES:
         request->view.style.full_names = true;
@@ -315,11 +301,9 @@ static int run(struct request *request, int argc, char **argv) {
 int cmd_diff(int argc, char **argv) {
     struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
                               .view = {.limit = 20, .depth = 16},
-                              .filters = filters_new()};
-    int status;
-    request.chosen.filters = request.filters;
-    request.chosen.has_leaks = true;
-    status = request.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
-    filters_free(request.filters);
+                              .chosen = {.filters = filters_new(), .has_leaks = true}};
+    int status =
+        request.chosen.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
+    filters_free(request.chosen.filters);
     return status;
 }

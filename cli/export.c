@@ -55,7 +55,6 @@ static void print_formats(void) {
 }
 
 struct request {
-    struct filters *filters;
     const struct exportformat *format;
     const char *format_name;
     const char *output;
@@ -78,8 +77,6 @@ enum {
     KEY_BY,
     KEY_FULL_NAMES,
     KEY_ALL_FRAMES,
-    KEY_DEBUG_FOLDERS,
-    KEY_NO_CACHE,
     KEY_LIST
 };
 
@@ -91,10 +88,8 @@ static const struct cli_option options[] = {
     {"by", 0, true, KEY_BY},
     {"full-names", 0, false, KEY_FULL_NAMES},
     {"all-frames", 0, false, KEY_ALL_FRAMES},
-    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
-    {"no-cache", 0, false, KEY_NO_CACHE},
     {"list", 'l', false, KEY_LIST},
-    FILTER_OPTIONS,
+    CHOSEN_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -120,8 +115,8 @@ static int read_cost(struct request *request, const struct cli_scan *scan) {
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    if (key >= FILTER_KEYS) {
-        return filters_take(request->filters, scan, key);
+    if (key >= CHOSEN_KEYS) {
+        return chosen_take(&request->chosen, scan, key);
     }
     switch (key) {
     case KEY_FORMAT:
@@ -137,12 +132,6 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return request->by_line || strcmp(scan->value, "function") == 0
                    ? CLI_OK
                    : cli_usage("export", "--by is function or line, not '%s'", scan->value);
-    case KEY_DEBUG_FOLDERS:
-        request->chosen.debug_folders = scan->value;
-        return CLI_OK;
-    case KEY_NO_CACHE:
-        setenv("MEMTRACE_CACHE", "", 1);
-        return CLI_OK;
     default:
         request->help |= key == KEY_HELP;
         request->list |= key == KEY_LIST;
@@ -265,16 +254,15 @@ static int export_any(const struct request *request) {
 }
 
 int cmd_export(int argc, char **argv) {
-    struct request request = {.cost = METRIC_MAXIMUM, .filters = filters_new()};
+    struct request request = {.cost = METRIC_MAXIMUM, .chosen.filters = filters_new()};
     int status;
-    if (request.filters == NULL) {
+    if (request.chosen.filters == NULL) {
         return cli_error("out of memory");
     }
-    request.chosen.filters = request.filters;
     status = read_arguments(&request, argc, argv);
     if (status == CLI_OK) {
         status = export_any(&request);
     }
-    filters_free(request.filters);
+    filters_free(request.chosen.filters);
     return status;
 }

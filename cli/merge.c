@@ -26,37 +26,28 @@ static const char help_text[] =
     "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
     "  --help               show this\n";
 
-enum { KEY_HELP = 1, KEY_OUTPUT, KEY_LEVEL };
+enum { KEY_HELP = 1 };
 
 static const struct cli_option options[] = {
+    REWRITING_OPTIONS,
     {"help", 'h', false, KEY_HELP},
-    {"output", 'o', true, KEY_OUTPUT},
-    {"level", 'l', true, KEY_LEVEL},
     {NULL, 0, false, 0},
 };
 
 struct request {
-    struct rewrite_options options;
+    struct rewriting rewriting;
     char **files;
     size_t count;
-    const char *output;
     bool help;
 };
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    switch (key) {
-    case KEY_OUTPUT:
-        request->output = scan->value;
-        return CLI_OK;
-    case KEY_LEVEL:
-        return rewriting_parse_level(scan->value, &request->options.level) == 0
-                   ? CLI_OK
-                   : cli_usage("merge", "--level is 1 to 19, not '%s'", scan->value);
-    default:
-        request->help = true;
-        return CLI_OK;
+    if (key >= REWRITING_KEYS) {
+        return rewriting_take(&request->rewriting, scan, key);
     }
+    request->help = true;
+    return CLI_OK;
 }
 
 static int read_arguments(struct request *request, int argc, char **argv) {
@@ -70,7 +61,8 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     }
     request->files = argv + scan.index;
     request->count = (size_t)(argc - scan.index);
-    return request->output != NULL ? CLI_OK : cli_usage("merge", "--output FILE says where to");
+    return request->rewriting.output != NULL ? CLI_OK
+                                             : cli_usage("merge", "--output FILE says where to");
 }
 
 /* The files that were named, and the parts that lie beside them. */
@@ -134,16 +126,16 @@ static void tell(const char *output, const struct merge_result *result) {
 }
 
 static int merge_recorded(const struct opened *opened, const struct request *request) {
-    struct rewrite_options shown = request->options;
+    struct rewrite_options shown = request->rewriting.options;
     struct merge_result result;
     struct outfile file;
     struct error error = {""};
-    if (outfile_open(&file, request->output, &error) != 0) {
+    if (outfile_open(&file, request->rewriting.output, &error) != 0) {
         return cli_error("%s", error.message);
     }
     if (file.target == NULL) {
         outfile_drop(&file);
-        return cli_error("%s cannot hold a recording: name a file", request->output);
+        return cli_error("%s cannot hold a recording: name a file", request->rewriting.output);
     }
     shown.progress = progress_wanted() ? show_progress : NULL;
     if (merge_recordings(opened->recordings, opened->recording_count, file.path, &shown, &result,
@@ -154,7 +146,7 @@ static int merge_recorded(const struct opened *opened, const struct request *req
     if (outfile_keep(&file, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    tell(request->output, &result);
+    tell(request->rewriting.output, &result);
     return CLI_OK;
 }
 
@@ -171,12 +163,12 @@ static int merge_files(const struct request *request) {
 static int merge_sums(const struct request *request) {
     struct outfile file;
     struct error error = {""};
-    if (outfile_open(&file, request->output, &error) != 0) {
+    if (outfile_open(&file, request->rewriting.output, &error) != 0) {
         return cli_error("%s", error.message);
     }
     if (file.target == NULL) {
         outfile_drop(&file);
-        return cli_error("%s cannot hold a profile: name a file", request->output);
+        return cli_error("%s cannot hold a profile: name a file", request->rewriting.output);
     }
     if (merge_profiles(request->files, request->count, file.stream, &error) != 0) {
         outfile_drop(&file);
@@ -185,8 +177,8 @@ static int merge_sums(const struct request *request) {
     if (outfile_keep(&file, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    fprintf(stderr, "memtrace: %s has the sums of %zu %s\n", request->output, request->count,
-            request->count == 1 ? "profile" : "profiles");
+    fprintf(stderr, "memtrace: %s has the sums of %zu %s\n", request->rewriting.output,
+            request->count, request->count == 1 ? "profile" : "profiles");
     return CLI_OK;
 }
 
@@ -205,7 +197,7 @@ static int merge(const struct request *request) {
 }
 
 int cmd_merge(int argc, char **argv) {
-    struct request request = {.options = {.level = REWRITING_LEVEL}};
+    struct request request = {.rewriting = REWRITING_DEFAULT};
     int status = read_arguments(&request, argc, argv);
     if (status == CLI_OK && request.help) {
         fputs(help_text, stdout);

@@ -35,17 +35,7 @@ static const char help_text[] =
     "  --output FILE        write to FILE\n"
     "  --help               show this\n";
 
-enum {
-    KEY_HELP = 1,
-    KEY_SCHEMA,
-    KEY_SCRIPT,
-    KEY_FORMAT,
-    KEY_HEADER,
-    KEY_FULL_NAMES,
-    KEY_NO_CACHE,
-    KEY_DEBUG_FOLDERS,
-    KEY_OUTPUT
-};
+enum { KEY_HELP = 1, KEY_SCHEMA, KEY_SCRIPT, KEY_FORMAT, KEY_HEADER, KEY_FULL_NAMES, KEY_OUTPUT };
 
 static const struct cli_option options[] = {
     {"help", 'h', false, KEY_HELP},
@@ -54,15 +44,12 @@ static const struct cli_option options[] = {
     {"format", 'f', true, KEY_FORMAT},
     {"header", 0, true, KEY_HEADER},
     {"full-names", 0, false, KEY_FULL_NAMES},
-    {"no-cache", 0, false, KEY_NO_CACHE},
-    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
     {"output", 'o', true, KEY_OUTPUT},
-    FILTER_OPTIONS,
+    CHOSEN_OPTIONS,
     {NULL, 0, false, 0},
 };
 
 struct request {
-    struct filters *filters;
     const char *format;
     const char *header;
     const char *script;
@@ -80,6 +67,9 @@ struct request {
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
+    if (key >= CHOSEN_KEYS) {
+        return chosen_take(&request->chosen, scan, key);
+    }
     switch (key) {
     case KEY_SCRIPT:
         request->script = scan->value;
@@ -94,12 +84,6 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return strcmp(scan->value, "on") == 0 || strcmp(scan->value, "off") == 0
                    ? CLI_OK
                    : cli_usage("query", "--header is on or off, not '%s'", scan->value);
-    case KEY_NO_CACHE:
-        setenv("MEMTRACE_CACHE", "", 1);
-        return CLI_OK;
-    case KEY_DEBUG_FOLDERS:
-        request->chosen.debug_folders = scan->value;
-        return CLI_OK;
     case KEY_OUTPUT:
         request->output = scan->value;
         return CLI_OK;
@@ -107,7 +91,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         request->help |= key == KEY_HELP;
         request->schema |= key == KEY_SCHEMA;
         request->full_names |= key == KEY_FULL_NAMES;
-        return key >= FILTER_KEYS ? filters_take(request->filters, scan, key) : CLI_OK;
+        return CLI_OK;
     }
 }
 
@@ -257,16 +241,15 @@ static int query_any(const struct request *request) {
 }
 
 int cmd_query(int argc, char **argv) {
-    struct request request = {.filters = filters_new()};
+    struct request request = {.chosen.filters = filters_new()};
     int status;
-    if (request.filters == NULL) {
+    if (request.chosen.filters == NULL) {
         return cli_error("out of memory");
     }
-    request.chosen.filters = request.filters;
     status = read_arguments(&request, argc, argv);
     if (status == CLI_OK) {
         status = query_any(&request);
     }
-    filters_free(request.filters);
+    filters_free(request.chosen.filters);
     return status;
 }

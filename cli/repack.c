@@ -20,36 +20,33 @@ static const char help_text[] =
     "  --no-symbols         without the program files and symbols that it carries\n"
     "  --help               show this\n";
 
-enum { KEY_HELP = 1, KEY_OUTPUT, KEY_LEVEL, KEY_NO_ADDRESSES, KEY_NO_SYMBOLS };
+enum { KEY_HELP = 1, KEY_NO_ADDRESSES, KEY_NO_SYMBOLS };
 
 static const struct cli_option options[] = {
-    {"help", 'h', false, KEY_HELP},           {"output", 'o', true, KEY_OUTPUT},
-    {"level", 'l', true, KEY_LEVEL},          {"no-addresses", 0, false, KEY_NO_ADDRESSES},
-    {"no-symbols", 0, false, KEY_NO_SYMBOLS}, {NULL, 0, false, 0},
+    REWRITING_OPTIONS,
+    {"help", 'h', false, KEY_HELP},
+    {"no-addresses", 0, false, KEY_NO_ADDRESSES},
+    {"no-symbols", 0, false, KEY_NO_SYMBOLS},
+    {NULL, 0, false, 0},
 };
 
 struct request {
-    struct rewrite_options options;
+    struct rewriting rewriting;
     const char *file;
-    const char *output;
     bool no_symbols;
     bool help;
 };
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
+    if (key >= REWRITING_KEYS) {
+        return rewriting_take(&request->rewriting, scan, key);
+    }
     switch (key) {
-    case KEY_OUTPUT:
-        request->output = scan->value;
-        return CLI_OK;
-    case KEY_LEVEL:
-        return rewriting_parse_level(scan->value, &request->options.level) == 0
-                   ? CLI_OK
-                   : cli_usage("repack", "--level is 1 to 19, not '%s'", scan->value);
     default:
         request->help |= key == KEY_HELP;
         request->no_symbols |= key == KEY_NO_SYMBOLS;
-        request->options.add_flags |=
+        request->rewriting.options.add_flags |=
             key == KEY_NO_ADDRESSES ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
         return CLI_OK;
     }
@@ -65,7 +62,8 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return cli_usage("repack", "which recording? one at a time");
     }
     request->file = argv[scan.index];
-    return request->output != NULL ? CLI_OK : cli_usage("repack", "--output FILE says where to");
+    return request->rewriting.output != NULL ? CLI_OK
+                                             : cli_usage("repack", "--output FILE says where to");
 }
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,
@@ -76,7 +74,7 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
 }
 
 int cmd_repack(int argc, char **argv) {
-    struct request request = {.options = {.level = REWRITING_LEVEL}};
+    struct request request = {.rewriting = REWRITING_DEFAULT};
     struct rewrite_hooks hooks = {0};
     struct source source;
     struct error error = {""};
@@ -92,7 +90,7 @@ int cmd_repack(int argc, char **argv) {
         return cli_error("%s", error.message);
     }
     hooks.table = request.no_symbols ? leave_out_files : NULL;
-    status = rewriting_write(source.parts, request.output, &hooks, &request.options);
+    status = rewriting_write(source.parts, &request.rewriting, &hooks);
     source_close(&source);
     return status;
 }

@@ -3,7 +3,6 @@
 #include "cli/rewriting.h"
 
 #include "analyze/report/number.h"
-#include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
@@ -12,13 +11,23 @@
 
 enum { MOST_LEVEL = 19 };
 
-int rewriting_parse_level(const char *text, int *level) {
+static int parse_level(const char *text, int *level) {
     uint64_t value;
     if (cli_parse_u64(text, &value) != 0 || value < 1 || value > MOST_LEVEL) {
         return -1;
     }
     *level = (int)value;
     return 0;
+}
+
+int rewriting_take(struct rewriting *rewriting, const struct cli_scan *scan, int key) {
+    if (key == REWRITING_OUTPUT) {
+        rewriting->output = scan->value;
+        return CLI_OK;
+    }
+    return parse_level(scan->value, &rewriting->options.level) == 0
+               ? CLI_OK
+               : cli_usage(scan->command, "%s is 1 to 19, not '%s'", scan->name, scan->value);
 }
 
 static void show_progress(void *context, uint64_t done, uint64_t total) {
@@ -42,9 +51,10 @@ static void tell(const char *output, const struct rewrite_result *result) {
     }
 }
 
-int rewriting_write(struct timeorder_parts parts, const char *output,
-                    const struct rewrite_hooks *hooks, const struct rewrite_options *options) {
-    struct rewrite_options shown = *options;
+int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
+                    const struct rewrite_hooks *hooks) {
+    struct rewrite_options shown = rewriting->options;
+    const char *output = rewriting->output;
     struct rewrite_result result;
     struct outfile file;
     struct error error = {""};

@@ -7,16 +7,34 @@
 #ifndef CLI_REWRITING_H
 #define CLI_REWRITING_H
 
+#include "cli/cli.h"
 #include "collect/rewrite.h"
 
 enum { REWRITING_LEVEL = 9 }; /* of compression: nobody waits */
 
-/* "1" .. "19". 0 or -1. */
-int rewriting_parse_level(const char *text, int *level);
+/* The options of all such commands; keys from REWRITING_KEYS on go to rewriting_take(). */
+enum { REWRITING_KEYS = 800, REWRITING_OUTPUT = REWRITING_KEYS, REWRITING_KEY_LEVEL };
+// clang-format off
+#define REWRITING_OPTIONS                      \
+    {"output", 'o', true, REWRITING_OUTPUT},   \
+    {"level", 'l', true, REWRITING_KEY_LEVEL}
+// clang-format on
+
+struct rewriting {
+    struct rewrite_options options;
+    const char *output;
+};
+#define REWRITING_DEFAULT                                                                          \
+    {                                                                                              \
+        .options = {.level = REWRITING_LEVEL }                                                     \
+    }
+
+/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
+int rewriting_take(struct rewriting *rewriting, const struct cli_scan *scan, int key);
 
 /* Writes the output, which is there whole in the end or not at all, and says in one line on stderr
  * what became of it. Shows how far it is. CLI_OK, or CLI_FAILURE after a line was printed. */
-int rewriting_write(struct timeorder_parts parts, const char *output,
-                    const struct rewrite_hooks *hooks, const struct rewrite_options *options);
+int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
+                    const struct rewrite_hooks *hooks);
 
 #endif

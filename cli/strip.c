@@ -24,30 +24,28 @@ static const char help_text[] =
     "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
     "  --help               show this\n";
 
-enum { KEY_HELP = 1, KEY_OUTPUT, KEY_BELOW, KEY_LEVEL };
+enum { KEY_HELP = 1, KEY_BELOW };
 
 static const struct cli_option options[] = {
+    REWRITING_OPTIONS,
     {"help", 'h', false, KEY_HELP},
-    {"output", 'o', true, KEY_OUTPUT},
     {"below", 'b', true, KEY_BELOW},
-    {"level", 'l', true, KEY_LEVEL},
     {NULL, 0, false, 0},
 };
 
 struct request {
     struct strip_options strip;
-    struct rewrite_options options;
+    struct rewriting rewriting;
     const char *file;
-    const char *output;
     bool help;
 };
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
+    if (key >= REWRITING_KEYS) {
+        return rewriting_take(&request->rewriting, scan, key);
+    }
     switch (key) {
-    case KEY_OUTPUT:
-        request->output = scan->value;
-        return CLI_OK;
     case KEY_BELOW:
         request->strip.temporary = false;
         return cli_parse_duration(scan->value, &request->strip.below_ns) == 0 &&
@@ -55,10 +53,6 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
                    ? CLI_OK
                    : cli_usage("strip", "--below is a duration as 10ms or 1s, not '%s'",
                                scan->value);
-    case KEY_LEVEL:
-        return rewriting_parse_level(scan->value, &request->options.level) == 0
-                   ? CLI_OK
-                   : cli_usage("strip", "--level is 1 to 19, not '%s'", scan->value);
     default:
         request->help = true;
         return CLI_OK;
@@ -75,7 +69,8 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return cli_usage("strip", "which recording? one at a time");
     }
     request->file = argv[scan.index];
-    return request->output != NULL ? CLI_OK : cli_usage("strip", "--output FILE says where to");
+    return request->rewriting.output != NULL ? CLI_OK
+                                             : cli_usage("strip", "--output FILE says where to");
 }
 
 static void tell(const struct strip *strip) {
@@ -99,7 +94,7 @@ static int strip_source(const struct source *source, const struct request *reque
         return cli_error("%s", error.message);
     }
     hooks = strip_hooks(strip);
-    status = rewriting_write(source->parts, request->output, &hooks, &request->options);
+    status = rewriting_write(source->parts, &request->rewriting, &hooks);
     if (status == CLI_OK) {
         tell(strip);
     }
@@ -108,7 +103,7 @@ static int strip_source(const struct source *source, const struct request *reque
 }
 
 int cmd_strip(int argc, char **argv) {
-    struct request request = {.options = {.level = REWRITING_LEVEL}, .strip = {.temporary = true}};
+    struct request request = {.rewriting = REWRITING_DEFAULT, .strip = {.temporary = true}};
     const struct replay_options progress = progress_replay();
     struct source source;
     struct error error = {""};
