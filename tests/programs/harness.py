@@ -130,9 +130,8 @@ def clean_environment(**settings):
     user's own cache."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("MEMTRACE") and name != "LD_PRELOAD"}
-    environment["MEMTRACE_CACHE"] = ""
-    environment.update({name: value for name, value in settings.items() if value is not None})
-    return environment
+    environment.update({"MEMTRACE_CACHE": "", **settings})
+    return {name: value for name, value in environment.items() if value is not None}
 
 
 def execute(command, environment=None, cwd=None, timeout=TIMEOUT, **more):

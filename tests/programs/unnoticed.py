@@ -10,11 +10,11 @@ from harness import (LIBRARY, bare, build, clean_environment, equal, execute, fa
 
 def environment_case(program, name):
     """Only what `memtrace run` added is taken away again; the rest is in its old place."""
-    alone = execute([program, name], clean_environment(KEPT="yes"))
+    alone = execute([program, name], clean_environment(KEPT="yes", MEMTRACE_CACHE=None))
     folder = scratch()
     under = traced([program, name], "run", folder, {
         "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None,
-        "MEMTRACE_RECORD_OUTPUT": None}, cwd=folder)
+        "MEMTRACE_RECORD_OUTPUT": None, "MEMTRACE_CACHE": None}, cwd=folder)
     got = under.stdout.decode().splitlines()
     equal([line for line in got if line.startswith(("MEMTRACE", "LD_PRELOAD"))], [],
           "run: left in the environment")
