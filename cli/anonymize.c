@@ -30,10 +30,8 @@ static const char help_text[] =
 enum { KEY_HELP = 1, KEY_KEY, KEY_DEBUG };
 
 static const struct cli_option options[] = {
-    REWRITING_OPTIONS,
-    {"help", 'h', false, KEY_HELP},
-    {"key", 'k', true, KEY_KEY},
-    {"debug-folders", 0, true, KEY_DEBUG},
+    REWRITING_OPTIONS,           {"help", 'h', false, KEY_HELP},
+    {"key", 'k', true, KEY_KEY}, {"debug-folders", 0, true, KEY_DEBUG},
     {NULL, 0, false, 0},
 };
 
