@@ -21,8 +21,8 @@ TITLES = {"first": "first report", "second": "second report", "window": "a windo
 FIRST_LIMIT_S, SECOND_LIMIT_S, MEMORY_LIMIT_MIB = 3, 0.3, 200
 TARGET_EVENTS = 100e6
 # Name, subject, what makes about a million events.
-SUBJECTS = (("malloc and free in a loop", "pair", lambda millions: ["--batch", 20000, "--batches",
-                                                                    25 * millions]),
+SUBJECTS = (("malloc and free in a loop", "pair", lambda millions: ["--batch", 500000, "--batches",
+                                                                    millions]),
             ("four threads that free each other's blocks", "crowd",
              lambda millions: ["--threads", 4, "--pairs", 125000 * millions, "--places", 1024]),
             ("C++ containers", "containers", lambda millions: [60 * millions]))
