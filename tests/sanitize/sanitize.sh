@@ -68,7 +68,7 @@ RANDOM=1
 pick() { # pick BELOW: sets picked
     picked=$(((RANDOM * 32768 + RANDOM) % $1))
 }
-for _ in $(seq 20); do
+for _ in $(seq 8); do
     pick "$size"
     head -c "$picked" whole.mtp >cut.mtp
     try "$memtrace" report --json cut.mtp
