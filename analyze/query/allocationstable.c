@@ -128,22 +128,10 @@ static struct allocations_question question_of(int number, const char *text, int
 
 /* ---- Cursors ---- */
 
-static int open_cursor(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor) {
-    struct cursor *made = sqlite3_malloc(sizeof *made);
-    (void)view;
-    if (made == NULL) {
-        return SQLITE_NOMEM;
-    }
-    *made = (struct cursor){0};
-    *cursor = &made->base;
-    return SQLITE_OK;
-}
-
 static int close_cursor(sqlite3_vtab_cursor *base) {
     struct cursor *cursor = (struct cursor *)base;
     allocations_close(cursor->pass);
-    sqlite3_free(cursor);
-    return SQLITE_OK;
+    return vtable_close(base);
 }
 
 static int next(sqlite3_vtab_cursor *base) {
@@ -193,21 +181,7 @@ static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
-    .iVersion = 1,
-    .xCreate = vtable_connect,
-    .xConnect = vtable_connect,
-    .xBestIndex = best_index,
-    .xDisconnect = vtable_disconnect,
-    .xDestroy = vtable_disconnect,
-    .xOpen = open_cursor,
-    .xClose = close_cursor,
-    .xFilter = filter,
-    .xNext = next,
-    .xEof = at_end,
-    .xColumn = column,
-    .xRowid = rowid,
-};
+static const sqlite3_module module = VTABLE_MODULE(close_cursor, column);
 
 static const char *const indices[] = {"id", "context", "born", "size", NULL};
 
@@ -217,4 +191,5 @@ const struct vtable vtable_allocations = {
     VTABLE_COLUMNS(allocation_columns),
     .indices = indices,
     .module = &module,
+    .cursor_size = sizeof(struct cursor),
 };

@@ -122,36 +122,25 @@ static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
     return SQLITE_OK;
 }
 
-static int open_cursor(sqlite3_vtab *view, sqlite3_vtab_cursor **base) {
-    const struct vtable_view *mine = (const struct vtable_view *)view;
-    bool is_smaps = mine->table == &vtable_smaps;
-    struct cursor *cursor = sqlite3_malloc(sizeof *cursor);
-    if (cursor == NULL) {
-        return SQLITE_NOMEM;
-    }
-    *cursor = (struct cursor){
-        .source = &mine->query->source,
-        .kind = is_smaps ? MEMTRACE_BLOCK_SMAPS : MEMTRACE_BLOCK_SAMPLES,
-        .record_size = is_smaps ? sizeof(struct memtrace_mapping) : sizeof(struct memtrace_sample),
-    };
-    *base = &cursor->base;
-    return SQLITE_OK;
-}
-
 static int close_cursor(sqlite3_vtab_cursor *base) {
     struct cursor *cursor = (struct cursor *)base;
     recording_buffer_free(&cursor->buffer);
-    sqlite3_free(cursor);
-    return SQLITE_OK;
+    return vtable_close(base);
 }
 
 static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
                   sqlite3_value **argv) {
+    const struct vtable_view *view = (const struct vtable_view *)base->pVtab;
     struct cursor *cursor = (struct cursor *)base;
+    bool is_smaps = view->table == &vtable_smaps;
     (void)number;
     (void)text;
     (void)argc;
     (void)argv;
+    cursor->source = &view->query->source;
+    cursor->kind = is_smaps ? MEMTRACE_BLOCK_SMAPS : MEMTRACE_BLOCK_SAMPLES;
+    cursor->record_size =
+        is_smaps ? sizeof(struct memtrace_mapping) : sizeof(struct memtrace_sample);
     cursor->part = 0;
     cursor->block = 0;
     cursor->row = 1;
@@ -243,16 +232,8 @@ static int samples_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int n
     return SQLITE_OK;
 }
 
-#define RECORDS_MODULE(column)                                                                     \
-    {                                                                                              \
-        .iVersion = 1, .xCreate = vtable_connect, .xConnect = vtable_connect,                      \
-        .xBestIndex = best_index, .xDisconnect = vtable_disconnect, .xDestroy = vtable_disconnect, \
-        .xOpen = open_cursor, .xClose = close_cursor, .xFilter = filter, .xNext = next,            \
-        .xEof = at_end, .xColumn = (column), .xRowid = rowid,                                      \
-    }
-
-static const sqlite3_module smaps_module = RECORDS_MODULE(smaps_column);
-static const sqlite3_module samples_module = RECORDS_MODULE(samples_column);
+static const sqlite3_module smaps_module = VTABLE_MODULE(close_cursor, smaps_column);
+static const sqlite3_module samples_module = VTABLE_MODULE(close_cursor, samples_column);
 
 static const char *const smaps_indices[] = {"time", NULL};
 
@@ -262,6 +243,7 @@ const struct vtable vtable_smaps = {
     VTABLE_COLUMNS(smaps_columns),
     .indices = smaps_indices,
     .module = &smaps_module,
+    .cursor_size = sizeof(struct cursor),
 };
 
 const struct vtable vtable_samples = {
@@ -269,4 +251,5 @@ const struct vtable vtable_samples = {
     .about = "what the kernel said of the process's memory over a recording",
     VTABLE_COLUMNS(samples_columns),
     .module = &samples_module,
+    .cursor_size = sizeof(struct cursor),
 };

@@ -225,7 +225,7 @@ const struct vtable vtable_contexts = {
     .about = "every call path that allocated, with its sums",
     VTABLE_COLUMNS(columns),
     .indices = indices,
-    .module = &vtable_array_module,
+    VTABLE_ARRAY,
     .count = count_rows,
     .put = put,
     .find = find,

@@ -87,33 +87,10 @@ static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
     size_t count = mine->query->source.model->context_count;
     info->estimatedRows = (sqlite3_int64)count * FRAMES;
     info->estimatedCost = (double)count * FRAMES + 1;
-    for (int i = 0; i < info->nConstraint; i++) {
-        if (info->aConstraint[i].usable && info->aConstraint[i].iColumn == CONTEXT &&
-            info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ) {
-            info->aConstraintUsage[i].argvIndex = 1;
-            info->idxNum = 1;
-            info->idxStr = (char *)"context=";
-            info->estimatedRows = FRAMES;
-            info->estimatedCost = FRAMES;
-            break;
-        }
+    if (vtable_ask_equal(info, mine->table, CONTEXT)) {
+        info->estimatedRows = FRAMES;
+        info->estimatedCost = FRAMES;
     }
-    return SQLITE_OK;
-}
-
-static int open_cursor(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor) {
-    struct cursor *made = sqlite3_malloc(sizeof *made);
-    (void)view;
-    if (made == NULL) {
-        return SQLITE_NOMEM;
-    }
-    *made = (struct cursor){0};
-    *cursor = &made->base;
-    return SQLITE_OK;
-}
-
-static int close_cursor(sqlite3_vtab_cursor *cursor) {
-    sqlite3_free(cursor);
     return SQLITE_OK;
 }
 
@@ -178,21 +155,7 @@ static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
-    .iVersion = 1,
-    .xCreate = vtable_connect,
-    .xConnect = vtable_connect,
-    .xBestIndex = best_index,
-    .xDisconnect = vtable_disconnect,
-    .xDestroy = vtable_disconnect,
-    .xOpen = open_cursor,
-    .xClose = close_cursor,
-    .xFilter = filter,
-    .xNext = next,
-    .xEof = at_end,
-    .xColumn = column,
-    .xRowid = rowid,
-};
+static const sqlite3_module module = VTABLE_MODULE(vtable_close, column);
 
 static const char *const indices[] = {"context", "function", NULL};
 
@@ -202,4 +165,5 @@ const struct vtable vtable_frames = {
     VTABLE_COLUMNS(columns),
     .indices = indices,
     .module = &module,
+    .cursor_size = sizeof(struct cursor),
 };

@@ -102,21 +102,10 @@ static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
     return SQLITE_OK;
 }
 
-static int open_cursor(sqlite3_vtab *view, sqlite3_vtab_cursor **base) {
-    struct cursor *cursor = sqlite3_malloc(sizeof *cursor);
-    if (cursor == NULL) {
-        return SQLITE_NOMEM;
-    }
-    *cursor = (struct cursor){.query = ((struct vtable_view *)view)->query};
-    *base = &cursor->base;
-    return SQLITE_OK;
-}
-
 static int close_cursor(sqlite3_vtab_cursor *base) {
     struct cursor *cursor = (struct cursor *)base;
     rowqueue_close(cursor->queue);
-    sqlite3_free(cursor);
-    return SQLITE_OK;
+    return vtable_close(base);
 }
 
 /* Mappings pass the session's filters if their call paths do. */
@@ -150,6 +139,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int a
     (void)text;
     (void)argc;
     (void)argv;
+    cursor->query = ((struct vtable_view *)base->pVtab)->query;
     rowqueue_close(cursor->queue);
     cursor->queue = NULL;
     cursor->life = NULL;
@@ -235,21 +225,7 @@ static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
-    .iVersion = 1,
-    .xCreate = vtable_connect,
-    .xConnect = vtable_connect,
-    .xBestIndex = best_index,
-    .xDisconnect = vtable_disconnect,
-    .xDestroy = vtable_disconnect,
-    .xOpen = open_cursor,
-    .xClose = close_cursor,
-    .xFilter = filter,
-    .xNext = next,
-    .xEof = at_end,
-    .xColumn = column,
-    .xRowid = rowid,
-};
+static const sqlite3_module module = VTABLE_MODULE(close_cursor, column);
 
 static const char *const indices[] = {"context", NULL};
 
@@ -259,4 +235,5 @@ const struct vtable vtable_mappings = {
     VTABLE_COLUMNS(columns),
     .indices = indices,
     .module = &module,
+    .cursor_size = sizeof(struct cursor),
 };

@@ -59,7 +59,7 @@ const struct vtable vtable_markers = {
     .name = "markers",
     .about = "what the program said of itself: memtrace_mark(), scopes, snapshots, on and off",
     VTABLE_COLUMNS(marker_columns),
-    .module = &vtable_array_module,
+    VTABLE_ARRAY,
     .count = count_markers,
     .put = put_marker,
 };
@@ -112,7 +112,7 @@ const struct vtable vtable_scopes = {
     .name = "scopes",
     .about = "scopes (memtrace_scope_begin() to memtrace_scope_end()) by their beginning",
     VTABLE_COLUMNS(scope_columns),
-    .module = &vtable_array_module,
+    VTABLE_ARRAY,
     .count = count_scopes,
     .put = put_scope,
 };

@@ -58,6 +58,35 @@ int vtable_disconnect(sqlite3_vtab *view) {
     return SQLITE_OK;
 }
 
+int vtable_open(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor) {
+    size_t size = ((const struct vtable_view *)view)->table->cursor_size;
+    *cursor = sqlite3_malloc64(size);
+    if (*cursor == NULL) {
+        return SQLITE_NOMEM;
+    }
+    memset(*cursor, 0, size);
+    return SQLITE_OK;
+}
+
+int vtable_close(sqlite3_vtab_cursor *cursor) {
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+bool vtable_ask_equal(sqlite3_index_info *info, const struct vtable *table, int column) {
+    for (int i = 0; i < info->nConstraint; i++) {
+        if (info->aConstraint[i].usable && info->aConstraint[i].iColumn == column &&
+            info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ) {
+            info->aConstraintUsage[i].argvIndex = 1;
+            info->idxNum = 1;
+            info->idxStr = sqlite3_mprintf("%s=", table->columns[column].name);
+            info->needToFreeIdxStr = 1;
+            return true;
+        }
+    }
+    return false;
+}
+
 int vtable_fail(sqlite3_vtab *view, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -26,6 +26,7 @@ struct vtable {
     size_t column_count;
     const char *const *indices; /* what CREATE INDEX says in a written file; NULL ends them */
     const sqlite3_module *module;
+    size_t cursor_size; /* of what the module's xOpen makes; it begins with sqlite3_vtab_cursor */
 
     /* Arrays only. */
     size_t (*count)(const struct query *query);
@@ -70,6 +71,23 @@ int vtable_connect(sqlite3 *db, void *binding, int argc, const char *const *argv
                    sqlite3_vtab **view, char **error);
 int vtable_disconnect(sqlite3_vtab *view);
 
+/* xOpen, of a cursor that is all zero at first; xClose, of one that owns nothing. */
+int vtable_open(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor);
+int vtable_close(sqlite3_vtab_cursor *cursor);
+
+/* xBestIndex of tables that find rows by one column's value: whether it is to equal something,
+ * which is argv[0] of xFilter then, with idxNum 1 and idxStr "NAME=". */
+bool vtable_ask_equal(sqlite3_index_info *info, const struct vtable *table, int column);
+
+/* A module; what is not named here its file calls as SQLite does. */
+#define VTABLE_MODULE(close, column)                                                               \
+    {                                                                                              \
+        .iVersion = 1, .xCreate = vtable_connect, .xConnect = vtable_connect,                      \
+        .xBestIndex = best_index, .xDisconnect = vtable_disconnect, .xDestroy = vtable_disconnect, \
+        .xOpen = vtable_open, .xClose = (close), .xFilter = filter, .xNext = next, .xEof = at_end, \
+        .xColumn = (column), .xRowid = rowid                                                       \
+    }
+
 /* The table's error from now on: SQLITE_ERROR is returned. */
 int vtable_fail(sqlite3_vtab *view, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -77,7 +95,15 @@ int vtable_fail(sqlite3_vtab *view, const char *format, ...) __attribute__((form
  * sqlite3_free(). NULL: no memory. */
 char *vtable_declaration(const struct vtable *table, const char *schema);
 
+struct vtable_array_cursor {
+    sqlite3_vtab_cursor base;
+    size_t row;
+    size_t end;
+};
 extern const sqlite3_module vtable_array_module;
+#define VTABLE_ARRAY                                                                               \
+    .module = &vtable_array_module, .cursor_size = sizeof(struct vtable_array_cursor)
+
 extern const struct vtable *const vtable_list[]; /* NULL ends it */
 enum { VTABLES = 13 };
 
