@@ -7,6 +7,7 @@
  */
 #include "collect/anonymize.h"
 
+#include "analyze/report/calltree.h"
 #include "analyze/symbol/numbermap.h"
 #include "collect/nameblocks.h"
 #include "collect/pseudonym.h"
@@ -255,25 +256,8 @@ static void hide_header(void *context, struct memtrace_recording_header *header)
 
 /* Names by which tools know where a program begins; every program has them. */
 static bool is_public(const char *function) {
-    static const char *const names[] = {"main",
-                                        "_start",
-                                        "__libc_start_main",
-                                        "__libc_start_main_impl",
-                                        "__libc_start_call_main",
-                                        "clone",
-                                        "clone3",
-                                        "__clone3",
-                                        "__clone",
-                                        "__clone3_internal",
-                                        "start_thread",
-                                        "__GI___clone3",
-                                        "thread_start"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(function, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    const struct names_frame frame = {.function = function};
+    return strcmp(function, "main") == 0 || calltree_is_startup(&frame);
 }
 
 static const char *hide_function(struct anonymize *anonymize, const char *function) {

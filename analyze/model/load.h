@@ -59,6 +59,9 @@ bool model_total_contexts(struct model *model);
 __attribute__((format(printf, 2, 3))) void model_damage(struct model *model, const char *format,
                                                         ...);
 
+/* A context's costs into the totals, whatever its class. */
+void model_add_context(struct model_totals *totals, const struct model_context *context);
+
 /* A sum that stops at UINT64_MAX: damaged files may hold anything. */
 uint64_t model_add(uint64_t left, uint64_t right);
 

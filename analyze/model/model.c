@@ -27,7 +27,7 @@ uint64_t model_add(uint64_t left, uint64_t right) {
     return __builtin_add_overflow(left, right, &sum) ? UINT64_MAX : sum;
 }
 
-static void add_context(struct model_totals *totals, const struct model_context *context) {
+void model_add_context(struct model_totals *totals, const struct model_context *context) {
     totals->maximum_bytes = model_add(totals->maximum_bytes, context->peak_bytes);
     totals->live_bytes = model_add(totals->live_bytes, context->live_bytes);
     totals->live_blocks = model_add(totals->live_blocks, context->live_blocks);
@@ -69,7 +69,7 @@ bool model_total_contexts(struct model *model) {
     bool any = false;
     for (size_t i = 0; i < model->context_count; i++) {
         if (model->contexts[i].class == MODEL_HEAP) {
-            add_context(&model->totals, &model->contexts[i]);
+            model_add_context(&model->totals, &model->contexts[i]);
             any = true;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* diffdata.c: a difference as JSON and CSV: every row and every metric, without threshold. */
-#include "analyze/report/calltree.h"
+#include "analyze/report/csvtext.h"
 #include "analyze/report/diffrow.h"
 #include "analyze/report/jsonwriter.h"
 
@@ -103,42 +103,22 @@ int diff_json(struct diff *diff, const struct diff_view *view) {
 
 /* ---- CSV ---- */
 
-static void put_quoted(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        fputs(*text == '"' ? "\"" : "", out);
-        fputc(*text, out);
-    }
-}
-
-static void put_csv_path(FILE *out, const struct diff *diff, const struct diff_row *row) {
-    struct report on = {0};
-    struct calltree_walk walk = calltree_walk(&on, diff_path(diff, row, &on));
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
-        char name[4096];
-        fputs(walk.steps != 0 ? "; " : "", out);
-        put_quoted(out, names_spell(walk.frame, name, sizeof name));
-        if (walk.frame->file != NULL) {
-            fputs(" at ", out);
-            put_quoted(out, walk.frame->file);
-            fprintf(out, ":%u", walk.frame->line);
-        }
-    }
-}
-
 static void put_csv_row(FILE *out, const struct diff *diff, const struct diff_row *row) {
     char name[4096];
-    fprintf(out, "%s,\"", state_of(row));
-    put_quoted(out, diffrow_name(diff, row, true, name, sizeof name));
-    fputc('"', out);
+    fprintf(out, "%s,", state_of(row));
+    csvtext_put(out, diffrow_name(diff, row, true, name, sizeof name));
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64, row->costs[0].of[metric],
                 row->costs[1].of[metric], diff_change(row->costs, metric));
     }
-    fputs(",\"", out);
+    fputc(',', out);
     if (diff->by == DIFF_BY_PATH) {
-        put_csv_path(out, diff, row);
+        struct report on = {0};
+        csvtext_put_path(out, calltree_walk(&on, diff_path(diff, row, &on)));
+    } else {
+        csvtext_put(out, "");
     }
-    fputs("\"\r\n", out);
+    fputs("\r\n", out);
 }
 
 void diff_csv(struct diff *diff, const struct diff_view *view) {

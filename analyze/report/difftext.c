@@ -56,30 +56,6 @@ static void put_totals(const struct report *report, const struct diff *diff) {
     }
 }
 
-static void put_path(const struct report *report, const struct diff *diff,
-                     const struct diff_row *row, size_t depth) {
-    struct report on = *report;
-    struct calltree_walk walk = calltree_walk(&on, diff_path(diff, row, &on));
-    size_t most = depth != 0 ? depth : SIZE_MAX;
-    size_t more = 0;
-    if (walk.frame == NULL) {
-        fputs("         (no call path was recorded)\n", report->out);
-    }
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
-        if (walk.steps >= most) {
-            more++;
-            continue;
-        }
-        fputs("         ", report->out);
-        style_frame(report, walk.frame, 9);
-        fputc('\n', report->out);
-    }
-    if (more != 0) {
-        fprintf(report->out, "         %s(%zu more frames)%s\n", style_on(report, STYLE_DIM), more,
-                style_off(report));
-    }
-}
-
 static void put_row(const struct report *report, const struct diff *diff,
                     const struct diff_row *row, const struct diff_view *view, enum metric metric) {
     int64_t change = diff_change(row->costs, metric);
@@ -92,7 +68,8 @@ static void put_row(const struct report *report, const struct diff *diff,
             diffrow_amount(&numbers[2], metric, row->costs[1].of[metric]));
     if (diff->by == DIFF_BY_PATH) {
         fprintf(report->out, "%s%s\n", state[0] != '\0' ? "  " : "", state);
-        put_path(report, diff, row, view->depth);
+        struct report on = *report;
+        style_path(report, calltree_walk(&on, diff_path(diff, row, &on)), view->depth);
         return;
     }
     fprintf(report->out, "  %-4s  ", state);

@@ -22,28 +22,6 @@ static int dearest_first(const void *left, const void *right) {
     return (a->context->id > b->context->id) - (a->context->id < b->context->id);
 }
 
-static void put_frames(const struct report *report, const struct model_context *context) {
-    size_t most = report->options.depth != 0 ? report->options.depth : SIZE_MAX;
-    struct calltree_walk walk = calltree_walk(report, context->path);
-    size_t more = 0;
-    if (walk.frame == NULL) {
-        fputs("         (no call path was recorded)\n", report->out);
-    }
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
-        if (walk.steps >= most) {
-            more++;
-            continue;
-        }
-        fputs("         ", report->out);
-        style_frame(report, walk.frame, 9);
-        fputc('\n', report->out);
-    }
-    if (more != 0) {
-        fprintf(report->out, "         %s(%zu more frames)%s\n", style_on(report, STYLE_DIM), more,
-                style_off(report));
-    }
-}
-
 /* How long half of the freed blocks lived at most; 0: none was freed. */
 static uint64_t median_lifetime(const struct model *model, const struct model_context *context) {
     const uint64_t *buckets;
@@ -91,7 +69,7 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
     }
     fprintf(report->out, "  %s%016" PRIx64 "%s\n", style_on(report, STYLE_DIM),
             model_hash(report->model, context->id), style_off(report));
-    put_frames(report, context);
+    style_path(report, calltree_walk(report, context->path), report->options.depth);
 }
 
 static struct ranked *rank(const struct report *report, enum metric metric, size_t *count) {

@@ -100,3 +100,23 @@ void style_frame_lines(const struct report *report, const struct names_frame *fr
     fprintf(report->out, "%s%s%s%s", style_off(report), style_on(report, STYLE_DIM), suffix,
             style_off(report));
 }
+
+void style_path(const struct report *report, struct calltree_walk walk, size_t most) {
+    size_t more = 0;
+    if (walk.frame == NULL) {
+        fputs("         (no call path was recorded)\n", report->out);
+    }
+    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+        if (most != 0 && walk.steps >= most) {
+            more++;
+            continue;
+        }
+        fputs("         ", report->out);
+        style_frame(report, walk.frame, 9);
+        fputc('\n', report->out);
+    }
+    if (more != 0) {
+        fprintf(report->out, "         %s(%zu more frames)%s\n", style_on(report, STYLE_DIM), more,
+                style_off(report));
+    }
+}

@@ -3,7 +3,7 @@
 #ifndef ANALYZE_REPORT_STYLE_H
 #define ANALYZE_REPORT_STYLE_H
 
-#include "analyze/report/report.h"
+#include "analyze/report/calltree.h"
 
 enum style {
     STYLE_PLAIN,
@@ -30,6 +30,9 @@ void style_frame(const struct report *report, const struct names_frame *frame, s
 /* The same for the lines first to last of the function: "at file.c:12-30"; 0: none. */
 void style_frame_lines(const struct report *report, const struct names_frame *frame, size_t column,
                        unsigned first, unsigned last);
+
+/* A call path, a line a frame, at most `most` of them (0: all), and how many more there are. */
+void style_path(const struct report *report, struct calltree_walk walk, size_t most);
 
 /* Text from outside, without control characters. */
 void style_text(const struct report *report, const char *text);

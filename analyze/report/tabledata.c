@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tabledata.c: tables for programs, as CSV and as JSON: whole numbers under stable names. */
-#include "analyze/report/calltree.h"
+#include "analyze/report/csvtext.h"
 #include "analyze/report/jsonwriter.h"
 #include "analyze/report/table.h"
 
@@ -8,46 +8,14 @@
 
 /* ---- CSV (RFC 4180) ---- */
 
-/* A field of any text: inside quotes, quotes doubled. */
-static void put_text(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        if (*text == '"') {
-            fputc('"', out);
-        }
-        fputc(*text, out);
-    }
-}
-
-static void put_quoted(FILE *out, const char *text) {
-    fputc('"', out);
-    put_text(out, text);
-    fputc('"', out);
-}
-
-static void put_path(const struct report *report, uint32_t node) {
-    struct calltree_walk walk = calltree_walk(report, node);
-    fputc('"', report->out);
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
-        char name[2048];
-        fputs(walk.steps != 0 ? "; " : "", report->out);
-        put_text(report->out, names_spell(walk.frame, name, sizeof name));
-        if (walk.frame->file != NULL) {
-            fputs(" at ", report->out);
-            put_text(report->out, walk.frame->file);
-            fprintf(report->out, ":%u", walk.frame->line);
-        }
-    }
-    fputc('"', report->out);
-}
-
 /* Four fields: which function of which module, and where. */
 static void put_frame(FILE *out, const struct names_frame *frame) {
     char name[2048];
-    put_quoted(out, names_spell(frame, name, sizeof name));
+    csvtext_put(out, names_spell(frame, name, sizeof name));
     fputc(',', out);
-    put_quoted(out, frame->file != NULL ? frame->file : "");
+    csvtext_put(out, frame->file != NULL ? frame->file : "");
     fprintf(out, ",%u,", frame->line);
-    put_quoted(out, frame->module);
+    csvtext_put(out, frame->module);
 }
 
 void tabledata_csv_headings(const struct table *table) {
@@ -68,13 +36,13 @@ static void put_field(const struct report *report, enum table_kind kind,
                       const struct table_cell *cell) {
     switch (kind) {
     case TABLE_TEXT:
-        put_quoted(report->out, cell->text);
+        csvtext_put(report->out, cell->text);
         break;
     case TABLE_FRAME:
         put_frame(report->out, cell->frame);
         break;
     case TABLE_PATH:
-        put_path(report, cell->path);
+        csvtext_put_path(report->out, calltree_walk(report, cell->path));
         break;
     case TABLE_REAL:
     case TABLE_PERCENT:
