@@ -71,13 +71,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     if (status != CLI_OK || request->help) {
         return status;
     }
-    if (argc - scan.index != 1) {
-        return cli_usage("anonymize", "which recording? one at a time");
-    }
-    request->file = argv[scan.index];
-    return request->rewriting.output != NULL
-               ? CLI_OK
-               : cli_usage("anonymize", "--output FILE says where to");
+    return rewriting_operand(&request->rewriting, &scan, &request->file);
 }
 
 /* A short key could be tried out. */

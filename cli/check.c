@@ -350,15 +350,8 @@ static int write_results(const struct checking *checking) {
         return CHECK_TROUBLE;
     }
     report.out = file.stream;
-    if (check_write(&report, checking->request->format) != 0) {
-        outfile_drop(&file);
-        cli_error("out of memory");
-        return CHECK_TROUBLE;
-    }
-    if (outfile_keep(&file, &error) != 0) {
-        if (error.message[0] != '\0') {
-            cli_error("%s", error.message);
-        }
+    error_set(&error, "out of memory");
+    if (outfile_end(&file, check_write(&report, checking->request->format), &error) != CLI_OK) {
         return CHECK_TROUBLE;
     }
     for (size_t i = 0; i < checking->count; i++) {

@@ -5,12 +5,10 @@
 #include "cli/chosen.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
+#include "cli/terminal.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 static const char help_text[] =
@@ -199,19 +197,6 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 
 /* ---- The work ---- */
 
-static void set_terminal(struct request *request) {
-    bool to_stdout = request->output == NULL || strcmp(request->output, "-") == 0;
-    struct report_options *style = &request->view.style;
-    struct winsize size;
-    setlocale(LC_CTYPE, "");
-    style->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    if (to_stdout && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60) {
-        style->width = size.ws_col;
-    }
-    style->color = cli_color(request->color != NULL || to_stdout ? request->color : "never",
-                             STDOUT_FILENO) == 1;
-}
-
 static int write_form(struct diff *diff, const struct request *request, struct error *error) {
     switch (request->form) {
     case FORM_JSON:
@@ -231,22 +216,12 @@ static int write_form(struct diff *diff, const struct request *request, struct e
 static int write_diff(struct diff *diff, struct request *request) {
     struct outfile file;
     struct error error = {""};
-    int result;
-    set_terminal(request);
+    terminal_style(&request->view.style, request->output, request->color);
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);
     }
     request->view.out = file.stream;
-    result = write_form(diff, request, &error);
-    if (result != 0) {
-        outfile_drop(&file);
-    } else {
-        result = outfile_keep(&file, &error);
-    }
-    if (result != 0) {
-        return error.message[0] != '\0' ? cli_error("%s", error.message) : CLI_FAILURE;
-    }
-    return CLI_OK;
+    return outfile_end(&file, write_form(diff, request, &error), &error);
 }
 
 static int compare(struct chosen chosen[2], struct request *request) {

@@ -204,14 +204,7 @@ static int write_file(struct export *export, const struct request *request) {
     export->out = file.stream;
     export->path = file.path;
     export->name = file.target != NULL ? request->output : NULL;
-    if (request->format->write(export, &error) != 0) {
-        outfile_drop(&file);
-        return cli_error("%s", error.message);
-    }
-    if (outfile_keep(&file, &error) != 0) {
-        return error.message[0] != '\0' ? cli_error("%s", error.message) : CLI_FAILURE;
-    }
-    return CLI_OK;
+    return outfile_end(&file, request->format->write(export, &error), &error);
 }
 
 static int export_chosen(const struct chosen *chosen, const struct request *request) {

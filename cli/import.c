@@ -99,13 +99,11 @@ static int import(const struct request *request, const char *output) {
     if (outfile_open(&file, output, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    if (importer_run(request->file, file.path, progress_wanted() ? show_progress : NULL, &result,
-                     &error) != 0) {
-        outfile_drop(&file);
-        return cli_error("%s", error.message);
-    }
-    if (outfile_keep(&file, &error) != 0) {
-        return cli_error("%s", error.message);
+    if (outfile_end(&file,
+                    importer_run(request->file, file.path, progress_wanted() ? show_progress : NULL,
+                                 &result, &error),
+                    &error) != CLI_OK) {
+        return CLI_FAILURE;
     }
     note_losses(request->file, &result);
     printf("%s: %s allocations, %s frees\n", output, number_count(&numbers[0], result.begins),

@@ -61,8 +61,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     }
     request->files = argv + scan.index;
     request->count = (size_t)(argc - scan.index);
-    return request->rewriting.output != NULL ? CLI_OK
-                                             : cli_usage("merge", "--output FILE says where to");
+    return rewriting_check(&request->rewriting, &scan);
 }
 
 /* The files that were named, and the parts that lie beside them. */
@@ -106,11 +105,6 @@ static int open_all(struct opened *opened, const struct request *request) {
     return CLI_OK;
 }
 
-static void show_progress(void *context, uint64_t done, uint64_t total) {
-    (void)context;
-    progress_show("events", done, total);
-}
-
 static void tell(const char *output, const struct merge_result *result) {
     struct number events;
     struct number bytes;
@@ -130,24 +124,19 @@ static int merge_recorded(const struct opened *opened, const struct request *req
     struct merge_result result;
     struct outfile file;
     struct error error = {""};
-    if (outfile_open(&file, request->rewriting.output, &error) != 0) {
+    int status;
+    if (outfile_open_named(&file, request->rewriting.output, "a recording", &error) != 0) {
         return cli_error("%s", error.message);
     }
-    if (file.target == NULL) {
-        outfile_drop(&file);
-        return cli_error("%s cannot hold a recording: name a file", request->rewriting.output);
+    shown.progress = rewriting_progress();
+    status = outfile_end(&file,
+                         merge_recordings(opened->recordings, opened->recording_count, file.path,
+                                          &shown, &result, &error),
+                         &error);
+    if (status == CLI_OK) {
+        tell(request->rewriting.output, &result);
     }
-    shown.progress = progress_wanted() ? show_progress : NULL;
-    if (merge_recordings(opened->recordings, opened->recording_count, file.path, &shown, &result,
-                         &error) != 0) {
-        outfile_drop(&file);
-        return cli_error("%s", error.message);
-    }
-    if (outfile_keep(&file, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    tell(request->rewriting.output, &result);
-    return CLI_OK;
+    return status;
 }
 
 static int merge_files(const struct request *request) {
@@ -163,23 +152,17 @@ static int merge_files(const struct request *request) {
 static int merge_sums(const struct request *request) {
     struct outfile file;
     struct error error = {""};
-    if (outfile_open(&file, request->rewriting.output, &error) != 0) {
+    int status;
+    if (outfile_open_named(&file, request->rewriting.output, "a profile", &error) != 0) {
         return cli_error("%s", error.message);
     }
-    if (file.target == NULL) {
-        outfile_drop(&file);
-        return cli_error("%s cannot hold a profile: name a file", request->rewriting.output);
+    status = outfile_end(&file, merge_profiles(request->files, request->count, file.stream, &error),
+                         &error);
+    if (status == CLI_OK) {
+        fprintf(stderr, "memtrace: %s has the sums of %zu %s\n", request->rewriting.output,
+                request->count, request->count == 1 ? "profile" : "profiles");
     }
-    if (merge_profiles(request->files, request->count, file.stream, &error) != 0) {
-        outfile_drop(&file);
-        return cli_error("%s", error.message);
-    }
-    if (outfile_keep(&file, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    fprintf(stderr, "memtrace: %s has the sums of %zu %s\n", request->rewriting.output,
-            request->count, request->count == 1 ? "profile" : "profiles");
-    return CLI_OK;
+    return status;
 }
 
 /* Recordings become a recording, profiles a profile. */

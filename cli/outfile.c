@@ -2,6 +2,8 @@
 /* outfile.c: see outfile.h. */
 #include "cli/outfile.h"
 
+#include "cli/cli.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -153,6 +155,30 @@ int outfile_keep(struct outfile *file, struct error *error) {
     }
     forget(file);
     return 0;
+}
+
+int outfile_open_named(struct outfile *file, const char *path, const char *what,
+                       struct error *error) {
+    if (outfile_open(file, path, error) != 0) {
+        return -1;
+    }
+    if (file->target == NULL) {
+        outfile_drop(file);
+        return error_set(error, "%s cannot hold %s: name a file", path, what);
+    }
+    return 0;
+}
+
+int outfile_end(struct outfile *file, int result, struct error *error) {
+    if (result != 0) {
+        outfile_drop(file);
+    } else {
+        result = outfile_keep(file, error);
+    }
+    if (result != 0 && error->message[0] != '\0') {
+        cli_error("%s", error->message);
+    }
+    return result == 0 ? CLI_OK : CLI_FAILURE;
 }
 
 void outfile_drop(struct outfile *file) {

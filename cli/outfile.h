@@ -9,7 +9,7 @@
  *     struct outfile file;
  *     if (outfile_open(&file, path, &error) != 0) ...
  *     ... write to file.stream, or to the file named file.path ...
- *     good ? outfile_keep(&file, &error) : outfile_drop(&file);
+ *     return outfile_end(&file, result, &error);
  */
 #ifndef CLI_OUTFILE_H
 #define CLI_OUTFILE_H
@@ -29,9 +29,18 @@ struct outfile {
 /* path NULL or "-": stdout. 0 or -1. */
 int outfile_open(struct outfile *file, const char *path, struct error *error);
 
+/* The same, of what must be a file with a name: not stdout, nor a
+ * device. what: "a recording". */
+int outfile_open_named(struct outfile *file, const char *path, const char *what,
+                       struct error *error);
+
 /* All is written: renames. 0, or -1: it could not be written, and is gone. A closed pipe at stdout
  * is -1 with an empty message. */
 int outfile_keep(struct outfile *file, struct error *error);
+
+/* The end of it: keeps what `result` 0 says is whole, drops anything else. CLI_OK, or CLI_FAILURE
+ * after the line in error was printed (none, if there is none). */
+int outfile_end(struct outfile *file, int result, struct error *error);
 
 /* It shall not be. */
 void outfile_drop(struct outfile *file);

@@ -186,10 +186,7 @@ static int run_into(struct queryshell *shell, const struct request *request,
         outfile_drop(&file);
         return status;
     }
-    if (outfile_keep(&file, &error) != 0) {
-        return error.message[0] != '\0' ? cli_error("%s", error.message) : CLI_FAILURE;
-    }
-    return status;
+    return outfile_end(&file, 0, &error) == CLI_OK ? status : CLI_FAILURE;
 }
 
 static int query_chosen(const struct chosen *chosen, const struct request *request) {

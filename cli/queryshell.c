@@ -138,7 +138,8 @@ static int append(struct queryshell *shell, const char *line) {
     return CLI_OK;
 }
 
-int queryshell_finish(struct queryshell *shell) {
+/* No more lines: runs what is pending. */
+static int finish(struct queryshell *shell) {
     int status = CLI_OK;
     if (shell->pending != NULL) {
         status = queryshell_text(shell, shell->pending);
@@ -167,7 +168,7 @@ int queryshell_line(struct queryshell *shell, const char *line) {
     }
     status = append(shell, line);
     if (status == CLI_OK && sqlite3_complete(shell->pending)) {
-        status = queryshell_finish(shell);
+        status = finish(shell);
     }
     return status;
 }
@@ -188,5 +189,5 @@ int queryshell_lines(struct queryshell *shell, FILE *in) {
     if (status == CLI_OK && ferror(in)) {
         status = cli_error("cannot read the statements: %m");
     }
-    return status == CLI_OK ? queryshell_finish(shell) : status;
+    return status == CLI_OK ? finish(shell) : status;
 }

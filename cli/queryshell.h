@@ -28,8 +28,6 @@ void queryshell_progress(void *context, uint64_t done, uint64_t total);
 int queryshell_text(struct queryshell *shell, const char *sql);
 /* The next line: a dot command, or a part of a statement, which is run when it is complete. */
 int queryshell_line(struct queryshell *shell, const char *line);
-/* No more lines: runs what is pending. */
-int queryshell_finish(struct queryshell *shell);
 /* All lines of a file, up to the first error. */
 int queryshell_lines(struct queryshell *shell, FILE *in);
 

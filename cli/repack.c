@@ -42,14 +42,11 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     if (key >= REWRITING_KEYS) {
         return rewriting_take(&request->rewriting, scan, key);
     }
-    switch (key) {
-    default:
-        request->help |= key == KEY_HELP;
-        request->no_symbols |= key == KEY_NO_SYMBOLS;
-        request->rewriting.options.add_flags |=
-            key == KEY_NO_ADDRESSES ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
-        return CLI_OK;
-    }
+    request->help |= key == KEY_HELP;
+    request->no_symbols |= key == KEY_NO_SYMBOLS;
+    request->rewriting.options.add_flags |=
+        key == KEY_NO_ADDRESSES ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
+    return CLI_OK;
 }
 
 static int read_arguments(struct request *request, int argc, char **argv) {
@@ -58,12 +55,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     if (status != CLI_OK || request->help) {
         return status;
     }
-    if (argc - scan.index != 1) {
-        return cli_usage("repack", "which recording? one at a time");
-    }
-    request->file = argv[scan.index];
-    return request->rewriting.output != NULL ? CLI_OK
-                                             : cli_usage("repack", "--output FILE says where to");
+    return rewriting_operand(&request->rewriting, &scan, &request->file);
 }
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,

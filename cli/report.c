@@ -6,28 +6,10 @@
 #include "cli/progress.h"
 #include "cli/reportrequest.h"
 #include "cli/source.h"
+#include "cli/terminal.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-static size_t terminal_width(void) {
-    struct winsize size;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60 ? size.ws_col : 0;
-}
-
-static void set_terminal(struct report *report, const struct request *request) {
-    bool to_stdout = request->output == NULL;
-    setlocale(LC_CTYPE, "");
-    report->options.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    report->options.width = to_stdout && isatty(STDOUT_FILENO) ? terminal_width() : 0;
-    report->options.color =
-        cli_color(request->color != NULL || to_stdout ? request->color : "never", STDOUT_FILENO) ==
-        1;
-}
 
 static int write_to(struct report *report, const struct request *request) {
     struct outfile file;
@@ -36,14 +18,8 @@ static int write_to(struct report *report, const struct request *request) {
         return cli_error("%s", error.message);
     }
     report->out = file.stream;
-    if (reportshow_write(report, request) != 0) {
-        outfile_drop(&file);
-        return cli_error("out of memory while writing the report");
-    }
-    if (outfile_keep(&file, &error) != 0) {
-        return error.message[0] != '\0' ? cli_error("%s", error.message) : CLI_FAILURE;
-    }
-    return CLI_OK;
+    error_set(&error, "out of memory while writing the report");
+    return outfile_end(&file, reportshow_write(report, request), &error);
 }
 
 /* What is held while the program runs, or was held once, is no leak. */
@@ -55,7 +31,7 @@ static int report_unsuppressed(struct report *report, const struct request *requ
                          &suppressions, &error) == 0) {
         bool are_leaks = !report->model->live && report->model->to_ns == UINT64_MAX;
         report->suppressions = are_leaks ? &suppressions : NULL;
-        set_terminal(report, request);
+        terminal_style(&report->options, request->output, request->color);
         status = write_to(report, request);
     } else {
         status = cli_error("%s", error.message);

@@ -31,7 +31,8 @@ static void list_needs(const struct request *request, struct need *needs) {
     }
 }
 
-unsigned reportdetail_parts(const struct request *request) {
+/* What has to be gathered from single blocks; 0: nothing. */
+static unsigned parts_of(const struct request *request) {
     struct need needs[NEEDS];
     unsigned parts = 0;
     list_needs(request, needs);
@@ -81,7 +82,7 @@ int reportdetail_gather(struct report *report, const struct request *request,
                         const struct replay_options *options, struct detail **detail,
                         struct error *error) {
     struct detail_wish wish = {
-        .parts = reportdetail_parts(request),
+        .parts = parts_of(request),
         .classes = reportdetail_classes(&filtered->selection),
         .shutdown_ns = UINT64_MAX,
         .short_ns = request->short_ns,

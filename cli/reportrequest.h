@@ -59,9 +59,8 @@ void reportrequest_free(struct request *request);
 /* Whether some report was asked for by name: else the usual ones are written. */
 bool reportrequest_is_special(const struct request *request);
 
-/* reportdetail.c: what has to be gathered from single blocks; 0: nothing. */
-unsigned reportdetail_parts(const struct request *request);
-/* The classes that filters ask for, as bits 1 << enum model_class; 0: none in particular. */
+/* reportdetail.c: the classes that filters ask for, as bits 1 << enum model_class; 0: none in
+ * particular. */
 uint32_t reportdetail_classes(const struct selection *selection);
 /* Whether the source can answer: 0, or -1: error says what it lacks. */
 int reportdetail_check(const struct request *request, const struct source *source,

@@ -35,6 +35,24 @@ static void show_progress(void *context, uint64_t done, uint64_t total) {
     progress_show("events", done, total);
 }
 
+rewriting_progress_function rewriting_progress(void) {
+    return progress_wanted() ? show_progress : NULL;
+}
+
+int rewriting_check(const struct rewriting *rewriting, const struct cli_scan *scan) {
+    return rewriting->output != NULL ? CLI_OK
+                                     : cli_usage(scan->command, "--output FILE says where to");
+}
+
+int rewriting_operand(const struct rewriting *rewriting, const struct cli_scan *scan,
+                      const char **file) {
+    if (scan->argc - scan->index != 1) {
+        return cli_usage(scan->command, "which recording? one at a time");
+    }
+    *file = scan->argv[scan->index];
+    return rewriting_check(rewriting, scan);
+}
+
 static void tell(const char *output, const struct rewrite_result *result) {
     struct number kept;
     struct number read;
@@ -58,21 +76,15 @@ int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewrit
     struct rewrite_result result;
     struct outfile file;
     struct error error = {""};
-    if (outfile_open(&file, output, &error) != 0) {
+    int status;
+    if (outfile_open_named(&file, output, "a recording", &error) != 0) {
         return cli_error("%s", error.message);
     }
-    if (file.target == NULL) {
-        outfile_drop(&file);
-        return cli_error("%s cannot hold a recording: name a file", output);
+    shown.progress = rewriting_progress();
+    status = outfile_end(&file, rewrite_recording(parts, file.path, hooks, &shown, &result, &error),
+                         &error);
+    if (status == CLI_OK) {
+        tell(output, &result);
     }
-    shown.progress = progress_wanted() ? show_progress : NULL;
-    if (rewrite_recording(parts, file.path, hooks, &shown, &result, &error) != 0) {
-        outfile_drop(&file);
-        return cli_error("%s", error.message);
-    }
-    if (outfile_keep(&file, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    tell(output, &result);
-    return CLI_OK;
+    return status;
 }
