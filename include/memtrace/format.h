@@ -44,6 +44,24 @@ enum memtrace_state {
     MEMTRACE_STATE_ENDED = 2,   /* the program ended and wrote its last event */
     MEMTRACE_STATE_EXECED = 3,  /* the program replaced itself by exec */
     MEMTRACE_STATE_COPIED = 4,  /* a copy made while the program went on */
+    MEMTRACE_STATE_WRITTEN =
+        5, /* the profile is at its place; who could not remove the region says so */
+};
+
+/* Which processes belong to a run besides the one that was started: header.run.children. */
+enum memtrace_children {
+    MEMTRACE_CHILDREN_NONE = 0, /* none: what it becomes by exec is not followed either */
+    MEMTRACE_CHILDREN_EXEC = 1, /* the same process, whatever it becomes by exec */
+    MEMTRACE_CHILDREN_ALL = 2,  /* and all that it forks or starts */
+};
+
+/* A run is one command of the user: all processes that came of it. A pid names a process only
+ * within its namespace, and with its start (header.process_start_ticks). */
+struct memtrace_run {
+    uint64_t id;            /* the same in all processes of a run; 0: no run was named */
+    uint64_t pid_namespace; /* inode of /proc/self/ns/pid; 0: not known */
+    uint32_t children;      /* enum memtrace_children */
+    uint32_t reserved;
 };
 
 /* How backtraces were taken: header.stacks. */
@@ -148,7 +166,9 @@ struct memtrace_header {
     struct memtrace_limit limit;
     char recording[1408]; /* struct memtrace_recording (events.h) */
     struct memtrace_owner owner;
-    char reserved[308];
+    char reserved_owner[4];
+    struct memtrace_run run;
+    char reserved[280];
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
     char output[4096];     /* absolute path the profile goes to, patterns expanded */
@@ -169,6 +189,8 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_TIMELINE = 7,  /* struct memtrace_timeline, the only one */
     MEMTRACE_SEGMENT_FREES = 8,     /* struct memtrace_foreign_frees[] of thread `owner` */
     MEMTRACE_SEGMENT_EVENTS = 9, /* struct memtrace_chunk[32] (events.h): buffers, while running */
+    MEMTRACE_SEGMENT_PROCESSES = 10, /* struct memtrace_process[], light children of this process */
+    MEMTRACE_SEGMENT_PATHS = 11,     /* struct memtrace_path[] of light child `owner` */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
@@ -304,6 +326,54 @@ struct memtrace_module {
     char path[1024 - 80]; /* absolute where known; "[vdso]" */
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_module) == 1024, "module size");
+
+/*
+ * A forked child is light until it has done something worth a region of its own (10,000 events or
+ * 1 MiB live): it keeps its counters in private memory and its totals here, in the region of the
+ * nearest ancestor that has one. Its number is leaf index * item_count + place, as a thread's id;
+ * place 0 of each leaf lies under the segment header. Only the child writes its record; what a
+ * killed one has counted stays. Totals are those of heap blocks, what it was born with left out.
+ */
+enum memtrace_process_state {
+    MEMTRACE_PROCESS_FREE = 0,
+    MEMTRACE_PROCESS_RUNNING = 1, /* or killed */
+    MEMTRACE_PROCESS_ENDED = 2,
+    MEMTRACE_PROCESS_EXECED = 3,
+    MEMTRACE_PROCESS_GROWN = 4, /* it has a region of its own, where all that it did is counted */
+};
+
+struct memtrace_process {
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint32_t state;      /* enum memtrace_process_state */
+    uint32_t path_count; /* live: items of its segments of paths; 0 until it ended */
+    uint64_t start_ns;   /* as all times, since header.start_monotonic_ns */
+    uint64_t end_ns;
+    uint64_t alloc_count;
+    uint64_t alloc_bytes;
+    uint64_t free_count; /* of blocks of its own */
+    uint64_t free_bytes;
+    uint64_t maximum_bytes; /* the most that it held of its own */
+    uint64_t lost;
+    char name[32]; /* of its first thread, as in /proc/PID/comm */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_process) == 112, "process record size");
+
+/*
+ * What a light child did, by call path, written when it ended. `id` is the child's context; where
+ * `frame` is 0 it is also one of the tree of this file, else a node that the child made, whose
+ * parent is named by id, too. Parents come first. Items 0 and 1 lie under the segment header.
+ */
+struct memtrace_path {
+    uint64_t frame;
+    uint32_t id;
+    uint32_t parent;
+    uint64_t alloc_bytes;
+    uint64_t alloc_count;
+    uint64_t free_bytes;
+    uint64_t free_count;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_path) == 48, "path size");
 
 struct memtrace_pool {
     char name[64]; /* of memtrace_alloc(); frame MEMTRACE_FRAME_POOL + its index */
