@@ -119,10 +119,16 @@ static int anchor_files(struct launch *launch) {
            anchor(launch, "MEMTRACE_LOG", NULL, &launch->anchored[2]);
 }
 
-/* The runtime takes all of these out of the program's environment again. */
+/* The runtime takes all of these out of the program's environment again: an even number of them,
+ * since what the kernel put behind the environment consists of pairs (settings.c). */
 static void name_added(struct launch *launch) {
+    const char *preload = getenv("LD_PRELOAD");
     size_t length = 0;
+    size_t stay = preload != NULL && preload[0] != '\0' ? 1 : 0; /* LD_PRELOAD is only shortened */
     variables_set(launch->variables, "MEMTRACE_ADDED", launch->added);
+    if ((launch->variables->count - stay) % 2 != 0) {
+        variables_set(launch->variables, "MEMTRACE_EVEN", "");
+    }
     for (size_t i = 0; i < launch->variables->count && length < sizeof launch->added; i++) {
         length += (size_t)snprintf(launch->added + length, sizeof launch->added - length, "%s%s",
                                    i != 0 ? "," : "", launch->variables->list[i].name);

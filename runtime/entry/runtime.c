@@ -282,7 +282,7 @@ int runtime_ensure(void) {
 }
 
 /* Runs last of all constructors: those of libraries may have woken us already. */
-__attribute__((constructor)) static void wake_up(void) {
+__attribute__((constructor)) static void wake_up(int argc, char **argv, char **envp) {
     int saved = errno;
     thread_pass_through(1);
     if (real.free == NULL) {
@@ -293,7 +293,8 @@ __attribute__((constructor)) static void wake_up(void) {
     }
     thread_pass_through(0);
     if (environ != NULL) {
-        settings_clean_environment(&runtime.settings, environ);
+        environ = settings_clean_environment(&runtime.settings, environ,
+                                             environ == envp && envp == argv + argc + 1);
     }
     errno = saved;
 }

@@ -8,7 +8,9 @@
 /* Reads defaults linked into the program, then the environment. 1: on, 0: switched off. */
 int settings_read(struct settings *settings, char **environment);
 /* Takes out of the environment what `memtrace run` put there for us alone, unless children follow:
- * they find it as we did. */
-void settings_clean_environment(const struct settings *settings, char **environment);
+ * they find it as we did. Returns what `environ` is to be. is_initial: the array is the one that
+ * the kernel made; what lies behind it stays in its place and in reach. */
+char **settings_clean_environment(const struct settings *settings, char **environment,
+                                  int is_initial);
 
 #endif

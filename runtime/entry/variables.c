@@ -267,9 +267,10 @@ static const struct variable variables[] = {
     /* between `memtrace run` and us */
     SETS("COLLECTOR", set_count, collector_pid, .most = UINT32_MAX),
     {.name = "MEMTRACE_ADDED"},
+    {.name = "MEMTRACE_EVEN"},
 };
 
-enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 2 };
+enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 3 };
 
 int variable_set(struct settings *settings, const char *name, const char *value) {
     for (uint32_t i = 0; i < VARIABLES; i++) {
