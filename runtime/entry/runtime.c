@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/mapping.h"
+#include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
 #include "runtime/entry/signals.h"
@@ -231,6 +232,7 @@ static int start_in_child(void) {
     }
     runtime.space.header->module_count = modules;
     region_describe(&runtime.region, 1);
+    runtime.space.header->malloc_by = runtime.malloc_by;
     runtime.rules.lock.held = 0;
     runtime.world.libunwind = NULL; /* its locks may be held by threads that are not here */
     runtime.modules.lock.held = 0;
@@ -281,6 +283,13 @@ int runtime_ensure(void) {
     return started;
 }
 
+/* By now everything that the program starts with is loaded. */
+static void look_for_other_malloc(void) {
+    othermalloc_look(&runtime.malloc_by);
+    runtime.space.header->malloc_by = runtime.malloc_by;
+    othermalloc_warn(&runtime.malloc_by, runtime.space.header->executable);
+}
+
 /* Runs last of all constructors: those of libraries may have woken us already. */
 __attribute__((constructor)) static void wake_up(int argc, char **argv, char **envp) {
     int saved = errno;
@@ -290,6 +299,7 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
     }
     if (runtime_ensure()) {
         unwind_choose();
+        look_for_other_malloc();
     }
     thread_pass_through(0);
     if (environ != NULL) {
