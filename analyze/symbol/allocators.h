@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocators.h: which allocators are linked into a program, by its symbols and by texts in it.
+ *
+ * Called by analyze/model/uncounted. Any thread.
+ */
+#ifndef ANALYZE_SYMBOL_ALLOCATORS_H
+#define ANALYZE_SYMBOL_ALLOCATORS_H
+
+#include <stdbool.h>
+
+struct allocators {
+    const char *name;         /* "jemalloc"; NULL: none that is known */
+    const char *another_name; /* "mi_malloc": called as such, besides malloc; NULL: none */
+    bool defines_malloc;      /* some function of the program is called malloc */
+    bool calls_malloc;        /* it wants malloc, calloc, ... or operator new from a library */
+};
+
+/* 0 or -1: the file is gone, or no ELF file. */
+int allocators_find(const char *path, struct allocators *found);
+
+#endif
