@@ -2,6 +2,8 @@
 /* child.c: starting, signalling and imitating the program under us. See child.h. */
 #include "cli/child.h"
 
+#include "cli/execute.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -54,22 +56,7 @@ static void run_child(const struct child *child, const char *path, char **argv,
     }
     restore(child);
     if (reason == 0) {
-        execv(path, argv);
-        reason = errno;
-        if (reason == ENOEXEC) { /* a script without "#!", as every shell and execvp runs it */
-            size_t words = 0;
-            while (argv[words] != NULL) {
-                words++;
-            }
-            char **shell = calloc(words + 2, sizeof *shell);
-            if (shell != NULL) {
-                char name[] = "sh";
-                shell[0] = name;
-                shell[1] = (char *)(uintptr_t)path;
-                memcpy(shell + 2, argv + 1, words * sizeof *shell);
-                execv("/bin/sh", shell);
-            }
-        }
+        reason = execute_program(path, argv);
     }
     if (write(report, &reason, sizeof reason) < 0) {
         _exit(127);
@@ -128,7 +115,7 @@ int child_start(struct child *child, const char *path, char **argv,
     if (child->pid < 0) {
         return 1;
     }
-    return reason == ENOENT || reason == ENOTDIR ? 127 : 126;
+    return execute_status(reason);
 }
 
 /* As a shell sees a stopped job: we stop, too, and go on together. */

@@ -3,6 +3,7 @@
 #include "cli/launch.h"
 
 #include "cli/cli.h"
+#include "cli/execute.h"
 #include "cli/target.h"
 #include "collect/adopt.h"
 #include "collect/collector.h"
@@ -150,6 +151,15 @@ static int64_t folders_changed_ns(void) {
     return latest;
 }
 
+/* What cannot be recorded takes our place. Returns only if it cannot be run either. */
+static int run_bare(const struct launch *launch, char **argv, const char *obstacle) {
+    int reason;
+    cli_error("%s %s: nothing will be recorded", argv[0], obstacle);
+    reason = execute_program(launch->program, argv);
+    cli_error("cannot run %s: %s", argv[0], strerror(reason));
+    return execute_status(reason);
+}
+
 /* 0, or the exit status with the line printed. */
 static int start(struct launch *launch, char **argv) {
     int status = target_find(argv[0], launch->program);
@@ -160,15 +170,13 @@ static int start(struct launch *launch, char **argv) {
     }
     obstacle = target_obstacle(launch->program);
     if (obstacle != NULL) {
-        cli_error("%s %s: nothing will be recorded", argv[0], obstacle);
-        launch->recorded = true; /* no second line at the end */
-    } else {
-        if (set_preload(launch) != 0 || anchor_files(launch) != 0) {
-            return CLI_FAILURE;
-        }
-        variables_set_number(launch->variables, "MEMTRACE_COLLECTOR", (uint64_t)getpid(), "");
-        name_added(launch);
+        return run_bare(launch, argv, obstacle);
     }
+    if (set_preload(launch) != 0 || anchor_files(launch) != 0) {
+        return CLI_FAILURE;
+    }
+    variables_set_number(launch->variables, "MEMTRACE_COLLECTOR", (uint64_t)getpid(), "");
+    name_added(launch);
     launch->folders_ns = folders_changed_ns();
     status = child_start(&launch->child, launch->program, argv, launch->variables->list,
                          launch->variables->count);

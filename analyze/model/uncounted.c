@@ -68,8 +68,9 @@ static void explain_hidden(const struct model *model, const struct allocators *f
 const char *uncounted_explain(const struct model *model, char line[UNCOUNTED_SIZE]) {
     const struct memtrace_header *header = &model->header;
     const char *program = base_name(header->executable);
-    struct allocators found;
-    bool readable = allocators_find(header->executable, &found) == 0;
+    struct allocators found = {0};
+    bool readable = header->executable[0] == '/' &&
+                    allocators_find(header->executable, ALLOCATORS_ALL, &found) == 0;
     line[0] = '\0';
     if (header->malloc_by.place == MEMTRACE_MALLOC_LIBRARY) {
         snprintf(line, UNCOUNTED_SIZE,

@@ -54,6 +54,7 @@ static bool is_allocation(const char *name) {
 static void look_at_function(struct allocators *found, const char *name, bool defined) {
     found->defines_malloc |= defined && strcmp(name, "malloc") == 0;
     found->calls_malloc |= !defined && is_allocation(name);
+    found->rules_sanitizer |= defined && strcmp(name, "__asan_default_options") == 0;
     for (size_t i = 0; i < MARKS; i++) {
         const struct mark *mark = &marks[i];
         if (mark->function != NULL && strcmp(name, mark->function) == 0) {
@@ -108,21 +109,22 @@ static void look_for_texts(struct allocators *found, Elf *elf) {
     }
 }
 
-int allocators_find(const char *path, struct allocators *found) {
+int allocators_find(const char *path, enum allocators_symbols symbols, struct allocators *found) {
     struct debugfile_elf file;
     Elf_Scn *section = NULL;
     *found = (struct allocators){0};
-    if (path[0] != '/' || debugfile_open(path, &file, NULL) != 0) {
+    if (debugfile_open(path, &file, NULL) != 0) {
         return -1;
     }
     while ((section = elf_nextscn(file.elf, section)) != NULL) {
         GElf_Shdr header;
         if (gelf_getshdr(section, &header) != NULL &&
-            (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)) {
+            (header.sh_type == SHT_DYNSYM ||
+             (header.sh_type == SHT_SYMTAB && symbols == ALLOCATORS_ALL))) {
             look_at_symbols(found, file.elf, section, &header);
         }
     }
-    if (found->defines_malloc || !found->calls_malloc) {
+    if (symbols == ALLOCATORS_ALL && (found->defines_malloc || !found->calls_malloc)) {
         look_for_texts(found, file.elf);
     }
     debugfile_close(&file);
