@@ -3,10 +3,14 @@
 #define _GNU_SOURCE
 #include "runtime/entry/settings.h"
 
+#include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/variables.h"
 
 #include <sys/auxv.h>
+
+/* Odd, so that different times stay different: neighbours differ in many bits. */
+#define RUN_SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 /* "NAME=value" strings, an empty one at the end: memtrace_instrument() links them in. */
 extern const char memtrace_defaults[] __attribute__((weak));
@@ -70,6 +74,7 @@ int settings_read(struct settings *settings, char **environment) {
                                   .log_level = LOG_LEVEL_WARNING,
                                   .stacks = MEMTRACE_STACKS_FULL,
                                   .context_limit = 1u << MEMTRACE_CONTEXT_BITS,
+                                  .children = MEMTRACE_CHILDREN_ALL,
                                   .output = "memtrace.%e.%p.mtp",
                                   .recording.path = "memtrace.%e.%p.mtr"};
     if (getauxval(AT_SECURE) != 0 || is_off(environment)) {
@@ -83,6 +88,9 @@ int settings_read(struct settings *settings, char **environment) {
     apply_all(settings, environment, 0);
     if (settings->modules[0] != '\0') {
         settings->recording.flags |= MEMTRACE_RECORDING_MODULES;
+    }
+    if (settings->run == 0) { /* a run of our own; its forked children inherit the number */
+        settings->run = sys_clock_ns(CLOCK_REALTIME) * RUN_SPREAD ^ sys_getpid();
     }
     return 1;
 }
@@ -126,7 +134,7 @@ static int drop_first_preload(char *entry) {
 
 void settings_clean_environment(const struct settings *settings, char **environment) {
     const char *added = NULL;
-    if (settings->follow) {
+    if (settings->children == MEMTRACE_CHILDREN_ALL) {
         return;
     }
     for (char **at = environment; *at != NULL; at++) {
