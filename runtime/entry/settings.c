@@ -5,6 +5,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/exec_environment.h"
 #include "runtime/entry/variables.h"
 
 #include <sys/auxv.h>
@@ -132,6 +133,16 @@ static int drop_first_preload(char *entry) {
     return 0;
 }
 
+/* For what the process becomes by exec: of LD_PRELOAD the first, which is ours. */
+static void keep(const char *entry) {
+    size_t length = 0;
+    int is_list = text_starts(entry, "LD_PRELOAD=");
+    while (entry[length] != '\0' && !(is_list && (entry[length] == ':' || entry[length] == ' '))) {
+        length++;
+    }
+    exec_keep(entry, length);
+}
+
 void settings_clean_environment(const struct settings *settings, char **environment) {
     const char *added = NULL;
     if (settings->children == MEMTRACE_CHILDREN_ALL) {
@@ -144,6 +155,9 @@ void settings_clean_environment(const struct settings *settings, char **environm
     }
     for (char **at = environment; added != NULL && *at != NULL;) {
         int ours = in_list(added, *at) || text_starts(*at, "MEMTRACE_ADDED=");
+        if (ours) {
+            keep(*at);
+        }
         if (ours && text_starts(*at, "LD_PRELOAD=")) {
             ours = drop_first_preload(*at);
         }
