@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -46,11 +47,41 @@ static void restore(const struct child *child) {
     sigprocmask(SIG_SETMASK, &child->mask, NULL);
 }
 
+/* Spells the pid out; any other percent sign stays as it is. NULL: out of memory. */
+char *child_expand(const char *pattern, pid_t pid) {
+    char *text = malloc(strlen(pattern) * 12 + 1);
+    char *to = text;
+    for (const char *at = pattern; text != NULL && *at != '\0'; at++) {
+        if (at[0] == '%' && at[1] == 'p') {
+            to += sprintf(to, "%ld", (long)pid);
+            at++;
+        } else {
+            *to++ = *at;
+            if (at[0] == '%' && at[1] == '%') {
+                *to++ = *++at;
+            }
+        }
+    }
+    if (text != NULL) {
+        *to = '\0';
+    }
+    return text;
+}
+
+static int set_variable(const struct child_variable *variable) {
+    char *expanded = variable->is_pattern ? child_expand(variable->value, getpid()) : NULL;
+    int result = variable->is_pattern && expanded == NULL
+                     ? -1
+                     : setenv(variable->name, expanded != NULL ? expanded : variable->value, 1);
+    free(expanded);
+    return result;
+}
+
 static void run_child(const struct child *child, const char *path, char **argv,
                       const struct child_variable *variables, size_t count, int report) {
     int reason = 0;
     for (size_t i = 0; i < count; i++) {
-        if (setenv(variables[i].name, variables[i].value, 1) != 0) {
+        if (set_variable(&variables[i]) != 0) {
             reason = ENOMEM;
         }
     }

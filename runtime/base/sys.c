@@ -126,6 +126,10 @@ long sys_unlink(const char *path) {
     return CALL3(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
+long sys_rmdir(const char *path) {
+    return CALL3(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+}
+
 long sys_rename(const char *from, const char *to) {
     return CALL6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0, 0);
 }

@@ -3,11 +3,16 @@
 #define _GNU_SOURCE
 #include "runtime/entry/settings.h"
 
+#include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/exec_environment.h"
 #include "runtime/entry/variables.h"
 
 #include <link.h>
 #include <sys/auxv.h>
+
+/* Odd, so that different times stay different: neighbours differ in many bits. */
+#define RUN_SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 /* "NAME=value" strings, an empty one at the end: memtrace_instrument() links them in. */
 extern const char memtrace_defaults[] __attribute__((weak));
@@ -71,6 +76,7 @@ int settings_read(struct settings *settings, char **environment) {
                                   .log_level = LOG_LEVEL_WARNING,
                                   .stacks = MEMTRACE_STACKS_FULL,
                                   .context_limit = 1u << MEMTRACE_CONTEXT_BITS,
+                                  .children = MEMTRACE_CHILDREN_ALL,
                                   .output = "memtrace.%e.%p.mtp",
                                   .recording.path = "memtrace.%e.%p.mtr"};
     if (getauxval(AT_SECURE) != 0 || is_off(environment)) {
@@ -84,6 +90,9 @@ int settings_read(struct settings *settings, char **environment) {
     apply_all(settings, environment, 0);
     if (settings->modules[0] != '\0') {
         settings->recording.flags |= MEMTRACE_RECORDING_MODULES;
+    }
+    if (settings->run == 0) { /* a run of our own; its forked children inherit the number */
+        settings->run = sys_clock_ns(CLOCK_REALTIME) * RUN_SPREAD ^ sys_getpid();
     }
     return 1;
 }
@@ -119,6 +128,16 @@ static int drop_first_preload(char *entry) {
     return 0;
 }
 
+/* For what the process becomes by exec: of LD_PRELOAD the first, which is ours. */
+static void keep(const char *entry) {
+    size_t length = 0;
+    int is_list = text_starts(entry, "LD_PRELOAD=");
+    while (entry[length] != '\0' && !(is_list && (entry[length] == ':' || entry[length] == ' '))) {
+        length++;
+    }
+    exec_keep(entry, length);
+}
+
 static const char *find_added(char **environment) {
     const char *added = NULL;
     for (char **at = environment; *at != NULL; at++) {
@@ -129,9 +148,13 @@ static const char *find_added(char **environment) {
     return added;
 }
 
-static int is_added(const char *added, char *entry) {
-    int ours = in_list(added, entry) || text_starts(entry, "MEMTRACE_ADDED=");
-    return ours && text_starts(entry, "LD_PRELOAD=") ? drop_first_preload(entry) : ours;
+/* 1: nothing of the entry is to stay. */
+static int take_added(const char *added, char *entry) {
+    if (!in_list(added, entry) && !text_starts(entry, "MEMTRACE_ADDED=")) {
+        return 0;
+    }
+    keep(entry);
+    return text_starts(entry, "LD_PRELOAD=") ? drop_first_preload(entry) : 1;
 }
 
 /* The kernel put the auxiliary vector right behind the NULL, where programs look for it, and the C
@@ -155,11 +178,12 @@ static char **join_auxv(char **environment, size_t kept, size_t removed) {
 
 char **settings_clean_environment(const struct settings *settings, char **environment,
                                   int is_initial) {
-    const char *added = settings->follow ? NULL : find_added(environment);
+    const char *added =
+        settings->children == MEMTRACE_CHILDREN_ALL ? NULL : find_added(environment);
     size_t kept = 0;
     size_t removed = 0;
     for (char **at = environment; added != NULL && *at != NULL; at++) {
-        if (is_added(added, *at)) {
+        if (take_added(added, *at)) {
             removed++;
         } else {
             environment[kept++] = *at;

@@ -44,6 +44,19 @@ static uint64_t process_start_ticks(void) {
     return ticks;
 }
 
+/* A pid is a number of its namespace: "pid:[4026531836]". 0 where there is no /proc. */
+static uint64_t pid_namespace(void) {
+    char buffer[64];
+    long length = sys_readlink("/proc/self/ns/pid", buffer, sizeof buffer);
+    uint64_t inode = 0;
+    for (long i = 0; i < length; i++) {
+        if (buffer[i] >= '0' && buffer[i] <= '9') {
+            inode = inode * 10 + (uint64_t)(buffer[i] - '0');
+        }
+    }
+    return inode;
+}
+
 /* A folder that is ours alone. */
 static long own_folder(const char *path) {
     struct stat status;
@@ -184,6 +197,8 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->log_size_bytes = settings->log_size_bytes;
     header->limit = settings->limit;
     header->owner = settings->owner;
+    header->run = (struct memtrace_run){
+        .id = settings->run, .pid_namespace = pid_namespace(), .children = settings->children};
 }
 
 int region_create(struct region *region, struct space *space, const struct settings *settings,
@@ -272,36 +287,40 @@ static void read_command(struct memtrace_header *header) {
 }
 
 static void describe_recording(struct memtrace_header *header, const struct settings *settings,
-                               int is_child) {
+                               int forked) {
     struct memtrace_recording *recording = region_recording(header);
     *recording = settings->recording;
     recording->state = MEMTRACE_RECORD_NONE;
-    set_path(recording->path, sizeof recording->path, settings->recording.path, header, is_child);
+    set_path(recording->path, sizeof recording->path, settings->recording.path, header,
+             forked && settings->run_namespace == 0);
     STORE_RELEASE(&recording->state, settings->recording.state);
 }
 
-/* Whether another program of ours started this one: by fork, or by exec where children follow. */
-static int has_parent(const struct memtrace_header *header, const struct settings *settings,
-                      int forked) {
-    return forked || (settings->follow && settings->collector_pid != header->parent_pid);
+/* All profiles of a run go to the path of its first process (finish.c). */
+static void describe_output(struct memtrace_header *header, const struct settings *settings,
+                            int forked) {
+    static char first[sizeof header->output];
+    if (!forked) {
+        set_path(first, sizeof first, settings->output, header, 0);
+    }
+    text_copy(header->output, sizeof header->output, first);
 }
 
 void region_describe(struct region *region, int forked) {
     struct memtrace_header *header = region->space->header;
     const struct settings *settings = region->settings;
-    int is_child = has_parent(header, settings, forked);
     long length = sys_readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
     header->executable[length > 0 ? length : 0] = '\0';
     if (length <= 0) {
         text_copy(header->executable, sizeof header->executable, "unknown");
     }
     read_command(header);
-    set_path(header->output, sizeof header->output, settings->output, header, is_child);
+    describe_output(header, settings, forked);
     if (settings->log[0] != '\0') {
         set_path(header->log, sizeof header->log, settings->log, header, 0);
     }
-    if (settings->recording.state != MEMTRACE_RECORD_NONE && (!forked || settings->follow)) {
-        describe_recording(header, settings, is_child);
+    if (settings->recording.state != MEMTRACE_RECORD_NONE) {
+        describe_recording(header, settings, forked);
     }
     describe_number++;
     /* The magic is last: who finds it finds the rest. */
