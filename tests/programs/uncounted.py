@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 
-from harness import (MEMTRACE, bare, build, equal, execute, fail, finish,
+from harness import (MEMTRACE, bare, build, clean_environment, equal, execute, fail, finish,
                      profiles, report, scratch, skip, traced)
 
 QUIET = {"ASAN_OPTIONS": "detect_leaks=0"}  # of blocks that the subject keeps
@@ -29,7 +29,7 @@ def run(program, mode, folder, **settings):
 
 
 def as_alone(program, under, what):
-    alone = bare([program])
+    alone = execute([program], clean_environment(MEMTRACE="off", **QUIET))
     equal((alone.returncode, alone.stdout), (3, b"done\n"), what, "bare")
     equal((under.returncode, under.stdout), (3, b"done\n"), what, "status and stdout", under.stderr)
 
@@ -172,7 +172,7 @@ def sanitizers():
 
 def main():
     name = sys.argv[1]
-    if archive(name) is not None or name in ("jemalloc", "tcmalloc_minimal"):
+    if name in ("jemalloc", "tcmalloc_minimal"):
         static(name)
     else:
         {"hidden": hidden, "named": named, "own": own, "library_first": library_first,
