@@ -51,6 +51,7 @@ static void adopt_held(const struct held *held, adopt_note note, void *context) 
     struct adopted adopted = {.pid = held->region.pid, .program = program};
     struct record_result recording;
     snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, held->header->executable);
+    finish_note_malloc(held);
     if (finish_recording(held, NULL, &recording) && !finish_wants_profile(held)) {
         complete(held, &recording, &adopted.finished);
     } else {

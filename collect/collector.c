@@ -346,9 +346,12 @@ static char *finish(struct collector *collector, const struct record_result *rec
 
 char *collector_finish(struct collector *collector, bool is_last) {
     struct record_result recording;
-    bool recorded = finish_recording(&collector->held, collector->record, &recording);
-    struct profile *whole = held_profile(&collector->held, NULL);
+    bool recorded;
+    struct profile *whole;
     char *text;
+    finish_note_malloc(&collector->held);
+    recorded = finish_recording(&collector->held, collector->record, &recording);
+    whole = held_profile(&collector->held, NULL);
     collector->record = NULL;
     if (whole != NULL) { /* no longer live: a copy, read as a file */
         profile_close(collector->profile);

@@ -75,6 +75,12 @@ char *finish_quoted(const char *path) {
     return text;
 }
 
+void finish_note_malloc(const struct held *held) {
+    struct memtrace_malloc found;
+    uncounted_find(held->header, &found);
+    held->header->malloc_by = found;
+}
+
 bool finish_recording(const struct held *held, struct record *record,
                       struct record_result *result) {
     struct error error;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LINES = 5 };
+enum { MOST_LINES = 5, UNCOUNTED_LINES = 3 };
 
 const struct runwriter_process *runwriter_largest(const struct runwriter *run) {
     const struct runwriter_process *largest = NULL;
@@ -90,19 +90,39 @@ static void print_processes(FILE *out, const struct runwriter *run) {
     free(sorted);
 }
 
+/* Each line once, of the first few programs. */
+static void print_uncounted(FILE *out, const struct runwriter *run) {
+    const char *said[UNCOUNTED_LINES];
+    size_t count = 0;
+    for (size_t i = 0; i < run->process_count && count < UNCOUNTED_LINES; i++) {
+        const char *line = run->processes[i].uncounted;
+        size_t before = 0;
+        while (line != NULL && before < count && strcmp(said[before], line) != 0) {
+            before++;
+        }
+        if (line != NULL && before == count) {
+            said[count++] = line;
+            fprintf(out, "memtrace: not counted        %s\n", line);
+        }
+    }
+}
+
 static void print_totals(FILE *out, const struct runwriter *run) {
     struct runwriter_peak peak = runwriter_peak(run);
     uint64_t lost = 0;
+    bool exact = true;
     struct number n[3];
     for (size_t i = 0; i < run->process_count; i++) {
         lost += run->processes[i].lost;
+        exact = exact && run->processes[i].uncounted == NULL;
     }
     fprintf(out, "memtrace: processes          %s, peak of all at once %s",
             number_count(&n[0], run->process_count), number_bytes(&n[1], peak.seen_bytes));
     if (peak.bound_bytes > peak.seen_bytes) {
         fprintf(out, " seen, at most %s", number_bytes(&n[2], peak.bound_bytes));
     }
-    fprintf(out, ", lost %s\n", number_count(&n[0], lost));
+    fprintf(out, exact ? ", lost %s\n" : ", lost not known (%s seen)\n", number_count(&n[0], lost));
+    print_uncounted(out, run);
 }
 
 char *runwriter_summary(const struct runwriter *run) {

@@ -2,6 +2,7 @@
 /* runwriter.c: the processes of a run, and where the files of each go. See runwriter.h. */
 #include "collect/runwriter.h"
 
+#include "analyze/model/uncounted.h"
 #include "collect/clock.h"
 #include "collect/runfolder.h"
 
@@ -45,6 +46,7 @@ void runwriter_free(struct runwriter *run) {
     for (size_t i = 0; i < run->process_count; i++) {
         free(run->processes[i].program);
         free(run->processes[i].arguments);
+        free(run->processes[i].uncounted);
         free(run->processes[i].file);
     }
     free(run->processes);
@@ -97,6 +99,11 @@ static void add_totals(struct runwriter_process *process, const struct model_tot
     process->leaked_blocks = totals->live_blocks;
     process->peak_bytes = totals->maximum_bytes;
     process->lost = totals->lost;
+}
+
+static char *uncounted_of(const struct model *model) {
+    char line[UNCOUNTED_SIZE];
+    return uncounted_explain(model, line)[0] != '\0' ? strdup(line) : NULL;
 }
 
 static void add_light(struct runwriter *run, const struct profile *region, const char *file,
@@ -167,6 +174,7 @@ static void add(struct runwriter *run, const struct profile *region, const struc
     };
     if (model != NULL) {
         add_totals(process, &model->totals);
+        process->uncounted = uncounted_of(model);
     }
     add_light_children(run, region, file);
 }

@@ -12,8 +12,12 @@
 
 enum { UNCOUNTED_SIZE = 512 };
 
-/* Nothing but the program's heap went past: its numbers mean nothing. Known for sure. */
+/* Whether what the program's own calls of malloc gave out is not counted: the numbers mean nothing.
+ */
 bool uncounted_is_all(const struct model *model);
+
+/* What the header says, and what the program's file tells besides, if it is there. */
+void uncounted_find(const struct memtrace_header *header, struct memtrace_malloc *found);
 
 /* Writes one line that says whose malloc it is and what to do; "" where all is counted, as far as
  * can be told. Reads the program's file. Returns `line`. */

@@ -87,13 +87,16 @@ enum {
  * "lost" says nothing about it. */
 enum memtrace_malloc_place {
     MEMTRACE_MALLOC_COUNTED = 0,
-    MEMTRACE_MALLOC_PROGRAM = 1, /* defined in the program's own file */
-    MEMTRACE_MALLOC_LIBRARY = 2, /* in a library that the loader found before ours */
+    MEMTRACE_MALLOC_PROGRAM = 1, /* defined in the program's own file; name: the allocator's */
+    MEMTRACE_MALLOC_LIBRARY = 2, /* in a library found before ours; name: that file's base name */
+    /* what only who looks into the program's file sees: */
+    MEMTRACE_MALLOC_HIDDEN = 3, /* as 1, but only the program itself sees it */
+    MEMTRACE_MALLOC_NAMED = 4,  /* besides malloc; name: a function, "mi_malloc" */
 };
 
 struct memtrace_malloc {
     uint32_t place; /* enum memtrace_malloc_place */
-    char file[60];  /* base name of the file that defines it, cut if it does not fit; else empty */
+    char name[60];  /* cut if it does not fit; empty: not known */
 };
 
 /* What could not be kept; the sum is "lost" in every report. Indices of header.lost[]. */

@@ -32,7 +32,7 @@ void othermalloc_look(struct memtrace_malloc *found) {
         found->place = MEMTRACE_MALLOC_PROGRAM;
     } else {
         found->place = MEMTRACE_MALLOC_LIBRARY;
-        text_copy(found->file, sizeof found->file, text_base_name(by->l_name));
+        text_copy(found->name, sizeof found->name, text_base_name(by->l_name));
     }
 }
 
@@ -43,7 +43,7 @@ static int has_sanitizer(void) {
 
 void othermalloc_warn(const struct memtrace_malloc *found, const char *executable) {
     if (found->place == MEMTRACE_MALLOC_LIBRARY) {
-        log_line("malloc is that of ", found->file,
+        log_line("malloc is that of ", found->name,
                  ", which was loaded before libmemtrace: what it gives out is not counted; start "
                  "the program with `memtrace run`");
     } else if (found->place == MEMTRACE_MALLOC_PROGRAM) {
