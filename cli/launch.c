@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 #include "cli/launchfiles.h"
 #include "cli/target.h"
-#include "collect/adopt.h"
 #include "collect/runwatch.h"
 
 #include <errno.h>

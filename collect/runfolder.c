@@ -54,9 +54,9 @@ static int make_new(struct runwriter *run) {
 static int make_elsewhere(struct runwriter *run) {
     const char *folder = getenv("TMPDIR");
     char path[sizeof run->path];
-    int length = snprintf(path, sizeof path, "%s/%s",
-                          folder != NULL && folder[0] == '/' ? folder : "/tmp",
-                          base_name(run->path));
+    int length =
+        snprintf(path, sizeof path, "%s/%s", folder != NULL && folder[0] == '/' ? folder : "/tmp",
+                 base_name(run->path));
     if (length >= (int)sizeof path) {
         return -1;
     }
