@@ -303,7 +303,7 @@ __attribute__((constructor)) static void wake_up(void) {
     }
     thread_pass_through(0);
     if (environ != NULL) {
-        settings_clean_environment(&runtime.settings, environ);
+        settings_clean_environment(environ);
     }
     errno = saved;
 }

@@ -143,11 +143,8 @@ static void keep(const char *entry) {
     exec_keep(entry, length);
 }
 
-void settings_clean_environment(const struct settings *settings, char **environment) {
+void settings_clean_environment(char **environment) {
     const char *added = NULL;
-    if (settings->children == MEMTRACE_CHILDREN_ALL) {
-        return;
-    }
     for (char **at = environment; *at != NULL; at++) {
         if (text_starts(*at, "MEMTRACE_ADDED=")) {
             added = *at + sizeof "MEMTRACE_ADDED=" - 1;

@@ -7,8 +7,8 @@
 
 /* Reads defaults linked into the program, then the environment. 1: on, 0: switched off. */
 int settings_read(struct settings *settings, char **environment);
-/* Takes out of the environment what `memtrace run` put there for us alone, unless children follow:
- * they find it as we did. */
-void settings_clean_environment(const struct settings *settings, char **environment);
+/* Takes out of the environment what `memtrace run` put there for us alone, and keeps it for
+ * programs that are to be followed (exec_environment.h). */
+void settings_clean_environment(char **environment);
 
 #endif
