@@ -6,7 +6,6 @@
 #include "cli/execute.h"
 #include "cli/launchfiles.h"
 #include "cli/target.h"
-#include "collect/adopt.h"
 #include "collect/runwatch.h"
 
 #include <errno.h>

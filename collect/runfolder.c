@@ -54,9 +54,9 @@ static int make_new(struct runwriter *run) {
 static int make_elsewhere(struct runwriter *run) {
     const char *folder = getenv("TMPDIR");
     char path[sizeof run->path];
-    int length = snprintf(path, sizeof path, "%s/%s",
-                          folder != NULL && folder[0] == '/' ? folder : "/tmp",
-                          base_name(run->path));
+    int length =
+        snprintf(path, sizeof path, "%s/%s", folder != NULL && folder[0] == '/' ? folder : "/tmp",
+                 base_name(run->path));
     if (length >= (int)sizeof path) {
         return -1;
     }
@@ -359,9 +359,44 @@ static int take_place(struct runwriter *run, struct error *error) {
     return 0;
 }
 
+static void remove_folder(const struct runwriter *run) {
+    char path[sizeof run->folder + 64];
+    snprintf(path, sizeof path, "%s/" SMALL, run->folder);
+    rmdir(path);
+    remove_files(run->folder);
+    rmdir(run->folder);
+}
+
+/* There was one process after all, as when what it became by exec is not followed: a plain file. */
+static bool unfold(struct runwriter *run) {
+    char path[sizeof run->folder + 300];
+    const struct runwriter_process *process = &run->processes[0];
+    char **small = NULL;
+    bool done;
+    if (run->process_count != 1 || process->file == NULL || run->has_first ||
+        runfolder_is_joined(run)) {
+        return false;
+    }
+    snprintf(path, sizeof path, "%s/%s", run->folder, process->file);
+    if (process->small && list_small(run, &small) == 1) {
+        snprintf(path, sizeof path, "%s", small[0]);
+        free(small[0]);
+    }
+    free(small);
+    done = runfolder_clear(run->path) == 0 && rename(path, run->path) == 0;
+    if (done) {
+        remove_folder(run);
+    }
+    return done;
+}
+
 int runfolder_finish(struct runwriter *run, const struct runwriter_exit *how, struct error *error) {
     char path[sizeof run->folder + 64];
-    int result = merge_small(run, error);
+    int result = 0;
+    if (unfold(run)) {
+        return 0;
+    }
+    result = merge_small(run, error);
     take_in_joined(run);
     if (run->has_first) {
         move_first(run);

@@ -118,8 +118,8 @@ static void print_totals(FILE *out, const struct runwriter *run) {
     }
     fprintf(out, "memtrace: processes          %s, peak of all at once %s",
             number_count(&n[0], run->process_count), number_bytes(&n[1], peak.seen_bytes));
-    if (peak.bound_bytes > peak.seen_bytes) {
-        fprintf(out, " seen, at most %s", number_bytes(&n[2], peak.bound_bytes));
+    if (strcmp(n[1].text, number_bytes(&n[2], peak.bound_bytes)) != 0) {
+        fprintf(out, " seen, at most %s", n[2].text);
     }
     fprintf(out, exact ? ", lost %s\n" : ", lost not known (%s seen)\n", number_count(&n[0], lost));
     print_uncounted(out, run);

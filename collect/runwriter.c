@@ -204,7 +204,8 @@ void runwriter_join(struct runwriter *run, const struct held *held) {
     if (!run->has_first) {
         run->has_first = true;
         runfolder_clear(run->path);
-        snprintf(recording->path, sizeof recording->path, "%s", run->path);
+        snprintf(recording->path, sizeof recording->path, "%.*s", (int)sizeof recording->path - 1,
+                 run->path);
     } else if (runfolder_make(run) == 0) {
         runfolder_path(run, held->header, ".mtr", recording->path, sizeof recording->path);
     }

@@ -313,8 +313,7 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
     }
     thread_pass_through(0);
     if (environ != NULL) {
-        environ = settings_clean_environment(&runtime.settings, environ,
-                                             environ == envp && envp == argv + argc + 1);
+        environ = settings_clean_environment(environ, environ == envp && envp == argv + argc + 1);
     }
     errno = saved;
 }

@@ -176,10 +176,8 @@ static char **join_auxv(char **environment, size_t kept, size_t removed) {
     return environment;
 }
 
-char **settings_clean_environment(const struct settings *settings, char **environment,
-                                  int is_initial) {
-    const char *added =
-        settings->children == MEMTRACE_CHILDREN_ALL ? NULL : find_added(environment);
+char **settings_clean_environment(char **environment, int is_initial) {
+    const char *added = find_added(environment);
     size_t kept = 0;
     size_t removed = 0;
     for (char **at = environment; added != NULL && *at != NULL; at++) {
