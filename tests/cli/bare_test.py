@@ -69,6 +69,7 @@ def test_musl():
     program = compiled("musl-gcc")
     reason = b"is linked with musl, not with glibc"
     is_bare(program, reason)
+    runs_started()
     with open(folder + "/script", "w", encoding="utf-8") as file:
         file.write("#!%s\n" % program)
     os.chmod(folder + "/script", 0o755)
@@ -93,8 +94,19 @@ def test_gcc_sanitizers():
     """These are libraries, and are counted; but for a program that says itself what they do."""
     for sanitizer in ("address", "thread", "undefined"):
         is_counted(compiled("gcc", "-fsanitize=" + sanitizer))
+        runs_started()
     is_bare(compiled("gcc", "-fsanitize=address", "-DOPTIONS"),
             b"has its own __asan_default_options(), so AddressSanitizer's library must come first")
+    runs_started()
+
+
+def runs_started():
+    """Started by a program that is recorded it runs, too."""
+    done = execute(MEMTRACE, "run", "-o", folder + "/out.mtp", "--", "sh", "-c",
+                   folder + "/program; exit $?")
+    equal((done.returncode, done.out, b"ERROR" in done.err or b"ASan" in done.err),
+          (3, b"done\n", False), done.err)
+    shutil.rmtree(folder + "/out.mtp", ignore_errors=True)
 
 
 def test_sanitizer_reports():
