@@ -36,8 +36,8 @@ struct runwriter_process {
     uint64_t peak_bytes;
     uint64_t lost;
     char *uncounted; /* see uncounted_explain(); NULL: all is counted */
-    char *file; /* its name within the run's folder; NULL: nothing is kept */
-    bool small; /* its file will be one of many in others.mtp */
+    char *file;      /* its name within the run's folder; NULL: nothing is kept */
+    bool small;      /* its file will be one of many in others.mtp */
 };
 
 struct runwriter_sample {
