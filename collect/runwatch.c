@@ -42,7 +42,7 @@ static enum membership membership(const struct runwatch *watch, const char *path
         memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) != 0) {
         return NOT_YET;
     }
-    return header.run.id == watch->run->id ? MEMBER : NO_MEMBER;
+    return watch->run->id != 0 && header.run.id == watch->run->id ? MEMBER : NO_MEMBER;
 }
 
 static bool is_attached(const struct runwatch *watch, const char *path) {
