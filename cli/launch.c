@@ -245,10 +245,14 @@ static void finish_all(struct launch *launch) {
     }
 }
 
+static bool is_set(const struct launch *launch, const char *variable) {
+    const char *value = variables_get(launch->variables, variable);
+    return value != NULL && strcmp(value, "1") == 0;
+}
+
 /* The variables are set: starts the program and stays until its end. */
 static int run_program(struct launch *launch, char **argv) {
-    const char *record = variables_get(launch->variables, "MEMTRACE_RECORD");
-    bool is_recording = record != NULL && strcmp(record, "1") == 0;
+    bool is_recording = is_set(launch, "MEMTRACE_RECORD");
     int status = start(launch, argv);
     if (status != 0) {
         return status;
@@ -259,6 +263,7 @@ static int run_program(struct launch *launch, char **argv) {
         cli_error("out of memory");
     }
     launch->run.pid = launch->child.pid;
+    launch->run.keeps_small = is_set(launch, "MEMTRACE_KEEP_SMALL");
     launch->watch = runwatch_begin(&launch->run);
     wait_for_end(launch);
     finish_all(launch);

@@ -27,6 +27,7 @@ static const struct variables_option common[] = {
     {"start-off", 0, VARIABLES_SET, "MEMTRACE_START", "off"},
     {"signals", 0, VARIABLES_TEXT, "MEMTRACE_SIGNALS", NULL},
     {"children", 0, VARIABLES_WORD, "MEMTRACE_CHILDREN", "all|exec|none"},
+    {"keep-small", 0, VARIABLES_SET, "MEMTRACE_KEEP_SMALL", "1"},
     {"follow-children", 0, VARIABLES_SET, "MEMTRACE_CHILDREN", "all"},
     {0}};
 
@@ -244,6 +245,7 @@ static const char common_help[] =
     "      --signals LIST    signals that do so: USR1, snapshot:USR2; none\n"
     "      --children WHO    all (default): also what it forks and starts; exec: what the process\n"
     "                        itself becomes; none (--follow-children is --children all)\n"
+    "      --keep-small      files of their own also for processes that allocate hardly anything\n"
     "  -h, --help            this text\n"
     "\n"
     "Each option is also an environment variable: see docs/environment.md or man memtrace.\n";

@@ -244,9 +244,9 @@ static void part_name(const char *path, unsigned part, char *name, size_t capaci
     }
 }
 
-static struct runwriter_process *find_by_file(const struct runwriter *run, const char *file) {
+static struct runwriter_process *find_first(const struct runwriter *run) {
     for (size_t i = 0; i < run->process_count; i++) {
-        if (run->processes[i].file != NULL && strcmp(run->processes[i].file, file) == 0) {
+        if (run->processes[i].has_path) {
             return &run->processes[i];
         }
     }
@@ -255,7 +255,7 @@ static struct runwriter_process *find_by_file(const struct runwriter *run, const
 
 /* The recording that had the run's path for itself comes to the others, with all its parts. */
 static void move_first(struct runwriter *run) {
-    struct runwriter_process *process = find_by_file(run, base_name(run->path));
+    struct runwriter_process *process = find_first(run);
     char from[sizeof run->path + 16];
     char first[sizeof run->folder + 300];
     char to[sizeof first + 16];

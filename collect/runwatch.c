@@ -42,7 +42,7 @@ static enum membership membership(const struct runwatch *watch, const char *path
         memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) != 0) {
         return NOT_YET;
     }
-    return header.run.id == watch->run->id ? MEMBER : NO_MEMBER;
+    return watch->run->id != 0 && header.run.id == watch->run->id ? MEMBER : NO_MEMBER;
 }
 
 static bool is_attached(const struct runwatch *watch, const char *path) {
@@ -157,11 +157,24 @@ static void sample(struct runwatch *watch) {
     runwriter_sample(watch->run, &sum);
 }
 
+static bool is_first_process(const struct runwatch *watch, size_t place) {
+    return watch->processes[place]->held.region.pid == watch->run->pid;
+}
+
+/* Whether the region is finished now. The last one of the command's process waits for its end, when
+ * it is known whether there were others. */
+static bool is_over(const struct runwatch *watch, size_t place) {
+    const struct collector *collector = watch->processes[place];
+    return (!is_first_process(watch, place) ||
+            held_load_u32(&collector->held.header->state) == MEMTRACE_STATE_EXECED) &&
+           collector_over(collector);
+}
+
 int runwatch_tick(struct runwatch *watch) {
     int wait = LONGEST_WAIT_MS;
     look(watch);
     for (size_t i = watch->count; i-- > 0;) {
-        if (collector_over(watch->processes[i])) {
+        if (is_over(watch, i)) {
             finish(watch, i, false);
         }
     }
@@ -174,10 +187,6 @@ int runwatch_tick(struct runwatch *watch) {
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
-
-static bool is_first_process(const struct runwatch *watch, size_t place) {
-    return watch->processes[place]->held.region.pid == watch->run->pid;
-}
 
 static uint64_t start_of(const struct collector *collector) {
     return collector->held.header->start_monotonic_ns;

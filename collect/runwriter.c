@@ -152,13 +152,14 @@ static void add_light_children(struct runwriter *run, const struct profile *regi
     }
 }
 
-static void add(struct runwriter *run, const struct profile *region, const struct model *model,
-                uint32_t state, char *file, bool small) {
+/* NULL: out of memory, and what it would have held is not told of. */
+static struct runwriter_process *add(struct runwriter *run, const struct profile *region,
+                                     const struct model *model, uint32_t state, char *file) {
     const struct memtrace_header *header = &region->header;
     struct runwriter_process *process = new_process(run);
     if (process == NULL) {
         free(file);
-        return;
+        return NULL;
     }
     *process = (struct runwriter_process){
         .pid = (pid_t)header->pid,
@@ -170,13 +171,12 @@ static void add(struct runwriter *run, const struct profile *region, const struc
         .end_ns = header->end_monotonic_ns != 0 ? header->end_monotonic_ns : clock_now_ns(),
         .state = state,
         .file = file,
-        .small = small,
     };
     if (model != NULL) {
         add_totals(process, &model->totals);
         process->uncounted = uncounted_of(model);
     }
-    add_light_children(run, region, file);
+    return process;
 }
 
 void runwriter_add(struct runwriter *run, const struct held *held, const struct model *model,
@@ -184,14 +184,23 @@ void runwriter_add(struct runwriter *run, const struct held *held, const struct 
                    const struct record_result *recording) {
     const char *file = run->is_recording && recording != NULL ? recording->path : profile;
     bool small = file != NULL && runfolder_is_small(run, file);
+    char *name = file != NULL ? strdup(small ? RUN_OTHERS : base_name(file)) : NULL;
+    struct runwriter_process *process =
+        add(run, region, model, held_load_u32(&held->header->state), name);
     run->owner = held->header->owner;
-    add(run, region, model, held_load_u32(&held->header->state),
-        file != NULL ? strdup(small ? RUN_OTHERS : base_name(file)) : NULL, small);
+    if (process != NULL) {
+        process->small = small;
+        process->has_path = file != NULL && strcmp(file, run->path) == 0;
+        add_light_children(run, region, name);
+    }
 }
 
 void runwriter_add_file(struct runwriter *run, const struct profile *profile,
                         const struct model *model, const char *file) {
-    add(run, profile, model, profile->header.state, strdup(file), false);
+    char *name = strdup(file);
+    if (add(run, profile, model, profile->header.state, name) != NULL) {
+        add_light_children(run, profile, name);
+    }
 }
 
 /* --- where files go --------------------------------------------------------------------------- */
@@ -244,7 +253,7 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct held *h
         }
         return RUNWRITER_ALONE;
     }
-    if (is_small(model, region)) {
+    if (!run->keeps_small && is_small(model, region)) {
         runfolder_small_path(run, output, size);
         return RUNWRITER_SMALL;
     }

@@ -38,6 +38,7 @@ struct runwriter_process {
     char *uncounted; /* see uncounted_explain(); NULL: all is counted */
     char *file;      /* its name within the run's folder; NULL: nothing is kept */
     bool small;      /* its file will be one of many in others.mtp */
+    bool has_path;   /* its recording lies at the run's path, not in the folder yet */
 };
 
 struct runwriter_sample {
@@ -56,6 +57,7 @@ struct runwriter {
     char path[4096];   /* what the user will find: a file or a folder */
     char folder[4160]; /* where files lie meanwhile, once there are several */
     bool is_recording; /* the entry is a recording, or a folder of recordings */
+    bool keeps_small;  /* also small processes have files of their own */
     bool has_folder;
     bool has_first; /* the plain path is taken by a recording that is under way */
     struct memtrace_owner owner;

@@ -100,7 +100,7 @@ _memtrace() {
             fi
         done
         options="--output --every --churn --top --log --summary --no-summary --stacks --contexts
-            --unwind --inject --limit --on-limit --start-off --signals --follow-children --help --"
+            --unwind --inject --limit --on-limit --start-off --signals --children --keep-small --follow-children --help --"
         [[ $command == run ]] || options+=" --precise --free-stacks --no-addresses --sample --sizes --modules --cull-below
             --duration --rotate --embed --on-lag --profile"
         ;;

@@ -60,7 +60,8 @@ _memtrace() {
             '--unwind[how stacks are walked]:mode:(auto patch verify fp libunwind)' \
             '--inject[follow other allocators, too]' '--limit[of memory]:size or percentage' \
             '--on-limit[what then]:what:(report dump abort)' '--start-off' \
-            '--signals[that switch]:list' '--follow-children' \
+            '--signals[that switch]:list' '--children[who is profiled]:who:(all exec none)' \
+            '--follow-children' '--keep-small' \
             '*::program:_normal'
         ;;
     report)

@@ -257,6 +257,7 @@ static const struct variable variables[] = {
     {.name = "MEMTRACE", .set = set_on},
     {.name = "MEMTRACE_LIBRARY"},
     {.name = "MEMTRACE_CACHE"}, /* the command's */
+    {.name = "MEMTRACE_KEEP_SMALL"},
     SETS("OUTPUT", set_text, output),
     SETS("PROFILE", set_flag, recording.flags, .most = MEMTRACE_RECORDING_PROFILE),
     SETS("OWNER", set_owner, owner),

@@ -6,6 +6,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/record/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,48 +15,6 @@ enum {
     FIRST_CHURN_STEP = 1 << 20,
     UNDER_HEADER = sizeof(struct memtrace_segment) / sizeof(struct memtrace_foreign_frees),
 };
-
-/* Field 22 of /proc/self/stat: when the process started. With the pid it names a process for good.
- * 0 where there is no /proc. */
-static uint64_t process_start_ticks(void) {
-    char buffer[1024];
-    long fd = sys_open("/proc/self/stat", O_RDONLY, 0);
-    long size = fd < 0 ? fd : sys_read((int)fd, buffer, sizeof buffer - 1);
-    char *at = buffer;
-    uint64_t ticks = 0;
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
-    if (size <= 0) {
-        return 0;
-    }
-    buffer[size] = '\0';
-    for (char *c = buffer; *c != '\0'; c++) { /* the name may hold blanks and brackets */
-        if (*c == ')') {
-            at = c;
-        }
-    }
-    for (int field = 2; field < 22 && *at != '\0'; at++) {
-        field += *at == ' ';
-    }
-    for (; *at >= '0' && *at <= '9'; at++) {
-        ticks = ticks * 10 + (uint64_t)(*at - '0');
-    }
-    return ticks;
-}
-
-/* A pid is a number of its namespace: "pid:[4026531836]". 0 where there is no /proc. */
-static uint64_t pid_namespace(void) {
-    char buffer[64];
-    long length = sys_readlink("/proc/self/ns/pid", buffer, sizeof buffer);
-    uint64_t inode = 0;
-    for (long i = 0; i < length; i++) {
-        if (buffer[i] >= '0' && buffer[i] <= '9') {
-            inode = inode * 10 + (uint64_t)(buffer[i] - '0');
-        }
-    }
-    return inode;
-}
 
 /* A folder that is ours alone. */
 static long own_folder(const char *path) {
@@ -81,7 +40,7 @@ static void name_region(struct text *path, const char *folder, unsigned number) 
     text_add(path, "/");
     text_add_number(path, sys_getpid());
     text_add(path, ".");
-    text_add_number(path, process_start_ticks());
+    text_add_number(path, identity_start_ticks());
     if (number > 1) {
         text_add(path, ".");
         text_add_number(path, number);
@@ -187,7 +146,7 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->parent_pid = sys_getppid();
     header->uid = sys_getuid();
     header->thread_count = MEMTRACE_THREAD_OTHERS + 1;
-    header->process_start_ticks = process_start_ticks();
+    header->process_start_ticks = identity_start_ticks();
     header->start_realtime_ns = sys_clock_ns(CLOCK_REALTIME);
     header->start_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
     header->every_ns = settings->every_ns;
@@ -197,8 +156,9 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->log_size_bytes = settings->log_size_bytes;
     header->limit = settings->limit;
     header->owner = settings->owner;
-    header->run = (struct memtrace_run){
-        .id = settings->run, .pid_namespace = pid_namespace(), .children = settings->children};
+    header->run = (struct memtrace_run){.id = settings->run,
+                                        .pid_namespace = identity_pid_namespace(),
+                                        .children = settings->children};
 }
 
 int region_create(struct region *region, struct space *space, const struct settings *settings,
