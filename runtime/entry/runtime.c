@@ -295,9 +295,13 @@ int runtime_ensure(void) {
 
 /* By now everything that the program starts with is loaded. */
 static void look_for_other_malloc(void) {
+    struct memtrace_header *header = runtime.space.header;
     othermalloc_look(&runtime.malloc_by);
-    runtime.space.header->malloc_by = runtime.malloc_by;
-    othermalloc_warn(&runtime.malloc_by, runtime.space.header->executable);
+    header->malloc_by = runtime.malloc_by;
+    /* Of what a run follows its summary tells, once. */
+    if (header->collector_pid == 0 || header->collector_pid == header->parent_pid) {
+        othermalloc_warn(&runtime.malloc_by, header->executable);
+    }
 }
 
 /* Runs last of all constructors: those of libraries may have woken us already. */
