@@ -38,7 +38,7 @@ class shelf {
     std::deque<std::unique_ptr<record>> queue;
     std::list<std::function<void(const record &)>> listeners;
 
-public:
+  public:
     void add(const std::string &name, int value) {
         auto &list = by_name[name];
         list.push_back({name, {value, value + 1}, std::nullopt, value});
@@ -87,7 +87,9 @@ int main(int argc, char **argv) {
     all.listen([&seen](const record &one) { seen += (int)one.values.size(); });
     for (int i = 0; i < argc; i++) {
         struct local {
-            static std::string twice(const std::string &text) { return text + text; }
+            static std::string twice(const std::string &text) {
+                return text + text;
+            }
         };
         try {
             all.add(local::twice(argv[i]), i);
