@@ -52,8 +52,10 @@ class Profile:
     def __init__(self, read):
         self.read = read
         header = read(0, 304)
+        if header[:8] == bytes(8):  # what a core file's head speaks of, but has not, reads as zeros
+            raise gdb.MemoryError("empty")
         if header[:8] != b"MEMTRACE" or struct.unpack_from("<3I", header, 8) != (1, HEADER_SIZE, 0x01020304):
-            raise gdb.GdbError("not a MemTrace profile of this version")
+            raise gdb.GdbError("memtrace: this is not a MemTrace profile of this version")
         self.pid, = struct.unpack_from("<I", header, 44)
         self.end, = struct.unpack_from("<Q", header, 24)
         self.start_ns, = struct.unpack_from("<Q", header, 104)
@@ -115,7 +117,7 @@ class Profile:
         if record is None:
             return " by a thread that is not kept apart"
         _, tid, state = struct.unpack_from("<3I", record)
-        name = text(record[96:])
+        name = text(record[96:]) or ("main" if tid == self.pid else "")
         return " by thread %d%s%s" % (tid, " (%s)" % name if name else "",
                                       "" if state == 1 else ", which has ended")
 
@@ -222,7 +224,10 @@ def open_profile():
     if pid == 0:
         raise gdb.GdbError("memtrace: there is no program: run it, attach to it or open its core file")
     if named_profile:
-        profile = open_file(named_profile)
+        try:
+            profile = open_file(named_profile)
+        except gdb.MemoryError as error:
+            raise gdb.GdbError("memtrace: %s" % error) from None
         if profile.pid != pid:
             raise gdb.GdbError("memtrace: %s is the profile of process %d, this is process %d"
                                % (named_profile, profile.pid, pid))
