@@ -226,7 +226,7 @@ def open_profile():
     if named_profile:
         try:
             profile = open_file(named_profile)
-        except gdb.MemoryError as error:
+        except (gdb.MemoryError, OSError) as error:
             raise gdb.GdbError("memtrace: %s" % error) from None
         if profile.pid != pid:
             raise gdb.GdbError("memtrace: %s is the profile of process %d, this is process %d"
