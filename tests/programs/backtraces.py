@@ -74,7 +74,7 @@ def from_gdb(frames, program):
     for frame in frames:
         out.append({
             "names": {plain_name(frame["function"]), plain_name(demangle(frame["linkage"]))} - {""},
-            "line": frame["line"], "inlined": frame["inlined"], "dwarf": frame["dwarf"],
+            "line": frame["line"], "lines": frame["lines"], "inlined": frame["inlined"], "dwarf": frame["dwarf"],
             "signal": frame["function"] == "<signal>",
             "module": os.path.basename(os.path.realpath(frame["module"] or program))})
     # Nobody called what a fiber's first function returns to, but gdb goes on, to wherever that leads.
@@ -112,7 +112,7 @@ def frame_differs(ours, true):
     if not any(name == one or name.endswith("::" + one) or one.endswith("::" + name)
                for one in true["names"]):  # gdb leaves out what a lambda is in
         return "function"
-    if true["line"] and ours["line"] != true["line"]:
+    if true["line"] and ours["line"] not in (true["line"], *true["lines"]):
         return "line"
     if bool(ours["inlined"]) != true["inlined"]:
         return "inlined"
