@@ -150,7 +150,10 @@ def compare(data, stacks, program, what, part=lambda frames: frames):
     groups = {}
     for size, found in stacks.items():
         for frames in found:
-            group = groups.setdefault(json.dumps(frames), [frames, 0, 0])
+            same = json.dumps([{**frame, "lines": None} for frame in frames])
+            group = groups.setdefault(same, [frames, 0, 0])
+            for known, frame in zip(group[0], frames):  # other calls in the same line
+                known["lines"] = sorted({*known["lines"], *frame["lines"]})
             group[1] += 1
             group[2] += size
     for frames, count, size in groups.values():
