@@ -46,6 +46,7 @@ static const int preferred = PASS;
 static const char usage[] =
     "Usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
     "                      --cflags|--libs|--explain\n"
+    "       memtrace flags --gdb\n"
     "\n"
     "Prints the flags that build a program with MemTrace:\n"
     "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
@@ -54,6 +55,7 @@ static const char usage[] =
     "  --cflags            flags for the compiler\n"
     "  --libs              flags for the linker, run path included\n"
     "  --explain           the same, one a line, with what each is for\n"
+    "  --gdb               the file of commands for gdb: gdb -x \"$(memtrace flags --gdb)\" app\n"
     "  --mode MODE         how call paths are found; auto (the default) is pass where a compiler\n"
     "                      is named and has a plugin, else frame-pointer\n"
     "  --compiler COMMAND  the compiler the flags are for; default $CC, for pass else cc\n"
@@ -85,19 +87,25 @@ static bool is_system_dir(const char *path) {
     return false;
 }
 
+/* The folder of this command. 0, or CLI_FAILURE with the line printed. */
+static int find_base(char base[PATH_MAX]) {
+    ssize_t length = readlink("/proc/self/exe", base, PATH_MAX - 1);
+    if (length <= 0)
+        return cli_error("cannot tell where this command lies (is /proc mounted?)");
+    base[length] = '\0';
+    *strrchr(base, '/') = '\0';
+    return 0;
+}
+
 /* 0, or CLI_FAILURE with the line printed. */
 static int find_places(struct places *places) {
     static const char *const library_dirs[] = {MEMTRACE_LIBDIR, "../lib",
                                                ("../" MEMTRACE_MULTIARCH)};
     static const char *const include_dirs[] = {MEMTRACE_INCLUDEDIR, "../include"};
     char base[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", base, sizeof(base) - 1);
     bool found = false;
-    if (length <= 0)
-        return cli_error("cannot tell where this command lies (is /proc mounted?)");
-    base[length] = '\0';
-    *strrchr(base, '/') = '\0';
-
+    if (find_base(base) != 0)
+        return CLI_FAILURE;
     for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]) && !found; i++)
         found = find_dir(base, library_dirs[i], "libmemtrace.so", places->library_dir);
     if (!found)
@@ -188,10 +196,25 @@ static void print_libs(const struct plan *plan, const struct places *places, boo
     print_flag("-Wl,--pop-state", "", explain ? "ends --no-as-needed" : NULL);
 }
 
+/* The path of gdb's commands. 0, or CLI_FAILURE with the line printed. */
+static int print_gdb(void) {
+    static const char *const data_dirs[] = {MEMTRACE_DATADIR, "../share"};
+    char base[PATH_MAX], folder[PATH_MAX];
+    if (find_base(base) != 0)
+        return CLI_FAILURE;
+    for (size_t i = 0; i < sizeof(data_dirs) / sizeof(data_dirs[0]); i++) {
+        if (find_dir(base, data_dirs[i], "memtrace/memtrace-gdb.py", folder)) {
+            printf("%s/memtrace/memtrace-gdb.py\n", folder);
+            return cli_finish(CLI_OK);
+        }
+    }
+    return cli_error("memtrace/memtrace-gdb.py is not at %s/%s", base, MEMTRACE_DATADIR);
+}
+
 struct request {
     const char *mode;
     const char *compiler;
-    bool cflags, libs, explain;
+    bool cflags, libs, explain, gdb;
 };
 
 /* The flags of auto must suit whatever compiler they are given to, unless one was named. */
@@ -255,13 +278,11 @@ static void explain_plugin(const struct plan *plan) {
 
 /* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
 static int parse(int argc, char **argv, struct request *request) {
-    static const struct cli_option options[] = {{"mode", 'm', true, 'm'},
-                                                {"compiler", 0, true, 'C'},
-                                                {"cflags", 0, false, 'c'},
-                                                {"libs", 0, false, 'l'},
-                                                {"explain", 0, false, 'e'},
-                                                {"help", 'h', false, 'h'},
-                                                {0}};
+    static const struct cli_option options[] = {
+        {"mode", 'm', true, 'm'},   {"compiler", 0, true, 'C'},
+        {"cflags", 0, false, 'c'},  {"libs", 0, false, 'l'},
+        {"explain", 0, false, 'e'}, {"gdb", 0, false, 'g'},
+        {"help", 'h', false, 'h'},  {0}};
     struct cli_scan scan = cli_scan_start("flags", argc, argv, options);
     int key;
     while ((key = cli_scan_next(&scan)) > 0) {
@@ -281,6 +302,9 @@ static int parse(int argc, char **argv, struct request *request) {
         case 'e':
             request->explain = true;
             break;
+        case 'g':
+            request->gdb = true;
+            break;
         case 'h':
             return -1;
         }
@@ -289,8 +313,10 @@ static int parse(int argc, char **argv, struct request *request) {
         return CLI_USAGE;
     if (scan.index < argc)
         return cli_usage("flags", "what is \"%s\"?", argv[scan.index]);
-    if (!request->cflags && !request->libs && !request->explain)
-        return cli_usage("flags", "which flags: --cflags, --libs or --explain?");
+    if (!request->cflags && !request->libs && !request->explain && !request->gdb)
+        return cli_usage("flags", "which flags: --cflags, --libs, --explain or --gdb?");
+    if (request->gdb && (request->cflags || request->libs || request->explain))
+        return cli_usage("flags", "--gdb prints no flags: ask for it alone");
     return 0;
 }
 
@@ -305,6 +331,8 @@ int cmd_flags(int argc, char **argv) {
         fputs(usage, stdout);
         return cli_finish(CLI_OK);
     }
+    if (request.gdb)
+        return print_gdb();
     if (find_places(&places) != 0)
         return CLI_FAILURE;
     status = decide(&plan, &request, &places);

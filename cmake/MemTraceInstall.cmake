@@ -45,6 +45,15 @@ install(FILES cli/completion/memtrace.zsh RENAME _memtrace
 install(FILES cli/completion/memtrace.fish
         DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 
+# gdb's commands. gdb looks for them by the library's own path, below its own data folder: installed
+# into /usr (the package) they are found, elsewhere `source` finds them (docs/gdb.md).
+install(FILES cli/gdb/memtrace-gdb.py DESTINATION "${CMAKE_INSTALL_DATADIR}/memtrace")
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    install(FILES cli/gdb/memtrace-gdb.py
+            DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load/usr/${CMAKE_INSTALL_LIBDIR}"
+            RENAME "libmemtrace.so.${PROJECT_VERSION}-gdb.py")
+endif()
+
 if(NOT PROJECT_IS_TOP_LEVEL)
     return()
 endif()
