@@ -46,14 +46,18 @@ static const int preferred = PASS;
 static const char usage[] =
     "Usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
     "                      --cflags|--libs|--explain\n"
+    "       memtrace flags --cmake\n"
     "\n"
     "Prints the flags that build a program with MemTrace:\n"
     "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
     "  cc app.o $(memtrace flags --libs) -o app\n"
+    "and, for all programs and libraries of a project that is built with CMake, unchanged:\n"
+    "  cmake -S . -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=\"$(memtrace flags --cmake)\"\n"
     "\n"
     "  --cflags            flags for the compiler\n"
     "  --libs              flags for the linker, run path included\n"
     "  --explain           the same, one a line, with what each is for\n"
+    "  --cmake             the file that makes CMake (3.24 or newer) instrument a whole project\n"
     "  --mode MODE         how call paths are found; auto (the default) is pass where a compiler\n"
     "                      is named and has a plugin, else frame-pointer\n"
     "  --compiler COMMAND  the compiler the flags are for; default $CC, for pass else cc\n"
@@ -64,6 +68,7 @@ struct places {
     char library_dir[PATH_MAX];
     char include_dir[PATH_MAX];
     char plugin_dir[PATH_MAX]; /* holds gcc-12/memtrace.so and the like */
+    char cmake_file[PATH_MAX]; /* for CMAKE_PROJECT_TOP_LEVEL_INCLUDES */
 };
 
 /* Sets result to the folder base/relative if it holds `file`. */
@@ -110,6 +115,8 @@ static int find_places(struct places *places) {
 
     snprintf(places->plugin_dir, sizeof(places->plugin_dir), "%.*s/memtrace", PATH_MAX - 16,
              places->library_dir);
+    snprintf(places->cmake_file, sizeof(places->cmake_file), "%.*s/cmake/MemTrace/%s",
+             PATH_MAX - 64, places->library_dir, "MemTraceProject.cmake");
     if (is_system_dir(places->library_dir))
         places->library_dir[0] = '\0';
     if (is_system_dir(places->include_dir))
@@ -191,7 +198,7 @@ static void print_libs(const struct plan *plan, const struct places *places, boo
 struct request {
     const char *mode;
     const char *compiler;
-    bool cflags, libs, explain;
+    bool cflags, libs, explain, cmake;
 };
 
 /* The flags of auto must suit whatever compiler they are given to, unless one was named. */
@@ -200,7 +207,7 @@ static void decide_auto(struct plan *plan, const char *compiler, const struct pl
     plan->reason = "no compiler was named by --compiler or CC";
     if (!compiler)
         return;
-    if (plugin_find(&plan->plugin, compiler, places->plugin_dir))
+    if (plan->plugin.major && plugin_find(&plan->plugin, compiler, places->plugin_dir))
         plan->mode = &modes[preferred];
     plan->reason = plan->plugin.reason;
 }
@@ -208,20 +215,24 @@ static void decide_auto(struct plan *plan, const char *compiler, const struct pl
 /* 0, or the exit status with the line printed. */
 static int decide(struct plan *plan, const struct request *request, const struct places *places) {
     const char *compiler = request->compiler ? request->compiler : getenv("CC");
-    if (compiler && !*compiler)
-        compiler = NULL;
-    if (strcmp(request->mode, "auto") == 0) {
-        decide_auto(plan, compiler, places);
-        return 0;
-    }
+    bool is_auto = strcmp(request->mode, "auto") == 0;
     for (size_t i = 0; i < MODES && !plan->mode; i++)
         if (strcmp(request->mode, modes[i].name) == 0)
             plan->mode = &modes[i];
-    if (!plan->mode)
+    if (!plan->mode && !is_auto)
         return cli_usage("flags", "no mode \"%s\": auto, pass, hooks or frame-pointer",
                          request->mode);
-    if (plan->mode == &modes[PASS]) {
-        if (!plugin_find(&plan->plugin, compiler ? compiler : "cc", places->plugin_dir))
+    if (compiler && !*compiler)
+        compiler = NULL;
+    if (!compiler && plan->mode == &modes[PASS])
+        compiler = "cc";
+    if (compiler && !plugin_identify(&plan->plugin, compiler) && plan->plugin.missing)
+        return cli_usage("flags", "%s", plan->plugin.reason);
+
+    if (is_auto) {
+        decide_auto(plan, compiler, places);
+    } else if (plan->mode == &modes[PASS]) {
+        if (!plan->plugin.major || !plugin_find(&plan->plugin, compiler, places->plugin_dir))
             return cli_error("mode pass: %s", plan->plugin.reason);
         plan->reason = plan->plugin.reason;
     }
@@ -255,13 +266,11 @@ static void explain_plugin(const struct plan *plan) {
 
 /* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
 static int parse(int argc, char **argv, struct request *request) {
-    static const struct cli_option options[] = {{"mode", 'm', true, 'm'},
-                                                {"compiler", 0, true, 'C'},
-                                                {"cflags", 0, false, 'c'},
-                                                {"libs", 0, false, 'l'},
-                                                {"explain", 0, false, 'e'},
-                                                {"help", 'h', false, 'h'},
-                                                {0}};
+    static const struct cli_option options[] = {
+        {"mode", 'm', true, 'm'},   {"compiler", 0, true, 'C'},
+        {"cflags", 0, false, 'c'},  {"libs", 0, false, 'l'},
+        {"explain", 0, false, 'e'}, {"cmake", 0, false, 'k'},
+        {"help", 'h', false, 'h'},  {0}};
     struct cli_scan scan = cli_scan_start("flags", argc, argv, options);
     int key;
     while ((key = cli_scan_next(&scan)) > 0) {
@@ -281,6 +290,9 @@ static int parse(int argc, char **argv, struct request *request) {
         case 'e':
             request->explain = true;
             break;
+        case 'k':
+            request->cmake = true;
+            break;
         case 'h':
             return -1;
         }
@@ -289,9 +301,20 @@ static int parse(int argc, char **argv, struct request *request) {
         return CLI_USAGE;
     if (scan.index < argc)
         return cli_usage("flags", "what is \"%s\"?", argv[scan.index]);
-    if (!request->cflags && !request->libs && !request->explain)
-        return cli_usage("flags", "which flags: --cflags, --libs or --explain?");
+    if (request->cmake && (request->cflags || request->libs || request->explain ||
+                           request->compiler || strcmp(request->mode, "auto") != 0))
+        return cli_usage("flags", "--cmake goes alone");
+    if (!request->cflags && !request->libs && !request->explain && !request->cmake)
+        return cli_usage("flags", "which flags: --cflags, --libs, --explain or --cmake?");
     return 0;
+}
+
+/* The path as it is, for a shell's "$(...)". */
+static int print_cmake_file(const struct places *places) {
+    if (access(places->cmake_file, R_OK) != 0)
+        return cli_error("%s is not there: is MemTrace installed?", places->cmake_file);
+    puts(places->cmake_file);
+    return cli_finish(CLI_OK);
 }
 
 int cmd_flags(int argc, char **argv) {
@@ -307,6 +330,8 @@ int cmd_flags(int argc, char **argv) {
     }
     if (find_places(&places) != 0)
         return CLI_FAILURE;
+    if (request.cmake)
+        return print_cmake_file(&places);
     status = decide(&plan, &request, &places);
     if (status != 0)
         return status;
@@ -319,6 +344,10 @@ int cmd_flags(int argc, char **argv) {
     }
     if (request.cflags)
         print_cflags(&plan, &places, request.explain);
+    if (request.cflags && request.libs && plan.plugin.major && !plan.plugin.gcc)
+        print_flag("-Wno-unused-command-line-argument", "",
+                   request.explain ? "no word about the linker's flags where Clang only compiles"
+                                   : NULL);
     if (request.libs)
         print_libs(&plan, &places, request.explain);
     if (request.explain && plan.mode == &modes[PASS])

@@ -180,7 +180,7 @@ _memtrace() {
         fi
         ;;
     trace) [[ $current == -* ]] || options=$(cd /proc && echo [0-9]*) ;;
-    flags) options="--mode --compiler --cflags --libs --explain --help" ;;
+    flags) options="--mode --compiler --cflags --libs --explain --cmake --help" ;;
     list) options="--json --help" ;;
     symbolize)
         options="--root --debug --help"
