@@ -151,11 +151,11 @@ def way_flags(options):
 
 def way_makefile(options):
     """A Makefile that sets its own flags, and is strict: only its compiler is ours to name."""
-    os.makedirs(options.build)
+    shutil.copytree(source("project"), options.build)
     flags = run([memtrace_of(options), "flags", "--compiler", options.cc, "--cflags", "--libs"],
                 env=environment()).strip()
-    run(["make", "-f", source("make/strict.mk"), "SOURCES=" + source("project"),
-         "CC=%s %s" % (options.cc, flags)], env=environment(), cwd=options.build)
+    run(["make", "-f", source("make/strict.mk"), "CC=%s %s" % (options.cc, flags)],
+        env=environment(), cwd=options.build)
     program = os.path.join(options.build, "strict")
     check_program(memtrace_of(options), program, [C_PATH], options.build)
     if not has_fresh_word(program):
