@@ -46,15 +46,18 @@ static const int preferred = PASS;
 static const char usage[] =
     "Usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
     "                      --cflags|--libs|--explain\n"
-    "       memtrace flags --gdb\n"
+    "       memtrace flags --cmake|--gdb\n"
     "\n"
     "Prints the flags that build a program with MemTrace:\n"
     "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
     "  cc app.o $(memtrace flags --libs) -o app\n"
+    "and, for all programs and libraries of a project that is built with CMake, unchanged:\n"
+    "  cmake -S . -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=\"$(memtrace flags --cmake)\"\n"
     "\n"
     "  --cflags            flags for the compiler\n"
     "  --libs              flags for the linker, run path included\n"
     "  --explain           the same, one a line, with what each is for\n"
+    "  --cmake             the file that makes CMake (3.24 or newer) instrument a whole project\n"
     "  --gdb               the file of commands for gdb: gdb -x \"$(memtrace flags --gdb)\" app\n"
     "  --mode MODE         how call paths are found; auto (the default) is pass where a compiler\n"
     "                      is named and has a plugin, else frame-pointer\n"
@@ -66,6 +69,7 @@ struct places {
     char library_dir[PATH_MAX];
     char include_dir[PATH_MAX];
     char plugin_dir[PATH_MAX]; /* holds gcc-12/memtrace.so and the like */
+    char cmake_file[PATH_MAX]; /* for CMAKE_PROJECT_TOP_LEVEL_INCLUDES */
 };
 
 /* Sets result to the folder base/relative if it holds `file`. */
@@ -118,6 +122,8 @@ static int find_places(struct places *places) {
 
     snprintf(places->plugin_dir, sizeof(places->plugin_dir), "%.*s/memtrace", PATH_MAX - 16,
              places->library_dir);
+    snprintf(places->cmake_file, sizeof(places->cmake_file), "%.*s/cmake/MemTrace/%s",
+             PATH_MAX - 64, places->library_dir, "MemTraceProject.cmake");
     if (is_system_dir(places->library_dir))
         places->library_dir[0] = '\0';
     if (is_system_dir(places->include_dir))
@@ -214,7 +220,7 @@ static int print_gdb(void) {
 struct request {
     const char *mode;
     const char *compiler;
-    bool cflags, libs, explain, gdb;
+    bool cflags, libs, explain, cmake, gdb;
 };
 
 /* The flags of auto must suit whatever compiler they are given to, unless one was named. */
@@ -223,7 +229,7 @@ static void decide_auto(struct plan *plan, const char *compiler, const struct pl
     plan->reason = "no compiler was named by --compiler or CC";
     if (!compiler)
         return;
-    if (plugin_find(&plan->plugin, compiler, places->plugin_dir))
+    if (plan->plugin.major && plugin_find(&plan->plugin, compiler, places->plugin_dir))
         plan->mode = &modes[preferred];
     plan->reason = plan->plugin.reason;
 }
@@ -231,20 +237,24 @@ static void decide_auto(struct plan *plan, const char *compiler, const struct pl
 /* 0, or the exit status with the line printed. */
 static int decide(struct plan *plan, const struct request *request, const struct places *places) {
     const char *compiler = request->compiler ? request->compiler : getenv("CC");
-    if (compiler && !*compiler)
-        compiler = NULL;
-    if (strcmp(request->mode, "auto") == 0) {
-        decide_auto(plan, compiler, places);
-        return 0;
-    }
+    bool is_auto = strcmp(request->mode, "auto") == 0;
     for (size_t i = 0; i < MODES && !plan->mode; i++)
         if (strcmp(request->mode, modes[i].name) == 0)
             plan->mode = &modes[i];
-    if (!plan->mode)
+    if (!plan->mode && !is_auto)
         return cli_usage("flags", "no mode \"%s\": auto, pass, hooks or frame-pointer",
                          request->mode);
-    if (plan->mode == &modes[PASS]) {
-        if (!plugin_find(&plan->plugin, compiler ? compiler : "cc", places->plugin_dir))
+    if (compiler && !*compiler)
+        compiler = NULL;
+    if (!compiler && plan->mode == &modes[PASS])
+        compiler = "cc";
+    if (compiler && !plugin_identify(&plan->plugin, compiler) && plan->plugin.missing)
+        return cli_usage("flags", "%s", plan->plugin.reason);
+
+    if (is_auto) {
+        decide_auto(plan, compiler, places);
+    } else if (plan->mode == &modes[PASS]) {
+        if (!plan->plugin.major || !plugin_find(&plan->plugin, compiler, places->plugin_dir))
             return cli_error("mode pass: %s", plan->plugin.reason);
         plan->reason = plan->plugin.reason;
     }
@@ -279,10 +289,9 @@ static void explain_plugin(const struct plan *plan) {
 /* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
 static int parse(int argc, char **argv, struct request *request) {
     static const struct cli_option options[] = {
-        {"mode", 'm', true, 'm'},   {"compiler", 0, true, 'C'},
-        {"cflags", 0, false, 'c'},  {"libs", 0, false, 'l'},
-        {"explain", 0, false, 'e'}, {"gdb", 0, false, 'g'},
-        {"help", 'h', false, 'h'},  {0}};
+        {"mode", 'm', true, 'm'}, {"compiler", 0, true, 'C'}, {"cflags", 0, false, 'c'},
+        {"libs", 0, false, 'l'},  {"explain", 0, false, 'e'}, {"cmake", 0, false, 'k'},
+        {"gdb", 0, false, 'g'},   {"help", 'h', false, 'h'},  {0}};
     struct cli_scan scan = cli_scan_start("flags", argc, argv, options);
     int key;
     while ((key = cli_scan_next(&scan)) > 0) {
@@ -305,6 +314,9 @@ static int parse(int argc, char **argv, struct request *request) {
         case 'g':
             request->gdb = true;
             break;
+        case 'k':
+            request->cmake = true;
+            break;
         case 'h':
             return -1;
         }
@@ -313,11 +325,21 @@ static int parse(int argc, char **argv, struct request *request) {
         return CLI_USAGE;
     if (scan.index < argc)
         return cli_usage("flags", "what is \"%s\"?", argv[scan.index]);
-    if (!request->cflags && !request->libs && !request->explain && !request->gdb)
-        return cli_usage("flags", "which flags: --cflags, --libs, --explain or --gdb?");
-    if (request->gdb && (request->cflags || request->libs || request->explain))
-        return cli_usage("flags", "--gdb prints no flags: ask for it alone");
+    if ((request->cmake || request->gdb) &&
+        (request->cflags || request->libs || request->explain || (request->cmake && request->gdb) ||
+         request->compiler || strcmp(request->mode, "auto") != 0))
+        return cli_usage("flags", "%s goes alone", request->cmake ? "--cmake" : "--gdb");
+    if (!request->cflags && !request->libs && !request->explain && !request->cmake && !request->gdb)
+        return cli_usage("flags", "which flags: --cflags, --libs, --explain, --cmake or --gdb?");
     return 0;
+}
+
+/* The path as it is, for a shell's "$(...)". */
+static int print_cmake_file(const struct places *places) {
+    if (access(places->cmake_file, R_OK) != 0)
+        return cli_error("%s is not there: is MemTrace installed?", places->cmake_file);
+    puts(places->cmake_file);
+    return cli_finish(CLI_OK);
 }
 
 int cmd_flags(int argc, char **argv) {
@@ -335,6 +357,8 @@ int cmd_flags(int argc, char **argv) {
         return print_gdb();
     if (find_places(&places) != 0)
         return CLI_FAILURE;
+    if (request.cmake)
+        return print_cmake_file(&places);
     status = decide(&plan, &request, &places);
     if (status != 0)
         return status;
@@ -347,6 +371,10 @@ int cmd_flags(int argc, char **argv) {
     }
     if (request.cflags)
         print_cflags(&plan, &places, request.explain);
+    if (request.cflags && request.libs && plan.plugin.major && !plan.plugin.gcc)
+        print_flag("-Wno-unused-command-line-argument", "",
+                   request.explain ? "no word about the linker's flags where Clang only compiles"
+                                   : NULL);
     if (request.libs)
         print_libs(&plan, &places, request.explain);
     if (request.explain && plan.mode == &modes[PASS])

@@ -180,7 +180,7 @@ _memtrace() {
         fi
         ;;
     trace) [[ $current == -* ]] || options=$(cd /proc && echo [0-9]*) ;;
-    flags) options="--mode --compiler --cflags --libs --explain --gdb --help" ;;
+    flags) options="--mode --compiler --cflags --libs --explain --gdb --cmake --help" ;;
     list) options="--json --help" ;;
     symbolize)
         options="--root --debug --help"

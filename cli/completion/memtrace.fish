@@ -121,7 +121,7 @@ for option in root debug
 end
 complete -c memtrace -n '__memtrace_on flags' -l mode -x -a 'auto pass hooks frame-pointer'
 complete -c memtrace -n '__memtrace_on flags' -l compiler -x -a '(__fish_complete_command)'
-for option in cflags libs explain gdb
+for option in cflags libs explain gdb cmake
     complete -c memtrace -n '__memtrace_on flags' -l $option
 end
 # Which part of a file.

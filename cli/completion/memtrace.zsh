@@ -128,7 +128,7 @@ _memtrace() {
     trace) _arguments '1:process:_pids' '2:address' ;;
     flags)
         _arguments '--mode[mode]:mode:(auto pass hooks frame-pointer)' \
-            '--compiler[for which]:command:_command_names -e' '--cflags' '--libs' '--explain' '--gdb'
+            '--compiler[for which]:command:_command_names -e' '--cflags' '--libs' '--explain' '--gdb' '--cmake'
         ;;
     esac
 }
