@@ -108,6 +108,8 @@ static void take_header(struct model *model, const struct profile *profile) {
     model->header.maximum_bytes = profile_load_i64(&there->maximum_bytes);
     model->header.live_bytes = profile_load_i64(&there->live_bytes);
     model->header.peak_error_bytes = profile_load_u64(&there->peak_error_bytes);
+    model->header.peak_resident_bytes = profile_load_u64(&there->peak_resident_bytes);
+    model->header.maximum_ns = profile_load_u64(&there->maximum_ns);
     model->header.churn_bytes = profile_load_u64(&there->churn_bytes);
     model->header.snapshot_request = profile_load_u64(&there->snapshot_request);
     for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
