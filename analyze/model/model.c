@@ -7,6 +7,7 @@
 
 #include "analyze/model/index.h"
 #include "analyze/model/load.h"
+#include "analyze/model/timepoints.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -123,6 +124,13 @@ void model_finish(struct model *model) {
     model->now_ns = latest_time(model);
 }
 
+/* Of a profile; 0: not known. */
+static uint64_t maximum_time(const struct model *model) {
+    uint64_t time_ns =
+        (model->header.peak_epoch & 1) != 0 ? model->now_ns : model->header.maximum_ns;
+    return time_ns <= model->now_ns ? time_ns : 0;
+}
+
 struct model *model_load(const struct profile *profile, struct error *error) {
     struct model *model = calloc(1, sizeof *model);
     if (model == NULL) {
@@ -139,6 +147,12 @@ struct model *model_load(const struct profile *profile, struct error *error) {
         return NULL;
     }
     model_finish(model);
+    model->totals.maximum_ns = maximum_time(model);
+    if (timepoints_complete(model, 0, UINT64_MAX, model->header.inherited_bytes) != 0) {
+        error_set(error, "out of memory while reading %s", profile->path);
+        model_free(model);
+        return NULL;
+    }
     return model;
 }
 

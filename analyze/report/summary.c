@@ -244,7 +244,7 @@ static void put_chart(const struct report *report) {
     uint64_t most = 0;
     uint64_t held = 0;
     size_t point = 0;
-    if (model->timeline_count < 4 || end == 0) {
+    if (model->timeline_count < 3 || end == 0) {
         return;
     }
     for (size_t i = 0; i < CHART_COLUMNS; i++) {
