@@ -7,7 +7,7 @@ import os
 import re
 import time
 
-from outside import (LIBRARY, MEMTRACE, TOTALS, allocations, build, case, check, equal, execute,
+from outside import (MEMTRACE, PRELOAD, TOTALS, allocations, build, case, check, equal, execute,
                      folder, no_leftovers, profiles, regions, run, start, wait_line, wait_until)
 
 
@@ -99,7 +99,7 @@ def test_killed_child():
 
 
 def preload(program, *arguments, **settings):
-    extra = {"LD_PRELOAD": LIBRARY, **settings.pop("env", {})}
+    extra = {"LD_PRELOAD": PRELOAD, **settings.pop("env", {})}
     return start([program, *arguments], env=extra, **settings)
 
 

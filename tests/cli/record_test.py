@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from outside import (LIBRARY, MEMTRACE, allocations, build, case, check, child_of, equal, execute,
+from outside import (MEMTRACE, PRELOAD, allocations, build, case, check, child_of, equal, execute,
                      folder, no_leftovers, profiles, regions, start, wait_until)
 
 OUTPUT = folder + "/out.mtr"
@@ -80,7 +80,7 @@ def test_record_options():
 
 def test_record_companion():
     program = build()
-    done = execute(program, "churn10", env={"LD_PRELOAD": LIBRARY, "MEMTRACE_RECORD": "1",
+    done = execute(program, "churn10", env={"LD_PRELOAD": PRELOAD, "MEMTRACE_RECORD": "1",
                                             "MEMTRACE_RECORD_OUTPUT": OUTPUT,
                                             "MEMTRACE_COMMAND": MEMTRACE})
     equal(done.returncode, 0)

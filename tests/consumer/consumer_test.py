@@ -199,10 +199,9 @@ def way_make(options):
     for mode in modes:
         build = os.path.join(options.build, mode)
         shutil.rmtree(build, ignore_errors=True)
-        os.makedirs(build)
+        shutil.copytree(os.path.join(HERE, "project"), build)  # a Makefile takes no blank in a path
         run(["make", "-f", os.path.join(HERE, "make", "Makefile"), "CC=" + options.cc,
              "CXX=" + options.cxx, "MEMTRACE=" + memtrace, "MODE=" + mode,
-             "SOURCES=" + os.path.join(HERE, "project"),
              "FLAGS_FROM=" + ("pkgconfig" if options.way == "pkgconfig" else "flags")],
             cwd=build,
             env=environment(PKG_CONFIG_PATH=glob.glob(options.prefix + "/lib*/**/pkgconfig",

@@ -4,8 +4,8 @@ children, output, signal and floating-point state are as without it."""
 
 import sys
 
-from harness import (LIBRARY, bare, build, clean_environment, equal, execute, fail, finish,
-                     only_profile, same_behaviour, scratch, traced)
+from harness import (PRELOAD, bare, build, clean_environment, equal, execute, fail, finish, only_profile,
+                     same_behaviour, scratch, traced)
 
 
 def environment_case(program, name):
@@ -22,14 +22,14 @@ def environment_case(program, name):
     equal(without_place(got), without_place(alone.stdout.decode().splitlines()), "run: environment")
     # another library that was preloaded stays
     folder = scratch()
-    other = build("plugin.c", "gcc", "-O2", "bare", shared=True,
-                  flags=["-DPLUGIN_INNER=other", "-DSIZE=1"])
+    other = preloadable(build("plugin.c", "gcc", "-O2", "bare", shared=True,
+                              flags=["-DPLUGIN_INNER=other", "-DSIZE=1"]))
     under = traced([program, name], "run", folder, {"LD_PRELOAD": other})
     equal({line for line in under.stdout.decode().splitlines() if line.startswith("LD_PRELOAD")},
           {"LD_PRELOAD=" + other}, "run: the user's own LD_PRELOAD")
     # what the user set by hand is not ours to remove
     under = traced([program, name], "preload", scratch())
-    if b"LD_PRELOAD=" + LIBRARY.encode() not in under.stdout:
+    if b"LD_PRELOAD=" + PRELOAD.encode() not in under.stdout:
         fail("preload: the user's LD_PRELOAD is gone")
 
 
