@@ -8,8 +8,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
-from harness import (PRELOAD, SUBJECTS, bare, build, equal, fail, finish, heap, only_profile, scratch,
-                     traced)
+from harness import (PRELOAD, SUBJECTS, bare, build, equal, fail, finish, heap, only_profile,
+                     preloadable, scratch, traced)
 
 # The last one follows itself: the same file at the same place.
 ORDER = [0, 1, 0, 1, 1, 0]

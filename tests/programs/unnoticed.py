@@ -5,7 +5,7 @@ children, output, signal and floating-point state are as without it."""
 import sys
 
 from harness import (PRELOAD, bare, build, clean_environment, equal, execute, fail, finish, only_profile,
-                     same_behaviour, scratch, traced)
+                     preloadable, same_behaviour, scratch, traced)
 
 
 def environment_case(program, name):
