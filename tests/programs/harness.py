@@ -80,6 +80,12 @@ def scratch(prefix="memtrace-test-", where=None):
 
 
 @functools.lru_cache(maxsize=None)
+def own_regions():
+    """Where this test's programs have their regions: what others leave behind is not told here."""
+    return scratch(where="/dev/shm")
+
+
+@functools.lru_cache(maxsize=None)
 def preloadable(library):
     """The library as LD_PRELOAD takes it: by a link where its folder's path has a blank or a colon."""
     if not re.search(r"[\s:$]", library):
@@ -178,7 +184,8 @@ def bare(command, **more):
 def traced(command, mode, folder, settings=None, **more):
     """The program under MemTrace; its profiles lie in `folder` afterwards, named NAME.PID.mtp."""
     settings = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": os.path.join(folder, "%e.%p.mtp"),
-                "MEMTRACE_RECORD_OUTPUT": os.path.join(folder, "%e.%p.mtr"), **(settings or {})}
+                "MEMTRACE_RECORD_OUTPUT": os.path.join(folder, "%e.%p.mtr"),
+                "MEMTRACE_REGION_DIR": own_regions(), **(settings or {})}
     if mode == "preload":
         settings["LD_PRELOAD"] = PRELOAD
     if mode == "run":

@@ -14,7 +14,7 @@ def environment_case(program, name):
     folder = scratch()
     under = traced([program, name], "run", folder, {
         "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None,
-        "MEMTRACE_RECORD_OUTPUT": None, "MEMTRACE_CACHE": None}, cwd=folder)
+        "MEMTRACE_RECORD_OUTPUT": None, "MEMTRACE_CACHE": None, "MEMTRACE_REGION_DIR": None}, cwd=folder)
     got = under.stdout.decode().splitlines()
     equal([line for line in got if line.startswith(("MEMTRACE", "LD_PRELOAD"))], [],
           "run: left in the environment")
