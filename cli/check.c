@@ -97,6 +97,7 @@ struct request {
     const char *baseline;
     double tolerance;
     enum check_format format;
+    const char *format_name; /* NULL: none was asked for */
     bool help;
     const char *output;
     struct chosen_options chosen;
@@ -170,15 +171,15 @@ static int add_file(struct request *request, const char *path) {
     return CLI_OK;
 }
 
-static int take_format(struct request *request, const char *name) {
+static int take_format(struct request *request, const struct cli_scan *scan) {
     static const char *const names[] = {"gcc", "github", "junit", "json"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) == 0) {
+        if (strcmp(scan->value, names[i]) == 0) {
             request->format = (enum check_format)i;
-            return CLI_OK;
+            return cli_choose(scan, &request->format_name, names[i]);
         }
     }
-    return cli_usage("check", "there is no format '%s': gcc, github, junit or json", name);
+    return cli_usage("check", "--format is gcc, github, junit or json, not '%s'", scan->value);
 }
 
 static int take_budget(struct request *request, const struct cli_scan *scan, int key) {
@@ -228,7 +229,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
                    ? CLI_OK
                    : cli_usage("check", "%s takes a percentage, not '%s'", scan->name, scan->value);
     case KEY_FORMAT:
-        return take_format(request, scan->value);
+        return take_format(request, scan);
     case KEY_OUTPUT:
         request->output = scan->value;
         return CLI_OK;

@@ -81,6 +81,7 @@ struct request {
     struct diff_options options;
     struct diff_view view;
     enum form form;
+    const char *form_option; /* NULL: none was given */
     bool any_metric;
     bool help;
     const char *color;
@@ -161,14 +162,10 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         request->view.style.full_names = true;
         return CLI_OK;
     case KEY_MARKDOWN:
-        request->form = FORM_MARKDOWN;
-        return CLI_OK;
     case KEY_JSON:
-        request->form = FORM_JSON;
-        return CLI_OK;
     case KEY_CSV:
-        request->form = FORM_CSV;
-        return CLI_OK;
+        request->form = (enum form)(FORM_MARKDOWN + (key - KEY_MARKDOWN));
+        return cli_choose(scan, &request->form_option, scan->name);
     default:
         return take_value(request, scan, key)
                    ? CLI_OK

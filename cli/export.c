@@ -3,6 +3,7 @@
 #include "cli/chosen.h"
 #include "cli/cli.h"
 #include "cli/exportformat.h"
+#include "cli/nearest.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
@@ -120,8 +121,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     }
     switch (key) {
     case KEY_FORMAT:
-        request->format_name = scan->value;
-        return CLI_OK;
+        return cli_choose(scan, &request->format_name, scan->value);
     case KEY_OUTPUT:
         request->output = scan->value;
         return CLI_OK;
@@ -141,13 +141,23 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     }
 }
 
+static int refuse_format(const char *name) {
+    struct nearest nearest = nearest_to(name, strlen(name));
+    for (size_t i = 0; i < exportformat_count; i++) {
+        nearest_offer(&nearest, exportformats[i].name);
+    }
+    return nearest.name != NULL ? cli_usage("export", "there is no format '%s': did you mean %s?",
+                                            name, nearest.name)
+                                : cli_usage("export", "there is no format '%s'", name);
+}
+
 static int choose_format(struct request *request) {
     const char *output = request->output;
     bool to_stdout = output == NULL || strcmp(output, "-") == 0;
     if (request->format_name != NULL) {
         request->format = exportformat_named(request->format_name);
         if (request->format == NULL) {
-            return cli_usage("export", "there is no format '%s'", request->format_name);
+            return refuse_format(request->format_name);
         }
     } else {
         request->format = to_stdout ? NULL : exportformat_of_file(output);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: the `memtrace` command: picks the subcommand. */
 #include "cli/cli.h"
+#include "cli/nearest.h"
 #include "memtrace/version.h"
 
 #include <stdio.h>
@@ -66,6 +67,22 @@ static const struct command *find_command(const char *name) {
     return NULL;
 }
 
+/* Says which command was meant. */
+static int refuse(const char *name) {
+    bool is_option = name[0] == '-';
+    struct nearest nearest = nearest_to(name, strlen(name));
+    for (size_t i = 0; i < COMMANDS && !is_option; i++) {
+        if (commands[i].help != NULL) {
+            nearest_offer(&nearest, commands[i].name);
+        }
+    }
+    nearest_offer(&nearest, is_option ? "--help" : "help");
+    nearest_offer(&nearest, is_option ? "--version" : "help");
+    return cli_usage(NULL, "there is no %s '%s'%s%s%s", is_option ? "option" : "command", name,
+                     nearest.name != NULL ? ": did you mean " : "",
+                     nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
+}
+
 /* `memtrace help` and `memtrace help COMMAND`. */
 static int help(int argc, char **argv) {
     const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
@@ -76,7 +93,7 @@ static int help(int argc, char **argv) {
         return cli_finish(CLI_OK);
     }
     if (command == NULL) {
-        return cli_usage(NULL, "there is no command '%s'", argv[1]);
+        return refuse(argv[1]);
     }
     return command->run(2, arguments);
 }
@@ -97,8 +114,7 @@ int main(int argc, char **argv) {
     }
     command = find_command(argv[1]);
     if (command == NULL) {
-        return cli_usage(NULL, "there is no %s '%s'", argv[1][0] == '-' ? "option" : "command",
-                         argv[1]);
+        return refuse(argv[1]);
     }
     return command->run(argc - 1, argv + 1);
 }

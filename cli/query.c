@@ -75,9 +75,8 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         request->script = scan->value;
         return CLI_OK;
     case KEY_FORMAT:
-        request->format = scan->value;
         return result_format_named(scan->value, &request->result)
-                   ? CLI_OK
+                   ? cli_choose(scan, &request->format, scan->value)
                    : cli_usage("query", "--format is " RESULT_FORMATS ", not '%s'", scan->value);
     case KEY_HEADER:
         request->header = scan->value;

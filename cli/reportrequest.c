@@ -144,11 +144,19 @@ static int word_in(const char *text, const char *const *words, int count) {
     return -1;
 }
 
-static bool take_format(struct request *request, const char *text) {
-    static const char *const names[] = {"text", "markdown", "csv", "json"};
-    int format = word_in(text, names, 4);
-    request->options.format = format >= 0 ? (enum report_format)format : REPORT_TEXT;
-    return format >= 0;
+static const char *const format_names[] = {[REPORT_TEXT] = "text",
+                                           [REPORT_MARKDOWN] = "markdown",
+                                           [REPORT_CSV] = "csv",
+                                           [REPORT_JSON] = "json"};
+enum { FORMATS = sizeof format_names / sizeof format_names[0] };
+
+static int take_format(struct request *request, const struct cli_scan *scan, int format) {
+    if (format < 0) {
+        return cli_usage(scan->command, "--format is text, markdown, json or csv, not '%s'",
+                         scan->value);
+    }
+    request->options.format = (enum report_format)format;
+    return cli_choose(scan, &request->format_name, format_names[format]);
 }
 
 static bool take_order(struct request *request, const char *text) {
@@ -215,8 +223,7 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
         request->debug_folders = scan->value;
         break;
     case KEY_FORMAT:
-        good = take_format(request, scan->value);
-        break;
+        return take_format(request, scan, word_in(scan->value, format_names, FORMATS));
     case KEY_CALLERS:
         good = take_callers(request, scan->value);
         break;
@@ -247,19 +254,15 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     case KEY_TOP_DOWN:
     case KEY_BOTTOM_UP:
         request->options.bottom_up = key == KEY_BOTTOM_UP;
-        return 0;
+        return cli_choose(scan, &request->direction, scan->name);
     case KEY_FLAT:
-        request->form = FORM_FLAT;
-        return 0;
     case KEY_PATHS:
-        request->form = FORM_PATHS;
-        return 0;
+        request->form = key == KEY_FLAT ? FORM_FLAT : FORM_PATHS;
+        return cli_choose(scan, &request->form_option, scan->name);
     case KEY_JSON:
-        request->options.format = REPORT_JSON;
-        return 0;
+        return take_format(request, scan, REPORT_JSON);
     case KEY_CSV:
-        request->options.format = REPORT_CSV;
-        return 0;
+        return take_format(request, scan, REPORT_CSV);
     case KEY_ALL_FRAMES:
         request->options.all_frames = true;
         return 0;

@@ -29,6 +29,9 @@ enum show {
 struct request {
     struct report_options options;
     enum form form;
+    const char *format_name; /* NULL: none was asked for */
+    const char *form_option; /* the same of --flat, --paths; and of trees' two directions */
+    const char *direction;
     bool metrics[METRIC_ALL];
     bool shows[SHOW_COUNT];
     const char *callers_of; /* of --show-caller-callee; NULL: not asked for */

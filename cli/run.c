@@ -12,7 +12,7 @@ static const char usage[] =
     "                        (default memtrace.%e.%p.mtp)\n";
 
 static const struct variables_option own[] = {
-    {"output", 'o', VARIABLES_TEXT, "MEMTRACE_OUTPUT", NULL}, {0}};
+    {"output", 'o', VARIABLES_FILE, "MEMTRACE_OUTPUT", NULL}, {0}};
 
 int cmd_run(int argc, char **argv) {
     static struct variables variables;

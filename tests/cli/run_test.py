@@ -233,8 +233,16 @@ def test_output_is_replaced():
 
 
 def test_unwritable_output():
+    """An option that cannot be is refused before the program starts; what a variable names is no
+    reason not to run."""
     program = build()
-    done = run("-o", "absent/out.mtp", "--", program, "exit3")
+    for option in ("--output", "--log"):
+        done = run(option, "absent/out.mtp", "--", program, "exit3")
+        equal((done.returncode, done.out, done.err.count(b"\n")), (2, b"", 1), done.err)
+        check(b'%s "absent/out.mtp": folder absent/: No such file or directory' % option.encode()
+              in done.err, done.err)
+    variable = {"MEMTRACE_OUTPUT": "absent/out.mtp"}
+    done = run("--", program, "exit3", env=variable)
     equal(done.returncode, 3)
     moved = folder + "/tmp/out.mtp"
     check(b"cannot write the profile %s/absent/out.mtp: No such file or directory; it is at %s\n"
@@ -242,7 +250,7 @@ def test_unwritable_output():
     check(b"memtrace: profile            " + moved.encode() in done.err, done.err)
     check(os.path.exists(moved))
     no_leftovers()
-    done = run("-o", "absent/out.mtp", "--", program, "exit3", env={"TMPDIR": "/nonexistent"})
+    done = run("--", program, "exit3", env={**variable, "TMPDIR": "/nonexistent"})
     equal(done.returncode, 3)
     left = os.listdir(regions)
     equal(len(left), 1)
