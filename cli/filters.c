@@ -2,6 +2,7 @@
 /* filters.c: options of filters become a selection. See filters.h. */
 #include "cli/filters.h"
 
+#include "analyze/report/shellword.h"
 #include "cli/filteroption.h"
 #include "cli/filtervalue.h"
 
@@ -141,19 +142,21 @@ const char *filters_text(const struct filters *filters) {
     return filters != NULL && filters->text != NULL ? filters->text : "";
 }
 
-/* Quotes what a shell would not take as it is. */
-static bool is_plain(const char *value) {
-    return value[0] != '\0' && strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                             "0123456789_-+=:,./%@") == strlen(value);
-}
-
 static int add_text(struct filters *filters, const struct given *given) {
-    const char *space = filters->text != NULL ? " " : "";
-    const char *quote = given->value == NULL || is_plain(given->value) ? "" : "'";
-    char *text;
-    if (asprintf(&text, "%s%s--%s%s%s%s%s", filters_text(filters), space, given->option->name,
-                 given->value != NULL ? " " : "", quote, given->value != NULL ? given->value : "",
-                 quote) < 0) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return -1;
+    }
+    fprintf(out, "%s%s--%s", filters_text(filters), filters->text != NULL ? " " : "",
+            given->option->name);
+    if (given->value != NULL) {
+        fputc(' ', out);
+        shellword_put(out, given->value);
+    }
+    if (fclose(out) != 0) {
+        free(text);
         return -1;
     }
     free(filters->text);
@@ -219,6 +222,11 @@ static const char *clash_of(const struct filters *filters, int key) {
         return "--between says from when to when already";
     }
     return NULL;
+}
+
+bool filters_have_end(const struct filters *filters) {
+    return is_given(filters, FILTER_TO) || is_given(filters, FILTER_AT) ||
+           is_given(filters, FILTER_BETWEEN);
 }
 
 int filters_take(struct filters *filters, const struct cli_scan *scan, int key) {

@@ -5,6 +5,7 @@
  *
  * Paths are found from the place of the command itself, so that a moved installation works.
  */
+#include "analyze/report/shellword.h"
 #include "cli/cli.h"
 #include "cli/plugin.h"
 
@@ -117,31 +118,15 @@ static int find_places(struct places *places) {
     return 0;
 }
 
-/* Writes `prefix` and `path` as one word of a shell. */
-static void print_word(const char *prefix, const char *path) {
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "_-+=./,:@%";
-    if (path[strspn(path, safe)] == '\0') {
-        printf("%s%s", prefix, path);
-        return;
-    }
-    printf("%s'", prefix);
-    for (; *path; path++) {
-        if (*path == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*path);
-    }
-    putchar('\'');
-}
-
 /* One flag: a word on the line, or, explained, a line of its own. */
 static void print_flag(const char *prefix, const char *path, const char *purpose) {
     static bool first = true;
     if (!purpose && !first)
         putchar(' ');
     first = false;
-    print_word(prefix, path);
+    fputs(prefix, stdout);
+    if (path[0] != '\0')
+        shellword_put(stdout, path);
     if (purpose)
         printf("\n    %s\n", purpose);
 }
