@@ -86,15 +86,11 @@ static bool is_word(const char *word, const char *what) {
 }
 
 static int find_metric(struct parse *parse, const char *word) {
-    for (enum metric metric = 0; word != NULL && metric < METRIC_COUNT; metric++) {
-        if (strcmp(word, metric_name(metric)) == 0) {
-            parse->budget->metric = metric;
-            return 0;
-        }
+    if (word != NULL && metric_named(word, &parse->budget->metric)) {
+        return 0;
     }
-    return error_set(parse->error,
-                     "what is '%s'? It is maximum, leaked, cumulative, allocations, temporary%s",
-                     word != NULL ? word : "", parse->growth ? "" : " or growth");
+    return error_set(parse->error, "'%s' cannot have a budget: %s" METRIC_WORDS " can",
+                     word != NULL ? word : "", parse->growth ? "" : "growth, ");
 }
 
 /* The word behind the one that stands here, both taken. NULL: there is none. */
@@ -160,7 +156,8 @@ static int take_per(struct parse *parse) {
     }
     if (parse->growth || (parse->budget->metric != METRIC_ALLOCATIONS &&
                           parse->budget->metric != METRIC_CUMULATIVE)) {
-        return error_set(parse->error, "per scope there are allocations and cumulative bytes");
+        return error_set(parse->error,
+                         "per scope there are budgets of allocations and of allocated bytes");
     }
     parse->budget->kind = CHECK_PER_SCOPE;
     value = take_value(parse);

@@ -21,22 +21,24 @@ static const char help_text[] =
     "1 one is broken, 2 it could not be told. Without a file: the newest of this folder.\n"
     "\n"
     "a BUDGET, which has '<=' in it:\n"
-    "  'leaked <= 0'                                   maximum, leaked, cumulative (bytes),\n"
-    "  'maximum <= 64M not in module libfoo'           allocations, temporary (numbers);\n"
+    "  'leaked <= 0'                                   peak, leaked, allocated (bytes),\n"
+    "  'peak <= 64M not in module libfoo'              allocations, temporary (numbers);\n"
     "  'allocations <= 10000 in function ^parse_'      in function, file, module REGEX\n"
     "  'allocations <= 100 per scope request'          in any one scope of that name\n"
-    "  'growth <= 5% of maximum over base.mtp'         against another file, by size or percent\n"
+    "  'growth <= 5% of peak over base.mtp'            against another file, by size or percent\n"
     "\n"
     "the same as options:\n"
     "  --budgets FILE                     budgets, one a line, with # comments\n"
     "  --max-leaked SIZE                  never freed\n"
     "  --max-peak SIZE                    held when the program held most\n"
-    "  --max-cumulative SIZE              ever allocated\n"
+    "  --max-allocated SIZE               ever allocated\n"
     "  --max-allocations N                how many\n"
     "  --max-temporary N                  freed before their thread's next allocation\n"
+    "  --max-maximum, --max-live, --max-total, --max-cumulative SIZE\n"
+    "                                     other names of peak, leaked and, twice, allocated\n"
     "  --max-allocations-per-scope NAME=N in any one scope\n"
     "  --max-bytes-per-scope NAME=SIZE    allocated in any one scope\n"
-    "  --max-growth LIMIT                 of the maximum over --baseline; METRIC=LIMIT: of that\n"
+    "  --max-growth LIMIT                 of the peak over --baseline; METRIC=LIMIT: of that\n"
     "  --baseline FILE                    what --max-growth compares with\n"
     "\n"
     "how:\n"
@@ -56,7 +58,7 @@ enum {
     KEY_BUDGETS,
     KEY_LEAKED,
     KEY_PEAK,
-    KEY_CUMULATIVE,
+    KEY_ALLOCATED,
     KEY_ALLOCATIONS,
     KEY_TEMPORARY,
     KEY_SCOPE_ALLOCATIONS,
@@ -73,7 +75,11 @@ static const struct cli_option options[] = {
     {"budgets", 'b', true, KEY_BUDGETS},
     {"max-leaked", 0, true, KEY_LEAKED},
     {"max-peak", 0, true, KEY_PEAK},
-    {"max-cumulative", 0, true, KEY_CUMULATIVE},
+    {"max-maximum", 0, true, KEY_PEAK},
+    {"max-live", 0, true, KEY_LEAKED},
+    {"max-allocated", 0, true, KEY_ALLOCATED},
+    {"max-total", 0, true, KEY_ALLOCATED},
+    {"max-cumulative", 0, true, KEY_ALLOCATED},
     {"max-allocations", 0, true, KEY_ALLOCATIONS},
     {"max-temporary", 0, true, KEY_TEMPORARY},
     {"max-allocations-per-scope", 0, true, KEY_SCOPE_ALLOCATIONS},
@@ -153,8 +159,8 @@ static int add_growth(struct request *request, const char *value) {
     }
     if (asprintf(&line, "growth <= \"%s\" of \"%.*s\" over \"%s\"",
                  equals != NULL ? equals + 1 : value,
-                 equals != NULL ? (int)(equals - value) : (int)strlen("maximum"),
-                 equals != NULL ? value : "maximum", request->baseline) < 0) {
+                 equals != NULL ? (int)(equals - value) : (int)strlen("peak"),
+                 equals != NULL ? value : "peak", request->baseline) < 0) {
         return cli_error("out of memory");
     }
     status = add_budget(request, line);
@@ -189,9 +195,9 @@ static int take_budget(struct request *request, const struct cli_scan *scan, int
     case KEY_LEAKED:
         return add_option(request, "leaked", scan->value, "");
     case KEY_PEAK:
-        return add_option(request, "maximum", scan->value, "");
-    case KEY_CUMULATIVE:
-        return add_option(request, "cumulative", scan->value, "");
+        return add_option(request, "peak", scan->value, "");
+    case KEY_ALLOCATED:
+        return add_option(request, "allocated", scan->value, "");
     case KEY_ALLOCATIONS:
         return add_option(request, "allocations", scan->value, "");
     case KEY_TEMPORARY:
@@ -199,7 +205,7 @@ static int take_budget(struct request *request, const struct cli_scan *scan, int
     case KEY_SCOPE_ALLOCATIONS:
         return add_scope(request, scan, "allocations");
     case KEY_SCOPE_BYTES:
-        return add_scope(request, scan, "cumulative");
+        return add_scope(request, scan, "allocated");
     default:
         if (request->growth_count == MOST_GROWTHS) {
             return cli_usage("check", "too many %s: write a file of budgets", scan->name);

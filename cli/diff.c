@@ -17,8 +17,8 @@ static const char help_text[] =
     "Shows what grew and what shrank from one profile (*.mtp), recording (*.mtr) or running\n"
     "program to another, also if the program was rebuilt or changed in between.\n"
     "\n"
-    "  --metric METRIC      what is compared; several are possible (default: maximum and\n"
-    "                       leaked): maximum, leaked, cumulative, allocations, temporary\n"
+    "  --metric METRIC      what is compared; several are possible (default: peak and\n"
+    "                       leaked): peak, leaked, allocated, allocations, temporary\n"
     "  --by WHAT            rows are call paths or what allocates: path (default), function,\n"
     "                       file, module\n"
     "  --line-tolerance N   in another build, lines of one function are the same at most N lines\n"
@@ -93,14 +93,13 @@ struct request {
 /* ---- The command line ---- */
 
 static bool take_metric(struct request *request, const char *name) {
-    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        if (strcmp(name, metric_name(metric)) == 0) {
-            request->view.metrics[metric] = true;
-            request->any_metric = true;
-            return true;
-        }
+    enum metric metric;
+    if (!metric_named(name, &metric)) {
+        return false;
     }
-    return false;
+    request->view.metrics[metric] = true;
+    request->any_metric = true;
+    return true;
 }
 
 static bool take_by(struct request *request, const char *name) {

@@ -24,8 +24,8 @@ static const char help_text[] =
     "  --output FILE        write to FILE; default and -: to stdout\n"
     "  --cost COST          what is counted, where a format holds one, or shows one first:\n"
     "                       peak         bytes held when the program held most (default)\n"
-    "                       live         bytes never freed; of a running program: held now\n"
-    "                       total        bytes ever allocated\n"
+    "                       leaked       bytes never freed; of a running program: live now\n"
+    "                       allocated    bytes ever allocated\n"
     "                       allocations  how many allocations\n"
     "                       temporary    how many were freed before their thread's next one\n"
     "  --by function|line   what is told apart where call paths are merged (default: function)\n"
@@ -95,23 +95,10 @@ static const struct cli_option options[] = {
 };
 
 static int read_cost(struct request *request, const struct cli_scan *scan) {
-    static const struct {
-        const char *name;
-        enum metric metric;
-    } costs[] = {{"peak", METRIC_MAXIMUM},
-                 {"live", METRIC_LEAKED},
-                 {"total", METRIC_CUMULATIVE},
-                 {"allocations", METRIC_ALLOCATIONS},
-                 {"temporary", METRIC_TEMPORARY}};
-    for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
-        if (strcmp(scan->value, costs[i].name) == 0) {
-            request->cost_name = scan->value;
-            request->cost = costs[i].metric;
-            return CLI_OK;
-        }
-    }
-    return cli_usage("export", "%s is live, peak, total, allocations or temporary, not '%s'",
-                     scan->name, scan->value);
+    request->cost_name = scan->value;
+    return metric_named(scan->value, &request->cost)
+               ? CLI_OK
+               : cli_usage("export", "%s is " METRIC_WORDS ", not '%s'", scan->name, scan->value);
 }
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {

@@ -111,8 +111,8 @@ static void print_text(const struct list *list) {
         puts("No program of yours is profiled now.");
     }
     if (list->running_count != 0) {
-        printf("%8s  %-24s %12s %12s %15s  %s\n", "PID", "PROGRAM", "LIVE", "MAXIMUM",
-               "ALLOCATIONS", "RUNNING");
+        printf("%8s  %-24s %12s %12s %15s  %s\n", "PID", "PROGRAM", "LIVE", "PEAK", "ALLOCATIONS",
+               "RUNNING");
     }
     for (size_t i = 0; i < list->running_count; i++) {
         const struct running *one = &list->running[i];

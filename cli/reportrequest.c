@@ -13,16 +13,18 @@ const char reportrequest_help[] =
     "\n"
     "Shows a profile (*.mtp) or a recording (*.mtr), or what a running program holds now. Without\n"
     "an argument: the newest such file of this folder. Without a --show-... option: a summary,\n"
-    "the call paths that held most, and the trees of maximum and leaked memory.\n"
+    "the call paths that held most, and the trees of peak and leaked memory.\n"
     "\n"
     "what to show (several are possible; R: of recordings only):\n"
-    "  --show-maximum       what was held when the program held most\n"
-    "  --show-leaked        what was never freed; of a running program: what it holds\n"
+    "  --show-peak          what was held when the program held most\n"
+    "  --show-leaked        what was never freed; of a running program: what is live\n"
     "  --show-shutdown    R what was never freed, or only after the last allocation\n"
     "  --shutdown-at T    R the same: or only after T\n"
-    "  --show-cumulative    all that was ever allocated, by bytes\n"
+    "  --show-allocated     all that was ever allocated, by bytes\n"
     "  --show-allocations   the same by number of allocations\n"
     "  --show-temporary     allocations freed before their thread's next one\n"
+    "  --show-maximum, --show-live, --show-total, --show-cumulative\n"
+    "                       other names of peak, leaked and, twice, allocated\n"
     "  --temporary-within D R allocations freed within 10ms, 1s, ...\n"
     "  --show-caller-callee FUNCTION|/REGEX/\n"
     "                       who calls a function and what it calls, by the metrics above\n"
@@ -93,10 +95,14 @@ enum {
 
 static const struct cli_option known_options[] = {
     {"help", 'h', false, KEY_HELP},
+    {"show-peak", 0, false, KEY_METRIC + METRIC_MAXIMUM},
     {"show-maximum", 0, false, KEY_METRIC + METRIC_MAXIMUM},
     {"show-leaked", 0, false, KEY_METRIC + METRIC_LEAKED},
+    {"show-live", 0, false, KEY_METRIC + METRIC_LEAKED},
     {"show-shutdown", 0, false, KEY_METRIC + METRIC_SHUTDOWN},
     {"shutdown-at", 0, true, KEY_SHUTDOWN_AT},
+    {"show-allocated", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
+    {"show-total", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
     {"show-cumulative", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
     {"show-allocations", 0, false, KEY_METRIC + METRIC_ALLOCATIONS},
     {"show-temporary", 0, false, KEY_METRIC + METRIC_TEMPORARY},

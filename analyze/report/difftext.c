@@ -7,8 +7,8 @@
 #include <inttypes.h>
 
 static const char *const labels[METRIC_COUNT] = {
-    [METRIC_MAXIMUM] = "maximum allocated",   [METRIC_LEAKED] = "leaked",
-    [METRIC_CUMULATIVE] = "allocated in all", [METRIC_ALLOCATIONS] = "allocations",
+    [METRIC_MAXIMUM] = "peak",         [METRIC_LEAKED] = "leaked",
+    [METRIC_CUMULATIVE] = "allocated", [METRIC_ALLOCATIONS] = "allocations",
     [METRIC_TEMPORARY] = "temporary",
 };
 

@@ -62,13 +62,13 @@ struct report {
     struct suppressions *suppressions; /* leaks not to tell; NULL: none */
 };
 
-/* "Leaked: never freed", or in a view of some time "Held at 1.5 s". Returns the buffer's text. */
+/* "Leaked: never freed", or in a view of some time "Live at 1.5 s". Returns the buffer's text. */
 struct report_title {
     char text[200];
 };
 const char *report_title(const struct report *report, enum metric metric,
                          struct report_title *buffer);
-/* "leaked", "held now" or "held then" */
+/* "leaked", "live now" or "live then" */
 const char *report_held(const struct model *model);
 static inline bool report_is_for_people(const struct report *report) {
     return report->options.format == REPORT_TEXT || report->options.format == REPORT_MARKDOWN;

@@ -82,16 +82,16 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
 /* Of a part of the time: what was held when it was over. */
 static const char *held_label(const struct model *model) {
     if (model->to_ns != UINT64_MAX) {
-        return "held then";
+        return "live then";
     }
-    return model->live ? "held now" : "total leaked";
+    return model->live ? "live now" : "leaked";
 }
 
 static void put_memory(const struct report *report) {
     const struct model_totals *totals = &report->model->totals;
     struct number number;
     const struct model_errors *errors = &report->model->recording.errors;
-    put_bytes(report, "maximum allocated", totals->maximum_bytes, errors->maximum_bytes);
+    put_bytes(report, "peak", totals->maximum_bytes, errors->maximum_bytes);
     if (totals->maximum_error_bytes != 0) {
         fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
     }
@@ -123,10 +123,10 @@ static void put_counts(const struct report *report) {
         fprintf(report->out, "%s (%s of allocations)\n", number_count(&count, totals->temporary),
                 number_percent(&share, totals->temporary, totals->allocations));
     }
-    put_label(report, "contexts");
+    put_label(report, "call paths");
     fputs(number_count(&count, totals->context_count), report->out);
     if (report->model->thread_count != 0) { /* else not known of a part of a profile */
-        fprintf(report->out, ", threads %zu", report->model->thread_count);
+        fprintf(report->out, ", threads %s", number_count(&count, report->model->thread_count));
     }
     fputc('\n', report->out);
 }
@@ -149,9 +149,9 @@ static void put_others(const struct report *report, enum model_class class, cons
     }
     put_label(report, label);
     fprintf(report->out, "%s ", number_bytes(&bytes, live.main));
-    fprintf(report->out, "%s in %s, ", model->live ? "held now" : "held at the end",
+    fprintf(report->out, "%s in %s, ", model->live ? "live now" : "live at the end",
             number_count(&count, live.side));
-    fprintf(report->out, "%s in %s over all\n", number_bytes(&bytes, maximum.main),
+    fprintf(report->out, "%s in %s in total\n", number_bytes(&bytes, maximum.main),
             number_count(&count, maximum.side));
 }
 

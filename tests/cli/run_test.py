@@ -158,7 +158,7 @@ def test_options_become_variables():
         variables = done.out.split(b"\0")
         check(b"MEMTRACE_UNWIND=" + mode in variables, mode, done.err)
         check(b"MEMTRACE_STACKS=short" in variables, done.err)
-        check(done.err.count(b"contexts  ") == 1, done.err)
+        check(done.err.count(b"call paths  ") == 1, done.err)
 
 
 def test_script_without_first_line():

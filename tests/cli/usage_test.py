@@ -55,4 +55,34 @@ def test_wrong_values():
         refused([command, "-o", folder + "/absent/x", "--", "true"], "/absent/: No such file or directory")
 
 
+def test_one_vocabulary():
+    """Every command takes each name of a metric, and says the same one for all of them."""
+    names = {"peak": ("maximum",), "leaked": ("live",), "allocated": ("total", "cumulative"),
+             "allocations": (), "temporary": ()}
+    summary = execute(MEMTRACE, "run", "-o", "some.mtp", "--", "ls").err.decode()
+    check("memtrace: peak  " in summary and "memtrace: leaked  " in summary, summary)
+
+    def answer(*arguments):
+        done = execute(MEMTRACE, *arguments)
+        check(done.returncode in (0, 1) and not done.err.startswith(b"memtrace: "), arguments, done.err)
+        return done.out.replace(b"[%s " % arguments[-1].split()[0].encode(), b"[")
+
+    for name, synonyms in names.items():
+        for synonym in synonyms:
+            for before, after in ((["report", "some.mtp", "--show-"], []),
+                                  (["diff", "some.mtp", "some.mtp", "--metric="], []),
+                                  (["export", "some.mtp", "--format=folded", "--cost="], [])):
+                equal(answer(*before[:-1], before[-1] + synonym, *after),
+                      answer(*before[:-1], before[-1] + name, *after), synonym)
+            equal(answer("check", "some.mtp", synonym + " <= 1"), answer("check", "some.mtp", name + " <= 1"))
+            equal(answer("check", "some.mtp", "--max-%s=1" % synonym),
+                  answer("check", "some.mtp", "--max-%s=1" % name))
+        refused(["diff", "a.mtp", "b.mtp", "--metric", name + "x"])
+    for arguments in (["report", "some.mtp"], ["diff", "some.mtp", "some.mtp"], ["list"],
+                      ["report", "some.mtp", "--show-lifetimes", "--show-groups"]):
+        out = answer(*arguments).lower()
+        for word in (b"maximum", b"cumulative", b"half of those"):
+            check(word not in out, arguments, "says", word)
+
+
 case(globals())

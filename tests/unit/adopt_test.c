@@ -319,10 +319,10 @@ static void summary_text(void **state) {
     model = model_load(profile, NULL);
     text = finish_summary(model, "/tmp/with blank.mtp", NULL);
     assert_string_equal(text,
-                        "memtrace: maximum allocated  1.3 KiB (1,300 bytes)\n"
-                        "memtrace: total leaked       1.3 KiB (1,300 bytes in 5 blocks)\n"
+                        "memtrace: peak               1.3 KiB (1,300 bytes)\n"
+                        "memtrace: leaked             1.3 KiB (1,300 bytes in 5 blocks)\n"
                         "memtrace: allocations        8 (1.5 KiB in total), frees 3\n"
-                        "memtrace: contexts           3, lost 0\n"
+                        "memtrace: call paths         3, lost 0\n"
                         "memtrace: profile            /tmp/with blank.mtp\n"
                         "memtrace: read it with       memtrace report '/tmp/with blank.mtp'\n");
     free(text);

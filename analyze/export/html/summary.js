@@ -21,7 +21,7 @@ function showTotals(section) {
     row("Threads", formatCount(data.thread_count));
     row("Events lost", formatCount(data.lost));
     if (data.peak_error_bytes > 0) {
-        row("Bound of the maximum's error", formatBytes(data.peak_error_bytes));
+        row("Bound of the peak's error", formatBytes(data.peak_error_bytes));
     }
 }
 
