@@ -26,6 +26,7 @@ static const char help_text[] =
     "  --limit N            at most N rows of what grew, and of what shrank (default: 20; 0: all)\n"
     "  --min SIZE           sum up what changed by less, such as 64K\n"
     "  --depth N            at most N frames of a call path (default: 16; 0: all)\n"
+    "  --all-frames         show what libraries of the language call, too\n"
     "  --full-names         C++ names with parameters, template arguments, return types\n"
     "  --color WHEN         auto, always or never\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
@@ -51,6 +52,7 @@ enum {
     KEY_MIN,
     KEY_DEPTH,
     KEY_FULL_NAMES,
+    KEY_ALL_FRAMES,
     KEY_COLOR,
     KEY_MARKDOWN,
     KEY_JSON,
@@ -67,6 +69,7 @@ static const struct cli_option options[] = {
     {"min", 0, true, KEY_MIN},
     {"depth", 'd', true, KEY_DEPTH},
     {"full-names", 0, false, KEY_FULL_NAMES},
+    {"all-frames", 0, false, KEY_ALL_FRAMES},
     {"color", 0, true, KEY_COLOR},
     {"markdown", 0, false, KEY_MARKDOWN},
     {"json", 0, false, KEY_JSON},
@@ -156,6 +159,9 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     switch (key) {
     case KEY_HELP:
         request->help = true;
+        return CLI_OK;
+    case KEY_ALL_FRAMES:
+        request->view.style.all_frames = true;
         return CLI_OK;
     case KEY_FULL_NAMES:
         request->view.style.full_names = true;

@@ -42,12 +42,19 @@ static int find_leaked(const struct report *report, uint64_t *bytes) {
 }
 
 static void put_hint(const struct report *report, const char *options, const char *what) {
+    if (report->options.width != 0) { /* what is to be pasted has a line of its own */
+        fprintf(report->out, "  # %s\n", what);
+    }
     fputs("  memtrace report ", report->out);
     shellword_put(report->out, report->source);
     if (report->selected != NULL) {
         fprintf(report->out, " %s", report->selected);
     }
-    fprintf(report->out, " %-28s  # %s\n", options, what);
+    if (report->options.width != 0) {
+        fprintf(report->out, " %s\n", options);
+    } else {
+        fprintf(report->out, " %-28s  # %s\n", options, what);
+    }
 }
 
 int report_next(const struct report *report) {

@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+enum { HEAD_INDENT = 9 };
+
 struct ranked {
     const struct model_context *context;
     struct cost cost;
@@ -48,7 +50,8 @@ static uint64_t median_lifetime(const struct model *model, const struct model_co
     return 0;
 }
 
-static void put_path(const struct report *report, enum metric metric, size_t rank,
+/* Rank, share, cost, and what else is known of a path. */
+static void put_head(const struct report *report, enum metric metric, size_t rank,
                      const struct ranked *ranked, struct cost total) {
     const struct model_context *context = ranked->context;
     uint64_t median = median_lifetime(report->model, context);
@@ -73,7 +76,24 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
     }
     fprintf(report->out, "  %s%016" PRIx64 "%s\n", style_on(report, STYLE_DIM),
             model_hash(report->model, context->id), style_off(report));
-    style_path(report, calltree_walk(report, context->path), report->options.depth);
+}
+
+static void put_path(const struct report *report, enum metric metric, size_t rank,
+                     const struct ranked *ranked, struct cost total) {
+    struct report head = *report;
+    char *text = NULL;
+    size_t size = 0;
+    head.out = open_memstream(&text, &size);
+    if (head.out == NULL) {
+        put_head(report, metric, rank, ranked, total); /* however wide */
+    } else {
+        put_head(&head, metric, rank, ranked, total);
+        if (fclose(head.out) == 0) {
+            style_lines(report, text, HEAD_INDENT);
+        }
+        free(text);
+    }
+    style_path(report, calltree_walk_folded(report, ranked->context->path), report->options.depth);
 }
 
 static struct ranked *rank(const struct report *report, enum metric metric, size_t *count) {
@@ -109,7 +129,8 @@ static void draw_paths(const struct report *report, enum metric metric, const st
     struct cost total = metric_total(metric, report->model);
     struct number number;
     fprintf(report->out, "\n%sTop call paths by %s%s\n", style_on(report, STYLE_HEADING),
-            metric_word(metric), style_off(report));
+            metric == METRIC_TEMPORARY ? "temporary allocations" : metric_word(metric),
+            style_off(report));
     for (size_t i = 0; i < shown; i++) {
         put_path(report, metric, i + 1, &ranked[i], total);
     }

@@ -5,9 +5,10 @@
 #include "analyze/report/style.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { CHART_COLUMNS = 60, CHART_LEVELS = 8 };
+enum { CHART_COLUMNS = 60, CHART_LEVELS = 8, LABEL_COLUMNS = 22 };
 
 static void put_label(const struct report *report, const char *label) {
     fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
@@ -240,6 +241,9 @@ static void put_chart(const struct report *report) {
                                                         "=", "+", "*", "#"};
     const struct model *model = report->model;
     uint64_t columns[CHART_COLUMNS] = {0};
+    size_t width = report->options.width;
+    size_t count =
+        width != 0 && width < LABEL_COLUMNS + CHART_COLUMNS ? width - LABEL_COLUMNS : CHART_COLUMNS;
     uint64_t end = model->now_ns;
     uint64_t most = 0;
     uint64_t held = 0;
@@ -247,8 +251,8 @@ static void put_chart(const struct report *report) {
     if (model->timeline_count < 4 || end == 0) {
         return;
     }
-    for (size_t i = 0; i < CHART_COLUMNS; i++) {
-        uint64_t until = (uint64_t)((double)end * (double)(i + 1) / CHART_COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t until = (uint64_t)((double)end * (double)(i + 1) / (double)count);
         columns[i] = held; /* no point in this column: as before */
         for (; point < model->timeline_count && model->timeline[point].time_ns <= until; point++) {
             held = model->timeline[point].live_bytes;
@@ -260,7 +264,7 @@ static void put_chart(const struct report *report) {
         return;
     }
     put_label(report, "over time");
-    for (size_t i = 0; i < CHART_COLUMNS; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t level = (size_t)((double)columns[i] / (double)most * CHART_LEVELS + 0.5);
         fputs(report->options.unicode ? bars[level] : typed[level], report->out);
     }
@@ -280,7 +284,7 @@ static void put_resident(const struct report *report) {
     }
 }
 
-void report_summary(const struct report *report) {
+static void put_all(const struct report *report) {
     const struct model *model = report->model;
     fprintf(report->out, "%sMemTrace report of %s%s\n", style_on(report, STYLE_HEADING),
             style_base(model->header.executable), style_off(report));
@@ -301,6 +305,22 @@ void report_summary(const struct report *report) {
     put_losses(report);
     put_resident(report);
     put_chart(report);
+}
+
+void report_summary(const struct report *report) {
+    struct report lines = *report;
+    char *text = NULL;
+    size_t size = 0;
+    lines.out = open_memstream(&text, &size);
+    if (lines.out == NULL) {
+        put_all(report); /* however wide */
+        return;
+    }
+    put_all(&lines);
+    if (fclose(lines.out) == 0) {
+        style_lines(report, text, LABEL_COLUMNS);
+    }
+    free(text);
 }
 
 void report_selected(const struct report *report) {

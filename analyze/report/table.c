@@ -5,6 +5,7 @@
 #include "analyze/report/jsonwriter.h"
 #include "analyze/report/style.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -143,7 +144,7 @@ static void put_note(const struct table *table, const char *text) {
         break;
     default:
         fputs(style_on(report, STYLE_DIM), report->out);
-        style_text(report, text);
+        style_lines(report, text, 0);
         fprintf(report->out, "%s\n", style_off(report));
         break;
     }
@@ -154,6 +155,9 @@ void table_note(struct table *table, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     if (vasprintf(&text, format, arguments) >= 0) {
+        for (char *at = text; *at != '\0'; at++) { /* what names hold would move the cursor */
+            *at = iscntrl((unsigned char)*at) ? '?' : *at;
+        }
         put_note(table, text);
         free(text);
     }

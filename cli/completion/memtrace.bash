@@ -130,7 +130,7 @@ _memtrace() {
         fi
         ;;
     diff)
-        options="--metric --by --line-tolerance --limit --min --depth --full-names --color
+        options="--metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --debug-folders --markdown --json --csv
             --output --no-cache --help"
         if [[ $current != -* ]]; then

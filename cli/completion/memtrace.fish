@@ -80,7 +80,7 @@ complete -c memtrace -n '__memtrace_on diff' -l color -x -a 'auto always never'
 for option in line-tolerance limit min depth
     complete -c memtrace -n '__memtrace_on diff' -l $option -x
 end
-for option in full-names markdown json csv
+for option in all-frames full-names markdown json csv
     complete -c memtrace -n '__memtrace_on diff' -l $option
 end
 for option in output debug-folders

@@ -97,7 +97,7 @@ _memtrace() {
             '--no-embedded-suppressions' \
             '*--metric[compared]:metric:(peak leaked allocated allocations temporary)' \
             '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
-            '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--full-names' \
+            '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--all-frames' '--full-names' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '--markdown' '--json' '--csv' '--output[file]:file:_files' '--no-cache' \
             '*:profile:_files -g "*.mt[pr]"'

@@ -52,10 +52,10 @@ def wrong_program():
     os.rename(found, path)
     text = usual(path, folder)
     shown = titles(text)
-    for title in ("Top call paths by temporary", "Fragmentation", "Next"):
+    for title in ("Top call paths by temporary allocations", "Fragmentation", "Next"):
         if title not in shown:
             fail("newsdesk:", title, "is not in", shown)
-    if not shown.index("Top call paths by temporary") < shown.index("Fragmentation") < len(shown) - 1 or \
+    if not shown.index("Top call paths by temporary allocations") < shown.index("Fragmentation") < len(shown) - 1 or \
             shown[-1] != "Next":
         fail("what is wrong does not come first:", shown)
     commands = hints(text)
@@ -96,7 +96,7 @@ def quiet_program():
     equal(record([program], folder, "--precise").returncode, 0, "quiet")
     text = usual(only_recording(folder, "quiet"), folder)
     for title in titles(text):
-        if title in ("Top call paths by temporary", "Fragmentation"):
+        if title in ("Top call paths by temporary allocations", "Fragmentation"):
             fail("a program with nothing wrong has a section", title)
     for command in hints(text):
         paste(command, folder)
