@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c: `memtrace check [BUDGET]... [FILE]`. docs/check.md is its page. */
 #include "analyze/report/check.h"
-
+#include "analyze/report/number.h"
 #include "cli/budget.h"
 #include "cli/chosen.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,10 @@
 static const char help_text[] =
     "usage: memtrace check [OPTION]... [BUDGET]... [FILE|PID]\n"
     "\n"
-    "Whether a profile (*.mtp), a recording (*.mtr) or a running program keeps its budgets. One\n"
-    "line for each that is broken, with the code that broke it most. Exit status: 0 all are met,\n"
-    "1 one is broken, 2 it could not be told. Without a file: the newest of this folder.\n"
+    "Checks whether a profile (*.mtp), a recording (*.mtr) or a running program keeps its\n"
+    "budgets, and prints a line for each that is broken, with the code that broke it most.\n"
+    "Exit status: 0 all are met, 1 one is broken, 2 the check was not possible. Without a file:\n"
+    "the newest of this folder.\n"
     "\n"
     "a BUDGET, which has '<=' in it:\n"
     "  'leaked <= 0'                                   peak, leaked, allocated (bytes),\n"
@@ -252,7 +252,7 @@ static int take_operands(struct request *request, int argc, char **argv, int ind
         } else if (request->source == NULL) {
             request->source = argv[index];
         } else {
-            status = cli_usage("check", "one file at a time: what is '%s'?", argv[index]);
+            status = cli_usage("check", "one file at a time: '%s' is one too many", argv[index]);
         }
     }
     return status;
@@ -269,10 +269,10 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         status = add_growth(request, request->growths[i]);
     }
     if (status == CLI_OK && request->baseline != NULL && request->growth_count == 0) {
-        status = cli_usage("check", "--baseline is for --max-growth");
+        status = cli_usage("check", "--baseline needs --max-growth");
     }
     if (status == CLI_OK && request->budgets.count == 0) {
-        status = cli_usage("check", "there is no budget: --max-leaked 0, say, or 'leaked <= 0'");
+        status = cli_usage("check", "a budget is needed, such as --max-leaked 0 or 'leaked <= 0'");
     }
     return status;
 }
@@ -388,8 +388,9 @@ static int judge_file(const struct chosen *chosen, int status) {
     uint64_t lost = model->header.lost[MEMTRACE_LOST_EVENTS] +
                     (model->recording.present ? model->header.lost[MEMTRACE_LOST_RECORDS] : 0);
     if (lost != 0) {
-        cli_error("%s lacks %" PRIu64 " events, so its numbers may be too low", chosen->source.path,
-                  lost);
+        struct number count;
+        cli_error("%s lacks %s events, so its numbers may be too low", chosen->source.path,
+                  number_count(&count, lost));
     }
     if (model->damage[0] == '\0') {
         return status;

@@ -185,7 +185,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return status;
     }
     if (argc - scan.index != 2) {
-        return cli_usage("diff", argc - scan.index < 2 ? "which two files?"
+        return cli_usage("diff", argc - scan.index < 2 ? "two files are needed: BEFORE and AFTER"
                                                        : "two files at a time: BEFORE and AFTER");
     }
     request->sources[0] = argv[scan.index];

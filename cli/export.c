@@ -20,7 +20,7 @@ static const char help_text[] =
     "Writes a profile (*.mtp), a recording (*.mtr) or what a running program holds now in the\n"
     "format of another tool. Without an argument: the newest such file of this folder.\n"
     "\n"
-    "  --format FORMAT      one of those below; not needed where the name of the output tells it\n"
+    "  --format FORMAT      one of those below; not needed where the name of the output says it\n"
     "  --output FILE        write to FILE; default and -: to stdout\n"
     "  --cost COST          what is counted, where a format holds one, or shows one first:\n"
     "                       peak         bytes held when the program held most (default)\n"
@@ -149,11 +149,11 @@ static int choose_format(struct request *request) {
     } else {
         request->format = to_stdout ? NULL : exportformat_of_file(output);
         if (request->format == NULL) {
-            return cli_usage("export", "which format? --format FORMAT tells it");
+            return cli_usage("export", "which format? name it with --format FORMAT");
         }
     }
     if (request->cost_name != NULL && (request->format->traits & EXPORTFORMAT_COST) == 0) {
-        return cli_usage("export", "--format %s holds all costs: --cost says nothing",
+        return cli_usage("export", "--format %s holds all costs: --cost has no effect",
                          request->format->name);
     }
     if ((request->format->traits & EXPORTFORMAT_FILE) != 0 && to_stdout) {
@@ -161,7 +161,7 @@ static int choose_format(struct request *request) {
     }
     if ((request->format->traits & EXPORTFORMAT_BINARY) != 0 && to_stdout &&
         isatty(STDOUT_FILENO)) {
-        return cli_usage("export", "--format %s is nothing for a terminal: --output FILE",
+        return cli_usage("export", "--format %s is not for a terminal: use --output FILE",
                          request->format->name);
     }
     return CLI_OK;
@@ -174,7 +174,8 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return status;
     }
     if (argc - scan.index > 1) {
-        return cli_usage("export", "one file at a time: what is '%s'?", argv[scan.index + 1]);
+        return cli_usage("export", "one file at a time: '%s' is one too many",
+                         argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
     return request->help || request->list ? CLI_OK : choose_format(request);
@@ -193,7 +194,7 @@ static int write_file(struct export *export, const struct request *request) {
     struct outfile file;
     struct error error = {""};
     if (request->output != NULL && is_same_file(request->output, export->source)) {
-        return cli_error("%s is what is exported: name another --output", request->output);
+        return cli_error("%s is the file that is exported: name another --output", request->output);
     }
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);

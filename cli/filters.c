@@ -14,7 +14,7 @@ const char filters_help[] =
     "which part of it (ranges are A..B, A.., ..B or A; see docs/filters.md):\n"
     "  --from T, --to T     what happened from T on, before T: 1.5s, 300ms, 40%, start, end,\n"
     "                       peak, mark:NAME, mark:NAME#2\n"
-    "  --at T               the same as --to T: what is held at T\n"
+    "  --at T               the same as --to T: what is live at T\n"
     "  --between M1,M2      from one mark of the program to another\n"
     "  --function REGEX, --file REGEX, --module REGEX\n"
     "                       call paths with such a frame\n"
@@ -219,7 +219,7 @@ static const char *clash_of(const struct filters *filters, int key) {
     }
     if ((key == FILTER_BETWEEN && bounds) ||
         (key >= FILTER_FROM && key <= FILTER_AT && is_given(filters, FILTER_BETWEEN))) {
-        return "--between says from when to when already";
+        return "--between already says from when to when";
     }
     return NULL;
 }
@@ -253,13 +253,14 @@ int filters_take(struct filters *filters, const struct cli_scan *scan, int key) 
 /* ---- The file ---- */
 
 static int need_recording(const struct option *option, struct error *error) {
-    return error_set(error,
-                     option->key <= FILTER_BETWEEN
-                         ? "--%s asks when things happened, which a profile does not tell; make a "
-                           "recording with `memtrace record`"
-                         : "--%s asks of single blocks, which a profile does not tell; make a "
-                           "recording with `memtrace record`",
-                     option->name);
+    return error_set(
+        error,
+        option->key <= FILTER_BETWEEN
+            ? "--%s needs to know when things happened, which a profile does not record; make a "
+              "recording with `memtrace record`"
+            : "--%s needs single blocks, which a profile does not have; make a "
+              "recording with `memtrace record`",
+        option->name);
 }
 
 int filters_resolve(const struct filters *filters, const struct model *model,

@@ -33,7 +33,7 @@ static const struct mode modes[MODES] = {
          {{"-fno-omit-frame-pointer", "functions keep a frame pointer, so stacks are read fast"},
           {"-mno-omit-leaf-frame-pointer", "functions that call nothing keep it, too"}}},
     [HOOKS] = {"hooks",
-               "every function reports its entry and exit, which costs about 70 %",
+               "every function reports its entry and exit, which costs about 70%",
                {{"-finstrument-functions", "functions report their entry and exit"},
                 {"-fno-omit-frame-pointer", "functions keep a frame pointer"}}},
     [PASS] = {"pass",
@@ -45,7 +45,7 @@ static const struct mode modes[MODES] = {
 static const int preferred = PASS;
 
 static const char usage[] =
-    "Usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
+    "usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
     "                      --cflags|--libs|--explain\n"
     "\n"
     "Prints the flags that build a program with MemTrace:\n"
@@ -58,7 +58,7 @@ static const char usage[] =
     "  --mode MODE         how call paths are found; auto (the default) is pass where a compiler\n"
     "                      is named and has a plugin, else frame-pointer\n"
     "  --compiler COMMAND  the compiler the flags are for; default $CC, for pass else cc\n"
-    "  --help              this text\n";
+    "  --help              show this\n";
 
 /* The installation the command belongs to; empty strings where the system finds things itself. */
 struct places {
@@ -203,7 +203,8 @@ static int decide(struct plan *plan, const struct request *request, const struct
         if (strcmp(request->mode, modes[i].name) == 0)
             plan->mode = &modes[i];
     if (!plan->mode)
-        return cli_usage("flags", "no mode \"%s\": auto, pass, hooks or frame-pointer",
+        return cli_usage("flags",
+                         "there is no mode \"%s\": it is auto, pass, hooks or frame-pointer",
                          request->mode);
     if (plan->mode == &modes[PASS]) {
         if (!plugin_find(&plan->plugin, compiler ? compiler : "cc", places->plugin_dir))
@@ -273,9 +274,9 @@ static int parse(int argc, char **argv, struct request *request) {
     if (key < 0)
         return CLI_USAGE;
     if (scan.index < argc)
-        return cli_usage("flags", "what is \"%s\"?", argv[scan.index]);
+        return cli_usage("flags", "\"%s\" is one argument too many", argv[scan.index]);
     if (!request->cflags && !request->libs && !request->explain)
-        return cli_usage("flags", "which flags: --cflags, --libs or --explain?");
+        return cli_usage("flags", "which flags? --cflags, --libs or --explain");
     return 0;
 }
 

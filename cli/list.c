@@ -17,13 +17,13 @@
 #include <yajl/yajl_gen.h>
 
 static const char usage[] =
-    "Usage: memtrace list [--json]\n"
+    "usage: memtrace list [--json]\n"
     "\n"
     "Lists your programs that are profiled now, and moves the profiles of killed ones to where\n"
     "they should have gone.\n"
     "\n"
     "  --json   for other programs\n"
-    "  --help   this text\n";
+    "  --help   show this\n";
 
 struct running {
     pid_t pid;
@@ -211,7 +211,9 @@ static int parse(int argc, char **argv, bool *json) {
     if (key < 0) {
         return CLI_USAGE;
     }
-    return scan.index < argc ? cli_usage("list", "what is \"%s\"?", argv[scan.index]) : 0;
+    return scan.index < argc
+               ? cli_usage("list", "\"%s\" is one argument too many", argv[scan.index])
+               : 0;
 }
 
 static int show(bool json) {

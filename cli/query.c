@@ -101,7 +101,8 @@ static bool is_statement(const char *text) {
 
 static int take_operands(struct request *request, char **operands, int count) {
     if (count > 2) {
-        return cli_usage("query", "one file and one text: what is '%s'? (quote SQL)", operands[2]);
+        return cli_usage("query", "one file and one statement: '%s' is one too many (quote SQL)",
+                         operands[2]);
     }
     if (count == 1 && is_statement(operands[0])) {
         request->sql = operands[0];
@@ -110,7 +111,7 @@ static int take_operands(struct request *request, char **operands, int count) {
     request->source = count > 0 ? operands[0] : NULL;
     request->sql = count > 1 ? operands[1] : NULL;
     if (request->sql != NULL && request->script != NULL) {
-        return cli_usage("query", "SQL or --script, not both");
+        return cli_usage("query", "give SQL or --script, not both");
     }
     return CLI_OK;
 }

@@ -4,7 +4,7 @@
 #include "cli/launch.h"
 
 static const char usage[] =
-    "Usage: memtrace record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "usage: memtrace record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM and writes every allocation, reallocation and free into a recording. The exit\n"
     "status is PROGRAM's.\n"

@@ -352,7 +352,8 @@ int reportrequest_read(struct request *request, int argc, char **argv) {
         return status;
     }
     if (argc - scan.index > 1) {
-        return cli_usage("report", "one file at a time: what is '%s'?", argv[scan.index + 1]);
+        return cli_usage("report", "one file at a time: '%s' is one too many",
+                         argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
     if (request->metrics[METRIC_SHORT]) { /* the other definition of temporary */

@@ -4,7 +4,7 @@
 #include "cli/launch.h"
 
 static const char usage[] =
-    "Usage: memtrace run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "usage: memtrace run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM under the profiler and leaves a profile file. The exit status is PROGRAM's.\n"
     "\n"

@@ -264,7 +264,7 @@ int variables_parse(struct variables *variables, int argc, char **argv,
         return CLI_USAGE;
     }
     *first = scan.index;
-    return scan.index < argc ? 0 : cli_usage(argv[0], "which program?");
+    return scan.index < argc ? 0 : cli_usage(argv[0], "a program is needed");
 }
 
 /* --- help ------------------------------------------------------------------------------------- */
@@ -286,7 +286,7 @@ static const char common_help[] =
     "      --start-off       count nothing until the program or a signal switches it on\n"
     "      --signals LIST    signals that do so: USR1, snapshot:USR2; none\n"
     "      --follow-children also follow the programs that it starts\n"
-    "  -h, --help            this text\n"
+    "  -h, --help            show this\n"
     "\n"
     "Each option is also an environment variable: see docs/environment.md or man memtrace.\n";
 

@@ -130,11 +130,11 @@ void adopt_line(const struct adopted *adopted, char *line, size_t capacity) {
     const char *program = adopted->program[0] != '\0' ? base_name(adopted->program) : "a program";
     const struct finished *finished = &adopted->finished;
     if (finished->place == FINISH_MOVED) {
-        snprintf(line, capacity, "the %s of %s (pid %ld), which was killed, is now at %s",
+        snprintf(line, capacity, "the %s that %s (pid %ld) left unfinished is now at %s",
                  finished->is_recording ? "recording" : "profile", program, (long)adopted->pid,
                  finished->path);
         return;
     }
-    snprintf(line, capacity, "%s, which is that of %s (pid %ld), killed; it is at %s",
+    snprintf(line, capacity, "%s; what %s (pid %ld) left unfinished is at %s",
              finished->trouble.message, program, (long)adopted->pid, finished->path);
 }

@@ -139,7 +139,9 @@ static int write_lines(const struct check_report *report, enum check_format form
     }
     if (broken == 0) {
         put_plain(report->out, report->source);
-        fprintf(report->out, ": %zu budget%s met\n", report->count, report->count == 1 ? "" : "s");
+        struct number count;
+        fprintf(report->out, ": %s budget%s met\n", number_count(&count, report->count),
+                report->count == 1 ? "" : "s");
     }
     return 0;
 }

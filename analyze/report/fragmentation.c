@@ -5,6 +5,7 @@
  */
 #include "analyze/report/fragmentation.h"
 
+#include "analyze/report/number.h"
 #include "analyze/report/table.h"
 
 #include <stdlib.h>
@@ -56,8 +57,9 @@ static void put_whole(const struct report *report, const struct heapmap *map,
                    "and the heap looks emptier than it was.");
     }
     if (detail->live_without_address != 0) {
-        table_note(&table, "%llu blocks have no address in the file and are left out.",
-                   (unsigned long long)detail->live_without_address);
+        struct number blocks;
+        table_note(&table, "%s blocks have no address in the file and are left out.",
+                   number_count(&blocks, detail->live_without_address));
     }
     table_row(&table, (struct table_cell[]){
                           table_number(detail->end_ns), table_number(detail->live_count),

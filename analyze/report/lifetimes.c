@@ -124,10 +124,11 @@ static int most_freed_first(const void *left, const void *right) {
 
 static void put_note(const struct report *report, struct table *table) {
     if (report->detail != NULL) {
-        table_note(table,
-                   "Of blocks that were freed. A percentile is at most 1/%d above the true one, "
-                   "times of events are right to about %s: what is less is not told.",
-                   1 << SKETCH_BITS, report->model->recording.precise ? "65 us" : "4 ms");
+        table_note(
+            table,
+            "Of blocks that were freed. A percentile is at most 1/%d above the true one, "
+            "times of events are accurate to about %s: shorter lifetimes are shown as below that.",
+            1 << SKETCH_BITS, report->model->recording.precise ? "65 us" : "4 ms");
     } else {
         table_note(table, "Of blocks that were freed. A profile keeps lifetimes in steps of a "
                           "factor of 4, from 4.2 ms on: \"<16.8 ms\" is 4.2 ms to 16.8 ms.");

@@ -3,6 +3,7 @@
 #include "analyze/report/style.h"
 
 #include "analyze/model/shortname.h"
+#include "analyze/report/number.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -138,9 +139,10 @@ void style_step(const struct report *report, const struct calltree_walk *walk, s
 /* " [inlined] (+3 library frames)", or the shortest that says so. */
 static void spell_suffix(bool is_inlined, size_t folded, bool is_short, char *text, size_t size) {
     char count[64] = "";
+    struct number number;
     if (folded != 0) {
-        snprintf(count, sizeof count, is_short ? " (+%zu)" : " (+%zu library %s)", folded,
-                 folded == 1 ? "frame" : "frames");
+        snprintf(count, sizeof count, is_short ? " (+%s)" : " (+%s library %s)",
+                 number_count(&number, folded), folded == 1 ? "frame" : "frames");
     }
     snprintf(text, size, "%s%s", is_inlined && !is_short ? " [inlined]" : "", count);
 }
@@ -197,7 +199,8 @@ void style_path(const struct report *report, struct calltree_walk walk, size_t m
         fputc('\n', report->out);
     }
     if (more != 0) {
-        fprintf(report->out, "         %s(%zu more frames)%s\n", style_on(report, STYLE_DIM), more,
-                style_off(report));
+        struct number number;
+        fprintf(report->out, "         %s(%s more frames)%s\n", style_on(report, STYLE_DIM),
+                number_count(&number, more), style_off(report));
     }
 }

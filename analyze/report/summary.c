@@ -40,7 +40,7 @@ static void put_command(const struct report *report) {
 static void put_state(const struct report *report) {
     const struct model *model = report->model;
     struct number duration;
-    const char *state = "killed, or ended without a word, after";
+    const char *state = "killed, or ended abruptly, after";
     if (model->live) {
         state = "running for";
     } else if (model->header.state == MEMTRACE_STATE_ENDED) {
@@ -162,9 +162,9 @@ static void put_losses(const struct report *report) {
         [MEMTRACE_LOST_CONTEXTS] = "allocations charged to a caller",
         [MEMTRACE_LOST_FRAMES] = "call paths that end early",
         [MEMTRACE_LOST_THREADS] = "threads counted as others",
-        [MEMTRACE_LOST_MODULES] = "modules not noted",
+        [MEMTRACE_LOST_MODULES] = "modules not recorded",
         [MEMTRACE_LOST_BLOCKS] = "blocks whose frees are not seen",
-        [MEMTRACE_LOST_GUARDS] = "threads not patched any more",
+        [MEMTRACE_LOST_GUARDS] = "threads no longer patched",
         [MEMTRACE_LOST_RECORDS] = "events not recorded",
     };
     const struct model *model = report->model;

@@ -3,6 +3,7 @@
 #include "analyze/report/table.h"
 
 #include "analyze/report/jsonwriter.h"
+#include "analyze/report/number.h"
 #include "analyze/report/style.h"
 
 #include <ctype.h>
@@ -212,8 +213,9 @@ static void put_rest(const struct table *table) {
     if (table->rows == 0 && table->hidden == 0) {
         fprintf(out, "%snothing\n", around);
     } else if (table->hidden != 0) {
-        fprintf(out, "%s%s(%llu more not shown)%s\n", around, style_on(table->report, STYLE_DIM),
-                (unsigned long long)table->hidden, style_off(table->report));
+        struct number hidden;
+        fprintf(out, "%s%s(%s more not shown)%s\n", around, style_on(table->report, STYLE_DIM),
+                number_count(&hidden, table->hidden), style_off(table->report));
     }
 }
 

@@ -75,12 +75,12 @@ _memtrace() {
             '--by[branches]:what:(function line)' '--full-names' '--no-cache' '--min-percent[threshold]:percent' \
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
-            '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
             '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
         ;;
     check)
-        _arguments $filters '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+        _arguments $filters '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
             '--max-live[never freed]:size' '--max-peak[held at most]:size' '--max-maximum[held at most]:size' \
             '--max-allocated[ever]:size' '--max-total[ever]:size' '--max-cumulative[ever]:size' \
@@ -93,7 +93,7 @@ _memtrace() {
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     diff)
-        _arguments $filters '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+        _arguments $filters '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' \
             '*--metric[compared]:metric:(peak leaked allocated allocations temporary)' \
             '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \

@@ -30,7 +30,7 @@ static const char *reason(long error) {
     case EISDIR:
         return ": it is a folder";
     case EINVAL:
-        return ": it is no regular file";
+        return ": it is not a regular file";
     case EFBIG:
         return ": over the limit for file sizes (ulimit -f)";
     case ENAMETOOLONG:

@@ -92,7 +92,7 @@ def test_killed_child():
     program = build()
     done = run("-o", "out.mtp", "--", program, "fork")
     equal(done.returncode, 0)
-    found = re.search(rb"the profile of subject \(pid (\d+)\), which was killed, is now at (\S+)\n",
+    found = re.search(rb"the profile that subject \(pid (\d+)\) left unfinished is now at (\S+)\n",
                       done.err)
     check(found, done.err)
     equal(profiles(), ["out.mtp", "out.mtp." + found.group(1).decode()])

@@ -85,9 +85,22 @@ def folds(path):
     equal(reports.written(path, "--show-peak", "--json").count(b"push_back_aux") > 0, True, "JSON has each frame")
 
 
+def folds_in_diff(path, folder):
+    """memtrace diff folds as reports do."""
+    program = build(os.path.join(SOURCE, "examples", "newsdesk", "newsdesk.cpp"), optimize="-O2", flags=["-DMENDED"])
+    os.makedirs(os.path.join(folder, "mended"))
+    equal(record([program], os.path.join(folder, "mended"), "--precise").returncode, 0, "newsdesk, mended")
+    other = only_recording(os.path.join(folder, "mended"), "newsdesk")
+    for options, folded in (([], True), (["--all-frames"], False)):
+        done = execute([MEMTRACE, "diff", path, other, *options], clean_environment(**reports.SETTINGS))
+        equal((done.returncode, b"library frame" in done.stdout, b"_M_allocate at" in done.stdout),
+              (0, folded, not folded), "diff", options)
+
+
 folder = scratch()
 program = build(os.path.join(SOURCE, "examples", "newsdesk", "newsdesk.cpp"), optimize="-O2")
 equal(record([program], folder, "--precise").returncode, 0, "newsdesk")
 folds(only_recording(folder, "newsdesk"))
 widths(only_recording(folder, "newsdesk"), folder)
+folds_in_diff(only_recording(folder, "newsdesk"), folder)
 finish()

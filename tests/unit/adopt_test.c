@@ -104,8 +104,8 @@ static void killed_is_moved(void **state) {
     assert_int_equal(notes.count, 1);
     assert_int_equal(notes.last.finished.place, FINISH_MOVED);
     assert_string_equal(notes.last.finished.path, place->output);
-    assert_non_null(strstr(notes.line, "the profile of example (pid "));
-    assert_non_null(strstr(notes.line, "which was killed, is now at /tmp/adopt_test-"));
+    assert_non_null(strstr(notes.line, "the profile that example (pid "));
+    assert_non_null(strstr(notes.line, "left unfinished is now at /tmp/adopt_test-"));
     assert_false(exists(region));
     profile = profile_open(place->output, NULL);
     assert_non_null(profile);
