@@ -164,7 +164,7 @@ static void a_control_group(void **state) {
     put_number("/sys/fs/cgroup/outer/memory.current", 80);
     assert_null(limits_check(&limits));
     put_number("/sys/fs/cgroup/outer/inner/memory.high", 91); /* where it is throttled */
-    assert_tells(&limits, "/outer/inner has 90.0 MiB of the 91.0 MiB");
+    assert_tells(&limits, "/outer/inner uses 90.0 MiB of the 91.0 MiB");
 }
 
 /* In a container the group's path may be the host's: then the mount is the group. */
