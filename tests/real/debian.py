@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 LIMIT_S = 300
 
@@ -82,7 +83,7 @@ def amalgamation(folder):
     """SQLite's one-file form, made by its own build (which needs tclsh)."""
     if not os.path.exists(os.path.join(folder, "sqlite3.c")):
         with tempfile.TemporaryDirectory(dir="/tmp") as place:  # its Makefile takes no blank in a path
-            link = os.path.join(place, "sqlite")
-            os.symlink(folder, link)
-            run(["sh", "./configure", "--disable-tcl", "--disable-readline"], "configure", cwd=link)
-            run(["make", "sqlite3.c"], "the amalgamation", cwd=link)
+            copy = shutil.copytree(folder, os.path.join(place, "sqlite"), symlinks=True)
+            run(["sh", "./configure", "--disable-tcl", "--disable-readline"], "configure", cwd=copy)
+            run(["make", "sqlite3.c"], "the amalgamation", cwd=copy)
+            shutil.copytree(copy, folder, symlinks=True, dirs_exist_ok=True)
