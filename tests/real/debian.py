@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 LIMIT_S = 300
 
@@ -94,5 +95,8 @@ def patched(package, cache):
 def amalgamation(folder):
     """SQLite's one-file form, made by its own build (which needs tclsh)."""
     if not os.path.exists(os.path.join(folder, "sqlite3.c")):
-        run(["sh", "./configure", "--disable-tcl", "--disable-readline"], "configure", cwd=folder)
-        run(["make", "sqlite3.c"], "the amalgamation", cwd=folder)
+        with tempfile.TemporaryDirectory(dir="/tmp") as place:  # its Makefile takes no blank in a path
+            copy = shutil.copytree(folder, os.path.join(place, "sqlite"), symlinks=True)
+            run(["sh", "./configure", "--disable-tcl", "--disable-readline"], "configure", cwd=copy)
+            run(["make", "sqlite3.c"], "the amalgamation", cwd=copy)
+            shutil.copytree(copy, folder, symlinks=True, dirs_exist_ok=True)

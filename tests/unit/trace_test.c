@@ -83,7 +83,7 @@ static void need_subject(void) {
 static int trace(const char *format, unsigned long pid, unsigned long address) {
     char path[256], arguments[128];
     snprintf(arguments, sizeof arguments, format, pid, address);
-    int status = fixture_run("%s trace %s >output 2>errors; s=$?; cat output errors >all; "
+    int status = fixture_run("'%s' trace %s >output 2>errors; s=$?; cat output errors >all; "
                              "(exit $s)",
                              memtrace, arguments);
     snprintf(path, sizeof path, "%s/all", fixture_folder);
