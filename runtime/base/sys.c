@@ -202,6 +202,10 @@ int sys_pid_alive(uint32_t pid) {
     return pid != 0 && CALL2(SYS_kill, pid, 0) != -ESRCH;
 }
 
+int sys_may_signal(uint32_t pid) {
+    return pid != 0 && CALL2(SYS_kill, pid, 0) == 0;
+}
+
 void *sys_map(size_t size) {
     long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -42,6 +42,7 @@ uint32_t sys_getppid(void);
 uint32_t sys_gettid(void);
 uint32_t sys_getuid(void);
 int sys_pid_alive(uint32_t pid);
+int sys_may_signal(uint32_t pid); /* it is alive, and one of our own user */
 
 /* Private zeroed memory, or NULL. The kernel commits pages as they are touched. */
 void *sys_map(size_t size);

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs"))
-from harness import (BUILD, LIBRARY, MEMTRACE, build, clean_environment, equal, execute, fail, finish, have,
+from harness import (BUILD, LIBRARY, MEMTRACE, PRELOAD, build, clean_environment, equal, execute, fail, finish, have,
                      scratch, skip)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -51,7 +51,7 @@ def settings(**more):
 def start_commands(variables):
     return (["set startup-with-shell off"] +
             ["set environment %s %s" % item for item in variables.items()] +
-            ["set environment LD_PRELOAD " + LIBRARY, "break stop_here", "run"])
+            ["set environment LD_PRELOAD " + PRELOAD, "break stop_here", "run"])
 
 
 def run_gdb(commands, arguments, environment=None, first=()):
@@ -116,7 +116,7 @@ def check_live():
 
 def check_attach():
     """Also says what `memtrace trace` says."""
-    environment = clean_environment(**settings(LD_PRELOAD=LIBRARY))
+    environment = clean_environment(**settings(LD_PRELOAD=PRELOAD))
     process = subprocess.Popen([subject(), "wait"], stdout=subprocess.PIPE, env=environment)
     try:
         process.stdout.readline()
@@ -214,7 +214,7 @@ def check_without_command():
     """The library alone, copied elsewhere: gdb's own names."""
     folder = scratch()
     library = shutil.copy(LIBRARY, folder)
-    commands = [command.replace(LIBRARY, library) for command in start_commands(settings())]
+    commands = [command.replace(PRELOAD, library) for command in start_commands(settings())]
     text = run_gdb(["source " + script()] + commands + ["memtrace p small", "kill"], [subject()],
                    clean_environment(PATH=folder))
     told = answers(text)[0]
