@@ -168,7 +168,11 @@ struct memtrace_header {
     struct memtrace_owner owner;
     char reserved_owner[4];
     struct memtrace_run run;
-    char reserved[280];
+    /* live: where the next light child's record goes: page of the newest segment of processes << 32
+     * | its index << 8 | place in it; 0: there is none yet */
+    uint64_t process_place;
+    uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
+    char reserved[264];
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
     char output[4096];     /* absolute path the profile goes to, patterns expanded */
@@ -364,6 +368,8 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_process) == 112, "process record s
  * `frame` is 0 it is also one of the tree of this file, else a node that the child made, whose
  * parent is named by id, too. Parents come first. Items 0 and 1 lie under the segment header.
  */
+enum { MEMTRACE_PATHS_MOST = 16 << 20 }; /* bytes a file; past it only totals are kept */
+
 struct memtrace_path {
     uint64_t frame;
     uint32_t id;

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -202,6 +203,11 @@ int sys_pid_alive(uint32_t pid) {
     return pid != 0 && CALL2(SYS_kill, pid, 0) != -ESRCH;
 }
 
+void sys_thread_name(char name[16]) {
+    name[0] = '\0';
+    CALL2(SYS_prctl, PR_GET_NAME, name);
+}
+
 void *sys_map(size_t size) {
     long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -218,6 +224,23 @@ long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum s
     int flags = MAP_SHARED | MAP_FIXED | (pages == SYS_PAGES_NOW ? MAP_POPULATE : 0);
     long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, fd, offset);
     return is_error(result) ? result : 0;
+}
+
+long sys_map_at(void *address, size_t size) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return is_error(result) ? result : 0;
+}
+
+void *sys_map_file(size_t size, int fd, uint64_t offset) {
+    long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    return is_error(result) ? NULL : (void *)result;
+}
+
+void *sys_map_again(void *address, size_t size) {
+    /* Of an old size of 0 (man mremap): the mapping stays, and there is another. */
+    long result = CALL4(SYS_mremap, address, 0, size, MREMAP_MAYMOVE);
+    return is_error(result) ? NULL : (void *)result;
 }
 
 void sys_unmap(void *address, size_t size) {

@@ -113,7 +113,7 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
 }
 
 /* A block of thread `owner`. */
-void event_foreign_free(struct thread *thread, uint32_t owner, uint64_t size);
+void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context, uint64_t size);
 
 INLINE void event_count_freed(struct thread *thread, const struct heap_block *block) {
     struct memtrace_thread_record *record = thread->record;
@@ -126,7 +126,7 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     COUNTER_ADD(&record->free_count, 1);
     COUNTER_ADD(&record->free_bytes, block->size);
     if (UNLIKELY(!own)) {
-        event_foreign_free(thread, block->thread, block->size);
+        event_foreign_free(thread, block->thread, block->context, block->size);
     }
 }
 

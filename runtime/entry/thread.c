@@ -5,6 +5,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
@@ -156,6 +157,7 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->interval = FIRST_INTERVAL;
     peak_join(&thread->peak, header, alone);
     record_by(thread, &own_streams[++own_stream % 2]);
+    thread->is_special |= runtime.space.is_private;
     thread->gate = LOAD_RELAXED(&runtime.gate);
     if (UNLIKELY(forked_inside.gate != 0)) { /* its event goes on, half the parent's */
         thread->gate = forked_inside.gate;
@@ -302,6 +304,9 @@ static struct thread *wake(uintptr_t address) {
         return thread;
     }
     passing_through++;
+    if (said_goodbye) { /* the blocks of "others" have one number in parent and child */
+        child_grow();
+    }
     thread = runtime_ensure() ? (said_goodbye ? join_late() : thread_join_once()) : NULL;
     passing_through--;
     return thread != NULL && thread->gate >= GATE_ADDRESSES ? wake_busy(thread, address) : thread;
@@ -402,6 +407,17 @@ int thread_forked_inside(void) {
     return forked_inside.gate != 0;
 }
 
+int thread_is_inside(void) {
+    return thread_self->gate >= GATE_ADDRESSES;
+}
+
+void thread_settle_special(void) {
+    if (thread_self != &thread_none) {
+        thread_self->is_special = thread_self->is_late || thread_self->stream != NULL ||
+                                  thread_self->is_watched || runtime.space.is_private;
+    }
+}
+
 void thread_stop_self(void) {
     if (thread_self->gate == GATE_OPEN) {
         thread_self->gate = GATE_STOPPED;
@@ -428,6 +444,7 @@ void thread_expect_company(void) {
     /* Also while stopped: the peak goes on to be this thread's alone otherwise. */
     struct thread *thread = thread_get_for_free((uintptr_t)__builtin_frame_address(0));
     if (thread != NULL) {
+        child_grow(); /* while it is moved nobody else may count */
         peak_become_shared(&thread->peak, runtime.space.header);
         thread_done(thread);
     }

@@ -39,7 +39,8 @@ struct thread {
      * its child another one: what the event still writes is the parent's. */
     struct recorder_stream *stream;
     uint32_t is_late;    /* shared by all threads that said goodbye: to be given back */
-    uint32_t is_special; /* is_late, is_watched, or it has a stream: events end in a call */
+    uint32_t is_special; /* is_late, is_watched, it has a stream or its process is a light child:
+                          * events end in a call */
     uint32_t is_watched; /* somebody waits to hear of its allocations: watching.h */
 };
 
@@ -88,6 +89,10 @@ void thread_note_foreign_library(void);
 
 void thread_init_process(void); /* once, before the first thread */
 void thread_init_child(void);   /* a forked child: all others are gone */
+/* Whether the calling thread, which a handler interrupted, is in an event. */
+int thread_is_inside(void);
+/* What makes the calling thread special has changed. */
+void thread_settle_special(void);
 void thread_stop_self(void);
 void thread_start_self(void);
 /* Every thread finds its gate stopped, but one that is inside just now: it does when it leaves. */

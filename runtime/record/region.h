@@ -70,10 +70,14 @@ struct region_heirs {
     void *argument;
 };
 
-/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. `heirs`:
- * NULL, or in a forked child what comes along. 0, or -1 after one line on stderr. */
-int region_create(struct region *region, struct space *space, const struct settings *settings,
-                  const struct region_heirs *heirs);
+/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. 0, or -1
+ * after one line on stderr. */
+int region_create(struct region *region, struct space *space, const struct settings *settings);
+/* In a forked child whose space is private: header and tables anew. 0, or -1: no memory. */
+int region_begin_light(struct region *region);
+/* And later: a file of its own, mapped over the private space at the same addresses, with all that
+ * it counted. 0, or -1 after one line: all is as before. */
+int region_grow(struct region *region, const struct region_heirs *heirs);
 /* Fills in names and times, after which the region is there for others; `output` gets .PID in a
  * forked child whose pattern has no %p. */
 void region_describe(struct region *region, int forked);
@@ -98,7 +102,8 @@ long region_visit_foreign_frees(struct region *region, uint32_t thread,
                                               void *argument),
                                 void *argument);
 
-/* The number of a pool name, made if new; -1: too many. */
+/* The number of a pool name, made if new; -1: too many, or new in a light child, whose table is its
+ * ancestor's. */
 int region_pool(struct region *region, const char *name);
 
 /* Sums the threads' totals: alloc_count, alloc_bytes and live_bytes of a sample. */

@@ -278,6 +278,33 @@ int context_is_leaf(const struct context_tree *tree, const struct memtrace_segme
            (const void *)tree->leaf[segment->index] == (const void *)segment;
 }
 
+long context_begin_private(struct context_tree *tree) {
+    enum { LEAF_BYTES = MEMTRACE_LEAF_ITEMS * sizeof(struct memtrace_node) };
+    long result = 0;
+    tree->shared_end = tree->space->base + tree->space->header->end;
+    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED && result == 0; kind++) {
+        uint32_t next = tree->shared_next[kind] = tree->next_id[kind];
+        if (next % MEMTRACE_LEAF_ITEMS != 0) {
+            result = space_copy_on_spot(tree->leaf[next / MEMTRACE_LEAF_ITEMS], LEAF_BYTES);
+        }
+    }
+    return result;
+}
+
+int context_is_own(const struct context_tree *tree, uint32_t id) {
+    uint32_t leaf = id / MEMTRACE_LEAF_ITEMS;
+    if ((const void *)tree->leaf[leaf] >= tree->shared_end) {
+        return 1;
+    }
+    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
+        uint32_t next = tree->shared_next[kind];
+        if (leaf == next / MEMTRACE_LEAF_ITEMS && next % MEMTRACE_LEAF_ITEMS != 0) {
+            return id >= next;
+        }
+    }
+    return 0;
+}
+
 /* The places that this kind has not given out yet. */
 static void clear_rest(struct context_tree *tree, enum context_kind kind) {
     for (uint32_t id = tree->next_id[kind]; id % MEMTRACE_LEAF_ITEMS != 0; id++) {

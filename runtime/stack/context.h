@@ -61,6 +61,9 @@ struct context_tree {
     uint32_t leaves;       /* given out */
     uint32_t inner_leaves; /* of these, since the last charged one */
     uint64_t aside;        /* given out, kept for the next inner leaves: a range; 0: none */
+    /* A light child's: what it shares with the file of its ancestor ends there. */
+    uint32_t shared_next[2];
+    const void *shared_end;
     uint32_t taken;        /* nodes made */
     uint32_t limit;        /* past it paths are charged to their ancestor */
 };
@@ -75,6 +78,11 @@ struct context_id context_child(struct context_tree *tree, struct context_id par
 /* In a forked child, whose copy of the nodes was taken while others went on: forgets what was made
  * since the fork. */
 void context_fork(struct context_tree *tree);
+/* In a light child, before context_fork(): the leaves that are being filled are its own from here
+ * on, the full ones stay shared. 0 or a negative errno. */
+long context_begin_private(struct context_tree *tree);
+/* Of a light child: whether it, or a light child between its ancestor and itself, made the node. */
+int context_is_own(const struct context_tree *tree, uint32_t id);
 /* Whether this segment is a leaf of the tree as we know it. */
 int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment);
 
