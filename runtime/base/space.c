@@ -139,8 +139,8 @@ static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
     if (!space->is_private) {
         result = open_range(space, (int)fd, *offset, size);
     } else {
-        result = *offset + size <= space->reserved ? sys_map_at(space->base + *offset, size)
-                                                   : -EFBIG;
+        result =
+            *offset + size <= space->reserved ? sys_map_at(space->base + *offset, size) : -EFBIG;
     }
     if (result != 0) {
         give_back(space->header, *offset, size);

@@ -10,9 +10,9 @@
 
 static struct {
     struct light light;
-    struct ledger_column *born; /* of what it was born with; NULL: not needed yet */
-    const void *own_start;      /* of its segments */
-    uint32_t first_thread;      /* blocks of threads below it are inherited */
+    struct ledger_column *born;        /* of what it was born with; NULL: not needed yet */
+    const void *own_start;             /* of its segments */
+    uint32_t first_thread;             /* blocks of threads below it are inherited */
     uint64_t freed_count, freed_bytes; /* inherited blocks, while light */
     uint64_t events_most, live_most;
     int is_wanted; /* to grow after the event that is going on */
@@ -307,6 +307,7 @@ void child_note(void) {
     light_count(&child.light, &totals);
     if (child.is_wanted || totals.alloc_count + totals.free_count >= child.events_most ||
         totals.alloc_bytes - totals.free_bytes >= child.live_most ||
+        runtime.space.header->lost[MEMTRACE_LOST_MODULES] != 0 || /* another leaf is needed */
         LOAD_RELAXED(&child.light.ancestor->state) != MEMTRACE_STATE_RUNNING) {
         child_grow();
     }

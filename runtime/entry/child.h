@@ -3,11 +3,11 @@
  * child.h: living on in a forked child.
  *
  * At its first event a child becomes light: header, tables, columns and new nodes of the tree are
- * private memory, at the addresses where the parent has its own; the full leaves of the tree and the
- * table of modules stay shared. What it does is counted like anywhere else, and told in a record in
- * the region of its nearest ancestor that has one (record/light.h). It grows when it has done
- * something worth a region of its own, or needs one: then a file is made and mapped over the private
- * memory, and what is left of the blocks that it was born with is counted.
+ * private memory, at the addresses where the parent has its own; the full leaves of the tree and
+ * the table of modules stay shared. What it does is counted like anywhere else, and told in a
+ * record in the region of its nearest ancestor that has one (record/light.h). It grows when it has
+ * done something worth a region of its own, or needs one: then a file is made and mapped over the
+ * private memory, and what is left of the blocks that it was born with is counted.
  *
  * Blocks that it was born with are told by the thread in their records, since a child's own threads
  * have higher numbers. One that is freed while the child is light is counted then, in a column of
@@ -23,8 +23,8 @@
 #include "runtime/entry/thread.h"
 
 enum {
-    CHILD_EVENTS_MOST = 10000,      /* allocations and frees; then it grows */
-    CHILD_LIVE_MOST = 1024 * 1024,  /* bytes of its own */
+    CHILD_EVENTS_MOST = 10000,     /* allocations and frees; then it grows */
+    CHILD_LIVE_MOST = 1024 * 1024, /* bytes of its own */
 };
 
 /* At the first event of a forked child. 0, or -1: it cannot be profiled. */

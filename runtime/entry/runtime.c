@@ -368,13 +368,14 @@ static struct trylock periodic_lock;
 static void print_when_due(struct memtrace_header *header) {
     uint64_t churn = LOAD_RELAXED(&header->churn_bytes);
     uint64_t asked = LOAD_RELAXED(&header->snapshot_request);
-    if (child_is_light()) { /* which may be in the middle of an event */
-        child_grow_soon();
-        return;
-    }
     int by_churn = header->churn_limit_bytes != 0 &&
                    churn - runtime.churn_printed >= header->churn_limit_bytes;
-    if ((by_churn || asked > runtime.snapshots_answered) && !is_collected(header)) {
+    if (!by_churn && asked <= runtime.snapshots_answered) {
+        return;
+    }
+    if (child_is_light()) { /* in the middle of an event, perhaps */
+        child_grow_soon();
+    } else if (!is_collected(header)) {
         runtime.churn_printed = churn;
         runtime.snapshots_answered = asked;
         runtime_print_top();

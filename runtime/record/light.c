@@ -107,9 +107,8 @@ long light_open(struct light *light, struct space *space) {
         return fd < 0 ? fd : -ENOMEM;
     }
     light->process = &records[place];
-    light->number = ((uint32_t)(word >> PLACE_BITS) & ((1u << LEAF_BITS) - 1)) *
-                        LIGHT_RECORDS_PER_LEAF +
-                    place;
+    light->number =
+        ((uint32_t)(word >> PLACE_BITS) & ((1u << LEAF_BITS) - 1)) * LIGHT_RECORDS_PER_LEAF + place;
     light->process->pid = sys_getpid();
     light->process->parent_pid = sys_getppid();
     light->process->start_ns = now_of(light);

@@ -64,8 +64,8 @@ struct context_tree {
     /* A light child's: what it shares with the file of its ancestor ends there. */
     uint32_t shared_next[2];
     const void *shared_end;
-    uint32_t taken;        /* nodes made */
-    uint32_t limit;        /* past it paths are charged to their ancestor */
+    uint32_t taken; /* nodes made */
+    uint32_t limit; /* past it paths are charged to their ancestor */
 };
 
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit);

@@ -10,12 +10,6 @@
 #include <elf.h>
 #include <link.h>
 
-void module_init(struct modules *modules, struct space *space, const char *executable) {
-    modules->space = space;
-    modules->header = space->header;
-    text_copy(modules->executable, sizeof modules->executable, executable);
-}
-
 struct memtrace_module *module_get(const struct modules *modules, uint32_t id) {
     struct memtrace_module *leaf =
         id < MODULE_LIMIT ? LOAD_ACQUIRE(&modules->leaf[id / MODULE_LEAF_ITEMS]) : NULL;
@@ -127,6 +121,13 @@ static struct memtrace_module *leaf_for(struct modules *modules, uint32_t id) {
         }
     }
     return modules->leaf[index];
+}
+
+void module_init(struct modules *modules, struct space *space, const char *executable) {
+    modules->space = space;
+    modules->header = space->header;
+    text_copy(modules->executable, sizeof modules->executable, executable);
+    leaf_for(modules, 1); /* light children share it: it must be there before them */
 }
 
 /* A free place whose leaf is there; 0: none. Light children take them, too: the count is moved by
