@@ -106,6 +106,7 @@ void real_find(void) {
     FIND(sbrk);
     FIND(brk);
     FIND(fork);
+    FIND(_exit);
     FIND(_Fork);
     FIND(sigaction);
     FIND(signal);

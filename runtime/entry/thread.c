@@ -231,11 +231,36 @@ static void say_goodbye(void *argument) {
     }
 }
 
+static void make_late(void) {
+    if (pool.late == NULL) {
+        pool.late = take_struct();
+    }
+    if (pool.late != NULL && walk_init(&pool.late_walker, 0, 0) == 0) {
+        pool.late->walker = &pool.late_walker;
+        pool.late->column = runtime.ledger.proxy;
+        pool.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
+        pool.late->id = MEMTRACE_THREAD_OTHERS;
+        pool.late->countdown = 1;
+        pool.late->interval = FIRST_INTERVAL;
+        pool.late->peak.step = 1 << 16;
+        pool.late->peak.room = 1 << 16;
+        pool.late->peak.ceiling = 1 << 17;
+        pool.late->gate = GATE_OPEN;
+        pool.late->is_late = 1;
+        pool.late->is_special = 1;
+        record_by(pool.late, &pool.late_stream);
+    }
+}
+
 /* A few frees of the C library come after the last destructor. They share one thread. */
 static struct thread *join_late(void) {
     if (!sys_take(&pool.late_lock)) {
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
         return NULL;
+    }
+    if (UNLIKELY(pool.late->column == NULL)) { /* wiped: this is a forked child */
+        walk_free(&pool.late_walker);
+        make_late();
     }
     pool.late->gate = LOAD_RELAXED(&runtime.gate);
     return pool.late;
@@ -340,27 +365,6 @@ COLD void thread_done_late(void) {
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static void make_late(void) {
-    if (pool.late == NULL) {
-        pool.late = take_struct();
-    }
-    if (pool.late != NULL && walk_init(&pool.late_walker, 0, 0) == 0) {
-        pool.late->walker = &pool.late_walker;
-        pool.late->column = runtime.ledger.proxy;
-        pool.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
-        pool.late->id = MEMTRACE_THREAD_OTHERS;
-        pool.late->countdown = 1;
-        pool.late->interval = FIRST_INTERVAL;
-        pool.late->peak.step = 1 << 16;
-        pool.late->peak.room = 1 << 16;
-        pool.late->peak.ceiling = 1 << 17;
-        pool.late->gate = GATE_OPEN;
-        pool.late->is_late = 1;
-        pool.late->is_special = 1;
-        record_by(pool.late, &pool.late_stream);
-    }
-}
-
 void thread_init_process(void) {
     if (new_pool() != 0) {
         pool.start = NULL;
@@ -374,8 +378,6 @@ void thread_init_child(void) {
     pool.late_lock.held = 0;
     pool.free = NULL; /* what was in it is wiped */
     pool.joined = 0;
-    walk_free(&pool.late_walker);
-    make_late();
 }
 
 int thread_before_fork(void) {

@@ -166,18 +166,24 @@ static int add_up(const struct light_work *work, uint32_t id, struct memtrace_pa
 
 static int has_cells(const struct light_work *work, uint32_t leaf) {
     const struct ledger_column *column = work->ledger->made;
-    while (column != NULL && column->leaf[leaf] == NULL) {
-        column = column->next_made;
+    int found = 0;
+    for (; column != NULL; column = column->next_made) {
+        if (column->leaf[leaf] != NULL) {
+            sys_expect_reads(column->leaf[leaf], context_places(work->tree, leaf) *
+                                                     sizeof(struct memtrace_cell));
+            found = 1;
+        }
     }
-    return column != NULL;
+    return found;
 }
 
 /* The paths of one leaf of the tree, and the nodes in it that are not the ancestor's. */
 static uint32_t collect_leaf(const struct light_work *work, uint32_t leaf,
                              struct memtrace_path *to) {
     uint32_t first = leaf * MEMTRACE_LEAF_ITEMS;
+    uint32_t end = first + context_places(work->tree, leaf);
     uint32_t count = 0;
-    for (uint32_t id = first + MEMTRACE_FIRST_CONTEXT; id < first + MEMTRACE_LEAF_ITEMS; id++) {
+    for (uint32_t id = first + MEMTRACE_FIRST_CONTEXT; id < end; id++) {
         const struct memtrace_node *node = context_node(work->tree, (struct context_id){id});
         struct memtrace_path path;
         int is_used = add_up(work, id, &path);

@@ -185,7 +185,6 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->parent_pid = sys_getppid();
     header->uid = sys_getuid();
     header->thread_count = MEMTRACE_THREAD_OTHERS + 1;
-    header->process_start_ticks = process_start_ticks();
     header->start_realtime_ns = sys_clock_ns(CLOCK_REALTIME);
     header->start_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
     header->every_ns = settings->every_ns;
@@ -195,8 +194,13 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->log_size_bytes = settings->log_size_bytes;
     header->limit = settings->limit;
     header->owner = settings->owner;
-    header->run = (struct memtrace_run){
-        .id = settings->run, .pid_namespace = pid_namespace(), .children = settings->children};
+    header->run = (struct memtrace_run){.id = settings->run, .children = settings->children};
+}
+
+/* Which process this is; only files need to say. */
+static void identify(struct memtrace_header *header) {
+    header->process_start_ticks = process_start_ticks();
+    header->run.pid_namespace = pid_namespace();
 }
 
 static void tell_failure(long error) {
@@ -218,6 +222,7 @@ int region_create(struct region *region, struct space *space, const struct setti
         return -1;
     }
     fill_header(space->header, settings, flags);
+    identify(space->header);
     if (add_tables(region, NULL) != 0) {
         sys_unlink(space->path);
         return -1;
@@ -246,8 +251,10 @@ int region_grow(struct region *region, const struct region_heirs *heirs) {
     }
     if (result < 0) {
         tell_failure(result);
+        return -1;
     }
-    return result < 0 ? -1 : 0;
+    identify(space->header);
+    return 0;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -285,7 +285,8 @@ long context_begin_private(struct context_tree *tree) {
     for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED && result == 0; kind++) {
         uint32_t next = tree->shared_next[kind] = tree->next_id[kind];
         if (next % MEMTRACE_LEAF_ITEMS != 0) {
-            result = space_copy_on_spot(tree->leaf[next / MEMTRACE_LEAF_ITEMS], LEAF_BYTES);
+            result = space_copy_on_spot(tree->leaf[next / MEMTRACE_LEAF_ITEMS], LEAF_BYTES,
+                                        next % MEMTRACE_LEAF_ITEMS * sizeof(struct memtrace_node));
         }
     }
     return result;
@@ -305,18 +306,19 @@ int context_is_own(const struct context_tree *tree, uint32_t id) {
     return 0;
 }
 
-/* The places that this kind has not given out yet. */
-static void clear_rest(struct context_tree *tree, enum context_kind kind) {
-    for (uint32_t id = tree->next_id[kind]; id % MEMTRACE_LEAF_ITEMS != 0; id++) {
-        *context_node(tree, (struct context_id){id}) = (struct memtrace_node){0};
+uint32_t context_places(const struct context_tree *tree, uint32_t leaf) {
+    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
+        uint32_t next = LOAD_RELAXED(&tree->next_id[kind]);
+        if (next / MEMTRACE_LEAF_ITEMS == leaf && next % MEMTRACE_LEAF_ITEMS != 0) {
+            return next % MEMTRACE_LEAF_ITEMS;
+        }
     }
+    return MEMTRACE_LEAF_ITEMS;
 }
 
 void context_fork(struct context_tree *tree) {
     tree->space->header->context_count = tree->taken;
     tree->space->header->context_limit = tree->limit;
-    clear_rest(tree, CONTEXT_INNER);
-    clear_rest(tree, CONTEXT_CHARGED);
     /* Links and table are private: as they were at the fork. But a grower may be gone. */
     if (tree->growing.held) {
         trylock_release(&tree->growing);

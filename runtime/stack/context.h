@@ -75,14 +75,17 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
 struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
                                 enum context_kind kind);
 
-/* In a forked child, whose copy of the nodes was taken while others went on: forgets what was made
- * since the fork. */
+/* In a forked child, whose leaves are its own: counts what was made before the fork, and ends what
+ * another thread was just doing to the table. */
 void context_fork(struct context_tree *tree);
 /* In a light child, before context_fork(): the leaves that are being filled are its own from here
- * on, the full ones stay shared. 0 or a negative errno. */
+ * on, without what others have made since the fork; the full ones stay shared. 0 or a negative
+ * errno. */
 long context_begin_private(struct context_tree *tree);
 /* Of a light child: whether it, or a light child between its ancestor and itself, made the node. */
 int context_is_own(const struct context_tree *tree, uint32_t id);
+/* The places of a leaf below it may have been given out. */
+uint32_t context_places(const struct context_tree *tree, uint32_t leaf);
 /* Whether this segment is a leaf of the tree as we know it. */
 int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment);
 

@@ -157,7 +157,8 @@ def traced(command, mode, folder, settings=None, **more):
 
 
 def profiles(folder):
-    return sorted((os.path.join(folder, name) for name in os.listdir(folder)
+    """Those of runs of several processes, too, which lie in a folder of their own."""
+    return sorted((os.path.join(at, name) for at, _, names in os.walk(folder) for name in names
                    if name.endswith(".mtp")), key=os.path.getmtime)
 
 
