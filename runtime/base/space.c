@@ -244,18 +244,6 @@ long space_begin_private_again(struct space *space) {
     return result;
 }
 
-long space_copy_on_spot(void *segment, size_t size, size_t used) {
-    void *shared = sys_map_again(segment, size);
-    long result = shared != NULL ? sys_map_at(segment, size) : -ENOMEM;
-    if (result == 0) {
-        __builtin_memcpy(segment, shared, used);
-    }
-    if (shared != NULL) {
-        sys_unmap(shared, size);
-    }
-    return result;
-}
-
 static long copy_segments(const struct space *space, int fd, uint64_t end,
                           int (*keep)(void *argument, const struct memtrace_segment *segment),
                           void *argument) {

@@ -42,9 +42,6 @@ struct memtrace_header *space_begin_private(struct space *space);
 /* The same where the parent's space was private already, and all that is in it was copied by the
  * kernel. 0 or a negative errno. */
 long space_begin_private_again(struct space *space);
-/* Makes a shared segment private in its place, with the first `used` of its bytes and zeros behind.
- * 0 or a negative errno. */
-long space_copy_on_spot(void *segment, size_t size, size_t used);
 /* Of a private space: the next `size` bytes of the file, `header` being that of the file. Returns
  * its descriptor or a negative errno. */
 long space_append(struct space *space, struct memtrace_header *header, uint64_t size,

@@ -154,6 +154,7 @@ static int move_to_own_region(void) {
     if (region_grow(&runtime.region, &heirs) != 0) {
         return -1;
     }
+    context_end_private(&runtime.tree);
     runtime.space.header->module_count = modules;
     runtime.modules.header = runtime.space.header;
     region_describe(&runtime.region, 1);
@@ -192,10 +193,6 @@ int child_grow(void) {
     return grow();
 }
 
-void child_grow_soon(void) {
-    child.is_wanted = 1;
-}
-
 /* --- the start -------------------------------------------------------------------------------- */
 
 /* Header and tree become private, unless the parent was light: then they are. */
@@ -206,7 +203,8 @@ static int leave_parent(void) {
         return space_begin_private_again(&runtime.space) == 0 ? 0 : -1;
     }
     child.light.ancestor = space_begin_private(&runtime.space);
-    return child.light.ancestor != NULL && context_begin_private(&runtime.tree) == 0 ? 0 : -1;
+    context_begin_private(&runtime.tree);
+    return child.light.ancestor != NULL ? 0 : -1;
 }
 
 /* Locks that threads may have held which are not here, and what was theirs. */

@@ -37,7 +37,6 @@ INLINE int child_is_light(void) {
 void child_note(void);
 /* A region of its own is needed: now, or after the event that is interrupted. 1: it is there. */
 int child_grow(void);
-void child_grow_soon(void);
 
 /* A block of thread `owner`, or a part of a mapping, that a child was born with is gone, and was
  * counted as freed. 1: it was such a block. */

@@ -370,12 +370,7 @@ static void print_when_due(struct memtrace_header *header) {
     uint64_t asked = LOAD_RELAXED(&header->snapshot_request);
     int by_churn = header->churn_limit_bytes != 0 &&
                    churn - runtime.churn_printed >= header->churn_limit_bytes;
-    if (!by_churn && asked <= runtime.snapshots_answered) {
-        return;
-    }
-    if (child_is_light()) { /* in the middle of an event, perhaps */
-        child_grow_soon();
-    } else if (!is_collected(header)) {
+    if ((by_churn || asked > runtime.snapshots_answered) && !is_collected(header)) {
         runtime.churn_printed = churn;
         runtime.snapshots_answered = asked;
         runtime_print_top();
@@ -386,6 +381,9 @@ void runtime_periodic(uint64_t now_ns) {
     struct memtrace_header *header = runtime.space.header;
     struct memtrace_timeline *timeline = runtime.region.timeline;
     uint64_t churn = LOAD_RELAXED(&header->churn_bytes);
+    if (timeline == NULL) { /* a light child tells nothing of its own */
+        return;
+    }
     if (churn - LOAD_RELAXED(&runtime.churn_sampled) < timeline->churn_step_bytes &&
         (header->churn_limit_bytes == 0 ||
          churn - LOAD_RELAXED(&runtime.churn_printed) < header->churn_limit_bytes) &&

@@ -32,7 +32,9 @@ void ledger_fork(struct ledger *ledger) {
 int ledger_init(struct ledger *ledger, struct space *space) {
     ledger->space = space;
     ledger->shared = ledger_add_column(ledger);
-    ledger->proxy = sys_map(sizeof *ledger->proxy);
+    if (ledger->proxy == NULL) { /* in a forked child it is there, as empty as ever */
+        ledger->proxy = sys_map(sizeof *ledger->proxy);
+    }
     return ledger->shared != NULL && ledger->proxy != NULL ? 0 : -1;
 }
 

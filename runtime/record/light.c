@@ -169,8 +169,8 @@ static int has_cells(const struct light_work *work, uint32_t leaf) {
     int found = 0;
     for (; column != NULL; column = column->next_made) {
         if (column->leaf[leaf] != NULL) {
-            sys_expect_reads(column->leaf[leaf], context_places(work->tree, leaf) *
-                                                     sizeof(struct memtrace_cell));
+            sys_expect_reads(column->leaf[leaf],
+                             context_places(work->tree, leaf) * sizeof(struct memtrace_cell));
             found = 1;
         }
     }

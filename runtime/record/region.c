@@ -144,31 +144,41 @@ static long open_space(struct space *space, const struct settings *settings,
     return result;
 }
 
-/* `pools`: the table that a forked child goes on with, NULL: a new one. */
-static int add_tables(struct region *region, struct memtrace_pool *pools) {
-    struct space *space = region->space;
+static int add_timeline(struct region *region) {
     struct memtrace_timeline *timeline =
-        space_segment(space, MEMTRACE_SEGMENT_TIMELINE, 0, 0, sizeof *timeline, 1);
-    struct memtrace_thread_record *threads = space_segment(
-        space, MEMTRACE_SEGMENT_THREADS, 0, 0, sizeof *threads, REGION_THREADS_PER_LEAF);
-    struct memtrace_thread_record *others;
-    if (pools == NULL) {
-        pools = space_segment(space, MEMTRACE_SEGMENT_POOLS, 0, 0, sizeof *pools,
-                              REGION_POOL_LIMIT + 1);
-    }
-    if (timeline == NULL || pools == NULL || threads == NULL) {
+        space_segment(region->space, MEMTRACE_SEGMENT_TIMELINE, 0, 0, sizeof *timeline, 1);
+    if (timeline == NULL) {
         return -1;
     }
+    timeline->churn_step_bytes = FIRST_CHURN_STEP;
     space_publish(timeline);
-    space_publish(pools);
-    space_publish(threads);
     region->timeline = timeline;
+    return 0;
+}
+
+static int add_pools(struct region *region) {
+    struct memtrace_pool *pools = space_segment(region->space, MEMTRACE_SEGMENT_POOLS, 0, 0,
+                                                sizeof *pools, REGION_POOL_LIMIT + 1);
+    if (pools == NULL) {
+        return -1;
+    }
+    space_publish(pools);
     region->pools = pools;
+    return 0;
+}
+
+static int add_threads(struct region *region) {
+    struct memtrace_thread_record *threads = space_segment(
+        region->space, MEMTRACE_SEGMENT_THREADS, 0, 0, sizeof *threads, REGION_THREADS_PER_LEAF);
+    struct memtrace_thread_record *others;
+    if (threads == NULL) {
+        return -1;
+    }
+    space_publish(threads);
     region->thread_leaf[0] = threads;
     others = region_thread(region, MEMTRACE_THREAD_OTHERS);
     others->id = MEMTRACE_THREAD_OTHERS;
     text_copy(others->name, sizeof others->name, "others");
-    timeline->churn_step_bytes = FIRST_CHURN_STEP;
     return 0;
 }
 
@@ -223,7 +233,7 @@ int region_create(struct region *region, struct space *space, const struct setti
     }
     fill_header(space->header, settings, flags);
     identify(space->header);
-    if (add_tables(region, NULL) != 0) {
+    if (add_timeline(region) != 0 || add_pools(region) != 0 || add_threads(region) != 0) {
         sys_unlink(space->path);
         return -1;
     }
@@ -232,9 +242,9 @@ int region_create(struct region *region, struct space *space, const struct setti
 
 int region_begin_light(struct region *region) {
     struct memtrace_pool *pools = region->pools;
-    *region = (struct region){.space = region->space, .settings = region->settings};
+    *region = (struct region){.space = region->space, .settings = region->settings, .pools = pools};
     fill_header(region->space->header, region->settings, MEMTRACE_FLAG_FORKED);
-    return add_tables(region, pools);
+    return add_threads(region);
 }
 
 int region_grow(struct region *region, const struct region_heirs *heirs) {
@@ -242,11 +252,13 @@ int region_grow(struct region *region, const struct region_heirs *heirs) {
     struct memtrace_header *kept = sys_map(sizeof *kept);
     uint32_t flags = 0;
     long result = -ENOMEM;
-    if (kept != NULL) {
+    if (kept != NULL && (region->timeline != NULL || add_timeline(region) == 0)) {
         *kept = *space->header;
         result = open_space(space, region->settings, heirs, &flags);
         *space->header = *kept; /* of the file, or again of the private space */
         space->header->flags |= flags;
+    }
+    if (kept != NULL) {
         sys_unmap(kept, sizeof *kept);
     }
     if (result < 0) {

@@ -58,9 +58,9 @@ struct settings {
 struct region {
     struct space *space;
     struct memtrace_thread_record *thread_leaf[REGION_THREAD_LIMIT / REGION_THREADS_PER_LEAF + 1];
-    struct memtrace_pool *pools; /* place 0 is under the segment header */
-    struct memtrace_timeline *timeline;
-    struct trylock lock; /* of the tables */
+    struct memtrace_pool *pools;        /* place 0 is under the segment header */
+    struct memtrace_timeline *timeline; /* NULL: in a light child */
+    struct trylock lock;                /* of the tables */
     const struct settings *settings;
 };
 
@@ -73,7 +73,8 @@ struct region_heirs {
 /* Makes the region of this process: a file in a folder of ours, mapped, its header filled. 0, or -1
  * after one line on stderr. */
 int region_create(struct region *region, struct space *space, const struct settings *settings);
-/* In a forked child whose space is private: header and tables anew. 0, or -1: no memory. */
+/* In a forked child whose space is private: header and threads anew, the pools are its parent's, it
+ * has no timeline yet. 0, or -1: no memory. */
 int region_begin_light(struct region *region);
 /* And later: a file of its own, mapped over the private space at the same addresses, with all that
  * it counted. 0, or -1 after one line: all is as before. */

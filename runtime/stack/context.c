@@ -278,39 +278,37 @@ int context_is_leaf(const struct context_tree *tree, const struct memtrace_segme
            (const void *)tree->leaf[segment->index] == (const void *)segment;
 }
 
-long context_begin_private(struct context_tree *tree) {
-    enum { LEAF_BYTES = MEMTRACE_LEAF_ITEMS * sizeof(struct memtrace_node) };
-    long result = 0;
+void context_begin_private(struct context_tree *tree) {
     tree->shared_end = tree->space->base + tree->space->header->end;
-    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED && result == 0; kind++) {
-        uint32_t next = tree->shared_next[kind] = tree->next_id[kind];
-        if (next % MEMTRACE_LEAF_ITEMS != 0) {
-            result = space_copy_on_spot(tree->leaf[next / MEMTRACE_LEAF_ITEMS], LEAF_BYTES,
-                                        next % MEMTRACE_LEAF_ITEMS * sizeof(struct memtrace_node));
+    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
+        tree->shared_next[kind] = tree->next_id[kind];
+        tree->next_id[kind] = 0;
+    }
+}
+
+void context_end_private(struct context_tree *tree) {
+    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
+        for (uint32_t id = tree->shared_next[kind]; id % MEMTRACE_LEAF_ITEMS != 0; id++) {
+            *context_node(tree, (struct context_id){id}) = (struct memtrace_node){0};
         }
     }
-    return result;
 }
 
 int context_is_own(const struct context_tree *tree, uint32_t id) {
-    uint32_t leaf = id / MEMTRACE_LEAF_ITEMS;
-    if ((const void *)tree->leaf[leaf] >= tree->shared_end) {
-        return 1;
-    }
-    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
-        uint32_t next = tree->shared_next[kind];
-        if (leaf == next / MEMTRACE_LEAF_ITEMS && next % MEMTRACE_LEAF_ITEMS != 0) {
-            return id >= next;
-        }
-    }
-    return 0;
+    return (const void *)tree->leaf[id / MEMTRACE_LEAF_ITEMS] >= tree->shared_end;
+}
+
+static int ends_in(uint32_t next, uint32_t leaf) {
+    return next / MEMTRACE_LEAF_ITEMS == leaf && next % MEMTRACE_LEAF_ITEMS != 0;
 }
 
 uint32_t context_places(const struct context_tree *tree, uint32_t leaf) {
     for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
-        uint32_t next = LOAD_RELAXED(&tree->next_id[kind]);
-        if (next / MEMTRACE_LEAF_ITEMS == leaf && next % MEMTRACE_LEAF_ITEMS != 0) {
-            return next % MEMTRACE_LEAF_ITEMS;
+        if (ends_in(tree->next_id[kind], leaf)) {
+            return tree->next_id[kind] % MEMTRACE_LEAF_ITEMS;
+        }
+        if (ends_in(tree->shared_next[kind], leaf)) {
+            return tree->shared_next[kind] % MEMTRACE_LEAF_ITEMS;
         }
     }
     return MEMTRACE_LEAF_ITEMS;

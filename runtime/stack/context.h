@@ -62,7 +62,7 @@ struct context_tree {
     uint32_t inner_leaves; /* of these, since the last charged one */
     uint64_t aside;        /* given out, kept for the next inner leaves: a range; 0: none */
     /* A light child's: what it shares with the file of its ancestor ends there. */
-    uint32_t shared_next[2];
+    uint32_t shared_next[2]; /* next_id of before */
     const void *shared_end;
     uint32_t taken; /* nodes made */
     uint32_t limit; /* past it paths are charged to their ancestor */
@@ -75,13 +75,14 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
 struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
                                 enum context_kind kind);
 
-/* In a forked child, whose leaves are its own: counts what was made before the fork, and ends what
- * another thread was just doing to the table. */
+/* In a forked child: counts what was made before the fork, and ends what another thread was just
+ * doing to the table. */
 void context_fork(struct context_tree *tree);
-/* In a light child, before context_fork(): the leaves that are being filled are its own from here
- * on, without what others have made since the fork; the full ones stay shared. 0 or a negative
- * errno. */
-long context_begin_private(struct context_tree *tree);
+/* In a light child, before context_fork(): the leaves that are there stay shared, without what
+ * others make in them from here on; new nodes get leaves of its own. */
+void context_begin_private(struct context_tree *tree);
+/* It has a file of its own now, to which the shared leaves were copied. */
+void context_end_private(struct context_tree *tree);
 /* Of a light child: whether it, or a light child between its ancestor and itself, made the node. */
 int context_is_own(const struct context_tree *tree, uint32_t id);
 /* The places of a leaf below it may have been given out. */
