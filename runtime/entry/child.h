@@ -23,8 +23,9 @@
 #include "runtime/entry/thread.h"
 
 enum {
-    CHILD_EVENTS_MOST = 10000,     /* allocations and frees; then it grows */
-    CHILD_LIVE_MOST = 1024 * 1024, /* bytes of its own */
+    CHILD_EVENTS_MOST = 10000, /* allocations and frees; then it grows */
+    CHILD_LIVE_MOST =
+        4 << 20, /* bytes of its own: a server that forks for each connection has one */
 };
 
 /* At the first event of a forked child. 0, or -1: it cannot be profiled. */

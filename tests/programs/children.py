@@ -233,7 +233,7 @@ def hills(found, first, steps, what):
 
 
 def check_hill(found, first, what):
-    hills(found, first, [100000] * 9 + [-100000] * 9 + [-1006, -200000, 1048576, -1000], what)
+    hills(found, first, [100000] * 9 + [-100000] * 9 + [-1006, -200000, 4194304, -1000], what)
 
 
 def check_valley(found, first, what):
@@ -259,7 +259,7 @@ def check_report(found, first, what):
 
 def check_grown_parent(found, first, what):
     child, = found[first][0].children()
-    total = sum(BLOCKS) + 1100000
+    total = sum(BLOCKS) + 4200000
     expect_grown(found, child, BLOCKS, total, total, 1, 0, what)
     grandchild, = found[child.pid][0].children()
     expect_light(found[child.pid][0], grandchild,

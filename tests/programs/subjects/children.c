@@ -263,7 +263,7 @@ static int case_events(void) {
 }
 
 /* The maximum comes first, while the child is light: 900,000 bytes of its own and all that it was
- * born with. Then it falls, inherited blocks go, and it grows by another million, one by one. */
+ * born with. Then it falls, inherited blocks go, and it grows by another four million. */
 static void do_hill(long unused) {
     static void *first[9];
     (void)unused;
@@ -275,7 +275,7 @@ static void do_hill(long unused) {
     }
     free(inherited[6]); /* 1006 */
     free(inherited[7]); /* 200000 */
-    fresh(1048576);
+    fresh(4194304);
     free(inherited[0]);
 }
 
@@ -350,7 +350,7 @@ static int case_report(void) {
 /* A grown child is an ancestor with a region of its own. */
 static void do_grown_parent(long unused) {
     (void)unused;
-    fresh(1100000);
+    fresh(4200000);
     check(in_child(do_few, 2) == 0, "the grandchild");
 }
 
