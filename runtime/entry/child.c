@@ -172,7 +172,9 @@ static int grow(void) {
     if (is_grown) {
         inherit(NULL);
         light_close(&child.light, 1);
-        thread_settle_special();
+        if (thread_self->record != NULL) {
+            thread_settle_special(thread_self, 0);
+        }
     } else { /* no room: not at each event again */
         child.events_most *= 2;
         child.live_most *= 2;

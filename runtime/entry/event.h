@@ -121,13 +121,13 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     int own = block->thread == thread->id;
     event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block, thread->tick));
     event.temporary = own && thread->last_block == block->start;
+    if (UNLIKELY(!own)) {
+        event_foreign_free(thread, block->thread, block->context, block->size);
+    }
     peak_shrink(&thread->peak, runtime.space.header, block->size);
     ledger_free(&runtime.ledger, thread->column, &event);
     COUNTER_ADD(&record->free_count, 1);
     COUNTER_ADD(&record->free_bytes, block->size);
-    if (UNLIKELY(!own)) {
-        event_foreign_free(thread, block->thread, block->context, block->size);
-    }
 }
 
 /* The block at `address` is about to be freed. The thread is done with the event. */

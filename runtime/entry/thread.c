@@ -409,17 +409,6 @@ int thread_forked_inside(void) {
     return forked_inside.gate != 0;
 }
 
-int thread_is_inside(void) {
-    return thread_self->gate >= GATE_ADDRESSES;
-}
-
-void thread_settle_special(void) {
-    if (thread_self != &thread_none) {
-        thread_self->is_special = thread_self->is_late || thread_self->stream != NULL ||
-                                  thread_self->is_watched || runtime.space.is_private;
-    }
-}
-
 void thread_stop_self(void) {
     if (thread_self->gate == GATE_OPEN) {
         thread_self->gate = GATE_STOPPED;

@@ -66,6 +66,17 @@ INLINE struct thread *thread_get_for_free(uintptr_t address) {
     return LIKELY(thread->gate == GATE_OPEN) ? thread : thread_wake_for_free(address);
 }
 
+/* Whether the calling thread, which a handler interrupted, is in an event. */
+INLINE int thread_is_inside(void) {
+    return thread_self->gate >= GATE_ADDRESSES;
+}
+
+/* What makes a known thread special has changed. */
+INLINE void thread_settle_special(struct thread *thread, uint32_t is_light) {
+    thread->is_special =
+        thread->is_late || thread->stream != NULL || thread->is_watched || is_light;
+}
+
 void thread_done_late(void);
 
 /* The calling thread is known from here on, NULL: it cannot be. For forked children. */
@@ -89,10 +100,6 @@ void thread_note_foreign_library(void);
 
 void thread_init_process(void); /* once, before the first thread */
 void thread_init_child(void);   /* a forked child: all others are gone */
-/* Whether the calling thread, which a handler interrupted, is in an event. */
-int thread_is_inside(void);
-/* What makes the calling thread special has changed. */
-void thread_settle_special(void);
 void thread_stop_self(void);
 void thread_start_self(void);
 /* Every thread finds its gate stopped, but one that is inside just now: it does when it leaves. */

@@ -244,7 +244,7 @@ static int case_bound(void) {
 static void do_events(long unused) {
     (void)unused;
     free(inherited[3]);
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < 8000; i++) {
         void *block = known(701);
         if (i % 2 == 0) {
             free(block);
