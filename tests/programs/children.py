@@ -82,8 +82,9 @@ def expect_grown(found, child, inherited, live, peak, allocations, frees, what):
     if child.pid not in found:
         fail(what, "no profile of", child.pid)
         return
-    _, data = found[child.pid]
+    profile, data = found[child.pid]
     process = data["process"]
+    equal((profile.live_bytes, profile.maximum_bytes), (live, peak), what, "the header's live and maximum")
     equal((process["inherited_blocks"], process["inherited_bytes"]),
           (len(inherited), sum(inherited)), what, "inherited")
     equal((data["total_allocations"], data["total_frees"]), (allocations + len(inherited), frees),

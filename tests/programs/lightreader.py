@@ -28,6 +28,7 @@ class Profile:
             self.data = file.read()
         assert self.data[:8] == b"MEMTRACE", path
         self.end = min(struct.unpack_from("<Q", self.data, 24)[0], len(self.data))
+        self.live_bytes, self.maximum_bytes = struct.unpack_from("<qq", self.data, 128)
         self.segments = list(self._segments())
         self.nodes = {}
         self.modules = {}
