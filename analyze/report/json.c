@@ -104,6 +104,7 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_string(json, "state", state);
     jsonwriter_number(json, "start_realtime_ns", header->start_realtime_ns);
     jsonwriter_number(json, "duration_ns", report->model->now_ns);
+    jsonwriter_number(json, "peak_resident_bytes", header->peak_resident_bytes);
     jsonwriter_string(json, "stacks", header->stacks <= 2 ? stacks[header->stacks] : "unknown");
     jsonwriter_bool(json, "instrumented", (header->flags & MEMTRACE_FLAG_INSTRUMENTED) != 0);
     jsonwriter_bool(json, "preloaded", (header->flags & MEMTRACE_FLAG_PRELOADED) != 0);
@@ -119,10 +120,12 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_end_map(json);
 }
 
-static void put_lost(struct jsonwriter *json, const struct model *model) {
+static void put_lost(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
     static const char *const kinds[] = {"events",  "contexts", "frames", "threads",
                                         "modules", "blocks",   "guards", "records"};
     jsonwriter_number(json, "lost", model->totals.lost);
+    jsonwriter_bool(json, "all_counted", names_uncounted(report->names)[0] == '\0');
     jsonwriter_map(json, "lost_by_kind");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         jsonwriter_number(json, kinds[i], model->header.lost[i]);
@@ -130,7 +133,8 @@ static void put_lost(struct jsonwriter *json, const struct model *model) {
     jsonwriter_end_map(json);
 }
 
-static void put_totals(struct jsonwriter *json, const struct model *model) {
+static void put_totals(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
     const struct model_totals *totals = &model->totals;
     jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
     jsonwriter_number(json, "peak_error_bytes", totals->maximum_error_bytes);
@@ -140,7 +144,7 @@ static void put_totals(struct jsonwriter *json, const struct model *model) {
     jsonwriter_number(json, "total_allocations", totals->allocations);
     jsonwriter_number(json, "total_frees", totals->frees);
     jsonwriter_number(json, "total_temporary", totals->temporary);
-    put_lost(json, model);
+    put_lost(json, report);
 }
 
 static void put_errors(struct jsonwriter *json, const struct model_errors *errors) {
@@ -283,7 +287,7 @@ int report_json(const struct report *report) {
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "executable", report->model->header.executable);
     put_process(json, report);
-    put_totals(json, report->model);
+    put_totals(json, report);
     put_recording(json, report->model);
     put_warnings(json, report);
     put_threads(json, report->model);

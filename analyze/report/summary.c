@@ -170,7 +170,12 @@ static void put_losses(const struct report *report) {
     const char *separator = " (";
     struct number count;
     put_label(report, "lost");
-    fputs(number_count(&count, model->totals.lost), report->out);
+    if (names_uncounted(report->names)[0] != '\0') {
+        fprintf(report->out, "not known, see the note (%s seen)",
+                number_count(&count, model->totals.lost));
+    } else {
+        fputs(number_count(&count, model->totals.lost), report->out);
+    }
     for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
         bool is_here = i != MEMTRACE_LOST_RECORDS || model->recording.present;
         if (model->header.lost[i] != 0 && is_here && kinds[i] != NULL) {
@@ -244,7 +249,7 @@ static void put_chart(const struct report *report) {
     uint64_t most = 0;
     uint64_t held = 0;
     size_t point = 0;
-    if (model->timeline_count < 4 || end == 0) {
+    if (model->timeline_count < 3 || end == 0) {
         return;
     }
     for (size_t i = 0; i < CHART_COLUMNS; i++) {
@@ -267,10 +272,17 @@ static void put_chart(const struct report *report) {
     fputc('\n', report->out);
 }
 
+/* What the kernel noted; of a window or an older file what the samples tell. */
 static void put_resident(const struct report *report) {
     const struct model *model = report->model;
-    uint64_t most = 0;
+    bool is_whole = model->from_ns == 0 && model->to_ns == UINT64_MAX;
+    uint64_t most = is_whole ? model->header.peak_resident_bytes : 0;
     struct number bytes;
+    if (most != 0) {
+        put_label(report, "resident");
+        fprintf(report->out, "%s at most\n", number_bytes(&bytes, most));
+        return;
+    }
     for (size_t i = 0; i < model->timeline_count; i++) {
         most = model->timeline[i].resident_bytes > most ? model->timeline[i].resident_bytes : most;
     }

@@ -155,6 +155,7 @@ static int move_to_own_region(void) {
         return -1;
     }
     context_end_private(&runtime.tree);
+    runtime.space.header->malloc_by = runtime.malloc_by;
     runtime.space.header->module_count = modules;
     runtime.modules.header = runtime.space.header;
     region_describe(&runtime.region, 1);

@@ -14,7 +14,7 @@
 
 #define PRELOAD "LD_PRELOAD="
 
-enum { KEPT_SIZE = 8192, MOST_KEPT = 48 };
+enum { KEPT_SIZE = 24576, MOST_KEPT = 48, LENT_PLACES = 4096 };
 
 /* "NAME=value" strings one behind the other, as they were at the start. */
 static char kept[KEPT_SIZE];
@@ -27,6 +27,10 @@ void exec_keep(const char *entry, size_t length) {
         kept_end += length + 1;
         kept_count++;
     }
+}
+
+static int is_kept(const char *entry) {
+    return entry >= kept && entry < kept + kept_end;
 }
 
 /* --- which ------------------------------------------------------------------------------------ */
@@ -68,49 +72,28 @@ static int takes_preload(const char *program, int by_name) {
     return !find_program(program, path, sizeof path) || exec_target_takes_preload(path);
 }
 
-enum exec_change exec_change(const char *program, int by_name, int replaces) {
+int exec_follows(const char *program, int by_name, int replaces) {
     const struct settings *settings = &runtime.settings;
-    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY) {
-        return EXEC_AS_IS;
+    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY || kept_count == 0) {
+        return 0;
     }
     if (settings->children == MEMTRACE_CHILDREN_EXEC) {
-        int is_first = runtime.space.header->pid == sys_getpid() &&
-                       (runtime.space.header->flags & MEMTRACE_FLAG_FORKED) == 0;
-        return replaces && is_first && kept_count != 0 ? EXEC_ADD : EXEC_AS_IS;
+        const struct memtrace_header *header = runtime.space.header;
+        replaces &= header->pid == sys_getpid() && (header->flags & MEMTRACE_FLAG_FORKED) == 0;
     }
-    return settings->children == MEMTRACE_CHILDREN_ALL && settings->run_namespace != 0 &&
-                   program != NULL && !takes_preload(program, by_name)
-               ? EXEC_DROP
-               : EXEC_AS_IS;
+    return settings->children != MEMTRACE_CHILDREN_NONE &&
+           (replaces || settings->children == MEMTRACE_CHILDREN_ALL) &&
+           (program == NULL || takes_preload(program, by_name));
 }
 
 /* --- the array -------------------------------------------------------------------------------- */
 
-size_t exec_places(char *const envp[], enum exec_change change) {
+size_t exec_places(char *const envp[], int follows) {
     size_t count = 1;
-    for (; change != EXEC_AS_IS && envp != NULL && *envp != NULL; envp++) {
+    for (; follows && envp != NULL && *envp != NULL; envp++) {
         count++;
     }
-    return count + (change == EXEC_ADD ? kept_count : 0);
-}
-
-/* "LD_PRELOAD=ours:theirs" without the first; NULL: nothing is left, or it is not ours. */
-static char *without_ours(const char *entry, char *preload) {
-    const char *first = entry + sizeof PRELOAD - 1;
-    const char *rest = first;
-    const char *name = first;
-    struct text text;
-    while (*rest != '\0' && *rest != ':' && *rest != ' ') {
-        name = *rest == '/' ? rest + 1 : name;
-        rest++;
-    }
-    if (!text_starts(name, "libmemtrace")) {
-        return (char *)entry;
-    }
-    text_init(&text, preload, EXEC_PRELOAD_SIZE);
-    text_add(&text, PRELOAD);
-    text_add(&text, *rest != '\0' ? rest + 1 : "");
-    return *rest != '\0' && !text.cut ? preload : NULL;
+    return count + (follows ? kept_count : 0);
 }
 
 /* "LD_PRELOAD=ours" before what the program has set itself. */
@@ -123,32 +106,94 @@ static char *with_ours(const char *ours, const char *theirs, char *preload) {
     return text.cut ? (char *)ours : preload;
 }
 
-static char **add_kept(char **to, const char *theirs, char *preload) {
+char *const *exec_environment(char *const envp[], int follows, char **places,
+                              char preload[EXEC_PRELOAD_SIZE]) {
+    const char *theirs = NULL;
     const char *at = kept;
+    char **to = places;
+    if (!follows) {
+        return envp;
+    }
+    for (; envp != NULL && *envp != NULL; envp++) {
+        if (text_starts(*envp, PRELOAD)) {
+            theirs = *envp;
+        } else {
+            *to++ = *envp;
+        }
+    }
     for (unsigned i = 0; i < kept_count; i++, at += text_length(at) + 1) {
         *to++ = theirs != NULL && text_starts(at, PRELOAD) ? with_ours(at, theirs, preload)
                                                            : (char *)at;
     }
-    return to;
-}
-
-char *const *exec_environment(char *const envp[], enum exec_change change, char **places,
-                              char preload[EXEC_PRELOAD_SIZE]) {
-    const char *theirs = NULL;
-    char **to = places;
-    if (change == EXEC_AS_IS) {
-        return envp;
-    }
-    for (; envp != NULL && *envp != NULL; envp++) {
-        if (!text_starts(*envp, PRELOAD)) {
-            *to++ = *envp;
-        } else if (change == EXEC_ADD) {
-            theirs = *envp;
-        } else if ((*to = without_ours(*envp, preload)) != NULL) {
-            to++;
-        }
-    }
-    to = change == EXEC_ADD ? add_kept(to, theirs, preload) : to;
     *to = NULL;
     return places;
+}
+
+/* --- for system and popen --------------------------------------------------------------------- */
+
+/* The array that `environ` is while it is lent. Not on a stack: other threads may read it later. */
+static struct {
+    struct trylock lock;
+    unsigned users;
+    char **own; /* the program's array meanwhile */
+    char *preload_own;
+    char *places[LENT_PLACES];
+    char preload[EXEC_PRELOAD_SIZE];
+} lent;
+
+static void lend(void) {
+    char **own = environ;
+    if (own == NULL || !exec_follows(NULL, 0, 0) || exec_places(own, 1) > LENT_PLACES) {
+        return;
+    }
+    lent.own = own;
+    lent.preload_own = NULL;
+    for (char **at = own; *at != NULL; at++) {
+        lent.preload_own = text_starts(*at, PRELOAD) ? *at : lent.preload_own;
+    }
+    exec_environment(own, 1, lent.places, lent.preload);
+    environ = lent.places;
+}
+
+/* What was set or unset in the array meanwhile is carried over. Where the program has got a new
+ * array (setenv makes one for a new variable) ours are taken out of that. */
+static void take_back(void) {
+    char **from = environ;
+    char **to = lent.own;
+    if (lent.own == NULL) {
+        return;
+    }
+    if (from != lent.places) {
+        to = from;
+    }
+    for (char **at = from; *at != NULL; at++) {
+        if (*at == lent.preload || text_starts(*at, PRELOAD)) {
+            if (lent.preload_own != NULL) {
+                *to++ = lent.preload_own;
+            }
+        } else if (!is_kept(*at)) {
+            *to++ = *at;
+        }
+    }
+    *to = NULL;
+    environ = from != lent.places ? from : lent.own;
+    lent.own = NULL;
+}
+
+void exec_lend_environment(void) {
+    if (kept_count != 0 && sys_take(&lent.lock)) {
+        if (lent.users++ == 0) {
+            lend();
+        }
+        trylock_release(&lent.lock);
+    }
+}
+
+void exec_take_environment_back(void) {
+    if (kept_count != 0 && sys_take(&lent.lock)) {
+        if (lent.users != 0 && --lent.users == 0) {
+            take_back();
+        }
+        trylock_release(&lent.lock);
+    }
 }

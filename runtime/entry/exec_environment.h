@@ -2,37 +2,36 @@
 /*
  * exec_environment.h: the environment that a program gets from an exec or a spawn of ours.
  *
- * With MEMTRACE_CHILDREN=all our variables are there anyway, and are taken out where the new
- * program could not run with them (its loader is not ours, or a sanitizer must come first). With
- * "exec" they are put back for whatever the first process of a run becomes. Works on the caller's
- * stack, since it is also called in children of vfork: nothing is written to the program's memory.
+ * The program under us sees none of our variables: they are taken out before its main. Where
+ * children are followed they are put back here, into a copy of what it hands to exec, unless the
+ * new program could not run with them (its loader is not ours, or a sanitizer must come first).
  */
 #ifndef RUNTIME_ENTRY_EXEC_ENVIRONMENT_H
 #define RUNTIME_ENTRY_EXEC_ENVIRONMENT_H
 
-#include "runtime/record/region.h"
-
 #include <stddef.h>
 
-enum exec_change {
-    EXEC_AS_IS = 0,
-    EXEC_ADD,  /* what settings_clean_environment() took out comes back */
-    EXEC_DROP, /* our library is not preloaded */
-};
+/* Keeps a variable, "NAME=value", that is about to be taken out: `length` bytes of it are ours.
+ * At start only. */
+void exec_keep(const char *entry, size_t length);
 
-/* What has to be done for this program; `by_name`: it is looked for in $PATH as execvp does.
- * `replaces`: the process itself becomes it. NULL: not known, as it is. Signal-safe. */
-enum exec_change exec_change(const char *program, int by_name, int replaces);
+/* Whether our variables are to be put back for this program. `by_name`: it is looked for in $PATH,
+ * as execvp does; NULL: not known. `replaces`: the process itself becomes it. Signal-safe, and safe
+ * in a child of vfork, as are the next two: nothing is written to the program's memory. */
+int exec_follows(const char *program, int by_name, int replaces);
 
 /* How many places the new array needs, its NULL included. */
-size_t exec_places(char *const envp[], enum exec_change change);
+size_t exec_places(char *const envp[], int follows);
 
-/* Fills the array; `preload` is for the text of one variable. Returns what to give to exec. */
+/* Fills the caller's array; `preload` is for the text of one variable. Returns what to give to
+ * exec: envp itself where nothing is to be done. */
 enum { EXEC_PRELOAD_SIZE = 4096 };
-char *const *exec_environment(char *const envp[], enum exec_change change, char **places,
+char *const *exec_environment(char *const envp[], int follows, char **places,
                               char preload[EXEC_PRELOAD_SIZE]);
 
-/* Keeps a variable, "NAME=value", that is about to be taken out; `value`: the part that is ours. */
-void exec_keep(const char *entry, size_t length);
+/* Around calls of libc that start a shell and take `environ` for it: system and popen. Threads may
+ * be inside at the same time; what they do to the environment meanwhile stays. */
+void exec_lend_environment(void);
+void exec_take_environment_back(void);
 
 #endif

@@ -11,20 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 
-enum { MOST_SEGMENTS = 64, MOST_ENTRIES = 512, NAME_SIZE = 64 };
-
-/* GCC's sanitizers end a program when another library comes before them. */
-static const char *const must_be_first[] = {"libasan.so", "libtsan.so", "libhwasan.so",
-                                            "liblsan.so"};
-
-static int is_sanitizer(const char *name) {
-    for (size_t i = 0; i < sizeof must_be_first / sizeof must_be_first[0]; i++) {
-        if (text_starts(name, must_be_first[i])) {
-            return 1;
-        }
-    }
-    return 0;
-}
+enum { MOST_SEGMENTS = 64, MOST_ENTRIES = 512, MOST_NAMES = 4 << 20, NAMES_AT_ONCE = 2048 };
 
 /* An open ELF file and what its program headers say. */
 struct target {
@@ -84,19 +71,35 @@ static int next_entry(const struct target *target, int64_t tag, unsigned *at, ui
     return 0;
 }
 
-static int needs_sanitizer(const struct target *target) {
-    unsigned at = 0;
-    uint64_t strings = 0;
-    uint64_t name = 0;
-    if (target->dynamic.p_type != PT_DYNAMIC || !next_entry(target, DT_STRTAB, &at, &strings) ||
-        (strings = offset_of(target, strings)) == 0) {
+/* AddressSanitizer's library ends a program where another one comes before it, unless it is told
+ * not to (othermalloc.c): a program that tells it something itself is not told by us. */
+static const char teller[] = "__asan_default_options";
+
+static int has_teller(const char *names, size_t size) {
+    for (size_t at = 0; at + sizeof teller <= size; at++) {
+        if (names[at] == '_' && __builtin_memcmp(names + at, teller, sizeof teller) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* By the names of the program's dynamic symbols, read piece by piece. */
+static int tells_sanitizer(const struct target *target) {
+    char names[NAMES_AT_ONCE];
+    unsigned first = 0;
+    unsigned second = 0;
+    uint64_t start = 0;
+    uint64_t size = 0;
+    if (target->dynamic.p_type != PT_DYNAMIC || !next_entry(target, DT_STRTAB, &first, &start) ||
+        !next_entry(target, DT_STRSZ, &second, &size) || (start = offset_of(target, start)) == 0) {
         return 0;
     }
-    for (at = 0; next_entry(target, DT_NEEDED, &at, &name);) {
-        char text[NAME_SIZE] = "";
-        if (sys_pread(target->fd, text, sizeof text - 1, strings + name) > 0 &&
-            is_sanitizer(text)) {
-            return 1;
+    for (uint64_t at = 0; at < size && at < MOST_NAMES; at += sizeof names - sizeof teller) {
+        size_t piece = size - at < sizeof names ? (size_t)(size - at) : sizeof names;
+        long got = sys_pread(target->fd, names, piece, start + at);
+        if (got <= 0 || has_teller(names, (size_t)got)) {
+            return got > 0;
         }
     }
     return 0;
@@ -118,7 +121,7 @@ static int elf_takes_preload(int fd, const Elf64_Ehdr *header) {
         return 0;
     }
     read_segments(&target);
-    return has_our_loader(&target) && !needs_sanitizer(&target);
+    return has_our_loader(&target) && !tells_sanitizer(&target);
 }
 
 /* The program behind "#!", at the start of the text; empty: there is none. */

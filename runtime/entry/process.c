@@ -14,6 +14,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define REAL(type, name)                                                                           \
@@ -28,6 +29,8 @@
 typedef void exit_function(int status);
 typedef int execve_function(const char *path, char *const argv[], char *const envp[]);
 typedef int fexecve_function(int fd, char *const argv[], char *const envp[]);
+typedef int system_function(const char *command);
+typedef FILE *popen_function(const char *command, const char *type);
 typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                            const posix_spawnattr_t *attributes, char *const argv[],
                            char *const envp[]);
@@ -78,10 +81,10 @@ PUBLIC pid_t _Fork(void) {
 #define EXEC(path, by_name, envp, call)                                                            \
     ({                                                                                             \
         char *const *given_ = (envp);                                                              \
-        enum exec_change change_ = exec_change(path, by_name, 1);                                  \
-        char *places_[exec_places(given_, change_)];                                               \
-        char preload_[change_ == EXEC_AS_IS ? 1 : EXEC_PRELOAD_SIZE];                              \
-        char *const *environment_ = exec_environment(given_, change_, places_, preload_);          \
+        int follows_ = exec_follows(path, by_name, 1);                                             \
+        char *places_[exec_places(given_, follows_)];                                              \
+        char preload_[follows_ ? EXEC_PRELOAD_SIZE : 1];                                           \
+        char *const *environment_ = exec_environment(given_, follows_, places_, preload_);         \
         int noted_ = runtime_before_exec((by_name) ? NULL : (path));                               \
         int result_ = call;                                                                        \
         if (noted_) {                                                                              \
@@ -116,22 +119,36 @@ PUBLIC int execveat(int folder, const char *path, char *const argv[], char *cons
                 REAL(execveat_function, execveat)(folder, path, argv, environment_, flags));
 }
 
-/* A spawned program is another process: our variables are only ever taken out for it. */
 #define SPAWN(name, by_name)                                                                       \
-    enum exec_change change = exec_change(path, by_name, 0);                                       \
-    char *places[exec_places(envp, change)];                                                       \
-    char preload[change == EXEC_AS_IS ? 1 : EXEC_PRELOAD_SIZE];                                    \
+    int follows = exec_follows(path, by_name, 0);                                                  \
+    char *places[exec_places(envp, follows)];                                                      \
+    char preload[follows ? EXEC_PRELOAD_SIZE : 1];                                                 \
     return REAL(spawn_function, name)(pid, path, actions, attributes, argv,                        \
-                                      exec_environment(envp, change, places, preload));
+                                      exec_environment(envp, follows, places, preload));
 
 PUBLIC int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[],
                        char *const envp[]){SPAWN(posix_spawn, 0)}
 
-PUBLIC
-    int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                     const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
-    SPAWN(posix_spawnp, 1)
+PUBLIC int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[],
+                        char *const envp[]){SPAWN(posix_spawnp, 1)}
+
+/* libc starts the shell for these itself. */
+PUBLIC int system(const char *command) {
+    int status;
+    exec_lend_environment();
+    status = REAL(system_function, system)(command);
+    exec_take_environment_back();
+    return status;
+}
+
+PUBLIC FILE *popen(const char *command, const char *type) {
+    FILE *pipe;
+    exec_lend_environment();
+    pipe = REAL(popen_function, popen)(command, type);
+    exec_take_environment_back();
+    return pipe;
 }
 
 /* The list of arguments, NULL at its end, becomes an array on the caller's stack, as in libc. */

@@ -14,12 +14,14 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
 #include "runtime/entry/signals.h"
 #include "runtime/entry/unwind.h"
 #include "runtime/entry/zero.h"
 #include "runtime/record/finish.h"
+#include "runtime/record/resident.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -199,8 +201,19 @@ int runtime_ensure(void) {
     return started;
 }
 
+/* By now everything that the program starts with is loaded. */
+static void look_for_other_malloc(void) {
+    struct memtrace_header *header = runtime.space.header;
+    othermalloc_look(&runtime.malloc_by);
+    header->malloc_by = runtime.malloc_by;
+    /* Of what a run follows its summary tells, once. */
+    if (header->collector_pid == 0 || header->collector_pid == header->parent_pid) {
+        othermalloc_warn(&runtime.malloc_by, header->executable);
+    }
+}
+
 /* Runs last of all constructors: those of libraries may have woken us already. */
-__attribute__((constructor)) static void wake_up(void) {
+__attribute__((constructor)) static void wake_up(int argc, char **argv, char **envp) {
     int saved = errno;
     thread_pass_through(1);
     if (real.free == NULL) {
@@ -208,10 +221,11 @@ __attribute__((constructor)) static void wake_up(void) {
     }
     if (runtime_ensure()) {
         unwind_choose();
+        look_for_other_malloc();
     }
     thread_pass_through(0);
     if (environ != NULL) {
-        settings_clean_environment(&runtime.settings, environ);
+        environ = settings_clean_environment(environ, environ == envp && envp == argv + argc + 1);
     }
     errno = saved;
 }
@@ -276,6 +290,7 @@ static void close_gate(enum memtrace_state state) {
     struct memtrace_header *header = runtime.space.header;
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    resident_note_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)state);
 }
 
@@ -318,6 +333,7 @@ int runtime_before_exec(const char *path) {
         return 1;
     }
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    resident_note_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_EXECED);
     if (!has_collector(header) && !is_recorded(header)) {
         write_all_out(header);

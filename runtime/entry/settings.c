@@ -8,6 +8,7 @@
 #include "runtime/entry/exec_environment.h"
 #include "runtime/entry/variables.h"
 
+#include <link.h>
 #include <sys/auxv.h>
 
 /* Odd, so that different times stay different: neighbours differ in many bits. */
@@ -112,12 +113,6 @@ static int in_list(const char *list, const char *entry) {
     return 0;
 }
 
-static void remove_entry(char **at) {
-    do {
-        at[0] = at[1];
-    } while (*at++ != NULL);
-}
-
 /* LD_PRELOAD=ours:theirs becomes LD_PRELOAD=theirs, in place; 1: nothing is left of it. */
 static int drop_first_preload(char *entry) {
     char *value = entry + sizeof "LD_PRELOAD=" - 1;
@@ -143,28 +138,57 @@ static void keep(const char *entry) {
     exec_keep(entry, length);
 }
 
-void settings_clean_environment(const struct settings *settings, char **environment) {
+static const char *find_added(char **environment) {
     const char *added = NULL;
-    if (settings->children == MEMTRACE_CHILDREN_ALL) {
-        return;
-    }
     for (char **at = environment; *at != NULL; at++) {
         if (text_starts(*at, "MEMTRACE_ADDED=")) {
             added = *at + sizeof "MEMTRACE_ADDED=" - 1;
         }
     }
-    for (char **at = environment; added != NULL && *at != NULL;) {
-        int ours = in_list(added, *at) || text_starts(*at, "MEMTRACE_ADDED=");
-        if (ours) {
-            keep(*at);
+    return added;
+}
+
+/* 1: nothing of the entry is to stay. */
+static int take_added(const char *added, char *entry) {
+    if (!in_list(added, entry) && !text_starts(entry, "MEMTRACE_ADDED=")) {
+        return 0;
+    }
+    keep(entry);
+    return text_starts(entry, "LD_PRELOAD=") ? drop_first_preload(entry) : 1;
+}
+
+/* The kernel put the auxiliary vector right behind the NULL, where programs look for it, and the C
+ * library knows it by its place: so it stays, and the room between the NULL and it becomes entries
+ * "to be ignored" of two words each. A word too many becomes the first variable a second time, in
+ * front of where `environ` points: only who finds the array by argv sees it. */
+static char **join_auxv(char **environment, size_t kept, size_t removed) {
+    const ElfW(auxv_t) ignored = {.a_type = AT_IGNORE};
+    if (removed % 2 != 0) {
+        for (size_t i = kept + 1; i > 0; i--) {
+            environment[i] = environment[i - 1];
         }
-        if (ours && text_starts(*at, "LD_PRELOAD=")) {
-            ours = drop_first_preload(*at);
-        }
-        if (ours) {
-            remove_entry(at);
+        environment++;
+        removed--;
+    }
+    for (size_t i = 0; i < removed; i += 2) {
+        __builtin_memcpy(&environment[kept + 1 + i], &ignored, sizeof ignored);
+    }
+    return environment;
+}
+
+char **settings_clean_environment(char **environment, int is_initial) {
+    const char *added = find_added(environment);
+    size_t kept = 0;
+    size_t removed = 0;
+    for (char **at = environment; added != NULL && *at != NULL; at++) {
+        if (take_added(added, *at)) {
+            removed++;
         } else {
-            at++;
+            environment[kept++] = *at;
         }
     }
+    if (removed != 0) {
+        environment[kept] = NULL;
+    }
+    return is_initial ? join_auxv(environment, kept, removed) : environment;
 }

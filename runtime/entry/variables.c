@@ -257,6 +257,7 @@ static const struct variable variables[] = {
     {.name = "MEMTRACE", .set = set_on},
     {.name = "MEMTRACE_LIBRARY"},
     {.name = "MEMTRACE_CACHE"}, /* the command's */
+    {.name = "MEMTRACE_KEEP_SMALL"},
     SETS("OUTPUT", set_text, output),
     SETS("PROFILE", set_flag, recording.flags, .most = MEMTRACE_RECORDING_PROFILE),
     SETS("OWNER", set_owner, owner),
@@ -297,9 +298,10 @@ static const struct variable variables[] = {
     SETS("COLLECTOR", set_count, collector_pid, .most = UINT32_MAX),
     SETS("RUN", set_run, run),
     {.name = "MEMTRACE_ADDED"},
+    {.name = "MEMTRACE_EVEN"},
 };
 
-enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 3 };
+enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 4 };
 
 int variable_set(struct settings *settings, const char *name, const char *value) {
     for (uint32_t i = 0; i < VARIABLES; i++) {

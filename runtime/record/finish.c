@@ -186,6 +186,7 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     static char buffer[3 * sizeof header->output];
     struct text text;
     uint64_t lost = 0;
+    bool is_all_counted = header->malloc_by.place == MEMTRACE_MALLOC_COUNTED;
     for (int i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
         lost += header->lost[i];
     }
@@ -207,9 +208,9 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     text_add(&text, "\n");
     start_line(&text, "contexts           ");
     text_add_grouped(&text, survey->contexts);
-    text_add(&text, ", lost ");
+    text_add(&text, is_all_counted ? ", lost " : ", lost not known (");
     text_add_grouped(&text, lost);
-    text_add(&text, "\n");
+    text_add(&text, is_all_counted ? "\n" : " seen)\n");
     if (written) {
         start_line(&text, "profile            ");
         text_add(&text, header->output);

@@ -6,53 +6,12 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/record/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
 enum { FIRST_CHURN_STEP = 1 << 20 };
-
-/* Field 22 of /proc/self/stat: when the process started. With the pid it names a process for good.
- * 0 where there is no /proc. */
-static uint64_t process_start_ticks(void) {
-    char buffer[1024];
-    long fd = sys_open("/proc/self/stat", O_RDONLY, 0);
-    long size = fd < 0 ? fd : sys_read((int)fd, buffer, sizeof buffer - 1);
-    char *at = buffer;
-    uint64_t ticks = 0;
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
-    if (size <= 0) {
-        return 0;
-    }
-    buffer[size] = '\0';
-    for (char *c = buffer; *c != '\0'; c++) { /* the name may hold blanks and brackets */
-        if (*c == ')') {
-            at = c;
-        }
-    }
-    for (int field = 2; field < 22 && *at != '\0'; at++) {
-        field += *at == ' ';
-    }
-    for (; *at >= '0' && *at <= '9'; at++) {
-        ticks = ticks * 10 + (uint64_t)(*at - '0');
-    }
-    return ticks;
-}
-
-/* A pid is a number of its namespace: "pid:[4026531836]". 0 where there is no /proc. */
-static uint64_t pid_namespace(void) {
-    char buffer[64];
-    long length = sys_readlink("/proc/self/ns/pid", buffer, sizeof buffer);
-    uint64_t inode = 0;
-    for (long i = 0; i < length; i++) {
-        if (buffer[i] >= '0' && buffer[i] <= '9') {
-            inode = inode * 10 + (uint64_t)(buffer[i] - '0');
-        }
-    }
-    return inode;
-}
 
 /* A folder that is ours alone. */
 static long own_folder(const char *path) {
@@ -78,7 +37,7 @@ static void name_region(struct text *path, const char *folder, unsigned number) 
     text_add(path, "/");
     text_add_number(path, sys_getpid());
     text_add(path, ".");
-    text_add_number(path, process_start_ticks());
+    text_add_number(path, identity_start_ticks());
     if (number > 1) {
         text_add(path, ".");
         text_add_number(path, number);
@@ -209,8 +168,8 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
 
 /* Which process this is; only files need to say. */
 static void identify(struct memtrace_header *header) {
-    header->process_start_ticks = process_start_ticks();
-    header->run.pid_namespace = pid_namespace();
+    header->process_start_ticks = identity_start_ticks();
+    header->run.pid_namespace = identity_pid_namespace();
 }
 
 static void tell_failure(long error) {

@@ -155,7 +155,7 @@ def check_texts(folder):
     equal([(frame["function"], frame["file"], frame["line"]) for frame in data["contexts"][0]["frames"]],
           [("leaf", "a.c", 10), ("main", "a.c", 11)], "frames")
     equal((data["process"]["command"], data["executable"]), (["./small", "one"], "./small"), "command")
-    equal([point["resident_bytes"] for point in data["timeline"]], [16 * 4096], "resident memory")
+    equal({point["resident_bytes"] for point in data["timeline"]}, {16 * 4096}, "resident memory")
     check_text(folder, "gz", gzip.compress(SMALL.encode()), NUMBERS)
     check_text(folder, "older", OLDER, NUMBERS)
     check_text(folder, "oldest", OLDEST, NUMBERS)
