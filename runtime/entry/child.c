@@ -299,6 +299,26 @@ static struct light_totals own_totals(void) {
     return totals;
 }
 
+/* A process that dropped its privileges stays light: a region of another user is none that the
+ * run's command looks at, and the profile could not be written beside the others. */
+static int is_other_user(void) {
+    return child.light.ancestor->uid != sys_getuid() && light_is_open(&child.light, &runtime.space);
+}
+
+/* Whether it has done what is worth a region of its own. */
+static int is_large(const struct light_totals *totals) {
+    if (totals->alloc_count + totals->free_count < child.events_most &&
+        totals->alloc_bytes - totals->free_bytes < child.live_most) {
+        return 0;
+    }
+    if (is_other_user()) {
+        child.events_most *= 2; /* not to be asked at each event again */
+        child.live_most *= 2;
+        return 0;
+    }
+    return 1;
+}
+
 void child_note(void) {
     struct light_totals totals;
     if (!child_is_light()) {
@@ -306,8 +326,7 @@ void child_note(void) {
     }
     totals = own_totals();
     light_count(&child.light, &totals);
-    if (child.is_wanted || totals.alloc_count + totals.free_count >= child.events_most ||
-        totals.alloc_bytes - totals.free_bytes >= child.live_most ||
+    if (child.is_wanted || is_large(&totals) ||
         runtime.space.header->lost[MEMTRACE_LOST_MODULES] != 0 || /* another leaf is needed */
         LOAD_RELAXED(&child.light.ancestor->state) != MEMTRACE_STATE_RUNNING) {
         child_grow();
