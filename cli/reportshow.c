@@ -101,6 +101,11 @@ static int write_marks(const struct report *report) {
     return 0;
 }
 
+static int write_processes(const struct report *report) {
+    report_processes(report);
+    return 0;
+}
+
 static int write_shows(const struct report *report, const struct request *request) {
     static int (*const writers[SHOW_COUNT])(const struct report *) = {
         [SHOW_GROUPS] = report_groups,
@@ -112,6 +117,7 @@ static int write_shows(const struct report *report, const struct request *reques
         [SHOW_TIMELINE] = report_timeline,
         [SHOW_MARKS] = write_marks,
         [SHOW_THREADS] = report_threads,
+        [SHOW_PROCESSES] = write_processes,
     };
     int result = 0;
     for (size_t i = 0; result == 0 && i < SHOW_COUNT; i++) {
@@ -133,10 +139,13 @@ static int write_default(const struct report *report, const struct request *requ
     struct report top = *report;
     int result = 0;
     table_drawing_begin(report, NULL);
+    if (report->run != NULL) {
+        result = report_run(report);
+    }
     report_summary(report);
     report_warnings(report);
     table_drawing_end(report);
-    if (request->form == FORM_TREE && totals->maximum_bytes != 0) {
+    if (result == 0 && request->form == FORM_TREE && totals->maximum_bytes != 0) {
         top.options.limit = top.options.limit != 0 && top.options.limit < 5 ? top.options.limit : 5;
         top.options.min_percent = 0;
         top.options.depth = request->depth_given ? top.options.depth : REQUEST_PATH_DEPTH;
@@ -194,6 +203,9 @@ int reportshow_write(const struct report *report, const struct request *request)
     }
     in_document.document = &document;
     if (report_is_for_people(report) && is_special) {
+        if (report->run != NULL && !request->shows[SHOW_PROCESSES]) {
+            report_run_chosen(report);
+        }
         report_selected(report);
         report_warnings(report);
     }

@@ -355,6 +355,8 @@ static const char *const segment_names[] = {
     [MEMTRACE_SEGMENT_TIMELINE] = "timeline",
     [MEMTRACE_SEGMENT_FREES] = "frees",
     [MEMTRACE_SEGMENT_EVENTS] = "events",
+    [MEMTRACE_SEGMENT_PROCESSES] = "processes",
+    [MEMTRACE_SEGMENT_PATHS] = "paths",
 };
 enum { SEGMENT_KINDS = sizeof segment_names / sizeof segment_names[0] };
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { CHART_COLUMNS = 60, CHART_LEVELS = 8 };
+enum { CHART_COLUMNS = 60 };
 
 static void put_label(const struct report *report, const char *label) {
     fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
@@ -155,6 +155,25 @@ static void put_others(const struct report *report, enum model_class class, cons
             number_count(&count, maximum.side));
 }
 
+/* Those that stayed light: what they did is not in the sums above. */
+static void put_children(const struct report *report) {
+    const struct model *model = report->model;
+    struct model_children sum = model_sum_children(model);
+    struct number numbers[4];
+    if (model->child_count == 0) {
+        return;
+    }
+    put_label(report, "forked children");
+    fprintf(report->out, "%s, %s allocations (%s), most held at once by one: %s",
+            number_count(&numbers[0], model->child_count),
+            number_count(&numbers[1], sum.allocations), number_bytes(&numbers[2], sum.total_bytes),
+            number_bytes(&numbers[3], sum.maximum_bytes));
+    if (sum.lost != 0) {
+        fprintf(report->out, ", lost %s", number_count(&numbers[0], sum.lost));
+    }
+    fputc('\n', report->out);
+}
+
 static void put_losses(const struct report *report) {
     static const char *const kinds[MEMTRACE_LOSS_KINDS] = {
         [MEMTRACE_LOST_EVENTS] = "allocations not counted",
@@ -235,9 +254,6 @@ static void put_events(const struct report *report) {
 
 /* What was live over time, as one row of bars; each column shows the most of its share of time. */
 static void put_chart(const struct report *report) {
-    static const char *const bars[CHART_LEVELS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char *const typed[CHART_LEVELS + 1] = {" ", "_", ".", ":", "-",
-                                                        "=", "+", "*", "#"};
     const struct model *model = report->model;
     uint64_t columns[CHART_COLUMNS] = {0};
     uint64_t end = model->now_ns;
@@ -260,10 +276,7 @@ static void put_chart(const struct report *report) {
         return;
     }
     put_label(report, "over time");
-    for (size_t i = 0; i < CHART_COLUMNS; i++) {
-        size_t level = (size_t)((double)columns[i] / (double)most * CHART_LEVELS + 0.5);
-        fputs(report->options.unicode ? bars[level] : typed[level], report->out);
-    }
+    style_bars(report, columns, CHART_COLUMNS);
     fputc('\n', report->out);
 }
 
@@ -298,6 +311,7 @@ void report_summary(const struct report *report) {
     put_counts(report);
     put_others(report, MODEL_MAPPING, "mappings");
     put_others(report, MODEL_POOL, "pools");
+    put_children(report);
     put_losses(report);
     put_resident(report);
     put_chart(report);
