@@ -45,10 +45,10 @@ static struct wanted parse(const char *text) {
 static bool has_name(const struct wanted *wanted, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *base = slash != NULL ? slash + 1 : path;
-    return (strlen(path) == wanted->name_size &&
-            memcmp(path, wanted->name, wanted->name_size) == 0) ||
-           (strlen(base) == wanted->name_size && base[0] != '\0' &&
-            memcmp(base, wanted->name, wanted->name_size) == 0);
+    return wanted->name_size != 0 && ((strlen(path) == wanted->name_size &&
+                                       memcmp(path, wanted->name, wanted->name_size) == 0) ||
+                                      (strlen(base) == wanted->name_size &&
+                                       memcmp(base, wanted->name, wanted->name_size) == 0));
 }
 
 /* By its number, its program's name or path, or what it was called by. */

@@ -187,7 +187,10 @@ static int read_root(struct run *run, yajl_val root) {
     if (number(root, "version") != VERSION) {
         return refuse(run, "its version is not 1; use the memtrace it was made with");
     }
-    return take_run(run, root) == 0 ? 0 : 1;
+    if (take_run(run, root) != 0) {
+        return 1;
+    }
+    return run->process_count != 0 ? 0 : refuse(run, "it tells of no process");
 }
 
 int runjson_read(struct run *run, const char *json, size_t size) {
