@@ -150,8 +150,8 @@ static void note_choice(const struct run *run, const char *wanted, const struct 
     text[0] = '\0';
     if (process->light) {
         append(text, sizeof text,
-               "process %" PRIu32 " is a small forked child: it stands in %.100s, the profile of "
-               "its parent",
+               "process %" PRIu32 " is a small forked child: this is the profile of its parent, "
+               "%.100s; --all-processes adds the child's call paths",
                process->pid, process->file);
     } else if (run_is_merged(process->file)) {
         append(text, sizeof text,

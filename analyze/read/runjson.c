@@ -21,9 +21,7 @@ static yajl_val member(yajl_val object, const char *name, yajl_type type) {
 }
 
 static uint64_t as_number(yajl_val value) {
-    return value != NULL && YAJL_IS_INTEGER(value) && YAJL_GET_INTEGER(value) > 0
-               ? (uint64_t)YAJL_GET_INTEGER(value)
-               : 0;
+    return YAJL_IS_INTEGER(value) && value->u.number.i > 0 ? (uint64_t)value->u.number.i : 0;
 }
 
 static uint64_t number(yajl_val object, const char *name) {

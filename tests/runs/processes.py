@@ -49,8 +49,8 @@ def check_words():
     equal(said(run, "--process", "true"),
           "memtrace: process 12 is a small one: others.mtp has the sums of all small processes")
     equal(said(run, "--process", "worker"),
-          "memtrace: process 14 is a small forked child: it stands in sh.10.mtp, the profile of its "
-          "parent")
+          "memtrace: process 14 is a small forked child: this is the profile of its parent, "
+          "sh.10.mtp; --all-processes adds the child's call paths")
     none = ("memtrace: there is no process '%s' in " + run + "; it has gone (13), cc1 (11), cc1 (10), "
             "sh (10), worker (14), true (12)")
     for wrong in ("nosuch", "4711", "cc1:3", "10:9", "", ":1", "evil\x1b[2J"):
@@ -106,10 +106,12 @@ def check_info():
                 equal(line.split("KiB")[1].strip(), owner, name)
     data = json.loads(command("info", "--json", run)[0])
     equal([entry["file"] for entry in data["files"]], sorted(wanted))
-    for name in ("strip", "anonymize", "repack", "merge"):
+    for name in ("strip", "anonymize", "repack"):
         err = command(name, "-o", folder + "/out", run, status=1)[1]
         equal("folder" in err, True, name, "of a folder:", err)
     equal(os.path.exists(folder + "/out"), False)
+    command("merge", "-o", folder + "/all.mtp", run)
+    equal(told(folder + "/all.mtp")["total_bytes"], 1000 + 20000 + 30005 + 40, "merge of a folder")
 
 
 check_choice()
