@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c: `memtrace check [BUDGET]... [FILE]`. docs/check.md is its page. */
 #include "analyze/report/check.h"
+#include "analyze/model/uncounted.h"
 
 #include "cli/budget.h"
 #include "cli/chosen.h"
@@ -378,19 +379,25 @@ static int check_all(struct checking *checking) {
 }
 
 /* What of the file makes its numbers less than true. Nobody can tell whether a damaged file keeps a
- * budget; events that a busy program lost are few. */
+ * budget, or a program whose malloc is not counted; events that a busy program lost are few. */
 static int judge_file(const struct chosen *chosen, int status) {
     const struct model *model = chosen->source.model;
+    const char *uncounted = names_uncounted(chosen->names);
     uint64_t lost = model->header.lost[MEMTRACE_LOST_EVENTS] +
                     (model->recording.present ? model->header.lost[MEMTRACE_LOST_RECORDS] : 0);
     if (lost != 0) {
         cli_error("%s lacks %" PRIu64 " events, so its numbers may be too low", chosen->source.path,
                   lost);
     }
-    if (model->damage[0] == '\0') {
+    if (uncounted[0] != '\0') {
+        cli_error("%s: %s", chosen->source.path, uncounted);
+    }
+    if (model->damage[0] != '\0') {
+        cli_error("%s is damaged, so its numbers are too low: %s", chosen->source.path,
+                  model->damage);
+    } else if (!uncounted_is_all(model)) {
         return status;
     }
-    cli_error("%s is damaged, so its numbers are too low: %s", chosen->source.path, model->damage);
     return status == CHECK_MET ? CHECK_TROUBLE : status;
 }
 

@@ -2,9 +2,12 @@
 /* child.c: starting, signalling and imitating the program under us. See child.h. */
 #include "cli/child.h"
 
+#include "cli/execute.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -44,32 +47,47 @@ static void restore(const struct child *child) {
     sigprocmask(SIG_SETMASK, &child->mask, NULL);
 }
 
+/* Spells the pid out; any other percent sign stays as it is. NULL: out of memory. */
+char *child_expand(const char *pattern, pid_t pid) {
+    char *text = malloc(strlen(pattern) * 12 + 1);
+    char *to = text;
+    for (const char *at = pattern; text != NULL && *at != '\0'; at++) {
+        if (at[0] == '%' && at[1] == 'p') {
+            to += sprintf(to, "%ld", (long)pid);
+            at++;
+        } else {
+            *to++ = *at;
+            if (at[0] == '%' && at[1] == '%') {
+                *to++ = *++at;
+            }
+        }
+    }
+    if (text != NULL) {
+        *to = '\0';
+    }
+    return text;
+}
+
+static int set_variable(const struct child_variable *variable) {
+    char *expanded = variable->is_pattern ? child_expand(variable->value, getpid()) : NULL;
+    int result = variable->is_pattern && expanded == NULL
+                     ? -1
+                     : setenv(variable->name, expanded != NULL ? expanded : variable->value, 1);
+    free(expanded);
+    return result;
+}
+
 static void run_child(const struct child *child, const char *path, char **argv,
                       const struct child_variable *variables, size_t count, int report) {
     int reason = 0;
     for (size_t i = 0; i < count; i++) {
-        if (setenv(variables[i].name, variables[i].value, 1) != 0) {
+        if (set_variable(&variables[i]) != 0) {
             reason = ENOMEM;
         }
     }
     restore(child);
     if (reason == 0) {
-        execv(path, argv);
-        reason = errno;
-        if (reason == ENOEXEC) { /* a script without "#!", as every shell and execvp runs it */
-            size_t words = 0;
-            while (argv[words] != NULL) {
-                words++;
-            }
-            char **shell = calloc(words + 2, sizeof *shell);
-            if (shell != NULL) {
-                char name[] = "sh";
-                shell[0] = name;
-                shell[1] = (char *)(uintptr_t)path;
-                memcpy(shell + 2, argv + 1, words * sizeof *shell);
-                execv("/bin/sh", shell);
-            }
-        }
+        reason = execute_program(path, argv);
     }
     if (write(report, &reason, sizeof reason) < 0) {
         _exit(127);
@@ -128,7 +146,7 @@ int child_start(struct child *child, const char *path, char **argv,
     if (child->pid < 0) {
         return 1;
     }
-    return reason == ENOENT || reason == ENOTDIR ? 127 : 126;
+    return execute_status(reason);
 }
 
 /* As a shell sees a stopped job: we stop, too, and go on together. */

@@ -14,10 +14,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* One variable to set for the child. */
+/* One variable to set for the child. In a value that is_pattern, "%p" becomes the child's pid. */
 struct child_variable {
     const char *name;
     const char *value;
+    bool is_pattern;
 };
 
 struct child {
@@ -36,6 +37,10 @@ struct child {
  * made), with errno set. The child is not waited for before child_reap(). */
 int child_start(struct child *child, const char *path, char **argv,
                 const struct child_variable *variables, size_t count);
+
+/* The value of a variable that is a pattern, for this pid. The caller frees it; NULL: out of
+ * memory. */
+char *child_expand(const char *pattern, pid_t pid);
 
 /* Passes signals on, stops and goes on with the child, and notices its end (child.ended; the child
  * stays a zombie, so that its pid is not given to another). */

@@ -63,7 +63,7 @@ static void shed_preload(char **argv) {
 static enum held_status attach(struct collector *work, const char *path, struct error *error) {
     enum held_status status;
     for (int tries = 0;; tries++) {
-        status = collector_attach(work, path, error);
+        status = collector_attach(work, path, NULL, error);
         if ((status != HELD_BUSY && status != HELD_EMPTY) || tries == ATTACH_TRIES) {
             return status;
         }
@@ -83,7 +83,7 @@ static bool wait_alive(const struct collector *work, int process, int ms) {
 
 /* The program died without finishing, or is now another one. */
 static void finish(struct collector *work) {
-    char *text = collector_finish(work);
+    char *text = collector_finish(work, true);
     if (text != NULL) {
         collector_write(STDERR_FILENO, text);
     }

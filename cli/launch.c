@@ -3,9 +3,10 @@
 #include "cli/launch.h"
 
 #include "cli/cli.h"
+#include "cli/execute.h"
+#include "cli/launchfiles.h"
 #include "cli/target.h"
-#include "collect/adopt.h"
-#include "collect/collector.h"
+#include "collect/runwatch.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { FIRST_LOOK_MS = 2, LONGEST_LOOK_MS = 100 };
@@ -23,16 +26,16 @@ enum { FIRST_LOOK_MS = 2, LONGEST_LOOK_MS = 100 };
 struct launch {
     struct variables *variables;
     char added[1024];
+    char run_text[48]; /* MEMTRACE_RUN */
     char *preload;
-    char *anchored[3]; /* patterns that were made absolute */
+    struct launchfiles files;
     char program[PATH_MAX];
     struct child child;
-    struct collector work;
-    uint64_t start_ticks;
-    int look_ms; /* not attached: when to look for the region again */
+    struct runwriter run;
+    struct runwatch watch;
+    uint64_t id;
+    int look_ms; /* no process found yet: when to look again */
     int timer;
-    bool recorded;      /* a region was seen, or why there is none was said */
-    int64_t folders_ns; /* when the folders of regions had last changed as the program started */
 };
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -83,65 +86,62 @@ static int set_preload(struct launch *launch) {
     return 0;
 }
 
-/* Programs that follow may run in other folders: their files go where the first one's do. */
-static int anchor(struct launch *launch, const char *name, const char *otherwise, char **text) {
-    const char *value = variables_get(launch->variables, name);
-    char folder[PATH_MAX];
-    char *at;
-    value = value != NULL ? value : otherwise;
-    if (value == NULL || value[0] == '/' || getcwd(folder, sizeof folder) == NULL) {
-        return 0;
-    }
-    *text = malloc(2 * strlen(folder) + 1 + strlen(value) + 1);
-    if (*text == NULL) {
-        return cli_error("out of memory");
-    }
-    at = *text;
-    for (const char *from = folder; *from != '\0'; from++) {
-        *at++ = *from;
-        if (*from == '%') { /* of no meaning in a folder's name */
-            *at++ = *from;
-        }
-    }
-    *at++ = '/';
-    strcpy(at, value);
-    variables_set(launch->variables, name, *text);
-    return 0;
-}
-
-static int anchor_files(struct launch *launch) {
-    const char *follow = variables_get(launch->variables, "MEMTRACE_FOLLOW");
-    if (follow == NULL || strcmp(follow, "1") != 0) {
-        return 0;
-    }
-    return anchor(launch, "MEMTRACE_OUTPUT", "memtrace.%e.%p.mtp", &launch->anchored[0]) |
-           anchor(launch, "MEMTRACE_RECORD_OUTPUT", "memtrace.%e.%p.mtr", &launch->anchored[1]) |
-           anchor(launch, "MEMTRACE_LOG", NULL, &launch->anchored[2]);
-}
-
-/* The runtime takes all of these out of the program's environment again. */
+/* The runtime takes all of these out of the program's environment again: an even number of them,
+ * since what the kernel put behind the environment consists of pairs (settings.c). */
 static void name_added(struct launch *launch) {
+    const char *preload = getenv("LD_PRELOAD");
     size_t length = 0;
+    size_t stay = preload != NULL && preload[0] != '\0' ? 1 : 0; /* LD_PRELOAD is only shortened */
     variables_set(launch->variables, "MEMTRACE_ADDED", launch->added);
+    if ((launch->variables->count - stay) % 2 != 0) {
+        variables_set(launch->variables, "MEMTRACE_EVEN", "");
+    }
     for (size_t i = 0; i < launch->variables->count && length < sizeof launch->added; i++) {
         length += (size_t)snprintf(launch->added + length, sizeof launch->added - length, "%s%s",
                                    i != 0 ? "," : "", launch->variables->list[i].name);
     }
 }
 
-/* The latest change in a folder of regions. */
-static int64_t folders_changed_ns(void) {
-    struct region_folders folders;
-    size_t count = region_folders(geteuid(), &folders);
-    int64_t latest = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct stat status;
-        if (stat(folders.path[i], &status) == 0) {
-            int64_t ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
-            latest = ns > latest ? ns : latest;
+/* The inode of our namespace of pids, where "MEMTRACE_COLLECTOR" means us; 0: not known. */
+static uint64_t pid_namespace(void) {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+static void name_run(struct launch *launch) {
+    while (launch->id == 0) {
+        if (getrandom(&launch->id, sizeof launch->id, 0) != sizeof launch->id) {
+            launch->id = (uint64_t)getpid();
         }
+        launch->id &= INT64_MAX; /* what any reader of a decimal number takes */
     }
-    return latest;
+    snprintf(launch->run_text, sizeof launch->run_text, "%" PRIu64 ".%" PRIu64, launch->id,
+             pid_namespace());
+    variables_set(launch->variables, "MEMTRACE_RUN", launch->run_text);
+    variables_set_number(launch->variables, "MEMTRACE_COLLECTOR", (uint64_t)getpid(), "");
+    if (variables_get(launch->variables, "MEMTRACE_CHILDREN") == NULL) {
+        variables_set(launch->variables, "MEMTRACE_CHILDREN", "all");
+    }
+}
+
+/* What the program needs to be recorded. 0, or CLI_FAILURE with the line printed. */
+static int prepare(struct launch *launch, const char *typed) {
+    if (set_preload(launch) != 0 ||
+        launchfiles_name(&launch->files, launch->variables, typed) != 0) {
+        return CLI_FAILURE;
+    }
+    name_run(launch);
+    name_added(launch);
+    return 0;
+}
+
+/* What cannot be recorded takes our place. Returns only if it cannot be run either. */
+static int run_bare(const struct launch *launch, char **argv, const char *obstacle) {
+    int reason;
+    cli_error("%s %s: nothing will be recorded", argv[0], obstacle);
+    reason = execute_program(launch->program, argv);
+    cli_error("cannot run %s: %s", argv[0], strerror(reason));
+    return execute_status(reason);
 }
 
 /* 0, or the exit status with the line printed. */
@@ -154,69 +154,30 @@ static int start(struct launch *launch, char **argv) {
     }
     obstacle = target_obstacle(launch->program);
     if (obstacle != NULL) {
-        cli_error("%s %s: nothing will be recorded", argv[0], obstacle);
-        launch->recorded = true; /* no second line at the end */
-    } else {
-        if (set_preload(launch) != 0 || anchor_files(launch) != 0) {
-            return CLI_FAILURE;
-        }
-        variables_set_number(launch->variables, "MEMTRACE_COLLECTOR", (uint64_t)getpid(), "");
-        name_added(launch);
+        return run_bare(launch, argv, obstacle);
     }
-    launch->folders_ns = folders_changed_ns();
+    if (prepare(launch, argv[0]) != 0) {
+        return CLI_FAILURE;
+    }
     status = child_start(&launch->child, launch->program, argv, launch->variables->list,
                          launch->variables->count);
     if (status != 0) {
         cli_error("cannot run %s: %s", argv[0], strerror(errno));
-        return status;
     }
-    region_start_ticks(launch->child.pid, &launch->start_ticks);
-    return 0;
+    return status;
 }
 
 /* --- while it runs ---------------------------------------------------------------------------- */
 
-static bool attach_in(struct launch *launch, const char *folder) {
-    for (unsigned number = 1; number <= REGION_NUMBERS; number++) {
-        char path[512];
-        region_path(folder, launch->child.pid, launch->start_ticks, number, path, sizeof path);
-        if (collector_attach(&launch->work, path, NULL) == HELD_OK) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The child's region, if it is there by now; after an exec: those that are left, one by one. */
-static bool attach(struct launch *launch) {
-    struct region_folders folders;
-    size_t count = region_folders(geteuid(), &folders);
-    for (size_t i = 0; i < count && !collector_attached(&launch->work); i++) {
-        launch->recorded |= attach_in(launch, folders.path[i]);
-    }
-    return collector_attached(&launch->work);
-}
-
-static void finish(struct launch *launch) {
-    char *text = collector_finish(&launch->work);
-    if (text != NULL) {
-        collector_write(STDERR_FILENO, text);
-    }
-    free(text);
-}
-
 /* Does what is due; returns the milliseconds until something else is. */
 static int tick(struct launch *launch) {
-    if (collector_attached(&launch->work) && collector_over(&launch->work)) {
-        finish(launch);
-        launch->look_ms = FIRST_LOOK_MS;
+    int due = runwatch_tick(&launch->watch);
+    int wait = launch->look_ms;
+    if (launch->watch.found_any) {
+        return due;
     }
-    if (!collector_attached(&launch->work) && !attach(launch)) {
-        int wait = launch->look_ms;
-        launch->look_ms = wait * 2 < LONGEST_LOOK_MS ? wait * 2 : LONGEST_LOOK_MS;
-        return wait;
-    }
-    return collector_tick(&launch->work);
+    launch->look_ms = wait * 2 < LONGEST_LOOK_MS ? wait * 2 : LONGEST_LOOK_MS;
+    return wait;
 }
 
 static void set_timer(int timer, int ms) {
@@ -246,54 +207,80 @@ static void wait_for_end(struct launch *launch) {
     }
 }
 
-static void note_adopted(void *context, const struct adopted *adopted) {
-    char line[6000];
-    (void)context;
-    adopt_line(adopted, line, sizeof line);
-    cli_error("%s", line);
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void tell_of_run(struct launch *launch) {
+    struct runwriter_exit how = {.signaled = WIFSIGNALED(launch->child.status),
+                                 .number = WIFSIGNALED(launch->child.status)
+                                               ? WTERMSIG(launch->child.status)
+                                               : WEXITSTATUS(launch->child.status)};
+    const char *summary = variables_get(launch->variables, "MEMTRACE_SUMMARY");
+    struct error error = {""};
+    char *text;
+    if (runwriter_end(&launch->run, &how, &error) != 0) {
+        cli_error("%s", error.message);
+    }
+    text = summary == NULL || strcmp(summary, "0") != 0 ? runwriter_summary(&launch->run) : NULL;
+    if (text != NULL) {
+        collector_write(STDERR_FILENO, text);
+    }
+    free(text);
 }
 
 /* The child is a zombie here, so that nobody else has its pid and other commands can see that its
  * parent will finish the region. */
 static void finish_all(struct launch *launch) {
     const char *mode = getenv("MEMTRACE");
-    bool kept = false;
-    while (!kept &&
-           (collector_attached(&launch->work) || attach(launch))) { /* after an exec: several */
-        char path[sizeof launch->work.held.region.path];
-        strcpy(path, launch->work.held.region.path);
-        finish(launch);
-        kept = access(path, F_OK) == 0; /* it could not be written anywhere */
+    size_t left = runwatch_end(&launch->watch);
+    child_reap(&launch->child);
+    if (runwriter_has_several(&launch->run)) {
+        tell_of_run(launch);
     }
-    /* A region may have come and gone before we looked, as that of `sh -c "exec program"`. */
-    if (!launch->recorded && folders_changed_ns() == launch->folders_ns &&
-        (mode == NULL || strcmp(mode, "off") != 0)) {
+    if (left != 0) {
+        cli_error("%zu of its processes %s on; what %s will be beside it or in its folder", left,
+                  left == 1 ? "goes" : "go", left == 1 ? "it leaves" : "they leave");
+    }
+    if (!launch->watch.found_any && (mode == NULL || strcmp(mode, "off") != 0)) {
         cli_error("nothing was recorded of %s", launch->program);
     }
 }
 
-/* Sets the variables for the program, and what it needs besides. */
+static bool is_set(const struct launch *launch, const char *variable) {
+    const char *value = variables_get(launch->variables, variable);
+    return value != NULL && strcmp(value, "1") == 0;
+}
+
+/* The variables are set: starts the program and stays until its end. */
+static int run_program(struct launch *launch, char **argv) {
+    bool is_recording = is_set(launch, "MEMTRACE_RECORD");
+    int status = start(launch, argv);
+    if (status != 0) {
+        return status;
+    }
+    if (runwriter_begin(&launch->run, launch->id,
+                        launchfiles_path(&launch->files, is_recording, launch->child.pid),
+                        is_recording, argv) != 0) {
+        cli_error("out of memory");
+    }
+    launch->run.pid = launch->child.pid;
+    launch->run.keeps_small = is_set(launch, "MEMTRACE_KEEP_SMALL");
+    launch->watch = runwatch_begin(&launch->run);
+    wait_for_end(launch);
+    finish_all(launch);
+    return child_imitate(&launch->child);
+}
+
 static int run(struct variables *variables, char **argv) {
     static struct launch launch; /* large */
     int status;
     launch.variables = variables;
-    launch.work = COLLECTOR_NONE;
-    adopt_killed(note_adopted, NULL, NULL);
     launch.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (launch.timer < 0) {
         return cli_error("cannot make a timer: %s", strerror(errno));
     }
-    status = start(&launch, argv);
-    if (status == 0) {
-        wait_for_end(&launch);
-        finish_all(&launch);
-        child_reap(&launch.child);
-        adopt_killed(note_adopted, NULL, NULL); /* its children */
-        status = child_imitate(&launch.child);
-    }
-    for (size_t i = 0; i < sizeof launch.anchored / sizeof launch.anchored[0]; i++) {
-        free(launch.anchored[i]);
-    }
+    status = run_program(&launch, argv);
+    runwriter_free(&launch.run);
+    launchfiles_free(&launch.files);
     free(launch.preload);
     return status;
 }

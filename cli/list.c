@@ -37,6 +37,7 @@ struct running {
 
 struct killed {
     pid_t pid;
+    bool was_killed;
     char program[2048];
     struct finished finished;
 };
@@ -62,6 +63,7 @@ static void add_killed(void *context, const struct adopted *adopted) {
     list->killed = grown;
     grown += list->killed_count++;
     grown->pid = adopted->pid;
+    grown->was_killed = adopted->was_killed;
     grown->finished = adopted->finished;
     snprintf(grown->program, sizeof grown->program, "%s", adopted->program);
 }
@@ -94,8 +96,10 @@ static int add_running(struct list *list, struct error *error) {
     }
     list->running = calloc(count + 1, sizeof *list->running);
     for (size_t i = 0; list->running != NULL && i < count; i++) {
-        bool exists = adopt_is_meant(regions[i].path) &&
-                      held_process_exists(regions[i].pid, regions[i].start_ticks);
+        bool exists =
+            adopt_is_meant(&regions[i]) &&
+            (regions[i].alive || (!regions[i].is_foreign &&
+                                  held_process_exists(regions[i].pid, regions[i].start_ticks)));
         struct profile *profile = exists ? profile_open(regions[i].path, NULL) : NULL;
         if (profile != NULL) {
             fill_running(&list->running[list->running_count++], &regions[i], profile);
@@ -123,7 +127,10 @@ static void print_text(const struct list *list) {
     }
     for (size_t i = 0; i < list->killed_count; i++) {
         const struct killed *one = &list->killed[i];
-        struct adopted adopted = {one->pid, one->program, one->finished};
+        struct adopted adopted = {.pid = one->pid,
+                                  .was_killed = one->was_killed,
+                                  .program = one->program,
+                                  .finished = one->finished};
         char line[6000];
         adopt_line(&adopted, line, sizeof line);
         printf("%s%s\n", i == 0 && list->running_count != 0 ? "\n" : "", line);

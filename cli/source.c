@@ -59,39 +59,47 @@ static char *first_part(char *path) {
     return first;
 }
 
+/* Whether the profile of a program that was killed would go to this folder. */
+static bool belongs_here(const struct region *region, const char *folder) {
+    struct profile *profile = profile_open(region->path, NULL);
+    const char *slash = profile != NULL ? strrchr(profile->header.output, '/') : NULL;
+    bool here = slash != NULL && strlen(folder) == (size_t)(slash - profile->header.output) &&
+                strncmp(profile->header.output, folder, strlen(folder)) == 0;
+    profile_close(profile);
+    return here;
+}
+
+/* What killed programs left is read where it is: moving it is for `memtrace list`. */
+static void keep_newer_left(char **newest, struct timespec *when) {
+    char *folder = getcwd(NULL, 0);
+    struct region *list;
+    size_t count;
+    if (folder == NULL || region_list(&list, &count, NULL) != 0) {
+        free(folder);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!list[i].alive && adopt_is_meant(&list[i]) && belongs_here(&list[i], folder)) {
+            keep_newer(newest, when, list[i].path);
+        }
+    }
+    free(list);
+    free(folder);
+}
+
 /* The newest *.mtp or *.mtr of this folder, file or run; the caller frees it. NULL: none. */
 static char *find_newest(void) {
     char *newest = NULL;
     struct timespec when = {0};
     glob_t found;
-    adopt_killed(NULL, NULL, NULL); /* one of them may be of this folder */
-    if (glob("*.mt[pr]", 0, NULL, &found) != 0) {
-        return NULL;
-    }
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        keep_newer(&newest, &when, found.gl_pathv[i]);
-    }
-    globfree(&found);
-    return newest != NULL ? first_part(newest) : NULL;
-}
-
-/* The region that a killed program left, if there is one. */
-static bool find_left_region(pid_t pid, struct region *region) {
-    struct region *list;
-    struct error error;
-    size_t count;
-    bool found = false;
-    if (region_list(&list, &count, &error) != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < count && !found; i++) {
-        if (list[i].pid == pid) {
-            *region = list[i];
-            found = true;
+    keep_newer_left(&newest, &when);
+    if (glob("*.mt[pr]", 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            keep_newer(&newest, &when, found.gl_pathv[i]);
         }
+        globfree(&found);
     }
-    free(list);
-    return found;
+    return newest != NULL ? first_part(newest) : NULL;
 }
 
 /* The process asked for, and where its profile was put now. */
@@ -103,11 +111,28 @@ struct adoption {
 static void note_adopted(void *context, const struct adopted *adopted) {
     struct adoption *adoption = context;
     char line[6000];
-    if (adopted->pid == adoption->pid) {
-        memcpy(adoption->path, adopted->finished.path, sizeof adoption->path);
-        adopt_line(adopted, line, sizeof line);
-        fprintf(stderr, "memtrace: %s\n", line);
+    memcpy(adoption->path, adopted->finished.path, sizeof adoption->path);
+    adopt_line(adopted, line, sizeof line);
+    fprintf(stderr, "memtrace: %s\n", line);
+}
+
+/* The region that a program left when it was killed. Nobody else's is touched. */
+static bool find_left(struct adoption *adoption, struct region *region) {
+    struct region *list;
+    size_t count;
+    bool found = false;
+    if (region_list(&list, &count, NULL) != 0) {
+        return false;
     }
+    for (size_t i = 0; i < count && !found; i++) {
+        if (list[i].pid == adoption->pid && !list[i].alive && adopt_is_meant(&list[i])) {
+            adopt_region(list[i].path, note_adopted, adoption);
+            *region = list[i];
+            found = true;
+        }
+    }
+    free(list);
+    return found;
 }
 
 /* The file that stands for a process. 0 or -1. */
@@ -120,15 +145,12 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
     }
     found = region_find((pid_t)pid, &region, error) == 0;
     if (!found || !region.alive) {
-        adopt_killed(note_adopted, &adoption, NULL);
+        found |= find_left(&adoption, &region);
     }
-    if (adoption.path[0] != '\0') {
-        *path = strdup(adoption.path);
-    } else if (found || find_left_region((pid_t)pid, &region)) {
-        *path = strdup(region.path);
-    } else {
+    if (!found) {
         return -1;
     }
+    *path = strdup(adoption.path[0] != '\0' ? adoption.path : region.path);
     return *path != NULL ? 0 : error_set(error, "out of memory");
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* target.c: looks at a program before it is started. See target.h. */
+#define _GNU_SOURCE
 #include "cli/target.h"
+
+#include "analyze/symbol/allocators.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -9,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -65,23 +69,71 @@ static bool gains_rights(const char *path) {
            getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-static bool has_interpreter(int fd, const Elf64_Ehdr *header) {
+enum { INTERPRETER_SIZE = 256 };
+
+/* The loader that the program asks for; "": none. False: cannot be told. */
+static bool find_loader(int fd, const Elf64_Ehdr *header, char name[INTERPRETER_SIZE]) {
+    memset(name, 0, INTERPRETER_SIZE);
     for (unsigned i = 0; i < header->e_phnum; i++) {
         Elf64_Phdr segment;
         off_t offset = (off_t)(header->e_phoff + (uint64_t)i * header->e_phentsize);
         if (pread(fd, &segment, sizeof segment, offset) != sizeof segment) {
-            return true; /* cannot be told */
+            return false;
         }
         if (segment.p_type == PT_INTERP) {
-            return true;
+            return segment.p_filesz < INTERPRETER_SIZE &&
+                   pread(fd, name, segment.p_filesz, (off_t)segment.p_offset) ==
+                       (ssize_t)segment.p_filesz;
         }
     }
-    return false;
+    return true;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Another C library: its loader cannot load ours, and ends the program. */
+static const char *library_obstacle(const char *loader) {
+    static const struct {
+        const char *loader;
+        const char *reason;
+    } others[] = {{"ld-musl", "is linked with musl, not with glibc"},
+                  {"ld-uClibc", "is linked with uClibc, not with glibc"},
+                  {"ld64-uClibc", "is linked with uClibc, not with glibc"},
+                  {"linker64", "is linked with Android's C library, not with glibc"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (strncmp(base_name(loader), others[i].loader, strlen(others[i].loader)) == 0) {
+            return others[i].reason;
+        }
+    }
+    return NULL;
+}
+
+/* A sanitizer in the program's own file has taken malloc's place; as a library it lets us in front,
+ * unless the program overrules what we say to it. */
+static const char *sanitizer_obstacle(const char *path) {
+    static char reason[128];
+    struct allocators found;
+    if (allocators_find(path, ALLOCATORS_DYNAMIC, &found) != 0) {
+        return NULL;
+    }
+    if (found.name != NULL && strstr(found.name, "Sanitizer") != NULL && found.defines_malloc) {
+        snprintf(reason, sizeof reason, "is built with %s, whose malloc is linked into it",
+                 found.name);
+        return reason;
+    }
+    return found.rules_sanitizer && !found.defines_malloc
+               ? "has its own __asan_default_options(), so AddressSanitizer's library must come "
+                 "first"
+               : NULL;
 }
 
 static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = base_name(path);
+    char loader[INTERPRETER_SIZE];
+    const char *reason;
     if (header->e_ident[EI_CLASS] != ELFCLASS64) {
         return "is a 32-bit program";
     }
@@ -91,7 +143,15 @@ static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *pa
     if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld.so", 5) == 0) {
         return NULL; /* the loader itself, which preloads */
     }
-    return has_interpreter(fd, header) ? NULL : "is statically linked";
+    if (!find_loader(fd, header, loader)) {
+        return NULL;
+    }
+    if (loader[0] == '\0') {
+        reason = library_obstacle(path); /* another library's loader, run as a command */
+        return reason != NULL ? reason : "is statically linked";
+    }
+    reason = library_obstacle(loader);
+    return reason != NULL ? reason : sanitizer_obstacle(path);
 }
 
 /* The program behind "#!" at the start of a script. */
@@ -131,6 +191,35 @@ static const char *file_obstacle(const char *path, bool follow) {
     return reason;
 }
 
+/* What recording a program takes here: its files, and a few for the symbols of modules. */
+enum { DESCRIPTORS = 12 };
+
+static const char *descriptor_obstacle(void) {
+    static char reason[128];
+    struct rlimit limit = {0};
+    int opened[DESCRIPTORS];
+    int count = 0;
+    while (count < DESCRIPTORS && (opened[count] = open("/", O_PATH | O_CLOEXEC)) >= 0) {
+        count++;
+    }
+    for (int i = 0; i < count; i++) {
+        close(opened[i]);
+    }
+    if (count == DESCRIPTORS) {
+        return NULL;
+    }
+    getrlimit(RLIMIT_NOFILE, &limit);
+    snprintf(reason, sizeof reason, "runs under a limit of %llu open files (ulimit -n), too few",
+             (unsigned long long)limit.rlim_cur);
+    return reason;
+}
+
+static const char *surrounding_obstacle(void) {
+    return access("/proc/self/stat", R_OK) != 0 ? "runs where /proc is not mounted"
+                                                : descriptor_obstacle();
+}
+
 const char *target_obstacle(const char *path) {
-    return file_obstacle(path, true);
+    const char *reason = file_obstacle(path, true);
+    return reason != NULL ? reason : surrounding_obstacle();
 }

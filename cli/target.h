@@ -15,8 +15,8 @@
  * a shell in that case: 127 (no such command) or 126 (there, but not executable). */
 int target_find(const char *name, char path[PATH_MAX]);
 
-/* NULL if a preloaded library gets in, or if that cannot be told; else the reason as a phrase: "is
- * statically linked". */
+/* NULL if a preloaded library gets in and what it writes can be read, or if that cannot be told;
+ * else the reason as a phrase: "is statically linked". It stays until the next call. */
 const char *target_obstacle(const char *path);
 
 #endif

@@ -26,39 +26,47 @@ static const struct variables_option common[] = {
     {"on-limit", 0, VARIABLES_WORD, "MEMTRACE_ON_LIMIT", "report|dump|abort"},
     {"start-off", 0, VARIABLES_SET, "MEMTRACE_START", "off"},
     {"signals", 0, VARIABLES_TEXT, "MEMTRACE_SIGNALS", NULL},
-    {"follow-children", 0, VARIABLES_SET, "MEMTRACE_FOLLOW", "1"},
+    {"children", 0, VARIABLES_WORD, "MEMTRACE_CHILDREN", "all|exec|none"},
+    {"keep-small", 0, VARIABLES_SET, "MEMTRACE_KEEP_SMALL", "1"},
+    {"follow-children", 0, VARIABLES_SET, "MEMTRACE_CHILDREN", "all"},
     {0}};
 
-void variables_set(struct variables *variables, const char *name, const char *value) {
+/* Its place; that behind the last one where it is not set. */
+static size_t find(const struct variables *variables, const char *name) {
     size_t i = 0;
     while (i < variables->count && strcmp(variables->list[i].name, name) != 0) {
         i++;
     }
+    return i;
+}
+
+static void set(struct variables *variables, const struct child_variable *variable) {
+    size_t i = find(variables, variable->name);
     if (i < VARIABLES_LIMIT) {
-        variables->list[i] = (struct child_variable){name, value};
+        variables->list[i] = *variable;
         variables->count += i == variables->count;
     }
 }
 
+void variables_set(struct variables *variables, const char *name, const char *value) {
+    set(variables, &(struct child_variable){.name = name, .value = value});
+}
+
+void variables_set_pattern(struct variables *variables, const char *name, const char *value) {
+    set(variables, &(struct child_variable){.name = name, .value = value, .is_pattern = true});
+}
+
 const char *variables_get(const struct variables *variables, const char *name) {
-    for (size_t i = 0; i < variables->count; i++) {
-        if (strcmp(variables->list[i].name, name) == 0) {
-            return variables->list[i].value;
-        }
-    }
-    return getenv(name);
+    size_t i = find(variables, name);
+    return i < variables->count ? variables->list[i].value : getenv(name);
 }
 
 void variables_set_number(struct variables *variables, const char *name, uint64_t value,
                           const char *unit) {
-    char *text;
-    variables_set(variables, name, "");
-    for (size_t i = 0; i < variables->count; i++) {
-        if (strcmp(variables->list[i].name, name) == 0) {
-            text = variables->numbers[i];
-            snprintf(text, VARIABLES_NUMBER_SIZE, "%" PRIu64 "%s", value, unit);
-            variables->list[i].value = text;
-        }
+    size_t i = find(variables, name);
+    if (i < VARIABLES_LIMIT) {
+        snprintf(variables->numbers[i], VARIABLES_NUMBER_SIZE, "%" PRIu64 "%s", value, unit);
+        variables_set(variables, name, variables->numbers[i]);
     }
 }
 
@@ -235,7 +243,9 @@ static const char common_help[] =
     "      --on-limit WHAT   report (default), dump: also copy the profile, abort: also end it\n"
     "      --start-off       count nothing until the program or a signal switches it on\n"
     "      --signals LIST    signals that do so: USR1, snapshot:USR2; none\n"
-    "      --follow-children also follow the programs that it starts\n"
+    "      --children WHO    all (default): also what it forks and starts; exec: what the process\n"
+    "                        itself becomes; none (--follow-children is --children all)\n"
+    "      --keep-small      files of their own also for processes that allocate hardly anything\n"
     "  -h, --help            this text\n"
     "\n"
     "Each option is also an environment variable: see docs/environment.md or man memtrace.\n";

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-enum { VARIABLES_LIMIT = 48, VARIABLES_NUMBER_SIZE = 24 };
+enum { VARIABLES_LIMIT = 48, VARIABLES_NUMBER_SIZE = 48 };
 
 struct variables {
     struct child_variable list[VARIABLES_LIMIT];
@@ -46,6 +46,8 @@ int variables_parse(struct variables *variables, int argc, char **argv,
 
 /* Sets a variable; the value must live as long as the variables. */
 void variables_set(struct variables *variables, const char *name, const char *value);
+/* The same for a value in which "%p" becomes the program's pid (child.h). */
+void variables_set_pattern(struct variables *variables, const char *name, const char *value);
 /* As the program will find it: set here, or in our own environment; NULL: neither. */
 const char *variables_get(const struct variables *variables, const char *name);
 void variables_set_number(struct variables *variables, const char *name, uint64_t value,

@@ -48,9 +48,16 @@ static void complete(const struct held *held, const struct record_result *record
 
 static void adopt_held(const struct held *held, adopt_note note, void *context) {
     char program[sizeof held->header->executable];
-    struct adopted adopted = {.pid = held->region.pid, .program = program};
+    uint32_t state = held_load_u32(&held->header->state);
+    struct adopted adopted = {
+        .pid = held->region.pid, .was_killed = state == MEMTRACE_STATE_RUNNING, .program = program};
     struct record_result recording;
+    if (state == MEMTRACE_STATE_WRITTEN) { /* the profile is at its place: this is only the rest */
+        held_unlink(held);
+        return;
+    }
     snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, held->header->executable);
+    finish_note_malloc(held);
     if (finish_recording(held, NULL, &recording) && !finish_wants_profile(held)) {
         complete(held, &recording, &adopted.finished);
     } else {
@@ -67,7 +74,8 @@ int adopt_region(const char *path, adopt_note note, void *context) {
     if (held_open(path, &held, NULL) != HELD_OK) {
         return 0;
     }
-    if (!held_in_use(&held) && !is_collector((pid_t)held_load_u32(&held.header->collector_pid))) {
+    if (!held_in_use(&held) && (held_is_foreign(&held) ||
+                                !is_collector((pid_t)held_load_u32(&held.header->collector_pid)))) {
         adopt_held(&held, note, context);
         adopted = 1;
     }
@@ -89,10 +97,11 @@ static bool says_execed(const char *path) {
     return execed;
 }
 
-bool adopt_is_meant(const char *path) {
+bool adopt_is_meant(const struct region *region) {
     const char *folder = getenv("MEMTRACE_REGION_DIR");
     size_t length = folder != NULL ? strlen(folder) : 0;
-    return length == 0 || (strncmp(path, folder, length) == 0 && path[length] == '/');
+    return length == 0 ||
+           (strncmp(region->path, folder, length) == 0 && region->path[length] == '/');
 }
 
 int adopt_killed(adopt_note note, void *context, struct error *error) {
@@ -107,7 +116,7 @@ int adopt_killed(adopt_note note, void *context, struct error *error) {
     sigaction(SIGXFSZ, &ignore, &old);
     /* The oldest first, so that of several with one output path it keeps the plain name. */
     for (size_t i = count; i-- > 0;) {
-        if (!adopt_is_meant(list[i].path)) {
+        if (!adopt_is_meant(&list[i])) {
             continue;
         }
         if (!list[i].alive || says_execed(list[i].path)) {
@@ -130,11 +139,12 @@ void adopt_line(const struct adopted *adopted, char *line, size_t capacity) {
     const char *program = adopted->program[0] != '\0' ? base_name(adopted->program) : "a program";
     const struct finished *finished = &adopted->finished;
     if (finished->place == FINISH_MOVED) {
-        snprintf(line, capacity, "the %s of %s (pid %ld), which was killed, is now at %s",
+        snprintf(line, capacity, "the %s of %s (pid %ld)%s is now at %s",
                  finished->is_recording ? "recording" : "profile", program, (long)adopted->pid,
-                 finished->path);
+                 adopted->was_killed ? ", which was killed," : "", finished->path);
         return;
     }
-    snprintf(line, capacity, "%s, which is that of %s (pid %ld), killed; it is at %s",
-             finished->trouble.message, program, (long)adopted->pid, finished->path);
+    snprintf(line, capacity, "%s, which is that of %s (pid %ld)%s; it is at %s",
+             finished->trouble.message, program, (long)adopted->pid,
+             adopted->was_killed ? ", killed" : "", finished->path);
 }

@@ -2,8 +2,9 @@
 /*
  * adopt.h: completes the recordings of killed programs and moves their profiles to their places.
  *
- * Called by cli (list, run, report). Several commands may do so at once: each region is taken by
- * one of them. A region whose process exists, or whose collector does, is left alone.
+ * Called by cli: `memtrace list` for all of them, others for what they were asked about. Several
+ * commands may do so at once: each region is taken by one of them. A region whose process exists,
+ * or whose collector does, is left alone.
  */
 #ifndef COLLECT_ADOPT_H
 #define COLLECT_ADOPT_H
@@ -12,6 +13,7 @@
 
 struct adopted {
     pid_t pid;
+    bool was_killed; /* false: it ended, but could not write its profile, or remove the region */
     const char *program; /* absolute path, "" if unknown */
     struct finished finished;
 };
@@ -27,7 +29,7 @@ int adopt_region(const char *path, adopt_note note, void *context);
 
 /* Whether a command is to look at this region: who names a folder by $MEMTRACE_REGION_DIR means
  * that folder alone, as the runtime does. */
-bool adopt_is_meant(const char *path);
+bool adopt_is_meant(const struct region *region);
 
 /* One line, without newline, that says what became of it. */
 void adopt_line(const struct adopted *adopted, char *line, size_t capacity);

@@ -104,6 +104,9 @@ static void forget_host(struct memtrace_header *header) {
     header->process_start_ticks = 0;
     header->shadow_heap = header->pool_heap = 0;
     header->owner = (struct memtrace_owner){0};
+    if (header->malloc_by.place == MEMTRACE_MALLOC_LIBRARY) {
+        memset(header->malloc_by.name, 0, sizeof header->malloc_by.name);
+    }
     memset(header->reserved, 0, sizeof header->reserved);
 }
 

@@ -61,7 +61,7 @@ static void start_recording(struct collector *collector) {
 }
 
 enum held_status collector_attach(struct collector *collector, const char *path,
-                                  struct error *error) {
+                                  struct runwriter *run, struct error *error) {
     enum held_status status = held_open(path, &collector->held, error);
     if (status != HELD_OK) {
         return status;
@@ -81,6 +81,10 @@ enum held_status collector_attach(struct collector *collector, const char *path,
     collector->idle_ticks = 0;
     collector->resident_bytes = 0;
     collector->seen_end = 0;
+    collector->run = run;
+    if (run != NULL) {
+        runwriter_join(run, &collector->held);
+    }
     open_timeline(collector);
     start_recording(collector);
     periodic_start(&collector->periodic, &collector->profile->header);
@@ -304,29 +308,50 @@ static bool is_written(const struct collector *collector) {
     return same;
 }
 
-/* recording: NULL where there is none. */
-static char *finish(struct collector *collector, const struct record_result *recording) {
+/* recording: NULL where there is none. Of a process of a run with others only what went wrong is
+ * said; the run has one summary. */
+static char *finish(struct collector *collector, const struct record_result *recording,
+                    bool is_last) {
     struct finished finished;
     struct model *model;
     char *text;
+    enum runwriter_place place = RUNWRITER_ALONE;
     bool profiled = recording == NULL || finish_wants_profile(&collector->held);
     report_owed(collector);
     model = model_load(collector->profile, NULL);
+    if (collector->run != NULL) {
+        place =
+            runwriter_place(collector->run, &collector->held, model, collector->profile, is_last);
+    }
+    if (place == RUNWRITER_SMALL && recording != NULL) {
+        unlink(recording->path); /* its sums will do */
+        recording = NULL;
+        profiled = true;
+    }
     if (profiled) {
-        finish_region(&collector->held, COPY_REPLACE, &finished);
+        finish_region(&collector->held, place == RUNWRITER_ALONE ? COPY_REPLACE : COPY_KEEP,
+                      &finished);
     } else {
         held_unlink(&collector->held);
     }
-    text = lines(collector, model, profiled ? &finished : NULL, recording);
+    if (collector->run != NULL) {
+        runwriter_add(collector->run, &collector->held, model, collector->profile,
+                      profiled ? finished.path : NULL, recording);
+    }
+    text = lines(collector, place == RUNWRITER_ALONE ? model : NULL, profiled ? &finished : NULL,
+                 recording);
     model_free(model);
     return text;
 }
 
-char *collector_finish(struct collector *collector) {
+char *collector_finish(struct collector *collector, bool is_last) {
     struct record_result recording;
-    bool recorded = finish_recording(&collector->held, collector->record, &recording);
-    struct profile *whole = held_profile(&collector->held, NULL);
+    bool recorded;
+    struct profile *whole;
     char *text;
+    finish_note_malloc(&collector->held);
+    recorded = finish_recording(&collector->held, collector->record, &recording);
+    whole = held_profile(&collector->held, NULL);
     collector->record = NULL;
     if (whole != NULL) { /* no longer live: a copy, read as a file */
         profile_close(collector->profile);
@@ -334,7 +359,7 @@ char *collector_finish(struct collector *collector) {
     }
     text = !recorded && !held_named(&collector->held) && is_written(collector)
                ? strdup("")
-               : finish(collector, recorded ? &recording : NULL);
+               : finish(collector, recorded ? &recording : NULL, is_last);
     collector_detach(collector);
     return text;
 }

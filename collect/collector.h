@@ -15,6 +15,7 @@
 #include "collect/limits.h"
 #include "collect/logfile.h"
 #include "collect/periodic.h"
+#include "collect/runwriter.h"
 #include "collect/timeline.h"
 
 struct collector {
@@ -31,15 +32,16 @@ struct collector {
     struct record *record; /* NULL: no recording */
     struct limits limits;
     struct logfile log;
+    struct runwriter *run; /* the run that it belongs to; NULL: none of ours */
 };
 
 /* Not attached: what collector_attach and collector_detach start from. */
 #define COLLECTOR_NONE ((struct collector){.held.fd = -1, .log.fd = -1})
 
 /* Claims the region and becomes its collector (header.collector_pid). Only after HELD_OK the
- * collector is attached; the others may pass, so try again. */
+ * collector is attached; the others may pass, so try again. `run`: as in the struct. */
 enum held_status collector_attach(struct collector *collector, const char *path,
-                                  struct error *error);
+                                  struct runwriter *run, struct error *error);
 static inline bool collector_attached(const struct collector *collector) {
     return collector->held.fd >= 0;
 }
@@ -52,9 +54,9 @@ bool collector_over(const struct collector *collector);
 
 /* The program is gone: prints a report that was still owed, writes the profile, unlinks the region
  * and detaches. Where the runtime has written the same profile itself (before an exec, or because
- * another collector was expected) that one stays. Returns the lines for the user (maybe ""), which
- * the caller prints and frees; NULL: out of memory. */
-char *collector_finish(struct collector *collector);
+ * another collector was expected) that one stays. `is_last`: of its run. Returns the lines for the
+ * user (maybe ""), which the caller prints and frees; NULL: out of memory. */
+char *collector_finish(struct collector *collector, bool is_last);
 
 /* Lets go of the region as it is. */
 void collector_detach(struct collector *collector);

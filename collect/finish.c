@@ -2,8 +2,10 @@
 /* finish.c: from region to profile. See finish.h. */
 #include "collect/finish.h"
 
+#include "analyze/model/uncounted.h"
 #include "analyze/report/number.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +75,12 @@ char *finish_quoted(const char *path) {
     return text;
 }
 
+void finish_note_malloc(const struct held *held) {
+    struct memtrace_malloc found;
+    uncounted_find(held->header, &found);
+    held->header->malloc_by = found;
+}
+
 bool finish_recording(const struct held *held, struct record *record,
                       struct record_result *result) {
     struct error error;
@@ -109,30 +117,36 @@ static void print_hint(FILE *out, const char *path) {
     free(quoted);
 }
 
-static void print_totals(FILE *out, const struct model_totals *totals) {
+static void print_totals(FILE *out, const struct model_totals *totals, const char *uncounted) {
     struct number n[8];
+    char lost[64];
+    snprintf(lost, sizeof lost, uncounted[0] == '\0' ? "%" PRIu64 : "not known (%" PRIu64 " seen)",
+             totals->lost);
     fprintf(out,
             "memtrace: maximum allocated  %s (%s bytes)\n"
             "memtrace: total leaked       %s (%s bytes in %s %s)\n"
             "memtrace: allocations        %s (%s in total), frees %s\n"
-            "memtrace: contexts           %llu, lost %llu\n",
+            "memtrace: contexts           %llu, lost %s\n",
             number_bytes(&n[0], totals->maximum_bytes), number_count(&n[1], totals->maximum_bytes),
             number_bytes(&n[2], totals->live_bytes), number_count(&n[3], totals->live_bytes),
             number_count(&n[4], totals->live_blocks), totals->live_blocks == 1 ? "block" : "blocks",
             number_count(&n[5], totals->allocations), number_bytes(&n[6], totals->total_bytes),
-            number_count(&n[7], totals->frees), (unsigned long long)totals->context_count,
-            (unsigned long long)totals->lost);
+            number_count(&n[7], totals->frees), (unsigned long long)totals->context_count, lost);
+    if (uncounted[0] != '\0') {
+        fprintf(out, "memtrace: not counted        %s\n", uncounted);
+    }
 }
 
 char *finish_summary(const struct model *model, const char *profile,
                      const struct record_result *recording) {
+    char uncounted[UNCOUNTED_SIZE];
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) {
         return NULL;
     }
-    print_totals(out, &model->totals);
+    print_totals(out, &model->totals, uncounted_explain(model, uncounted));
     if (profile != NULL) {
         fprintf(out, "memtrace: profile            %s\n", profile);
     }

@@ -29,6 +29,10 @@ struct finished {
  * is at its output path by now may be newer. `held` stays claimed. */
 void finish_region(const struct held *held, enum copy_mode mode, struct finished *finished);
 
+/* Before both: notes in the region's header what only the program's file tells of its malloc, since
+ * the file may be gone when a report is made. */
+void finish_note_malloc(const struct held *held);
+
 /* Completes the recording of a region whose program is gone. `record` is what the caller has begun,
  * NULL: nothing. false: there is no recording to be had. */
 bool finish_recording(const struct held *held, struct record *record, struct record_result *result);

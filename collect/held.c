@@ -121,7 +121,8 @@ enum held_status held_open(const char *path, struct held *held, struct error *er
     } else {
         result = map_header(held, &status, error);
     }
-    if (result == HELD_EMPTY && !held_process_exists(held->region.pid, held->region.start_ticks)) {
+    if (result == HELD_EMPTY && !held_process_exists(held->region.pid, held->region.start_ticks) &&
+        !region_is_open(held->fd)) {
         held_unlink(held); /* killed before it had counted anything */
     }
     if (result != HELD_OK) {
@@ -209,7 +210,17 @@ static bool has_mapped(const struct held *held) {
     return found;
 }
 
+/* Of a process in another namespace of pids only the kernel knows whether it is there. */
+bool held_is_foreign(const struct held *held) {
+    uint64_t there = held->header->run.pid_namespace;
+    uint64_t here = region_namespace();
+    return there != 0 && here != 0 && there != here;
+}
+
 bool held_in_use(const struct held *held) {
+    if (held_is_foreign(held)) {
+        return region_is_open(held->fd);
+    }
     if (!held_process_exists(held->region.pid, held->region.start_ticks)) {
         return false;
     }

@@ -54,6 +54,9 @@ void held_unlink(const struct held *held);
  * before the others included. */
 bool held_process_exists(pid_t pid, uint64_t start_ticks);
 
+/* Whether the region's pid is one of another namespace. */
+bool held_is_foreign(const struct held *held);
+
 /* Whether the process still writes the region: it exists and has it mapped. The second is asked
  * only after the program came to an exec, which may yet have failed: the header says so, or the
  * name is gone (the runtime wrote the profile before the exec). */

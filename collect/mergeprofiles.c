@@ -232,6 +232,9 @@ static void add_header(struct merging *merging, const struct model *model, uint6
     }
     header->flags |= other->flags & (MEMTRACE_FLAG_INSTRUMENTED | MEMTRACE_FLAG_PRELOADED |
                                      MEMTRACE_FLAG_THREADED | MEMTRACE_FLAG_FOREIGN_MALLOC);
+    if (header->malloc_by.place == MEMTRACE_MALLOC_COUNTED) {
+        header->malloc_by = other->malloc_by;
+    }
     header->stacks = other->stacks < header->stacks ? other->stacks : header->stacks;
     header->live_bytes += other->live_bytes;
     header->maximum_bytes += other->maximum_bytes;

@@ -57,6 +57,9 @@ static int write_program(struct writing *writing) {
     for (size_t i = 0; i < all->count; i++) {
         const struct memtrace_header *other = program_of(&all->processes[i]);
         end_ns = all->processes[i].end_ns > end_ns ? all->processes[i].end_ns : end_ns;
+        if (header.malloc_by.place == MEMTRACE_MALLOC_COUNTED) {
+            header.malloc_by = other->malloc_by;
+        }
         header.peak_error_bytes += i != 0 ? other->peak_error_bytes : 0;
         for (size_t kind = 0; i != 0 && kind < MEMTRACE_LOSS_KINDS; kind++) {
             header.lost[kind] += other->lost[kind];

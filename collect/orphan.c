@@ -47,12 +47,8 @@ static void run_companion(const char *path) {
     _exit(127);
 }
 
-void orphan_help(const char *path) {
-    pid_t child;
-    if (!is_silent(path) || !is_free(path)) {
-        return;
-    }
-    child = fork();
+void orphan_start(const char *path) {
+    pid_t child = fork();
     if (child == 0) { /* twice, so that nobody has to wait for the companion */
         if (fork() == 0) {
             run_companion(path);
@@ -61,5 +57,11 @@ void orphan_help(const char *path) {
     }
     if (child > 0) {
         waitpid(child, NULL, 0);
+    }
+}
+
+void orphan_help(const char *path) {
+    if (is_silent(path) && is_free(path)) {
+        orphan_start(path);
     }
 }

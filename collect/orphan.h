@@ -12,4 +12,7 @@
  * of this process are not its own. */
 void orphan_help(const char *path);
 
+/* Starts one for a region that has none. */
+void orphan_start(const char *path);
+
 #endif

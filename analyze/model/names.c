@@ -2,6 +2,7 @@
 /* names.c: symbolizes what is asked for of a model, once. See names.h. */
 #include "analyze/model/names.h"
 
+#include "analyze/model/uncounted.h"
 #include "analyze/symbol/chunks.h"
 #include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/numbermap.h"
@@ -29,6 +30,8 @@ struct resolved {
     size_t singles;
     bool all;    /* of the model */
     bool warned; /* each module was looked at: see names_warnings() */
+    char uncounted[UNCOUNTED_SIZE];
+    const char **warnings; /* made by names_warnings() */
 };
 
 struct names {
@@ -233,6 +236,9 @@ void names_close(struct names *names) {
         numbermap_free(&names->resolved->entries);
         chunks_free(&names->resolved->memory);
     }
+    if (names->resolved != NULL) {
+        free(names->resolved->warnings);
+    }
     free(names->resolved);
     symbolizer_close(names->symbolizer);
     free(names->modules);
@@ -270,11 +276,33 @@ static int look_at_modules(const struct names *names) {
     return result;
 }
 
-size_t names_warnings(const struct names *names, const char *const **lines) {
-    if (!names->resolved->warned) {
-        names->resolved->warned = look_at_modules(names) == 0;
+const char *names_uncounted(const struct names *names) {
+    if (names->resolved->uncounted[0] == '\0') {
+        uncounted_explain(names->model, names->resolved->uncounted);
     }
-    return symbolizer_warnings(names->symbolizer, lines);
+    return names->resolved->uncounted;
+}
+
+size_t names_warnings(const struct names *names, const char *const **lines) {
+    struct resolved *resolved = names->resolved;
+    const char *uncounted = names_uncounted(names);
+    const char **all;
+    size_t count;
+    if (!resolved->warned) {
+        resolved->warned = look_at_modules(names) == 0;
+    }
+    count = symbolizer_warnings(names->symbolizer, lines);
+    all = uncounted[0] != '\0' ? realloc(resolved->warnings, (count + 1) * sizeof *all) : NULL;
+    if (all == NULL) {
+        return count;
+    }
+    all[0] = uncounted;
+    for (size_t i = 0; i < count; i++) {
+        all[i + 1] = (*lines)[i];
+    }
+    resolved->warnings = all;
+    *lines = all;
+    return count + 1;
 }
 
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size) {

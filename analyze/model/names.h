@@ -59,7 +59,11 @@ int names_prepare(const struct names *names, const uint64_t *frames, size_t coun
 /* The same for all frames of the model. */
 int names_prepare_all(const struct names *names);
 
-/* See symbolizer_warnings: of all modules that the model has frames of, whatever was asked for. */
+/* See uncounted_explain(). */
+const char *names_uncounted(const struct names *names);
+
+/* What is not counted, and see symbolizer_warnings: of all modules that the model has frames of,
+ * whatever was asked for. */
 size_t names_warnings(const struct names *names, const char *const **lines);
 
 /* Writes what to show of a frame into the buffer and returns it: the function, or module+0xoffset.

@@ -44,6 +44,21 @@ static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
     return 0;
 }
 
+uint64_t region_namespace(void) {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+/* The kernel gives a lease for writing to the only one that has a file open (fcntl(2)). */
+bool region_is_open(int fd) {
+    fcntl(fd, F_SETSIG, SIGCHLD); /* who opens it meanwhile sends a signal: one that is ignored */
+    if (fcntl(fd, F_SETLEASE, F_WRLCK) != 0) {
+        return true;
+    }
+    fcntl(fd, F_SETLEASE, F_UNLCK);
+    return false;
+}
+
 int region_start_ticks(pid_t pid, uint64_t *ticks) {
     char state;
     return read_stat(pid, &state, ticks) == 0 ? 0 : -1;
@@ -106,6 +121,25 @@ size_t region_folders(uid_t uid, struct region_folders *folders) {
     return count;
 }
 
+/* A pid of another namespace says nothing here: a region from there is in use as long as some
+ * process has it open. */
+static void look_into(struct region *region) {
+    struct memtrace_header header;
+    size_t size = offsetof(struct memtrace_header, executable);
+    int fd = open(region->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    uint64_t own = region_namespace();
+    if (fd >= 0 && pread(fd, &header, size, 0) == (ssize_t)size &&
+        memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) == 0) {
+        region->is_foreign =
+            own != 0 && header.run.pid_namespace != 0 && header.run.pid_namespace != own;
+    }
+    region->alive =
+        region->is_foreign ? region_is_open(fd) : region_alive(region->pid, region->start_ticks);
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 /* A regular file of ours: others may have made things in a world-writable folder. */
 static int look_at(struct region *region, uid_t uid) {
     struct stat status;
@@ -116,7 +150,7 @@ static int look_at(struct region *region, uid_t uid) {
         return -ENOENT;
     }
     region->modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
-    region->alive = region_alive(region->pid, region->start_ticks);
+    look_into(region);
     return 0;
 }
 

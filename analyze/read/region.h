@@ -21,13 +21,21 @@
 struct region {
     pid_t pid;
     uint64_t start_ticks;
-    bool alive; /* the program runs; false: it was killed, or ended without finishing */
+    bool alive;      /* the program runs; false: it was killed, or ended without finishing */
+    bool is_foreign; /* its pid is one of another namespace; alive: some process has it open */
     int64_t modified_ns;
     char path[512];
 };
 
 /* Field 22 of /proc/PID/stat; 0 or -1 (no such process). */
 int region_start_ticks(pid_t pid, uint64_t *ticks);
+
+/* The inode of our namespace of pids; 0: not known. */
+uint64_t region_namespace(void);
+
+/* Whether any process, of whatever namespace, has the file open for writing or mapped from such a
+ * descriptor. `fd` is ours, open for writing too. Where the kernel cannot tell: yes. */
+bool region_is_open(int fd);
 
 /* Whether the process that had this pid with these start ticks still runs (a zombie does not). */
 bool region_alive(pid_t pid, uint64_t start_ticks);

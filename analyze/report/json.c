@@ -119,10 +119,12 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_end_map(json);
 }
 
-static void put_lost(struct jsonwriter *json, const struct model *model) {
+static void put_lost(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
     static const char *const kinds[] = {"events",  "contexts", "frames", "threads",
                                         "modules", "blocks",   "guards", "records"};
     jsonwriter_number(json, "lost", model->totals.lost);
+    jsonwriter_bool(json, "all_counted", names_uncounted(report->names)[0] == '\0');
     jsonwriter_map(json, "lost_by_kind");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         jsonwriter_number(json, kinds[i], model->header.lost[i]);
@@ -130,7 +132,8 @@ static void put_lost(struct jsonwriter *json, const struct model *model) {
     jsonwriter_end_map(json);
 }
 
-static void put_totals(struct jsonwriter *json, const struct model *model) {
+static void put_totals(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
     const struct model_totals *totals = &model->totals;
     jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
     jsonwriter_number(json, "peak_error_bytes", totals->maximum_error_bytes);
@@ -140,7 +143,7 @@ static void put_totals(struct jsonwriter *json, const struct model *model) {
     jsonwriter_number(json, "total_allocations", totals->allocations);
     jsonwriter_number(json, "total_frees", totals->frees);
     jsonwriter_number(json, "total_temporary", totals->temporary);
-    put_lost(json, model);
+    put_lost(json, report);
 }
 
 /* Forked children that stayed light, summed up: their call paths are not among the contexts. */
@@ -299,7 +302,7 @@ int report_json(const struct report *report) {
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "executable", report->model->header.executable);
     put_process(json, report);
-    put_totals(json, report->model);
+    put_totals(json, report);
     put_recording(json, report->model);
     put_warnings(json, report);
     put_threads(json, report->model);

@@ -189,7 +189,12 @@ static void put_losses(const struct report *report) {
     const char *separator = " (";
     struct number count;
     put_label(report, "lost");
-    fputs(number_count(&count, model->totals.lost), report->out);
+    if (names_uncounted(report->names)[0] != '\0') {
+        fprintf(report->out, "not known, see the note (%s seen)",
+                number_count(&count, model->totals.lost));
+    } else {
+        fputs(number_count(&count, model->totals.lost), report->out);
+    }
     for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
         bool is_here = i != MEMTRACE_LOST_RECORDS || model->recording.present;
         if (model->header.lost[i] != 0 && is_here && kinds[i] != NULL) {

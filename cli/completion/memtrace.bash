@@ -100,7 +100,7 @@ _memtrace() {
             fi
         done
         options="--output --every --churn --top --log --summary --no-summary --stacks --contexts
-            --unwind --inject --limit --on-limit --start-off --signals --follow-children --help --"
+            --unwind --inject --limit --on-limit --start-off --signals --children --keep-small --follow-children --help --"
         [[ $command == run ]] || options+=" --precise --free-stacks --no-addresses --sample --sizes --modules --cull-below
             --duration --rotate --embed --on-lag --profile"
         ;;
@@ -181,7 +181,7 @@ _memtrace() {
         fi
         ;;
     trace) [[ $current == -* ]] || options=$(cd /proc && echo [0-9]*) ;;
-    flags) options="--mode --compiler --cflags --libs --explain --help" ;;
+    flags) options="--mode --compiler --cflags --libs --explain --gdb --cmake --help" ;;
     list) options="--json --help" ;;
     symbolize)
         options="--root --debug --help"

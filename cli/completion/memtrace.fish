@@ -26,7 +26,8 @@ for option in top every churn stacks contexts limit signals
 end
 complete -c memtrace -n '__memtrace_on run record' -l unwind -x -a 'auto patch verify fp libunwind'
 complete -c memtrace -n '__memtrace_on run record' -l on-limit -x -a 'report dump abort'
-for option in inject start-off follow-children
+complete -c memtrace -n '__memtrace_on run record' -l children -x -a 'all exec none'
+for option in inject start-off follow-children keep-small
     complete -c memtrace -n '__memtrace_on run record' -l $option
 end
 for option in output log
@@ -120,7 +121,7 @@ for option in root debug
 end
 complete -c memtrace -n '__memtrace_on flags' -l mode -x -a 'auto pass hooks frame-pointer'
 complete -c memtrace -n '__memtrace_on flags' -l compiler -x -a '(__fish_complete_command)'
-for option in cflags libs explain
+for option in cflags libs explain gdb cmake
     complete -c memtrace -n '__memtrace_on flags' -l $option
 end
 complete -c memtrace -n '__memtrace_on report' -l processes -x

@@ -60,7 +60,8 @@ _memtrace() {
             '--unwind[how stacks are walked]:mode:(auto patch verify fp libunwind)' \
             '--inject[follow other allocators, too]' '--limit[of memory]:size or percentage' \
             '--on-limit[what then]:what:(report dump abort)' '--start-off' \
-            '--signals[that switch]:list' '--follow-children' \
+            '--signals[that switch]:list' '--children[who is profiled]:who:(all exec none)' \
+            '--follow-children' '--keep-small' \
             '*::program:_normal'
         ;;
     report)
@@ -130,7 +131,7 @@ _memtrace() {
     trace) _arguments '1:process:_pids' '2:address' ;;
     flags)
         _arguments '--mode[mode]:mode:(auto pass hooks frame-pointer)' \
-            '--compiler[for which]:command:_command_names -e' '--cflags' '--libs' '--explain'
+            '--compiler[for which]:command:_command_names -e' '--cflags' '--libs' '--explain' '--gdb' '--cmake'
         ;;
     esac
 }

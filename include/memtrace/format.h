@@ -83,6 +83,22 @@ enum {
     MEMTRACE_FLAG_ADJACENT = 1u << 6 /* imported: a temporary block ends in the very next event */
 };
 
+/* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and
+ * "lost" says nothing about it. */
+enum memtrace_malloc_place {
+    MEMTRACE_MALLOC_COUNTED = 0,
+    MEMTRACE_MALLOC_PROGRAM = 1, /* defined in the program's own file; name: the allocator's */
+    MEMTRACE_MALLOC_LIBRARY = 2, /* in a library found before ours; name: that file's base name */
+    /* what only who looks into the program's file sees: */
+    MEMTRACE_MALLOC_HIDDEN = 3, /* as 1, but only the program itself sees it */
+    MEMTRACE_MALLOC_NAMED = 4,  /* besides malloc; name: a function, "mi_malloc" */
+};
+
+struct memtrace_malloc {
+    uint32_t place; /* enum memtrace_malloc_place */
+    char name[60];  /* cut if it does not fit; empty: not known */
+};
+
 /* What could not be kept; the sum is "lost" in every report. Indices of header.lost[]. */
 enum memtrace_loss {
     MEMTRACE_LOST_EVENTS = 0,   /* allocations that were not counted (no room, thread in handler) */
@@ -168,7 +184,8 @@ struct memtrace_header {
     struct memtrace_owner owner;
     char reserved_owner[4];
     struct memtrace_run run;
-    char reserved[280];
+    char reserved[216];
+    struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
     char output[4096];     /* absolute path the profile goes to, patterns expanded */

@@ -126,6 +126,10 @@ long sys_unlink(const char *path) {
     return CALL3(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
+long sys_rmdir(const char *path) {
+    return CALL3(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+}
+
 long sys_rename(const char *from, const char *to) {
     return CALL6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0, 0);
 }
@@ -207,7 +211,12 @@ void *sys_map(size_t size) {
 void *sys_reserve(size_t size) {
     long result =
         CALL6(SYS_mmap, 0, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return is_error(result) ? NULL : (void *)result;
+    if (is_error(result)) {
+        return NULL;
+    }
+    /* gdb's generate-core-file would write all of it, as zeros. */
+    CALL3(SYS_madvise, result, size, MADV_DONTDUMP);
+    return (void *)result;
 }
 
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages) {

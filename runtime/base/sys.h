@@ -24,6 +24,7 @@ long sys_lstat(const char *path, struct stat *out);
 long sys_fchown(int fd, uint32_t uid, uint32_t gid);
 long sys_mkdir(const char *path, int mode);
 long sys_unlink(const char *path);
+long sys_rmdir(const char *path);
 long sys_rename(const char *from, const char *to);
 long sys_readlink(const char *path, char *buffer, size_t size);
 long sys_getcwd(char *buffer, size_t size);

@@ -138,6 +138,7 @@ static struct heap *add(struct link_map *home, int is_foreign) {
     for (int i = 0; i < HEAPS; i++) {
         if (is_gone(&heaps[i])) {
             heaps[i] = (struct heap){.real.is_glibc = is_libc(home),
+                                     .real.pads = !is_libc(home),
                                      .home = home,
                                      .place = home->l_ld,
                                      .is_foreign = is_foreign};

@@ -14,8 +14,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* glibc's blocks start at least 32 bytes apart, as the shadow heap wants it; those of allocators
- * with finer size classes do not, so their tiny requests are made larger. */
+/* glibc's blocks start at least 32 bytes apart, as the shadow heap wants it, and so do
+ * AddressSanitizer's with the 16 bytes in front of each; those of allocators with finer size
+ * classes do not, so their tiny requests are made larger. */
 enum { FOREIGN_SMALLEST = 32 };
 
 INLINE int is_ready(void) {
@@ -26,7 +27,7 @@ INLINE int is_ready(void) {
 }
 
 INLINE size_t padded_for(const struct real *from, size_t size) {
-    return UNLIKELY(!from->is_glibc) && size < FOREIGN_SMALLEST ? FOREIGN_SMALLEST : size;
+    return UNLIKELY(from->pads) && size < FOREIGN_SMALLEST ? FOREIGN_SMALLEST : size;
 }
 
 INLINE size_t padded(size_t size) {

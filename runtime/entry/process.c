@@ -6,12 +6,15 @@
  */
 #define _GNU_SOURCE
 #include "runtime/base/compiler.h"
+#include "runtime/entry/exec_environment.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
 
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define REAL(type, name)                                                                           \
@@ -26,6 +29,11 @@
 typedef void exit_function(int status);
 typedef int execve_function(const char *path, char *const argv[], char *const envp[]);
 typedef int fexecve_function(int fd, char *const argv[], char *const envp[]);
+typedef int system_function(const char *command);
+typedef FILE *popen_function(const char *command, const char *type);
+typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                           const posix_spawnattr_t *attributes, char *const argv[],
+                           char *const envp[]);
 typedef int execveat_function(int folder, const char *path, char *const argv[], char *const envp[],
                               int flags);
 
@@ -64,10 +72,16 @@ PUBLIC pid_t _Fork(void) {
     return fork_by(real._Fork);
 }
 
-/* Runs an exec between notes to the profile: it comes back only if it failed. */
-#define EXEC(path, call)                                                                           \
+/* Runs an exec, in which `environment_` is what the program is to get, between notes to the
+ * profile: it comes back only if it failed. */
+#define EXEC(path, by_name, envp, call)                                                            \
     ({                                                                                             \
-        int noted_ = runtime_before_exec(path);                                                    \
+        char *const *given_ = (envp);                                                              \
+        int follows_ = exec_follows(path, by_name, 1);                                             \
+        char *places_[exec_places(given_, follows_)];                                              \
+        char preload_[follows_ ? EXEC_PRELOAD_SIZE : 1];                                           \
+        char *const *environment_ = exec_environment(given_, follows_, places_, preload_);         \
+        int noted_ = runtime_before_exec((by_name) ? NULL : (path));                               \
         int result_ = call;                                                                        \
         if (noted_) {                                                                              \
             runtime_after_failed_exec();                                                           \
@@ -76,28 +90,61 @@ PUBLIC pid_t _Fork(void) {
     })
 
 PUBLIC int execve(const char *path, char *const argv[], char *const envp[]) {
-    return EXEC(path, REAL(execve_function, execve)(path, argv, envp));
+    return EXEC(path, 0, envp, REAL(execve_function, execve)(path, argv, environment_));
 }
 
 PUBLIC int execv(const char *path, char *const argv[]) {
-    return EXEC(path, REAL(execve_function, execve)(path, argv, environ));
+    return EXEC(path, 0, environ, REAL(execve_function, execve)(path, argv, environment_));
 }
 
 PUBLIC int execvpe(const char *file, char *const argv[], char *const envp[]) {
-    return EXEC(NULL, REAL(execve_function, execvpe)(file, argv, envp));
+    return EXEC(file, 1, envp, REAL(execve_function, execvpe)(file, argv, environment_));
 }
 
 PUBLIC int execvp(const char *file, char *const argv[]) {
-    return EXEC(NULL, REAL(execve_function, execvpe)(file, argv, environ));
+    return EXEC(file, 1, environ, REAL(execve_function, execvpe)(file, argv, environment_));
 }
 
 PUBLIC int fexecve(int fd, char *const argv[], char *const envp[]) {
-    return EXEC(NULL, REAL(fexecve_function, fexecve)(fd, argv, envp));
+    return EXEC(NULL, 0, envp, REAL(fexecve_function, fexecve)(fd, argv, environment_));
 }
 
 PUBLIC int execveat(int folder, const char *path, char *const argv[], char *const envp[],
                     int flags) {
-    return EXEC(NULL, REAL(execveat_function, execveat)(folder, path, argv, envp, flags));
+    return EXEC(NULL, 0, envp,
+                REAL(execveat_function, execveat)(folder, path, argv, environment_, flags));
+}
+
+#define SPAWN(name, by_name)                                                                       \
+    int follows = exec_follows(path, by_name, 0);                                                  \
+    char *places[exec_places(envp, follows)];                                                      \
+    char preload[follows ? EXEC_PRELOAD_SIZE : 1];                                                 \
+    return REAL(spawn_function, name)(pid, path, actions, attributes, argv,                        \
+                                      exec_environment(envp, follows, places, preload));
+
+PUBLIC int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const argv[],
+                       char *const envp[]){SPAWN(posix_spawn, 0)}
+
+PUBLIC int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[],
+                        char *const envp[]){SPAWN(posix_spawnp, 1)}
+
+/* libc starts the shell for these itself. */
+PUBLIC int system(const char *command) {
+    int status;
+    exec_lend_environment();
+    status = REAL(system_function, system)(command);
+    exec_take_environment_back();
+    return status;
+}
+
+PUBLIC FILE *popen(const char *command, const char *type) {
+    FILE *pipe;
+    exec_lend_environment();
+    pipe = REAL(popen_function, popen)(command, type);
+    exec_take_environment_back();
+    return pipe;
 }
 
 /* The list of arguments, NULL at its end, becomes an array on the caller's stack, as in libc. */

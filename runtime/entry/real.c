@@ -4,6 +4,8 @@
 #include "runtime/entry/real.h"
 
 #include "runtime/base/machine.h"
+#include "runtime/base/text.h"
+#include "runtime/entry/othermalloc.h"
 
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
@@ -72,16 +74,11 @@ void *real_unwinder_symbol(const char *name, const void *caller) {
     return function;
 }
 
-/* Whether this function lies in the C library. */
-static int in_libc(const void *function) {
+/* The base name of the file that this function lies in; "": not known. */
+static const char *file_of(const void *function) {
     Dl_info info;
-    const char *base;
-    if (dladdr(function, &info) == 0 || info.dli_fname == NULL) {
-        return 0;
-    }
-    base = __builtin_strrchr(info.dli_fname, '/');
-    base = base != NULL ? base + 1 : info.dli_fname;
-    return __builtin_strcmp(base, LIBC_SO) == 0;
+    int found = dladdr(function, &info) != 0 && info.dli_fname != NULL;
+    return found ? text_base_name(info.dli_fname) : "";
 }
 
 #define FIND(name) real.name = real_symbol(#name)
@@ -110,7 +107,8 @@ void real_find(void) {
     FIND(sigaction);
     FIND(signal);
     FIND(sysv_signal);
-    real.is_glibc = in_libc((void *)real.malloc);
+    real.is_glibc = text_equal(file_of((void *)real.malloc), LIBC_SO);
+    real.pads = !real.is_glibc && __asan_init == NULL;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */
     finding = 0;

@@ -36,6 +36,7 @@ struct real {
     void (*(*signal)(int, void (*)(int)))(int);
     void (*(*sysv_signal)(int, void (*)(int)))(int);
     int is_glibc; /* malloc is the C library's own */
+    int pads;     /* its blocks may start less than 32 bytes apart: see malloc.c */
 };
 
 extern struct real real;

@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/mapping.h"
+#include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
 #include "runtime/entry/signals.h"
@@ -95,13 +96,20 @@ static int wants_collector(struct memtrace_header *header) {
            header->limit.percent != 0 || region_recording(header)->state != MEMTRACE_RECORD_NONE;
 }
 
-/* Whoever watches us: `memtrace run`, our parent; else a companion, if there is work for one. */
+/* Whether the `memtrace run` that we belong to is there; its pid means nothing in other namespaces.
+ */
+static int is_run_collected(const struct memtrace_header *header) {
+    return runtime.settings.collector_pid != 0 &&
+           runtime.settings.run_namespace == header->run.pid_namespace &&
+           sys_pid_alive(runtime.settings.collector_pid);
+}
+
+/* Whoever watches us: `memtrace run`; else a companion, if there is work for one. */
 static void find_collector(void) {
     struct memtrace_header *header = runtime.space.header;
     runtime.has_companion = 0;
-    if (runtime.settings.collector_pid != 0 &&
-        runtime.settings.collector_pid == header->parent_pid) {
-        header->collector_pid = header->parent_pid;
+    if (is_run_collected(header)) {
+        header->collector_pid = runtime.settings.collector_pid;
     } else if (wants_collector(header)) {
         runtime.has_companion = companion_start(&runtime.region, environ) == 0;
     }
@@ -225,12 +233,12 @@ static int is_inherited(void *argument, const struct memtrace_segment *segment) 
 static int start_in_child(void) {
     struct region_heirs heirs = {.keep = is_inherited, .argument = &runtime};
     uint32_t modules = LOAD_RELAXED(&runtime.space.header->module_count);
-    runtime.settings.collector_pid = 0;
     if (region_create(&runtime.region, &runtime.space, &runtime.settings, &heirs) != 0) {
         return -1;
     }
     runtime.space.header->module_count = modules;
     region_describe(&runtime.region, 1);
+    runtime.space.header->malloc_by = runtime.malloc_by;
     runtime.rules.lock.held = 0;
     runtime.world.libunwind = NULL; /* its locks may be held by threads that are not here */
     runtime.modules.lock.held = 0;
@@ -259,6 +267,10 @@ int runtime_ensure(void) {
     if (LIKELY(state == RUNTIME_READY && *runtime.alive != 0)) {
         return 1;
     }
+    if (state == RUNTIME_READY && runtime.settings.children != MEMTRACE_CHILDREN_ALL) {
+        no_more();
+        return 0;
+    }
     if (state == RUNTIME_READY) { /* a forked child: this thread is its only one */
         uint64_t mask = sys_block_signals();
         runtime.state = RUNTIME_STARTING;
@@ -281,8 +293,19 @@ int runtime_ensure(void) {
     return started;
 }
 
+/* By now everything that the program starts with is loaded. */
+static void look_for_other_malloc(void) {
+    struct memtrace_header *header = runtime.space.header;
+    othermalloc_look(&runtime.malloc_by);
+    header->malloc_by = runtime.malloc_by;
+    /* Of what a run follows its summary tells, once. */
+    if (header->collector_pid == 0 || header->collector_pid == header->parent_pid) {
+        othermalloc_warn(&runtime.malloc_by, header->executable);
+    }
+}
+
 /* Runs last of all constructors: those of libraries may have woken us already. */
-__attribute__((constructor)) static void wake_up(void) {
+__attribute__((constructor)) static void wake_up(int argc, char **argv, char **envp) {
     int saved = errno;
     thread_pass_through(1);
     if (real.free == NULL) {
@@ -290,10 +313,11 @@ __attribute__((constructor)) static void wake_up(void) {
     }
     if (runtime_ensure()) {
         unwind_choose();
+        look_for_other_malloc();
     }
     thread_pass_through(0);
     if (environ != NULL) {
-        settings_clean_environment(&runtime.settings, environ);
+        environ = settings_clean_environment(environ, environ == envp && envp == argv + argc + 1);
     }
     errno = saved;
 }
@@ -306,8 +330,8 @@ static int is_ours(void) {
 }
 
 static int has_collector(const struct memtrace_header *header) {
-    return header->collector_pid != 0 && header->collector_pid == runtime.settings.collector_pid &&
-           header->collector_pid == sys_getppid();
+    uint32_t pid = LOAD_RELAXED(&header->collector_pid);
+    return pid != 0 && pid == runtime.settings.collector_pid && sys_pid_alive(pid);
 }
 
 /* A collector that was started has not said its name yet; one that has may be gone. */
@@ -341,12 +365,15 @@ static void write_all_out(struct memtrace_header *header) {
         runtime_print_top();
     }
     written = finish_write_profile(&runtime.space) == 0;
-    if (header->summary && survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
+    /* A run has one summary: that of its first process. */
+    if (header->summary && (header->flags & MEMTRACE_FLAG_FORKED) == 0 &&
+        survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
         finish_print_summary(header, &survey, written);
         survey_free(&survey);
     }
-    if (written) {
-        sys_unlink(runtime.space.path);
+    if (written &&
+        sys_unlink(runtime.space.path) != 0) { /* we have fewer rights than at the start */
+        STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_WRITTEN);
     }
 }
 
@@ -385,6 +412,7 @@ int runtime_before_exec(const char *path) {
     }
     thread_pass_through(1);
     thread_leave_peak();
+    header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
     STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_EXECED);
     if (!has_collector(header) && !is_recorded(header)) {
         write_all_out(header);
@@ -395,6 +423,7 @@ int runtime_before_exec(const char *path) {
 }
 
 void runtime_after_failed_exec(void) {
+    runtime.space.header->end_monotonic_ns = 0;
     STORE_RELEASE(&runtime.space.header->state, (uint32_t)MEMTRACE_STATE_RUNNING);
 }
 

@@ -31,8 +31,8 @@ struct runtime {
     struct shadow_heap pools;
     struct ledger ledger;
     struct recorder recorder;
-    uint32_t unknown_context; /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
-    int foreign_malloc;       /* the allocator is not glibc's */
+    uint32_t unknown_context;         /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
+    struct memtrace_malloc malloc_by; /* for the header of each region */
     /* What the runtime itself does where no collector is: */
     int has_companion; /* one was started */
     uint32_t snapshots_done;

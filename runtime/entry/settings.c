@@ -3,10 +3,16 @@
 #define _GNU_SOURCE
 #include "runtime/entry/settings.h"
 
+#include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/exec_environment.h"
 #include "runtime/entry/variables.h"
 
+#include <link.h>
 #include <sys/auxv.h>
+
+/* Odd, so that different times stay different: neighbours differ in many bits. */
+#define RUN_SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 /* "NAME=value" strings, an empty one at the end: memtrace_instrument() links them in. */
 extern const char memtrace_defaults[] __attribute__((weak));
@@ -70,6 +76,7 @@ int settings_read(struct settings *settings, char **environment) {
                                   .log_level = LOG_LEVEL_WARNING,
                                   .stacks = MEMTRACE_STACKS_FULL,
                                   .context_limit = 1u << MEMTRACE_CONTEXT_BITS,
+                                  .children = MEMTRACE_CHILDREN_ALL,
                                   .output = "memtrace.%e.%p.mtp",
                                   .recording.path = "memtrace.%e.%p.mtr"};
     if (getauxval(AT_SECURE) != 0 || is_off(environment)) {
@@ -83,6 +90,9 @@ int settings_read(struct settings *settings, char **environment) {
     apply_all(settings, environment, 0);
     if (settings->modules[0] != '\0') {
         settings->recording.flags |= MEMTRACE_RECORDING_MODULES;
+    }
+    if (settings->run == 0) { /* a run of our own; its forked children inherit the number */
+        settings->run = sys_clock_ns(CLOCK_REALTIME) * RUN_SPREAD ^ sys_getpid();
     }
     return 1;
 }
@@ -103,12 +113,6 @@ static int in_list(const char *list, const char *entry) {
     return 0;
 }
 
-static void remove_entry(char **at) {
-    do {
-        at[0] = at[1];
-    } while (*at++ != NULL);
-}
-
 /* LD_PRELOAD=ours:theirs becomes LD_PRELOAD=theirs, in place; 1: nothing is left of it. */
 static int drop_first_preload(char *entry) {
     char *value = entry + sizeof "LD_PRELOAD=" - 1;
@@ -124,25 +128,67 @@ static int drop_first_preload(char *entry) {
     return 0;
 }
 
-void settings_clean_environment(const struct settings *settings, char **environment) {
-    const char *added = NULL;
-    if (settings->follow) {
-        return;
+/* For what the process becomes by exec: of LD_PRELOAD the first, which is ours. */
+static void keep(const char *entry) {
+    size_t length = 0;
+    int is_list = text_starts(entry, "LD_PRELOAD=");
+    while (entry[length] != '\0' && !(is_list && (entry[length] == ':' || entry[length] == ' '))) {
+        length++;
     }
+    exec_keep(entry, length);
+}
+
+static const char *find_added(char **environment) {
+    const char *added = NULL;
     for (char **at = environment; *at != NULL; at++) {
         if (text_starts(*at, "MEMTRACE_ADDED=")) {
             added = *at + sizeof "MEMTRACE_ADDED=" - 1;
         }
     }
-    for (char **at = environment; added != NULL && *at != NULL;) {
-        int ours = in_list(added, *at) || text_starts(*at, "MEMTRACE_ADDED=");
-        if (ours && text_starts(*at, "LD_PRELOAD=")) {
-            ours = drop_first_preload(*at);
+    return added;
+}
+
+/* 1: nothing of the entry is to stay. */
+static int take_added(const char *added, char *entry) {
+    if (!in_list(added, entry) && !text_starts(entry, "MEMTRACE_ADDED=")) {
+        return 0;
+    }
+    keep(entry);
+    return text_starts(entry, "LD_PRELOAD=") ? drop_first_preload(entry) : 1;
+}
+
+/* The kernel put the auxiliary vector right behind the NULL, where programs look for it, and the C
+ * library knows it by its place: so it stays, and the room between the NULL and it becomes entries
+ * "to be ignored" of two words each. A word too many becomes the first variable a second time, in
+ * front of where `environ` points: only who finds the array by argv sees it. */
+static char **join_auxv(char **environment, size_t kept, size_t removed) {
+    const ElfW(auxv_t) ignored = {.a_type = AT_IGNORE};
+    if (removed % 2 != 0) {
+        for (size_t i = kept + 1; i > 0; i--) {
+            environment[i] = environment[i - 1];
         }
-        if (ours) {
-            remove_entry(at);
+        environment++;
+        removed--;
+    }
+    for (size_t i = 0; i < removed; i += 2) {
+        __builtin_memcpy(&environment[kept + 1 + i], &ignored, sizeof ignored);
+    }
+    return environment;
+}
+
+char **settings_clean_environment(char **environment, int is_initial) {
+    const char *added = find_added(environment);
+    size_t kept = 0;
+    size_t removed = 0;
+    for (char **at = environment; added != NULL && *at != NULL; at++) {
+        if (take_added(added, *at)) {
+            removed++;
         } else {
-            at++;
+            environment[kept++] = *at;
         }
     }
+    if (removed != 0) {
+        environment[kept] = NULL;
+    }
+    return is_initial ? join_auxv(environment, kept, removed) : environment;
 }

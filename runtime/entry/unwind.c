@@ -10,6 +10,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
@@ -28,11 +29,17 @@ static int program_reads_return_addresses(void) {
     return caml_frametable != NULL;
 }
 
+/* They unwind at each allocation, to show the program's own stacks when they find something. */
+static int sanitizer_unwinds(void) {
+    return __asan_init != NULL || __lsan_init != NULL;
+}
+
 static int can_patch(void) {
     if (!machine_can_patch_returns()) {
         return 0;
     }
-    return runtime.settings.unwind == UNWIND_PATCH || !program_reads_return_addresses();
+    return runtime.settings.unwind == UNWIND_PATCH ||
+           (!program_reads_return_addresses() && !sanitizer_unwinds());
 }
 
 void unwind_choose(void) {

@@ -201,6 +201,33 @@ static int set_owner(const struct variable *variable, void *field, const char *v
     return 0;
 }
 
+/* ID.NAMESPACE, both decimal: of `memtrace run`. The field is the first of two. */
+static int set_run(const struct variable *variable, void *field, const char *value) {
+    uint64_t *run = field;
+    const char *rest;
+    uint64_t id = 0;
+    uint64_t name_space = 0;
+    (void)variable;
+    if (read_digits(value, &id, &rest) != 0 || *rest != '.' ||
+        read_digits(rest + 1, &name_space, &rest) != 0 || *rest != '\0' || id == 0) {
+        return -1;
+    }
+    run[0] = id;
+    run[1] = name_space;
+    return 0;
+}
+
+/* What MEMTRACE_CHILDREN=all says, too. */
+static int set_follow(const struct variable *variable, void *field, const char *value) {
+    if (!text_equal(value, "0") && !text_equal(value, "1")) {
+        return -1;
+    }
+    if (value[0] == '1') {
+        store(variable, field, MEMTRACE_CHILDREN_ALL);
+    }
+    return 0;
+}
+
 static int set_signals(const struct variable *variable, void *field, const char *value) {
     (void)variable;
     return signals_parse(value, field);
@@ -214,6 +241,7 @@ static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 static const char *const starts[] = {"on", "off", NULL};
 static const char *const lags[] = {"wait", "drop", NULL};
 static const char *const embeds[] = {"symbols", "none", "all", NULL};
+static const char *const children[] = {"none", "exec", "all", NULL};
 static const char *const actions[] = {"report", "dump", "abort", NULL};
 
 /* A variable, how it is read, and its field of struct settings. */
@@ -229,6 +257,7 @@ static const struct variable variables[] = {
     {.name = "MEMTRACE", .set = set_on},
     {.name = "MEMTRACE_LIBRARY"},
     {.name = "MEMTRACE_CACHE"}, /* the command's */
+    {.name = "MEMTRACE_KEEP_SMALL"},
     SETS("OUTPUT", set_text, output),
     SETS("PROFILE", set_flag, recording.flags, .most = MEMTRACE_RECORDING_PROFILE),
     SETS("OWNER", set_owner, owner),
@@ -246,7 +275,8 @@ static const struct variable variables[] = {
     SETS("ZERO", set_count, zero, SWITCH),
     SETS("START", set_word, starts_off, .words = starts),
     SETS("SIGNALS", set_signals, signals),
-    SETS("FOLLOW", set_count, follow, SWITCH),
+    SETS("CHILDREN", set_word, children, .words = children),
+    SETS("FOLLOW", set_follow, children),
     SETS("LIMIT", set_limit, limit),
     SETS("ON_LIMIT", set_word, limit.action, .words = actions),
     SETS("RECORD", set_count, recording.state, SWITCH),
@@ -266,10 +296,12 @@ static const struct variable variables[] = {
     SETS("COMMAND", set_text, command),
     /* between `memtrace run` and us */
     SETS("COLLECTOR", set_count, collector_pid, .most = UINT32_MAX),
+    SETS("RUN", set_run, run),
     {.name = "MEMTRACE_ADDED"},
+    {.name = "MEMTRACE_EVEN"},
 };
 
-enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 2 };
+enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 4 };
 
 int variable_set(struct settings *settings, const char *name, const char *value) {
     for (uint32_t i = 0; i < VARIABLES; i++) {

@@ -5,6 +5,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/record/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,6 +85,15 @@ static long check_target(const char *output, bool *discard) {
     return *discard ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
 }
 
+static long create(const char *path) {
+    long fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+    if (fd == -EEXIST) { /* left by a killed process that had our pid */
+        sys_unlink(path);
+        fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+    }
+    return fd;
+}
+
 static long write_file(struct space *space, const char *temporary) {
     bool discard = false;
     long result = check_target(space->header->output, &discard);
@@ -91,11 +101,7 @@ static long write_file(struct space *space, const char *temporary) {
     if (result != 0 || discard) {
         return result;
     }
-    fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
-    if (fd == -EEXIST) { /* left by a killed process that had our pid */
-        sys_unlink(temporary);
-        fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
-    }
+    fd = create(temporary);
     if (fd < 0) {
         return fd;
     }
@@ -133,6 +139,7 @@ int finish_write_profile(struct space *space) {
     text_add(&text, ".");
     text_add_number(&text, sys_getpid());
     text_add(&text, ".tmp");
+    entry_join(space->header);
     result = write_file(space, temporary);
     if (result != 0) {
         report_failure(space, reason(result));
@@ -179,6 +186,7 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     static char buffer[3 * sizeof header->output];
     struct text text;
     uint64_t lost = 0;
+    bool is_all_counted = header->malloc_by.place == MEMTRACE_MALLOC_COUNTED;
     for (int i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
         lost += header->lost[i];
     }
@@ -200,9 +208,9 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     text_add(&text, "\n");
     start_line(&text, "contexts           ");
     text_add_grouped(&text, survey->contexts);
-    text_add(&text, ", lost ");
+    text_add(&text, is_all_counted ? ", lost " : ", lost not known (");
     text_add_grouped(&text, lost);
-    text_add(&text, "\n");
+    text_add(&text, is_all_counted ? "\n" : " seen)\n");
     if (written) {
         start_line(&text, "profile            ");
         text_add(&text, header->output);

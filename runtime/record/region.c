@@ -6,6 +6,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/record/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,35 +15,6 @@ enum {
     FIRST_CHURN_STEP = 1 << 20,
     UNDER_HEADER = sizeof(struct memtrace_segment) / sizeof(struct memtrace_foreign_frees),
 };
-
-/* Field 22 of /proc/self/stat: when the process started. With the pid it names a process for good.
- * 0 where there is no /proc. */
-static uint64_t process_start_ticks(void) {
-    char buffer[1024];
-    long fd = sys_open("/proc/self/stat", O_RDONLY, 0);
-    long size = fd < 0 ? fd : sys_read((int)fd, buffer, sizeof buffer - 1);
-    char *at = buffer;
-    uint64_t ticks = 0;
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
-    if (size <= 0) {
-        return 0;
-    }
-    buffer[size] = '\0';
-    for (char *c = buffer; *c != '\0'; c++) { /* the name may hold blanks and brackets */
-        if (*c == ')') {
-            at = c;
-        }
-    }
-    for (int field = 2; field < 22 && *at != '\0'; at++) {
-        field += *at == ' ';
-    }
-    for (; *at >= '0' && *at <= '9'; at++) {
-        ticks = ticks * 10 + (uint64_t)(*at - '0');
-    }
-    return ticks;
-}
 
 /* A folder that is ours alone. */
 static long own_folder(const char *path) {
@@ -68,7 +40,7 @@ static void name_region(struct text *path, const char *folder, unsigned number) 
     text_add(path, "/");
     text_add_number(path, sys_getpid());
     text_add(path, ".");
-    text_add_number(path, process_start_ticks());
+    text_add_number(path, identity_start_ticks());
     if (number > 1) {
         text_add(path, ".");
         text_add_number(path, number);
@@ -174,7 +146,7 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->parent_pid = sys_getppid();
     header->uid = sys_getuid();
     header->thread_count = MEMTRACE_THREAD_OTHERS + 1;
-    header->process_start_ticks = process_start_ticks();
+    header->process_start_ticks = identity_start_ticks();
     header->start_realtime_ns = sys_clock_ns(CLOCK_REALTIME);
     header->start_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
     header->every_ns = settings->every_ns;
@@ -184,6 +156,9 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->log_size_bytes = settings->log_size_bytes;
     header->limit = settings->limit;
     header->owner = settings->owner;
+    header->run = (struct memtrace_run){.id = settings->run,
+                                        .pid_namespace = identity_pid_namespace(),
+                                        .children = settings->children};
 }
 
 int region_create(struct region *region, struct space *space, const struct settings *settings,
@@ -272,36 +247,40 @@ static void read_command(struct memtrace_header *header) {
 }
 
 static void describe_recording(struct memtrace_header *header, const struct settings *settings,
-                               int is_child) {
+                               int forked) {
     struct memtrace_recording *recording = region_recording(header);
     *recording = settings->recording;
     recording->state = MEMTRACE_RECORD_NONE;
-    set_path(recording->path, sizeof recording->path, settings->recording.path, header, is_child);
+    set_path(recording->path, sizeof recording->path, settings->recording.path, header,
+             forked && settings->run_namespace == 0);
     STORE_RELEASE(&recording->state, settings->recording.state);
 }
 
-/* Whether another program of ours started this one: by fork, or by exec where children follow. */
-static int has_parent(const struct memtrace_header *header, const struct settings *settings,
-                      int forked) {
-    return forked || (settings->follow && settings->collector_pid != header->parent_pid);
+/* All profiles of a run go to the path of its first process (finish.c). */
+static void describe_output(struct memtrace_header *header, const struct settings *settings,
+                            int forked) {
+    static char first[sizeof header->output];
+    if (!forked) {
+        set_path(first, sizeof first, settings->output, header, 0);
+    }
+    text_copy(header->output, sizeof header->output, first);
 }
 
 void region_describe(struct region *region, int forked) {
     struct memtrace_header *header = region->space->header;
     const struct settings *settings = region->settings;
-    int is_child = has_parent(header, settings, forked);
     long length = sys_readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
     header->executable[length > 0 ? length : 0] = '\0';
     if (length <= 0) {
         text_copy(header->executable, sizeof header->executable, "unknown");
     }
     read_command(header);
-    set_path(header->output, sizeof header->output, settings->output, header, is_child);
+    describe_output(header, settings, forked);
     if (settings->log[0] != '\0') {
         set_path(header->log, sizeof header->log, settings->log, header, 0);
     }
-    if (settings->recording.state != MEMTRACE_RECORD_NONE && (!forked || settings->follow)) {
-        describe_recording(header, settings, is_child);
+    if (settings->recording.state != MEMTRACE_RECORD_NONE) {
+        describe_recording(header, settings, forked);
     }
     describe_number++;
     /* The magic is last: who finds it finds the rest. */

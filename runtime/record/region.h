@@ -39,7 +39,9 @@ struct settings {
     uint32_t inject;        /* calls of other allocators are led to us */
     uint32_t zero;          /* allocations are filled with zeros */
     uint32_t starts_off;    /* nothing is counted until memtrace_start() or a signal */
-    uint32_t follow;        /* children are profiled, too */
+    uint32_t children;      /* enum memtrace_children: who is profiled besides us */
+    uint64_t run;           /* which run we belong to; never 0 once settings are read */
+    uint64_t run_namespace; /* where collector_pid is a pid; 0: no run was named */
     struct memtrace_limit limit;
     struct memtrace_owner owner;
     struct settings_signals signals;

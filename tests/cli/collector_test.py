@@ -78,7 +78,12 @@ def test_exec():
     done = run("--", program, "sleep200", "exec", "/bin/sh", "-c", "sleep 0.3; exit 8")
     equal(done.returncode, 8, done.err)
     equal(len(profiles()), 1, profiles())
-    equal(len(TOTALS.findall(done.err)), 1, done.err)
+    told = json.load(open("%s/%s/run.json" % (folder, profiles()[0])))
+    equal([(os.path.basename(one["program"]), one["image"], one["end"]) for one in told["processes"]
+           if one["pid"] == told["pid"]],
+          [("subject", 1, "execed"), (os.path.basename(os.path.realpath("/bin/sh")), 2, "ended")])
+    equal(told["exit"], {"status": 8})
+    check(b"memtrace: processes          3," in done.err, done.err)
     done = run("-o", "failed.mtp", "--", program, "exec", "/nowhere", "exit9")
     equal(done.returncode, 9, done.err)
     equal(len(TOTALS.findall(done.err)), 1, done.err)
@@ -87,14 +92,14 @@ def test_exec():
 
 
 def test_killed_child():
-    """A forked child that is killed leaves a region; run moves it at its end."""
+    """A forked child that is killed is part of the run, and of its one entry."""
     program = build()
     done = run("-o", "out.mtp", "--", program, "fork")
     equal(done.returncode, 0)
-    found = re.search(rb"the profile of subject \(pid (\d+)\), which was killed, is now at (\S+)\n",
-                      done.err)
-    check(found, done.err)
-    equal(profiles(), ["out.mtp", "out.mtp." + found.group(1).decode()])
+    equal(profiles(), ["out.mtp"])
+    if os.path.isdir(folder + "/out.mtp"):
+        told = json.load(open(folder + "/out.mtp/run.json"))["processes"]
+        equal(sorted(one["end"] for one in told), ["ended", "killed"], told)
     no_leftovers()
 
 
@@ -143,7 +148,11 @@ def test_killed_profiles_do_not_collide():
     equal(profiles(), sorted(["out.mtp", "out.mtp.%d" % pids[1], "out.mtp.%d" % pids[2]]))
     kill_one(program, "by-run.mtp")
     done = run("--no-summary", "-o", "own.mtp", "--", "true")
-    check(b"is now at " + folder.encode() + b"/by-run.mtp" in done.err, done.err)
+    equal((done.err, len(os.listdir(regions))), (b"", 1), "others' regions are not run's to move")
+    done = execute(MEMTRACE, "report", "own.mtp")
+    equal((done.err, len(os.listdir(regions))), (b"", 1), "nor report's")
+    done = execute(MEMTRACE, "list")
+    check(b"is now at " + folder.encode() + b"/by-run.mtp" in done.out, done.out)
     no_leftovers()
 
 

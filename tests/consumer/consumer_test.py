@@ -103,11 +103,12 @@ def check_program(memtrace, program, paths, work, module=None):
                  (program, output, set(os.listdir(work)) - before))
 
 
-def configure_and_build(source, build, options, arguments, **settings):
+def configure_and_build(source, build, options, arguments, target="all", **settings):
     shutil.rmtree(build, ignore_errors=True)
     log = run(["cmake", "-S", source, "-B", build, "-G", options.generator] + arguments,
               env=environment(CC=options.cc, CXX=options.cxx))
-    log += run(["cmake", "--build", build, "--parallel", "2"], env=environment(**settings))
+    log += run(["cmake", "--build", build, "--parallel", "2", "--target", target],
+               env=environment(**settings))
     if re.search(r"\bwarning\b", log, re.IGNORECASE):
         sys.exit("warnings:\n" + log)
     return log
@@ -243,14 +244,16 @@ def way_moved(options):
 def way_wrong_calls(options):
     for call, words in (("memtrace_instrument(nobody)", "no such target"),
                         ("memtrace_instrument(headers_only)", "only executables"),
-                        ("memtrace_instrument(aliased::app)", "only executables"),
-                        ("memtrace_instrument(MemTrace::runtime)", "only executables"),
+                        ("memtrace_instrument(aliased::app)", "is an ALIAS of app: name app instead"),
+                        ("memtrace_instrument(MemTrace::runtime)", "MemTrace::runtime is IMPORTED"),
                         ("memtrace_instrument(app MODE fast)", "MODE is auto, pass, hooks or frame-pointer"),
                         ("memtrace_instrument(app MODE)", "MODE needs a value"),
                         ("memtrace_instrument(app REPORT_EVERY soon)", "REPORT_EVERY is a number"),
                         ("memtrace_instrument(app TOP many)", "TOP is a number"),
                         ("memtrace_instrument(app NOISY)", "NOISY"),
-                        ("memtrace_instrument(app)\nmemtrace_instrument(app)", "called twice")):
+                        ("memtrace_instrument(app)\nmemtrace_instrument(app)", "called twice"),
+                        ("memtrace_instrument_all(NOISY)", "memtrace_instrument_all(): what is \"NOISY\"?"),
+                        ("memtrace_instrument_all()\nmemtrace_instrument_all()", "called twice")):
         shutil.rmtree(options.build, ignore_errors=True)
         done = subprocess.run(["cmake", "-S", os.path.join(HERE, "wrong_calls"), "-B", options.build,
                                "-G", options.generator, "-DCMAKE_PREFIX_PATH=" + options.prefix,
@@ -285,6 +288,7 @@ def way_archive(options):
         if not os.path.exists(os.path.join(options.prefix, part)):
             sys.exit("%s lacks %s" % (package, part))
     memtrace = os.path.join(options.prefix, "bin", "memtrace")
+    run([memtrace, "flags", "--cmake"], env=environment())
     work = os.path.join(options.build, "work")
     os.makedirs(work)
     run([memtrace, "run", "--output", os.path.join(work, "ls.mtp"), "--", "/bin/ls", "/"], cwd=work,

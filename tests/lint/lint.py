@@ -52,7 +52,7 @@ INTERPOSED = """malloc calloc realloc free cfree posix_memalign aligned_alloc me
     __cyg_profile_func_enter __cyg_profile_func_exit""".split()
 # In newer C libraries only (C23), and those the hooks of the compiler and debuggers use.
 BEYOND_LIBC = {"free_sized", "free_aligned_sized", "cfree", "__cyg_profile_func_enter",
-               "__cyg_profile_func_exit", "_Unwind_Backtrace",
+               "__cyg_profile_func_exit", "_Unwind_Backtrace", "__asan_default_options",
                *("__%s_frame%s" % (verb, what) for verb in ("register", "deregister")
                  for what in ("", "_info", "_info_bases", "_table", "_info_table",
                               "_info_table_bases"))}

@@ -10,13 +10,6 @@ LIBRARIES = {"jemalloc": "-ljemalloc", "tcmalloc": "-ltcmalloc", "tcmalloc_minim
              "mimalloc": "-lmimalloc"}
 
 
-def own():
-    """An executable that defines malloc itself: nothing may break (its own calls may stay unseen)."""
-    for mode in ("preload", "run"):
-        program, folder = build("own_allocator.c", "gcc", "-O2"), scratch()
-        same_behaviour(bare([program]), traced([program], mode, folder), "own allocator " + mode)
-
-
 def installed(library):
     return execute(["sh", "-c", "echo 'int main(void){return 0;}' | "
                     "gcc -x c - -o /dev/null " + library]).returncode == 0
@@ -24,8 +17,6 @@ def installed(library):
 
 def main():
     name = sys.argv[1]
-    if name == "own":
-        return own()
     if not installed(LIBRARIES[name]):
         skip("no " + LIBRARIES[name])
     for mode in ("preload", "run", "hooks", "frame-pointer"):

@@ -9,7 +9,7 @@ import sys
 import time
 
 from harness import (BUILD, LIBRARY, MEMTRACE, bare, build, clean_environment, equal, execute, fail,
-                     finish, heap, only_profile, profiles, report, scratch, skip, traced)
+                     files, finish, heap, only_profile, profiles, report, scratch, skip, traced)
 
 
 def run(name, settings, mode="preload", status=3, output=b"done\n"):
@@ -134,31 +134,35 @@ def test_interrupted():
 
 
 def test_children():
-    """With MEMTRACE_FOLLOW each process has a profile or a recording: forks, and whatever is started by
-    exec, spawn or a shell. A forked child has its parent's blocks, too."""
+    """Each process of a run has a profile or a recording: forks, and whatever is started by exec, spawn
+    or a shell. A forked child has its parent's blocks, too. Without `memtrace run` only programs that
+    find our library in their environment are followed."""
     again = os.path.join(scratch(), "again")
     os.link(build("control.c", "gcc", "-O1", "preload"), again)
     forks = [[72003], [72003, 72005]]
-    for mode, settings, expected in (("preload", {"MEMTRACE_FOLLOW": "1"}, [[72001]] * 5 + forks),
-                                     ("run", {"MEMTRACE_FOLLOW": "1"}, [[72001]] * 5 + forks),
-                                     ("run", {"MEMTRACE_FOLLOW": "1", "MEMTRACE_RECORD": "1"},
-                                      [[72001]] * 5 + forks),
-                                     ("run", {}, forks), ("run", {"MEMTRACE_RECORD": "1"}, forks)):
-        folder, _ = run("children", {"AGAIN": again, **settings}, mode, output=b"")
-        found = [sorted(size for size in counted(report(os.path.join(folder, name))) if size < 73000)
-                 for name in os.listdir(folder)]
+    for mode, settings, expected in (("preload", {}, [[72001]] * 5 + forks),
+                                     ("run", {}, [[72001]] * 5 + forks),
+                                     ("run", {"MEMTRACE_RECORD": "1"}, [[72001]] * 5 + forks),
+                                     ("run", {"MEMTRACE_CHILDREN": "exec"}, [[72001], [72003]]),
+                                     ("run", {"MEMTRACE_CHILDREN": "none"}, [[72003]])):
+        folder, _ = run("children", {"AGAIN": again, "MEMTRACE_KEEP_SMALL": "1", **settings}, mode,
+                        output=b"")
+        found = [sorted(size for size in counted(report(path)) if size < 73000)
+                 for path in files(folder, ".mtp") + files(folder, ".mtr")]
         equal(sorted(sizes for sizes in found if sizes), expected, mode, settings)
 
 
 def test_child_names():
-    """Without %p all but the first process append their pid; all are where the first one's are."""
+    """All processes of a run go to one entry, wherever they run."""
     program, folder = build("control.c", "gcc", "-O1", "preload"), os.path.join(scratch(), "100%p")
     os.mkdir(folder)
-    execute([MEMTRACE, "run", "--follow-children", "--no-summary", "-o", "out.mtp", "--", "sh", "-c",
+    execute([MEMTRACE, "run", "--keep-small", "--no-summary", "-o", "out.mtp", "--", "sh", "-c",
              "%s child; cd /; %s child; true" % (program, program)],
             clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm")), cwd=folder)
-    names = sorted(os.listdir(folder))
-    equal([name.rstrip("0123456789") for name in names], ["out.mtp"] + ["out.mtp."] * 2, "names", names)
+    equal(os.listdir(folder), ["out.mtp"], "one entry")
+    names = sorted(re.sub(r"\d+", "N", name) for name in os.listdir(os.path.join(folder, "out.mtp"))
+                   if not name.startswith("."))
+    equal(names, ["control.N.mtp"] * 2 + ["dash.N.mtp", "run.json"], "names")
 
 
 def test_limit():

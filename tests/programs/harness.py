@@ -147,7 +147,8 @@ def bare(command, **more):
 
 def traced(command, mode, folder, settings=None, **more):
     """The program under MemTrace; its profiles lie in `folder` afterwards, named NAME.PID.mtp."""
-    settings = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": os.path.join(folder, "%e.%p.mtp"),
+    settings = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_KEEP_SMALL": "1",
+                "MEMTRACE_OUTPUT": os.path.join(folder, "%e.%p.mtp"),
                 "MEMTRACE_RECORD_OUTPUT": os.path.join(folder, "%e.%p.mtr"), **(settings or {})}
     if mode == "preload":
         settings["LD_PRELOAD"] = LIBRARY
@@ -156,9 +157,20 @@ def traced(command, mode, folder, settings=None, **more):
     return execute(command, clean_environment(**settings), **more)
 
 
+def files(folder, ending):
+    """All of this kind, also those in the folder that a run of several processes leaves."""
+    found = []
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.path.isdir(path):
+            found += files(path, ending)
+        elif name.endswith(ending):
+            found.append(path)
+    return sorted(found, key=os.path.getmtime)
+
+
 def profiles(folder):
-    return sorted((os.path.join(folder, name) for name in os.listdir(folder)
-                   if name.endswith(".mtp")), key=os.path.getmtime)
+    return files(folder, ".mtp")
 
 
 def report(profile, settings=None, *options):

@@ -13,7 +13,7 @@ def environment_case(program, name):
     alone = execute([program, name], clean_environment(KEPT="yes", MEMTRACE_CACHE=None))
     folder = scratch()
     under = traced([program, name], "run", folder, {
-        "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None,
+        "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None, "MEMTRACE_KEEP_SMALL": None,
         "MEMTRACE_RECORD_OUTPUT": None, "MEMTRACE_CACHE": None}, cwd=folder)
     got = under.stdout.decode().splitlines()
     equal([line for line in got if line.startswith(("MEMTRACE", "LD_PRELOAD"))], [],
@@ -42,12 +42,14 @@ def main():
             if mode == "run":
                 environment_case(program, name)
             continue
+        # what a program that is followed has open is its own business
+        followed = {"MEMTRACE_CHILDREN": "exec"} if name == "descriptors" else {}
         for settings in ({}, {"MEMTRACE_EVERY": "100ms", "MEMTRACE_LOG": "/dev/null"},
                          {"MEMTRACE_RECORD": "1", "MEMTRACE_REGION_DIR": scratch(where="/dev/shm")}):
             folder = scratch()
             alone = bare([program, name])
             equal(alone.returncode, 3, what, "bare exit status")
-            under = traced([program, name], mode, folder, settings)
+            under = traced([program, name], mode, folder, {**settings, **followed})
             same_behaviour(alone, under, what + str(settings))
             if name == "output" and not settings:
                 only_profile(folder, what)

@@ -78,6 +78,19 @@ def source(package, cache):
     return unpacked
 
 
+def patched(package, cache):
+    """The folder of the sources as Debian builds them: with its patches. Needs dpkg-source."""
+    source(package, cache)
+    folder = os.path.join(os.path.abspath(cache), package)
+    result = os.path.join(folder, "patched")
+    if not os.path.isdir(result):
+        shutil.rmtree(result + ".new", ignore_errors=True)
+        run(["dpkg-source", "--no-check", "-x", glob.glob(os.path.join(folder, "*.dsc"))[0],
+             result + ".new"], "cannot unpack with patches")
+        os.rename(result + ".new", result)
+    return result
+
+
 def amalgamation(folder):
     """SQLite's one-file form, made by its own build (which needs tclsh)."""
     if not os.path.exists(os.path.join(folder, "sqlite3.c")):

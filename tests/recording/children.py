@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""children.py HOW: with MEMTRACE_FOLLOW=1 a child made by fork, exec, vfork or spawn has a recording of
-its own, and each recording has what its process did; without it, the parent's alone is there."""
+"""children.py HOW: a child made by fork, exec, vfork or spawn has a recording of its own, and each
+recording has what its process did; with MEMTRACE_CHILDREN=none the parent's alone is there."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def run(how, follow):
     what = "%s%s:" % (how, " followed" if follow else "")
     program = build(os.path.join(HERE, "children.c"), "gcc", "-O2")
     folder = scratch()
-    under = record([program, how], folder, settings={"MEMTRACE_FOLLOW": "1" if follow else None})
+    under = record([program, how], folder, settings={"MEMTRACE_CHILDREN": None if follow else "none"})
     equal(under.returncode, 0, what, "exit status", under.stderr)
     told = did(under.stdout)
     equal(len(told), 2, what, "processes", under.stdout)

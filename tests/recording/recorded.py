@@ -12,7 +12,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
-from harness import (BUILD, MEMTRACE, clean_environment, equal, execute, fail, finish,  # noqa: E402
+from harness import (BUILD, MEMTRACE, clean_environment, equal, execute, fail, files, finish,  # noqa: E402
                      profiles, report, scratch)
 
 LIST_EVENTS = os.path.join(BUILD, "tests", "recording", "list_events")
@@ -20,7 +20,7 @@ LIST_EVENTS = os.path.join(BUILD, "tests", "recording", "list_events")
 
 def settings_for(folder, regions=None, **more):
     """Recordings and profiles go to the folder, regions to one that nobody else looks into."""
-    return {"MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": os.path.join(folder, "%e.%p.mtp"),
+    return {"MEMTRACE_SUMMARY": "0", "MEMTRACE_KEEP_SMALL": "1", "MEMTRACE_OUTPUT": os.path.join(folder, "%e.%p.mtp"),
             "MEMTRACE_RECORD_OUTPUT": os.path.join(folder, "%e.%p.mtr"),
             "MEMTRACE_REGION_DIR": regions or scratch(where="/dev/shm"), **more}
 
@@ -32,8 +32,7 @@ def record(command, folder, *options, settings=None, **more):
 
 
 def recordings(folder):
-    return sorted((os.path.join(folder, name) for name in os.listdir(folder)
-                   if name.endswith(".mtr")), key=os.path.getmtime)
+    return files(folder, ".mtr")
 
 
 def only_recording(folder, what):

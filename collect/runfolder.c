@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* runfolder.c: making, filling and placing the folder of a run. See runfolder.h. */
+#include "collect/runfolder.h"
+
+#include "collect/mergeprofiles.h"
+#include "collect/owner.h"
+#include "collect/runjson.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Profiles that wait for being merged, in the folder. */
+#define SMALL "small"
+
+enum { TRIES = 100 };
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+void runfolder_name(struct runwriter *run) {
+    snprintf(run->folder, sizeof run->folder, "%s.part", run->path);
+}
+
+/* By the mark the runtime of a process that goes on knows the folder (runtime/record/entry.h). */
+static int write_mark(const struct runwriter *run) {
+    char path[sizeof run->folder + 64];
+    int fd;
+    snprintf(path, sizeof path, "%s/.run-%" PRIu64, run->folder, run->id);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return fd < 0 ? -1 : close(fd);
+}
+
+/* A run that was killed may have left one of this name. */
+static int make_new(struct runwriter *run) {
+    int result = mkdir(run->folder, 0777);
+    for (int number = 2; result != 0 && errno == EEXIST && number < TRIES; number++) {
+        snprintf(run->folder, sizeof run->folder, "%s.part%d", run->path, number);
+        result = mkdir(run->folder, 0777);
+    }
+    return result;
+}
+
+static int make_elsewhere(struct runwriter *run) {
+    const char *folder = getenv("TMPDIR");
+    char path[sizeof run->path];
+    int length =
+        snprintf(path, sizeof path, "%s/%s", folder != NULL && folder[0] == '/' ? folder : "/tmp",
+                 base_name(run->path));
+    if (length >= (int)sizeof path) {
+        return -1;
+    }
+    memcpy(run->path, path, sizeof path);
+    runfolder_name(run);
+    return make_new(run);
+}
+
+int runfolder_make(struct runwriter *run) {
+    char path[sizeof run->folder + 64];
+    if (run->has_folder) {
+        return 0;
+    }
+    if (make_new(run) != 0 && make_elsewhere(run) != 0) {
+        return -1;
+    }
+    snprintf(path, sizeof path, "%s/" SMALL, run->folder);
+    run->has_folder = write_mark(run) == 0 && mkdir(path, 0777) == 0;
+    return run->has_folder ? 0 : -1;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+void runfolder_path(const struct runwriter *run, const struct memtrace_header *header,
+                    const char *ending, char *path, size_t capacity) {
+    const char *program = base_name(header->executable);
+    for (int number = 1; number < TRIES; number++) {
+        char infix[16] = "";
+        if (number > 1) {
+            snprintf(infix, sizeof infix, ".%d", number);
+        }
+        snprintf(path, capacity, "%s/%.200s.%" PRIu32 "%s%s", run->folder,
+                 program[0] != '\0' ? program : "unknown", header->pid, infix, ending);
+        if (access(path, F_OK) != 0) {
+            return;
+        }
+    }
+}
+
+void runfolder_small_path(struct runwriter *run, char *path, size_t capacity) {
+    snprintf(path, capacity, "%s/" SMALL "/%zu.mtp", run->folder, run->process_count);
+}
+
+bool runfolder_is_small(const struct runwriter *run, const char *path) {
+    char folder[sizeof run->folder + 64];
+    snprintf(folder, sizeof folder, "%s/" SMALL "/", run->folder);
+    return strncmp(path, folder, strlen(folder)) == 0;
+}
+
+/* --- what stands in its place ----------------------------------------------------------------- */
+
+static bool has_ending(const char *name, const char *ending) {
+    size_t length = strlen(name);
+    size_t tail = strlen(ending);
+    return length > tail && strcmp(name + length - tail, ending) == 0;
+}
+
+static bool is_of_run(const char *name) {
+    return has_ending(name, ".mtp") || has_ending(name, ".mtr") || strcmp(name, RUN_SUMMARY) == 0 ||
+           strncmp(name, ".run-", 5) == 0;
+}
+
+/* Whether all in it is an earlier run's. */
+static bool is_run_folder(const char *path) {
+    struct dirent *entry;
+    bool is_marked = false;
+    bool is_other = false;
+    DIR *folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+            continue;
+        }
+        is_marked |= strncmp(entry->d_name, ".run-", 5) == 0;
+        is_other |= !is_of_run(entry->d_name);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return is_marked && !is_other;
+}
+
+static void remove_files(const char *path) {
+    struct dirent *entry;
+    DIR *folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (is_of_run(entry->d_name)) {
+            unlinkat(dirfd(folder), entry->d_name, 0);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+}
+
+int runfolder_clear(const char *path) {
+    struct stat status;
+    if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        return 0;
+    }
+    if (!is_run_folder(path)) {
+        errno = EISDIR;
+        return -1;
+    }
+    remove_files(path);
+    return rmdir(path);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static size_t list_small(const struct runwriter *run, char ***paths) {
+    char folder[sizeof run->folder + 64];
+    struct dirent *entry;
+    size_t count = 0;
+    DIR *small;
+    snprintf(folder, sizeof folder, "%s/" SMALL, run->folder);
+    *paths = NULL;
+    small = opendir(folder);
+    while (small != NULL && (entry = readdir(small)) != NULL) {
+        if (!has_ending(entry->d_name, ".mtp")) {
+            continue;
+        }
+        if ((count & (count - 1)) == 0) {
+            char **grown = reallocarray(*paths, count != 0 ? count * 2 : 1, sizeof **paths);
+            if (grown == NULL) {
+                break;
+            }
+            *paths = grown;
+        }
+        if (asprintf(&(*paths)[count], "%s/%s", folder, entry->d_name) < 0) {
+            break;
+        }
+        count++;
+    }
+    if (small != NULL) {
+        closedir(small);
+    }
+    return count;
+}
+
+static int merge_into(char *const *paths, size_t count, const char *path, struct error *error) {
+    FILE *out = fopen(path, "wxe");
+    int result;
+    if (out == NULL) {
+        return error_set(error, "cannot write %s: %s", path, strerror(errno));
+    }
+    result = merge_profiles(paths, count, out, error);
+    if (fclose(out) != 0 && result == 0) {
+        result = error_set(error, "cannot write %s: %s", path, strerror(errno));
+    }
+    if (result != 0) {
+        unlink(path);
+    }
+    return result;
+}
+
+/* Where that fails they stay as they are, in the folder. */
+static int merge_small(const struct runwriter *run, struct error *error) {
+    char path[sizeof run->folder + 64];
+    char **paths;
+    size_t count = list_small(run, &paths);
+    int result = 0;
+    snprintf(path, sizeof path, "%s/" RUN_OTHERS, run->folder);
+    if (count != 0) {
+        result = merge_into(paths, count, path, error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (result == 0) {
+            unlink(paths[i]);
+        }
+        free(paths[i]);
+    }
+    free(paths);
+    snprintf(path, sizeof path, "%s/" SMALL, run->folder);
+    rmdir(path);
+    return result;
+}
+
+/* The name of part 0 that a recording of this name has among its parts: NAME.mtr, NAME.1.mtr. */
+static void part_name(const char *path, unsigned part, char *name, size_t capacity) {
+    size_t stem = strlen(path) - (has_ending(path, ".mtr") ? 4 : 0);
+    if (part == 0) {
+        snprintf(name, capacity, "%s", path);
+    } else {
+        snprintf(name, capacity, "%.*s.%u%s", (int)stem, path, part, path + stem);
+    }
+}
+
+static struct runwriter_process *find_first(const struct runwriter *run) {
+    for (size_t i = 0; i < run->process_count; i++) {
+        if (run->processes[i].has_path) {
+            return &run->processes[i];
+        }
+    }
+    return NULL;
+}
+
+/* The recording that had the run's path for itself comes to the others, with all its parts. */
+static void move_first(struct runwriter *run) {
+    struct runwriter_process *process = find_first(run);
+    char from[sizeof run->path + 16];
+    char first[sizeof run->folder + 300];
+    char to[sizeof first + 16];
+    unsigned part = 0;
+    if (process == NULL || process->program == NULL) {
+        return;
+    }
+    snprintf(first, sizeof first, "%s/%.200s.%ld.mtr", run->folder, base_name(process->program),
+             (long)process->pid);
+    do {
+        part_name(run->path, part, from, sizeof from);
+        part_name(first, part, to, sizeof to);
+    } while (rename(from, to) == 0 && ++part != 0);
+    if (part != 0) {
+        free(process->file);
+        process->file = strdup(base_name(first));
+    }
+}
+
+/* --- what others put there -------------------------------------------------------------------- */
+
+static bool is_file_of_run(const struct runwriter *run, const char *path) {
+    struct memtrace_header header;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool is_ours = fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+                   memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) == 0 &&
+                   header.run.id == run->id;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_ours;
+}
+
+static bool is_folder_of_run(const struct runwriter *run) {
+    char path[sizeof run->path + 64];
+    snprintf(path, sizeof path, "%s/.run-%" PRIu64, run->path, run->id);
+    return access(path, F_OK) == 0;
+}
+
+bool runfolder_is_joined(const struct runwriter *run) {
+    return is_file_of_run(run, run->path) || is_folder_of_run(run);
+}
+
+/* A process in another namespace of pids sees no collector and writes its profile itself. */
+static void take_in(struct runwriter *run, const char *path) {
+    struct profile *profile = profile_open(path, NULL);
+    struct model *model = profile != NULL ? model_load(profile, NULL) : NULL;
+    char to[sizeof run->folder + 300];
+    if (model != NULL) {
+        runfolder_path(run, &profile->header, ".mtp", to, sizeof to);
+        if (rename(path, to) == 0) {
+            runwriter_add_file(run, profile, model, base_name(to));
+        }
+    }
+    model_free(model);
+    profile_close(profile);
+}
+
+static void take_in_folder(struct runwriter *run) {
+    struct dirent *entry;
+    DIR *folder = opendir(run->path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        char path[sizeof run->path + 300];
+        snprintf(path, sizeof path, "%s/%s", run->path, entry->d_name);
+        if (has_ending(entry->d_name, ".mtp") && is_file_of_run(run, path)) {
+            take_in(run, path);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+}
+
+static void take_in_joined(struct runwriter *run) {
+    if (is_file_of_run(run, run->path)) {
+        take_in(run, run->path);
+    } else if (is_folder_of_run(run)) {
+        take_in_folder(run);
+    }
+}
+
+static void give_away(const struct runwriter *run) {
+    int fd = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        owner_give(fd, &run->owner);
+        close(fd);
+    }
+}
+
+/* A file that is in the way is replaced, as a profile replaces one. */
+static int take_place(struct runwriter *run, struct error *error) {
+    struct stat status;
+    bool is_file = lstat(run->path, &status) == 0 && S_ISREG(status.st_mode);
+    if (runfolder_clear(run->path) != 0 || (is_file && unlink(run->path) != 0) ||
+        rename(run->folder, run->path) != 0) {
+        error_set(error, "cannot write the run to %s: %s; it is at %s", run->path, strerror(errno),
+                  run->folder);
+        memcpy(run->path, run->folder, sizeof run->path - 1);
+        return -1;
+    }
+    return 0;
+}
+
+static void remove_folder(const struct runwriter *run) {
+    char path[sizeof run->folder + 64];
+    snprintf(path, sizeof path, "%s/" SMALL, run->folder);
+    rmdir(path);
+    remove_files(run->folder);
+    rmdir(run->folder);
+}
+
+/* There was one process after all, as when what it became by exec is not followed: a plain file. */
+static bool unfold(struct runwriter *run) {
+    char path[sizeof run->folder + 300];
+    const struct runwriter_process *process = &run->processes[0];
+    char **small = NULL;
+    bool done;
+    if (run->process_count != 1 || process->file == NULL || run->has_first ||
+        runfolder_is_joined(run)) {
+        return false;
+    }
+    snprintf(path, sizeof path, "%s/%s", run->folder, process->file);
+    if (process->small && list_small(run, &small) == 1) {
+        snprintf(path, sizeof path, "%s", small[0]);
+        free(small[0]);
+    }
+    free(small);
+    done = runfolder_clear(run->path) == 0 && rename(path, run->path) == 0;
+    if (done) {
+        remove_folder(run);
+    }
+    return done;
+}
+
+int runfolder_finish(struct runwriter *run, const struct runwriter_exit *how, struct error *error) {
+    char path[sizeof run->folder + 64];
+    int result = 0;
+    if (unfold(run)) {
+        return 0;
+    }
+    result = merge_small(run, error);
+    take_in_joined(run);
+    if (run->has_first) {
+        move_first(run);
+    }
+    snprintf(path, sizeof path, "%s/" RUN_SUMMARY, run->folder);
+    if (runjson_write(run, how, path, error) != 0) {
+        result = -1;
+    }
+    give_away(run);
+    return take_place(run, error) != 0 ? -1 : result;
+}

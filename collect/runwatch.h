@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runwatch.h: finds the processes of a run by their regions, and collects each one while it runs
+ * and when it is gone.
+ *
+ * Called by cli/launch. Belongs to one thread.
+ */
+#ifndef COLLECT_RUNWATCH_H
+#define COLLECT_RUNWATCH_H
+
+#include "analyze/read/region.h"
+#include "collect/collector.h"
+#include "collect/runwriter.h"
+
+struct runwatch {
+    struct runwriter *run;
+    struct collector **processes; /* attached */
+    size_t count;
+    int64_t looked_ns; /* the folders of regions as they were at the last look; -1: look again */
+    bool found_any;    /* ever */
+};
+
+struct runwatch runwatch_begin(struct runwriter *run);
+
+/* Looks for new processes, does what is due beside each, finishes those that are gone. Returns the
+ * milliseconds until it should be called again. */
+int runwatch_tick(struct runwatch *watch);
+
+/* The command's process is a zombie now, so that nobody else has its pid: finishes all that are
+ * gone, that one last. Those that go on are left to finish their profiles themselves, recordings
+ * with a collector of their own. Returns how many do. */
+size_t runwatch_end(struct runwatch *watch);
+
+#endif

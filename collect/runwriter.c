@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* runwriter.c: the processes of a run, and where the files of each go. See runwriter.h. */
+#include "collect/runwriter.h"
+
+#include "analyze/model/uncounted.h"
+#include "collect/clock.h"
+#include "collect/runfolder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum {
+    SMALL_ALLOCATIONS = 1000,
+    SMALL_BYTES = 1 << 20,
+    FIRST_INTERVAL_MS = 100,
+    NS_PER_MS = 1000000
+};
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+static uint64_t realtime_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int runwriter_begin(struct runwriter *run, uint64_t id, const char *path, bool is_recording,
+                    char **arguments) {
+    *run = (struct runwriter){.id = id,
+                              .arguments = arguments,
+                              .is_recording = is_recording,
+                              .start_ns = clock_now_ns(),
+                              .start_realtime_ns = realtime_ns(),
+                              .samples = calloc(RUNWRITER_SAMPLES, sizeof *run->samples),
+                              .sample_interval_ns = (uint64_t)FIRST_INTERVAL_MS * NS_PER_MS};
+    snprintf(run->path, sizeof run->path, "%s", path);
+    runfolder_name(run);
+    return run->samples != NULL ? 0 : -1;
+}
+
+void runwriter_free(struct runwriter *run) {
+    for (size_t i = 0; i < run->process_count; i++) {
+        free(run->processes[i].program);
+        free(run->processes[i].arguments);
+        free(run->processes[i].uncounted);
+        free(run->processes[i].file);
+    }
+    free(run->processes);
+    free(run->samples);
+    *run = (struct runwriter){0};
+}
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+/* A place for one more, zero. NULL: out of memory. */
+static struct runwriter_process *new_process(struct runwriter *run) {
+    size_t count = run->process_count;
+    if ((count & (count - 1)) == 0) {
+        struct runwriter_process *grown =
+            reallocarray(run->processes, count != 0 ? count * 2 : 1, sizeof *grown);
+        if (grown == NULL) {
+            return NULL;
+        }
+        run->processes = grown;
+    }
+    run->processes[run->process_count++] = (struct runwriter_process){.image = 1};
+    return &run->processes[count];
+}
+
+/* The arguments with both zeros at their end, so that a reader needs no size. */
+static char *copy_arguments(const struct memtrace_header *header) {
+    size_t end = 0;
+    char *copy;
+    while (end + 1 < sizeof header->command &&
+           (header->command[end] != '\0' || header->command[end + 1] != '\0')) {
+        end++;
+    }
+    copy = calloc(end + 2, 1);
+    if (copy != NULL) {
+        memcpy(copy, header->command, end);
+    }
+    return copy;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void add_totals(struct runwriter_process *process, const struct model_totals *totals) {
+    process->allocations = totals->allocations;
+    process->total_bytes = totals->total_bytes;
+    process->frees = totals->frees;
+    process->leaked_bytes = totals->live_bytes;
+    process->leaked_blocks = totals->live_blocks;
+    process->peak_bytes = totals->maximum_bytes;
+    process->lost = totals->lost;
+}
+
+static char *uncounted_of(const struct model *model) {
+    char line[UNCOUNTED_SIZE];
+    return uncounted_explain(model, line)[0] != '\0' ? strdup(line) : NULL;
+}
+
+static void add_light(struct runwriter *run, const struct profile *region, const char *file,
+                      const struct memtrace_process *light) {
+    uint64_t zero = region->header.start_monotonic_ns;
+    uint64_t left = light->alloc_bytes - light->free_bytes;
+    struct runwriter_process *process = new_process(run);
+    if (process == NULL) {
+        return;
+    }
+    *process = (struct runwriter_process){
+        .pid = (pid_t)light->pid,
+        .parent_pid = (pid_t)light->parent_pid,
+        .image = 1,
+        .light = true,
+        .program = strndup(light->name, sizeof light->name),
+        .start_ns = zero + light->start_ns,
+        .end_ns = zero + (light->end_ns != 0 ? light->end_ns : light->start_ns),
+        .state = light->state == MEMTRACE_PROCESS_ENDED    ? MEMTRACE_STATE_ENDED
+                 : light->state == MEMTRACE_PROCESS_EXECED ? MEMTRACE_STATE_EXECED
+                                                           : MEMTRACE_STATE_RUNNING,
+        .allocations = light->alloc_count,
+        .total_bytes = light->alloc_bytes,
+        .frees = light->free_count,
+        .leaked_bytes = left,
+        .leaked_blocks = light->alloc_count - light->free_count,
+        .peak_bytes = light->maximum_bytes,
+        .lost = light->lost,
+        .file = file != NULL ? strdup(file) : NULL,
+    };
+}
+
+/* What forked children did that never got a region of their own. */
+static void add_light_children(struct runwriter *run, const struct profile *region,
+                               const char *file) {
+    for (size_t i = 0; i < region->segment_count; i++) {
+        const struct profile_segment *segment = &region->segments[i];
+        for (uint32_t place = 1;
+             segment->kind == MEMTRACE_SEGMENT_PROCESSES && place < segment->item_count; place++) {
+            const struct memtrace_process *light = profile_item(region, segment, place);
+            if (light != NULL && light->state != MEMTRACE_PROCESS_FREE &&
+                light->state != MEMTRACE_PROCESS_GROWN) {
+                add_light(run, region, file, light);
+            }
+        }
+    }
+}
+
+/* NULL: out of memory, and what it would have held is not told of. */
+static struct runwriter_process *add(struct runwriter *run, const struct profile *region,
+                                     const struct model *model, uint32_t state, char *file) {
+    const struct memtrace_header *header = &region->header;
+    struct runwriter_process *process = new_process(run);
+    if (process == NULL) {
+        free(file);
+        return NULL;
+    }
+    *process = (struct runwriter_process){
+        .pid = (pid_t)header->pid,
+        .parent_pid = (pid_t)header->parent_pid,
+        .image = 1,
+        .program = strndup(header->executable, sizeof header->executable),
+        .arguments = copy_arguments(header),
+        .start_ns = header->start_monotonic_ns,
+        .end_ns = header->end_monotonic_ns != 0 ? header->end_monotonic_ns : clock_now_ns(),
+        .state = state,
+        .file = file,
+    };
+    if (model != NULL) {
+        add_totals(process, &model->totals);
+        process->uncounted = uncounted_of(model);
+    }
+    return process;
+}
+
+void runwriter_add(struct runwriter *run, const struct held *held, const struct model *model,
+                   const struct profile *region, const char *profile,
+                   const struct record_result *recording) {
+    const char *file = run->is_recording && recording != NULL ? recording->path : profile;
+    bool small = file != NULL && runfolder_is_small(run, file);
+    char *name = file != NULL ? strdup(small ? RUN_OTHERS : base_name(file)) : NULL;
+    struct runwriter_process *process =
+        add(run, region, model, held_load_u32(&held->header->state), name);
+    run->owner = held->header->owner;
+    if (process != NULL) {
+        process->small = small;
+        process->has_path = file != NULL && strcmp(file, run->path) == 0;
+        add_light_children(run, region, name);
+    }
+}
+
+void runwriter_add_file(struct runwriter *run, const struct profile *profile,
+                        const struct model *model, const char *file) {
+    char *name = strdup(file);
+    if (add(run, profile, model, profile->header.state, name) != NULL) {
+        add_light_children(run, profile, name);
+    }
+}
+
+/* --- where files go --------------------------------------------------------------------------- */
+
+void runwriter_join(struct runwriter *run, const struct held *held) {
+    struct memtrace_recording *recording = held_recording(held);
+    if (!run->is_recording || recording->state == MEMTRACE_RECORD_NONE) {
+        return;
+    }
+    if (!run->has_first) {
+        run->has_first = true;
+        runfolder_clear(run->path);
+        snprintf(recording->path, sizeof recording->path, "%.*s", (int)sizeof recording->path - 1,
+                 run->path);
+    } else if (runfolder_make(run) == 0) {
+        runfolder_path(run, held->header, ".mtr", recording->path, sizeof recording->path);
+    }
+}
+
+static bool has_segment(const struct profile *region, uint32_t kind) {
+    for (size_t i = 0; i < region->segment_count; i++) {
+        if (region->segments[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The call paths of its light children would not survive the merging. */
+static bool is_small(const struct model *model, const struct profile *region) {
+    return model != NULL && model->totals.allocations < SMALL_ALLOCATIONS &&
+           model->totals.maximum_bytes < SMALL_BYTES &&
+           !has_segment(region, MEMTRACE_SEGMENT_PATHS);
+}
+
+enum runwriter_place runwriter_place(struct runwriter *run, const struct held *held,
+                                     const struct model *model, const struct profile *region,
+                                     bool is_last) {
+    char *output = held->header->output;
+    size_t size = sizeof held->header->output;
+    bool is_alone = is_last && run->process_count == 0 && !runfolder_is_joined(run);
+    if (!is_alone && runfolder_make(run) != 0) {
+        return RUNWRITER_OWN; /* where it says itself */
+    }
+    if (is_alone) {
+        if (!run->is_recording) {
+            runfolder_clear(
+                run->path); /* an earlier run's; any other folder stays, and is told of */
+            snprintf(output, size, "%s", run->path);
+        }
+        return RUNWRITER_ALONE;
+    }
+    if (!run->keeps_small && is_small(model, region)) {
+        runfolder_small_path(run, output, size);
+        return RUNWRITER_SMALL;
+    }
+    runfolder_path(run, held->header, ".mtp", output, size);
+    return RUNWRITER_OWN;
+}
+
+/* --- over time -------------------------------------------------------------------------------- */
+
+static void thin(struct runwriter *run) {
+    size_t kept = 0;
+    for (size_t i = 1; i < run->sample_count; i += 2) {
+        run->samples[kept++] = run->samples[i];
+    }
+    run->sample_count = kept;
+    run->sample_interval_ns *= 2;
+}
+
+void runwriter_sample(struct runwriter *run, const struct runwriter_sample *sample) {
+    if (sample->live_bytes > run->seen_bytes) {
+        run->seen_bytes = sample->live_bytes;
+        run->seen_ns = sample->time_ns;
+    }
+    if (sample->time_ns < run->next_sample_ns) {
+        return;
+    }
+    if (run->sample_count == RUNWRITER_SAMPLES) {
+        thin(run);
+    }
+    run->samples[run->sample_count++] = *sample;
+    run->next_sample_ns = sample->time_ns + run->sample_interval_ns;
+}
+
+struct edge {
+    uint64_t time_ns;
+    int64_t bytes;
+};
+
+/* At the same time an end comes before a beginning: an exec's. */
+static int compare_edges(const void *left, const void *right) {
+    const struct edge *a = left;
+    const struct edge *b = right;
+    if (a->time_ns != b->time_ns) {
+        return a->time_ns < b->time_ns ? -1 : 1;
+    }
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+struct runwriter_peak runwriter_peak(const struct runwriter *run) {
+    struct runwriter_peak peak = {.seen_bytes = run->seen_bytes, .at_ns = run->seen_ns};
+    struct edge *edges = calloc(2 * run->process_count + 1, sizeof *edges);
+    int64_t sum = 0;
+    for (size_t i = 0; i < run->process_count; i++) {
+        const struct runwriter_process *process = &run->processes[i];
+        if (process->peak_bytes > peak.seen_bytes) {
+            peak.seen_bytes = process->peak_bytes;
+            peak.at_ns = process->start_ns > run->start_ns ? process->start_ns - run->start_ns : 0;
+        }
+        if (edges != NULL) {
+            edges[2 * i] = (struct edge){process->start_ns, (int64_t)process->peak_bytes};
+            edges[2 * i + 1] = (struct edge){process->end_ns, -(int64_t)process->peak_bytes};
+        }
+    }
+    if (edges != NULL) {
+        qsort(edges, 2 * run->process_count, sizeof *edges, compare_edges);
+    }
+    for (size_t i = 0; edges != NULL && i < 2 * run->process_count; i++) {
+        sum += edges[i].bytes;
+        peak.bound_bytes = sum > (int64_t)peak.bound_bytes ? (uint64_t)sum : peak.bound_bytes;
+    }
+    free(edges);
+    peak.bound_bytes = peak.bound_bytes > peak.seen_bytes ? peak.bound_bytes : peak.seen_bytes;
+    return peak;
+}
+
+static int compare_starts(const void *left, const void *right) {
+    const struct runwriter_process *a = left;
+    const struct runwriter_process *b = right;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Images of one process follow each other; others may stand between. */
+static void number_images(struct runwriter *run) {
+    qsort(run->processes, run->process_count, sizeof *run->processes, compare_starts);
+    for (size_t i = 0; i < run->process_count; i++) {
+        for (size_t before = i; before-- > 0;) {
+            const struct runwriter_process *other = &run->processes[before];
+            if (other->pid == run->processes[i].pid && other->state == MEMTRACE_STATE_EXECED) {
+                run->processes[i].image = other->image + 1;
+                break;
+            }
+        }
+    }
+}
+
+int runwriter_end(struct runwriter *run, const struct runwriter_exit *how, struct error *error) {
+    if (!run->has_folder) {
+        return 0;
+    }
+    number_images(run);
+    return runfolder_finish(run, how, error);
+}

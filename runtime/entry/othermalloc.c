@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* othermalloc.c: whose malloc the program calls. See othermalloc.h. */
+#define _GNU_SOURCE
+#include "runtime/entry/othermalloc.h"
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/text.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+/* AddressSanitizer as a shared library refuses to start behind another one that is preloaded,
+ * unless it is told not to look. It counts right there: we call its malloc. The program's own
+ * function of this name comes before ours. */
+PUBLIC const char *__asan_default_options(void);
+PUBLIC const char *__asan_default_options(void) {
+    return "verify_asan_link_order=0";
+}
+
+static const struct link_map *object_of(const void *address) {
+    struct dl_find_object object;
+    return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_link_map : NULL;
+}
+
+void othermalloc_look(struct memtrace_malloc *found) {
+    const struct link_map *by = object_of(dlsym(RTLD_DEFAULT, "malloc"));
+    *found = (struct memtrace_malloc){0};
+    if (by == NULL || by == object_of((const void *)othermalloc_look)) {
+        return;
+    }
+    if (by->l_name[0] == '\0') {
+        found->place = MEMTRACE_MALLOC_PROGRAM;
+    } else {
+        found->place = MEMTRACE_MALLOC_LIBRARY;
+        text_copy(found->name, sizeof found->name, text_base_name(by->l_name));
+    }
+}
+
+static int has_sanitizer(void) {
+    return __asan_init != NULL || __hwasan_init != NULL || __lsan_init != NULL ||
+           __msan_init != NULL || __tsan_init != NULL;
+}
+
+void othermalloc_warn(const struct memtrace_malloc *found, const char *executable) {
+    if (found->place == MEMTRACE_MALLOC_LIBRARY) {
+        log_line("malloc is that of ", found->name,
+                 ", which was loaded before libmemtrace: what it gives out is not counted; start "
+                 "the program with `memtrace run`");
+    } else if (found->place == MEMTRACE_MALLOC_PROGRAM) {
+        log_line(text_base_name(executable),
+                 has_sanitizer() ? " has a sanitizer's malloc linked into it"
+                                 : " has a malloc of its own",
+                 has_sanitizer() ? ": what it gives out is not counted; profile a build without "
+                                   "the sanitizer"
+                                 : ": what it gives out is not counted; link the allocator as a "
+                                   "shared library, or build without it");
+    }
+}
