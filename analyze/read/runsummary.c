@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runjson.c: run.json, as `memtrace run` writes it (docs/runs.md). Whatever is in the file: members
- * that are not known are skipped, those of another type than expected are as if they were not
- * there.
+ * runsummary.c: run.json, as `memtrace run` writes it (docs/runs.md). Whatever is in the file:
+ * members that are not known are skipped, those of another type than expected are as if they were
+ * not there.
  */
 #include "analyze/read/run.h"
 
@@ -191,7 +191,7 @@ static int read_root(struct run *run, yajl_val root) {
     return run->process_count != 0 ? 0 : refuse(run, "it tells of no process");
 }
 
-int runjson_read(struct run *run, const char *json, size_t size) {
+int runsummary_read(struct run *run, const char *json, size_t size) {
     char trouble[200] = "";
     yajl_val root;
     int result;
