@@ -131,14 +131,25 @@ static int find_places(struct places *places) {
     return 0;
 }
 
-/* Writes `prefix` and `path` as one word of a shell. */
-static void print_word(const char *prefix, const char *path) {
+static bool quoted; /* a word was printed that $(...) alone would break */
+
+/* Whether no shell gives a meaning to any of its bytes. */
+static bool is_plain(const char *path) {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                "_-+=./,:@%";
-    if (path[strspn(path, safe)] == '\0') {
+    while (*path &&
+           (strchr(safe, *path) || (unsigned char)*path >= 0x80)) /* letters beyond ASCII */
+        path++;
+    return *path == '\0';
+}
+
+/* Writes `prefix` and `path` as one word of a shell. */
+static void print_word(const char *prefix, const char *path) {
+    if (is_plain(path)) {
         printf("%s%s", prefix, path);
         return;
     }
+    quoted = true;
     printf("%s'", prefix);
     for (; *path; path++) {
         if (*path == '\'')
@@ -381,5 +392,8 @@ int cmd_flags(int argc, char **argv) {
         explain_plugin(&plan);
     if (!request.explain)
         putchar('\n');
+    if (quoted && !request.explain)
+        cli_error("the flags hold a quoted path: a shell needs eval \"cc $(memtrace flags ...)\" "
+                  "(make and configure need nothing)");
     return cli_finish(CLI_OK);
 }

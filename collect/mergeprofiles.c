@@ -228,6 +228,7 @@ static void add_header(struct merging *merging, const struct model *model, uint6
     if (header->pid == 0) {
         *header = *other;
         header->inherited_blocks = header->inherited_bytes = 0;
+        header->peak_resident_bytes = header->maximum_ns = 0; /* not known of all */
         return;
     }
     header->flags |= other->flags & (MEMTRACE_FLAG_INSTRUMENTED | MEMTRACE_FLAG_PRELOADED |

@@ -68,7 +68,7 @@ struct model_errors {
 struct model_totals {
     uint64_t maximum_bytes;
     uint64_t maximum_error_bytes; /* bound of the maximum's error, threads only */
-    uint64_t maximum_ns;          /* when it was reached; 0: not known, as in profiles */
+    uint64_t maximum_ns;          /* when it was reached; 0: not known, as in older profiles */
     uint64_t live_bytes;
     uint64_t live_blocks;
     uint64_t total_bytes;

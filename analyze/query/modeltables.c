@@ -24,6 +24,7 @@ static const struct vtable_column summary_columns[] = {
     {"lost", "INTEGER", "what could not be kept; 0: everything is exact"},
     {"events", "INTEGER", "of a recording; NULL: a profile"},
     {"damage", "TEXT", "where the file breaks; NULL: it is whole"},
+    {"peak_resident_bytes", "INTEGER", "the process's, as the kernel counts; NULL: not known"},
 };
 
 static size_t one_row(const struct query *query) {
@@ -50,8 +51,10 @@ static void put_summary(const struct query *query, size_t row, int column, sqlit
         if (model->recording.present) {
             vtable_put_number(out, model->recording.events);
         }
-    } else {
+    } else if (column == NUMBERS + 2) {
         vtable_put_text(out, model->damage[0] != '\0' ? model->damage : NULL);
+    } else {
+        vtable_put_unless(out, model->header.peak_resident_bytes, 0);
     }
 }
 

@@ -112,6 +112,12 @@ void vtable_put_text(sqlite3_context *out, const char *text) {
     }
 }
 
+void vtable_put_lasting(sqlite3_context *out, const char *text) {
+    if (text != NULL) {
+        sqlite3_result_text(out, text, -1, SQLITE_STATIC);
+    }
+}
+
 void vtable_put_hash(sqlite3_context *out, uint64_t hash) {
     char text[20];
     snprintf(text, sizeof text, "%016" PRIx64, hash);

@@ -308,7 +308,7 @@ static int read_all(int fd, char *text, size_t size) {
     return 0;
 }
 
-/* As runsummary_read(). */
+/* As runreader_read(). */
 static int read_text(struct run *run, int fd) {
     struct stat status;
     char *text;
@@ -323,7 +323,7 @@ static int read_text(struct run *run, int fd) {
     }
     text[status.st_size] = '\0';
     if (read_all(fd, text, (size_t)status.st_size) == 0) {
-        result = runsummary_read(run, text, (size_t)status.st_size);
+        result = runreader_read(run, text, (size_t)status.st_size);
     } else {
         snprintf(run->trouble, sizeof run->trouble, "it cannot be read");
     }
@@ -349,7 +349,7 @@ static void drop_processes(struct run *run) {
     run->has_exit = false;
 }
 
-/* As runsummary_read(); 0 also if there is no summary. */
+/* As runreader_read(); 0 also if there is no summary. */
 static int read_summary(struct run *run) {
     char *path = run_file_path(run, RUN_SUMMARY);
     int result;

@@ -107,7 +107,7 @@ bool run_is_merged(const char *file);
 struct run_process *run_add_process(struct run *run); /* NULL: out of memory */
 int run_add_point(struct run *run, struct run_point point);
 /* text[size] is NUL. 0; -1: the summary cannot be used, run->trouble says why; 1: out of memory. */
-int runsummary_read(struct run *run, const char *text, size_t size);
+int runreader_read(struct run *run, const char *text, size_t size);
 /* 0 or -1: out of memory. */
 int runfiles_read(struct run *run);
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BARS = 60, INDENT = 2, INDENT_MOST = 20, COMMAND_MOST = 4096 };
+enum { BARS = 60, INDENT = 2, INDENT_MOST = 20, COMMAND_MOST = 4096, COLUMNS = 80 };
 
 /* A process with all its images. */
 struct line {
@@ -162,7 +162,9 @@ static void spell_chain(const struct tree *tree, const struct line *line, char *
     for (size_t i = line->first; i < line->last && used < size; i++) {
         const struct run_process *process = &tree->run->processes[i];
         if (process->first_image == line->first) {
-            int length = snprintf(text + used, size - used, "%s -> ", run_name(process));
+            const char *name =
+                process->command[0] != '\0' ? style_base(process->command) : run_name(process);
+            int length = snprintf(text + used, size - used, "%s -> ", name);
             used += length > 0 ? (size_t)length : 0;
         }
     }
@@ -241,7 +243,7 @@ static void put_head(const struct tree *tree) {
     char text[COMMAND_MOST];
     spell_command(&first, text, sizeof text);
     fprintf(report->out, "%sMemTrace run of ", style_on(report, STYLE_HEADING));
-    style_text_cut(report, text, report->options.width > 30 ? report->options.width - 16 : 0);
+    style_text_cut(report, text, report->options.width > 30 ? report->options.width - 16 : COLUMNS);
     fprintf(report->out, "%s\n", style_off(report));
     put_label(report, "folder");
     style_text(report, tree->run->path);
@@ -264,8 +266,9 @@ static void put_line(const struct tree *tree, const struct line *line) {
     const struct run_process *first = &tree->run->processes[line->first];
     const struct run_process *last = &tree->run->processes[line->last];
     size_t indent = line->depth * INDENT < INDENT_MOST ? line->depth * INDENT : INDENT_MOST;
-    size_t width =
-        report->options.width > LEFT + indent + 20 ? report->options.width - LEFT - indent : 0;
+    size_t width = report->options.width > LEFT + indent + 20
+                       ? report->options.width - LEFT - indent
+                       : COLUMNS; /* where there is no terminal lines end, too */
     bool is_chosen = report->run->chosen != RUN_NONE &&
                      tree->line_of[report->run->chosen] == tree->line_of[line->first];
     char text[COMMAND_MOST];

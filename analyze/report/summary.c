@@ -265,7 +265,7 @@ static void put_chart(const struct report *report) {
     uint64_t most = 0;
     uint64_t held = 0;
     size_t point = 0;
-    if (model->timeline_count < 4 || end == 0) {
+    if (model->timeline_count < 3 || end == 0) {
         return;
     }
     for (size_t i = 0; i < CHART_COLUMNS; i++) {
@@ -285,10 +285,17 @@ static void put_chart(const struct report *report) {
     fputc('\n', report->out);
 }
 
+/* What the kernel noted; of a window or an older file what the samples tell. */
 static void put_resident(const struct report *report) {
     const struct model *model = report->model;
-    uint64_t most = 0;
+    bool is_whole = model->from_ns == 0 && model->to_ns == UINT64_MAX;
+    uint64_t most = is_whole ? model->header.peak_resident_bytes : 0;
     struct number bytes;
+    if (most != 0) {
+        put_label(report, "resident");
+        fprintf(report->out, "%s at most\n", number_bytes(&bytes, most));
+        return;
+    }
     for (size_t i = 0; i < model->timeline_count; i++) {
         most = model->timeline[i].resident_bytes > most ? model->timeline[i].resident_bytes : most;
     }

@@ -182,9 +182,13 @@ struct memtrace_header {
     struct memtrace_limit limit;
     char recording[1408]; /* struct memtrace_recording (events.h) */
     struct memtrace_owner owner;
-    char reserved_owner[4];
+    uint32_t unused;
     struct memtrace_run run;
-    char reserved[216];
+    uint64_t peak_resident_bytes; /* live: the most memory that was resident, as the kernel counts
+                                     it (VmHWM); 0: not known, as in older files */
+    uint64_t maximum_ns; /* live: until when the process was at its maximum, by clock_ns; 0: not
+                            known, or it is there still (peak_epoch is odd) */
+    char reserved[200];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */

@@ -21,6 +21,7 @@
 #include "runtime/entry/unwind.h"
 #include "runtime/entry/zero.h"
 #include "runtime/record/finish.h"
+#include "runtime/record/resident.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -382,6 +383,7 @@ static void close_gate(enum memtrace_state state) {
     struct memtrace_header *header = runtime.space.header;
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    resident_note_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)state);
 }
 
@@ -413,6 +415,7 @@ int runtime_before_exec(const char *path) {
     thread_pass_through(1);
     thread_leave_peak();
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    resident_note_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_EXECED);
     if (!has_collector(header) && !is_recorded(header)) {
         write_all_out(header);

@@ -7,6 +7,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/record/identity.h"
+#include "runtime/record/resident.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -429,25 +430,6 @@ static void thin(struct memtrace_timeline *timeline) {
     timeline->churn_step_bytes *= 2;
 }
 
-static uint64_t resident_bytes(void) {
-    char buffer[128];
-    long fd = sys_open("/proc/self/statm", O_RDONLY, 0);
-    long size = fd < 0 ? fd : sys_read((int)fd, buffer, sizeof buffer - 1);
-    uint64_t pages = 0;
-    char *at = buffer;
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
-    buffer[size > 0 ? size : 0] = '\0';
-    while (*at != '\0' && *at != ' ') {
-        at++;
-    }
-    for (at += *at == ' '; *at >= '0' && *at <= '9'; at++) {
-        pages = pages * 10 + (uint64_t)(*at - '0');
-    }
-    return pages * MEMTRACE_PAGE_SIZE;
-}
-
 void region_sample(struct region *region, const struct memtrace_point *sample) {
     struct memtrace_timeline *timeline = region->timeline;
     if (!trylock_take(&region->lock)) {
@@ -457,7 +439,7 @@ void region_sample(struct region *region, const struct memtrace_point *sample) {
         thin(timeline);
     }
     timeline->point[timeline->count] = *sample;
-    timeline->point[timeline->count].resident_bytes = resident_bytes();
+    timeline->point[timeline->count].resident_bytes = resident_now();
     STORE_RELEASE(&timeline->count, timeline->count + 1);
     trylock_release(&region->lock);
 }

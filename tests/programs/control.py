@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from harness import (BUILD, LIBRARY, MEMTRACE, bare, build, clean_environment, equal, execute, fail,
+from harness import (BUILD, MEMTRACE, PRELOAD, bare, build, clean_environment, equal, execute, fail,
                      files, finish, heap, only_profile, profiles, report, scratch, skip, traced)
 
 
@@ -174,7 +174,7 @@ def test_limit():
         settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "MEMTRACE_LIMIT": "40M",
                     "MEMTRACE_ON_LIMIT": action, "FILE": goal, "MEMTRACE_LOG": os.path.join(folder, "log"),
                     "MEMTRACE_OUTPUT": os.path.join(folder, "out.mtp"), "MEMTRACE_SUMMARY": "0",
-                    "LD_PRELOAD": LIBRARY if mode == "preload" else None}
+                    "LD_PRELOAD": PRELOAD if mode == "preload" else None}
         process = subprocess.Popen(([MEMTRACE, "run", "--"] if mode == "run" else []) + [program, "grow"],
                                    env=clean_environment(**settings), stderr=subprocess.PIPE,
                                    stdout=subprocess.DEVNULL)
@@ -234,7 +234,7 @@ def test_group():
     finally:
         remove_group(group)
     equal(under.returncode, -6, "group", under.stderr.decode())
-    said = re.search(r"the control group \S*/%s has (\d+)\.\d MiB of the 80\.0 MiB" % os.path.basename(group),
+    said = re.search(r"the control group .*/%s has (\d+)\.\d MiB of the 80\.0 MiB" % os.path.basename(group),
                      under.stderr.decode())
     if said is None or not 40 <= int(said.group(1)) < 80:
         fail("group:", under.stderr.decode())

@@ -4,8 +4,8 @@ children, output, signal and floating-point state are as without it."""
 
 import sys
 
-from harness import (LIBRARY, bare, build, clean_environment, equal, execute, fail, finish,
-                     only_profile, same_behaviour, scratch, traced)
+from harness import (PRELOAD, bare, build, clean_environment, equal, execute, fail, finish, only_profile,
+                     preloadable, same_behaviour, scratch, traced)
 
 
 def environment_case(program, name):
@@ -14,7 +14,8 @@ def environment_case(program, name):
     folder = scratch()
     under = traced([program, name], "run", folder, {
         "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None, "MEMTRACE_KEEP_SMALL": None,
-        "MEMTRACE_RECORD_OUTPUT": None, "MEMTRACE_CACHE": None}, cwd=folder)
+        "MEMTRACE_RECORD_OUTPUT": None, "MEMTRACE_CACHE": None,
+        "MEMTRACE_REGION_DIR": None}, cwd=folder)
     got = under.stdout.decode().splitlines()
     equal([line for line in got if line.startswith(("MEMTRACE", "LD_PRELOAD"))], [],
           "run: left in the environment")
@@ -22,14 +23,14 @@ def environment_case(program, name):
     equal(without_place(got), without_place(alone.stdout.decode().splitlines()), "run: environment")
     # another library that was preloaded stays
     folder = scratch()
-    other = build("plugin.c", "gcc", "-O2", "bare", shared=True,
-                  flags=["-DPLUGIN_INNER=other", "-DSIZE=1"])
+    other = preloadable(build("plugin.c", "gcc", "-O2", "bare", shared=True,
+                              flags=["-DPLUGIN_INNER=other", "-DSIZE=1"]))
     under = traced([program, name], "run", folder, {"LD_PRELOAD": other})
     equal({line for line in under.stdout.decode().splitlines() if line.startswith("LD_PRELOAD")},
           {"LD_PRELOAD=" + other}, "run: the user's own LD_PRELOAD")
     # what the user set by hand is not ours to remove
     under = traced([program, name], "preload", scratch())
-    if b"LD_PRELOAD=" + LIBRARY.encode() not in under.stdout:
+    if b"LD_PRELOAD=" + PRELOAD.encode() not in under.stdout:
         fail("preload: the user's LD_PRELOAD is gone")
 
 

@@ -33,15 +33,17 @@ static char output[16384];
 
 static int start_subject(void) {
     int pipe_ends[2];
-    char path[256];
-    if (fixture_run("gcc -g -O1 -fno-optimize-sibling-calls subject.c -o subject -lpthread") != 0 ||
+    char path[256], preload[256];
+    snprintf(preload, sizeof preload, "%s/preload.so", fixture_folder);
+    if (symlink(library, preload) != 0 || /* its own path may hold a blank */
+        fixture_run("gcc -g -O1 -fno-optimize-sibling-calls subject.c -o subject -lpthread") != 0 ||
         pipe(pipe_ends) != 0)
         return -1;
     snprintf(path, sizeof path, "%s/subject", fixture_folder);
     subject = fork();
     if (subject == 0) {
         dup2(pipe_ends[1], 1);
-        setenv("LD_PRELOAD", library, 1);
+        setenv("LD_PRELOAD", preload, 1);
         setenv("MEMTRACE_REGION_DIR", fixture_folder, 1);
         setenv("MEMTRACE_OUTPUT", "/dev/null", 1);
         execl(path, path, (char *)NULL);

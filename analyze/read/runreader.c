@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runsummary.c: run.json, as `memtrace run` writes it (docs/runs.md). Whatever is in the file:
+ * runreader.c: run.json, as `memtrace run` writes it (docs/runs.md). Whatever is in the file:
  * members that are not known are skipped, those of another type than expected are as if they were
  * not there.
  */
@@ -191,7 +191,7 @@ static int read_root(struct run *run, yajl_val root) {
     return run->process_count != 0 ? 0 : refuse(run, "it tells of no process");
 }
 
-int runsummary_read(struct run *run, const char *json, size_t size) {
+int runreader_read(struct run *run, const char *json, size_t size) {
     char trouble[200] = "";
     yajl_val root;
     int result;
