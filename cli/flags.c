@@ -5,6 +5,7 @@
  *
  * Paths are found from the place of the command itself, so that a moved installation works.
  */
+#include "analyze/report/shellword.h"
 #include "cli/cli.h"
 #include "cli/plugin.h"
 
@@ -32,7 +33,7 @@ static const struct mode modes[MODES] = {
          {{"-fno-omit-frame-pointer", "functions keep a frame pointer, so stacks are read fast"},
           {"-mno-omit-leaf-frame-pointer", "functions that call nothing keep it, too"}}},
     [HOOKS] = {"hooks",
-               "every function reports its entry and exit, which costs about 70 %",
+               "every function reports its entry and exit, which costs about 70%",
                {{"-finstrument-functions", "functions report their entry and exit"},
                 {"-fno-omit-frame-pointer", "functions keep a frame pointer"}}},
     [PASS] = {"pass",
@@ -44,7 +45,7 @@ static const struct mode modes[MODES] = {
 static const int preferred = PASS;
 
 static const char usage[] =
-    "Usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
+    "usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
     "                      --cflags|--libs|--explain\n"
     "       memtrace flags --cmake|--gdb\n"
     "\n"
@@ -62,7 +63,7 @@ static const char usage[] =
     "  --mode MODE         how call paths are found; auto (the default) is pass where a compiler\n"
     "                      is named and has a plugin, else frame-pointer\n"
     "  --compiler COMMAND  the compiler the flags are for; default $CC, for pass else cc\n"
-    "  --help              this text\n";
+    "  --help              show this\n";
 
 /* The installation the command belongs to; empty strings where the system finds things itself. */
 struct places {
@@ -133,40 +134,15 @@ static int find_places(struct places *places) {
 
 static bool quoted; /* a word was printed that $(...) alone would break */
 
-/* Whether no shell gives a meaning to any of its bytes. */
-static bool is_plain(const char *path) {
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "_-+=./,:@%";
-    while (*path &&
-           (strchr(safe, *path) || (unsigned char)*path >= 0x80)) /* letters beyond ASCII */
-        path++;
-    return *path == '\0';
-}
-
-/* Writes `prefix` and `path` as one word of a shell. */
-static void print_word(const char *prefix, const char *path) {
-    if (is_plain(path)) {
-        printf("%s%s", prefix, path);
-        return;
-    }
-    quoted = true;
-    printf("%s'", prefix);
-    for (; *path; path++) {
-        if (*path == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*path);
-    }
-    putchar('\'');
-}
-
 /* One flag: a word on the line, or, explained, a line of its own. */
 static void print_flag(const char *prefix, const char *path, const char *purpose) {
     static bool first = true;
     if (!purpose && !first)
         putchar(' ');
     first = false;
-    print_word(prefix, path);
+    fputs(prefix, stdout);
+    if (path[0] != '\0')
+        quoted |= shellword_put(stdout, path);
     if (purpose)
         printf("\n    %s\n", purpose);
 }
@@ -253,7 +229,8 @@ static int decide(struct plan *plan, const struct request *request, const struct
         if (strcmp(request->mode, modes[i].name) == 0)
             plan->mode = &modes[i];
     if (!plan->mode && !is_auto)
-        return cli_usage("flags", "no mode \"%s\": auto, pass, hooks or frame-pointer",
+        return cli_usage("flags",
+                         "there is no mode \"%s\": it is auto, pass, hooks or frame-pointer",
                          request->mode);
     if (compiler && !*compiler)
         compiler = NULL;
@@ -335,13 +312,13 @@ static int parse(int argc, char **argv, struct request *request) {
     if (key < 0)
         return CLI_USAGE;
     if (scan.index < argc)
-        return cli_usage("flags", "what is \"%s\"?", argv[scan.index]);
+        return cli_usage("flags", "\"%s\" is one argument too many", argv[scan.index]);
     if ((request->cmake || request->gdb) &&
         (request->cflags || request->libs || request->explain || (request->cmake && request->gdb) ||
          request->compiler || strcmp(request->mode, "auto") != 0))
         return cli_usage("flags", "%s goes alone", request->cmake ? "--cmake" : "--gdb");
     if (!request->cflags && !request->libs && !request->explain && !request->cmake && !request->gdb)
-        return cli_usage("flags", "which flags: --cflags, --libs, --explain, --cmake or --gdb?");
+        return cli_usage("flags", "which flags? --cflags, --libs, --explain, --cmake or --gdb");
     return 0;
 }
 

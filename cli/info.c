@@ -11,9 +11,9 @@
 static const char help_text[] =
     "usage: memtrace info [--json] FILE|RUN...\n"
     "\n"
-    "Tells what is in a profile (*.mtp) or a recording (*.mtr): whose it is, from when, how many\n"
-    "events, what takes the room, whether it is whole. Events are not gone through. Of a run of\n"
-    "several processes (a folder): which files are in it, and whose.\n"
+    "Shows what is in a profile (*.mtp) or a recording (*.mtr): of which program, from when, how\n"
+    "many events, what takes the space, whether it is complete. Events are not read. Of a\n"
+    "run of several processes (a folder): which files are in it, and whose.\n"
     "\n"
     "  --json               one JSON object for each file\n"
     "  --help               show this\n";
@@ -79,7 +79,7 @@ int cmd_info(int argc, char **argv) {
         return CLI_USAGE;
     }
     if (scan.index == argc) {
-        return cli_usage("info", "of which file?");
+        return cli_usage("info", "a file is needed");
     }
     for (int i = scan.index; i < argc; i++) {
         int result = run_is(argv[i])         ? tell_run(argv[i], json)

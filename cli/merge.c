@@ -151,8 +151,8 @@ static void tell(const char *output, const struct merge_result *result) {
             result->files == 1 ? "file" : "files",
             number_bytes(&bytes, result->rewrite.bytes_written));
     if (result->rewrite.damaged != 0) {
-        fprintf(stderr, "memtrace: damaged blocks are left out: %llu\n",
-                (unsigned long long)result->rewrite.damaged);
+        fprintf(stderr, "memtrace: damaged blocks are left out: %s\n",
+                number_count(&events, result->rewrite.damaged));
     }
 }
 

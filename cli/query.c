@@ -78,9 +78,8 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         request->script = scan->value;
         return CLI_OK;
     case KEY_FORMAT:
-        request->format = scan->value;
         return result_format_named(scan->value, &request->result)
-                   ? CLI_OK
+                   ? cli_choose(scan, &request->format, scan->value)
                    : cli_usage("query", "--format is " RESULT_FORMATS ", not '%s'", scan->value);
     case KEY_HEADER:
         request->header = scan->value;
@@ -105,7 +104,8 @@ static bool is_statement(const char *text) {
 
 static int take_operands(struct request *request, char **operands, int count) {
     if (count > 2) {
-        return cli_usage("query", "one file and one text: what is '%s'? (quote SQL)", operands[2]);
+        return cli_usage("query", "one file and one statement: '%s' is one too many (quote SQL)",
+                         operands[2]);
     }
     if (count == 1 && is_statement(operands[0])) {
         request->sql = operands[0];
@@ -114,7 +114,7 @@ static int take_operands(struct request *request, char **operands, int count) {
     request->source = count > 0 ? operands[0] : NULL;
     request->sql = count > 1 ? operands[1] : NULL;
     if (request->sql != NULL && request->script != NULL) {
-        return cli_usage("query", "SQL or --script, not both");
+        return cli_usage("query", "give SQL or --script, not both");
     }
     return CLI_OK;
 }

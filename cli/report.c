@@ -66,18 +66,23 @@ static int report_classes(struct report *report, const struct selection *selecti
 static int report_part(struct report *report, const struct source *source,
                        const struct filtered *filtered, const struct request *request) {
     struct replay_options replay = progress_replay();
+    struct report_holes holes;
     struct detail *detail;
     struct error error;
     int status;
     report->model = filtered->model;
     report->parts = source->parts;
     report->selected = filters_given(request->filters) ? filters_text(request->filters) : NULL;
-    if (reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
+    if (reportholes_find(&holes, request, source, filtered, report->names, &replay, &error) != 0 ||
+        reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
+        reportholes_free(&holes);
         return cli_error("%s", error.message);
     }
     report->detail = detail;
+    report->holes = holes.model != NULL ? &holes : NULL;
     status = report_classes(report, &filtered->selection, request);
     detail_free(detail);
+    reportholes_free(&holes);
     return status;
 }
 

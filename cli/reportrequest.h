@@ -31,6 +31,9 @@ enum show {
 struct request {
     struct report_options options;
     enum form form;
+    const char *format_name; /* NULL: none was asked for */
+    const char *form_option; /* the same of --flat, --paths; and of trees' two directions */
+    const char *direction;
     bool metrics[METRIC_ALL];
     bool shows[SHOW_COUNT];
     const char *callers_of; /* of --show-caller-callee; NULL: not asked for */
@@ -75,6 +78,15 @@ int reportdetail_gather(struct report *report, const struct request *request,
                         const struct source *source, const struct filtered *filtered,
                         const struct replay_options *options, struct detail **detail,
                         struct error *error);
+
+/* reportholes.c: finds the moment that fragmentation is shown of, where it is asked for without
+ * one, or is what is wrong with the program. *held: free it; its model is NULL where there is none,
+ * or the view's end is meant. 0 or -1. */
+int reportholes_find(struct report_holes *held, const struct request *request,
+                     const struct source *source, const struct filtered *filtered,
+                     const struct names *names, const struct replay_options *options,
+                     struct error *error);
+void reportholes_free(struct report_holes *held);
 
 /* reportshow.c: writes what was asked for to report->out. 0, or -1: out of memory. */
 int reportshow_write(const struct report *report, const struct request *request);

@@ -51,7 +51,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return cli_parse_duration(scan->value, &request->strip.below_ns) == 0 &&
                        request->strip.below_ns != 0
                    ? CLI_OK
-                   : cli_usage("strip", "--below is a duration as 10ms or 1s, not '%s'",
+                   : cli_usage("strip", "--below is a duration such as 10ms or 1s, not '%s'",
                                scan->value);
     default:
         request->help = true;

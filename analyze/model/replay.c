@@ -335,7 +335,7 @@ static void note_damage(struct replay *replay, const struct timeorder *order) {
         model_damage(replay->model, "a mapping has the context of a block");
     }
     if (order->damaged != 0) {
-        model_damage(replay->model, "%llu blocks of events cannot be read whole",
+        model_damage(replay->model, "%llu blocks of events cannot be read completely",
                      (unsigned long long)order->damaged);
     } else if (order->gaps != 0) {
         model_damage(replay->model, "events are missing in %llu places",

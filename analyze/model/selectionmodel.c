@@ -242,7 +242,7 @@ struct model *selection_model(const struct selection *selection, const struct mo
     struct model *model;
     uint32_t *places;
     if (asks_recording && parts.count == 0) {
-        error_set(error, "a profile tells neither single blocks nor what happened when; make a "
+        error_set(error, "a profile has neither single blocks nor their times; make a "
                          "recording with `memtrace record`");
         return NULL;
     }

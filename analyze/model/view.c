@@ -138,7 +138,7 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
     struct model *model;
     (void)options; /* a few slices are read: nobody waits for long */
     if (whole->index == NULL || parts.count == 0) {
-        error_set(error, "a profile does not tell what happened when; make a recording with "
+        error_set(error, "a profile does not record when things happened; make a recording with "
                          "`memtrace record`");
         return NULL;
     }

@@ -257,7 +257,7 @@ static void put_events(const struct writer *writer, const struct recording_sum *
     put_count(writer, "allocations", "allocations", sum->allocs);
     put_count(writer, "frees", "frees", sum->frees);
     put_count(writer, "threads", "threads", sum->threads);
-    put_count(writer, "contexts", "contexts", sum->kinds[MEMTRACE_BLOCK_NODES].items);
+    put_count(writer, "call paths", "contexts", sum->kinds[MEMTRACE_BLOCK_NODES].items);
     if (events != 0 && writer->json == NULL) {
         char text[40];
         snprintf(text, sizeof text, "%.2f bytes",
@@ -386,7 +386,7 @@ int fileinfo_profile(FILE *out, const struct profile *profile, bool json) {
     }
     result = put_program(&writer, &profile->header, profile->header.clock_ns);
     put_count(&writer, "threads", "threads", profile->header.thread_count);
-    put_count(&writer, "contexts", "contexts", profile->header.context_count);
+    put_count(&writer, "call paths", "contexts", profile->header.context_count);
     put_kinds(&writer, "segments", segment_names, kinds, SEGMENT_KINDS);
     close_writer(&writer);
     return result;

@@ -40,6 +40,12 @@ struct report_definitions {
     uint64_t short_ns;    /* METRIC_SHORT: freed within so long */
 };
 
+/* A recording at the moment when its heap had most holes (model/holes.h). */
+struct report_holes {
+    struct model *model;
+    struct detail *detail; /* DETAIL_HEAP */
+};
+
 struct table_document;
 
 /* Which run the model is a part of. */
@@ -58,19 +64,20 @@ struct report {
     const char *source;   /* the file or the process, as the user named it */
     const char *selected; /* which part of it, as options; NULL: everything */
     struct report_definitions definitions;
-    const struct detail *detail;  /* what single blocks tell; NULL: a profile, or not gathered */
-    struct timeorder_parts parts; /* the recording; count 0: a profile */
+    const struct detail *detail; /* what single blocks tell; NULL: a profile, or not gathered */
+    const struct report_holes *holes;  /* what fragmentation is shown of; NULL: of the view's end */
+    struct timeorder_parts parts;      /* the recording; count 0: a profile */
     struct suppressions *suppressions; /* leaks not to tell; NULL: none */
     const struct report_run *run;      /* NULL: the file stands for itself */
 };
 
-/* "Leaked: never freed", or in a view of some time "Held at 1.5 s". Returns the buffer's text. */
+/* "Leaked: never freed", or in a view of some time "Live at 1.5 s". Returns the buffer's text. */
 struct report_title {
     char text[200];
 };
 const char *report_title(const struct report *report, enum metric metric,
                          struct report_title *buffer);
-/* "leaked", "held now" or "held then" */
+/* "leaked", "live now" or "live then" */
 const char *report_held(const struct model *model);
 static inline bool report_is_for_people(const struct report *report) {
     return report->options.format == REPORT_TEXT || report->options.format == REPORT_MARKDOWN;
@@ -106,11 +113,17 @@ int report_sizes(const struct report *report);
 int report_groups(const struct report *report);
 int report_blocks(const struct report *report);
 int report_fragmentation(const struct report *report);
+/* The first of its tables and who keeps the pages, for the usual report. */
+int report_fragmentation_brief(const struct report *report);
 int report_mappings(const struct report *report);
 int report_timeline(const struct report *report);
 /* What the last suppressions_apply() left out. */
 void report_suppressed(const struct report *report);
 void report_marks(const struct report *report);
+/* Whether so many allocations are temporary that they are worth a section of the usual report. */
+bool report_has_much_temporary(const struct model *model);
+/* The commands that answer what the usual report leaves open. */
+int report_next(const struct report *report);
 int report_json(const struct report *report);
 int report_csv(const struct report *report);
 

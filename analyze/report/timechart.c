@@ -212,7 +212,9 @@ static void draw_marks(const struct report *report, struct span span, size_t wid
         put++;
     }
     if (shown > MARKS_SHOWN) {
-        fprintf(report->out, "%*s  (%zu more: --show-marks)\n", LABEL, "", shown - MARKS_SHOWN);
+        struct number more;
+        fprintf(report->out, "%*s  (%s more: --show-marks)\n", LABEL, "",
+                number_count(&more, shown - MARKS_SHOWN));
     }
 }
 

@@ -54,11 +54,11 @@ _memtrace() {
         return
         ;;
     --cost)
-        COMPREPLY=($(compgen -W "peak live total allocations temporary" -- "$current"))
+        COMPREPLY=($(compgen -W "peak leaked allocated allocations temporary" -- "$current"))
         return
         ;;
     --metric)
-        COMPREPLY=($(compgen -W "maximum leaked cumulative allocations temporary" -- "$current"))
+        COMPREPLY=($(compgen -W "peak leaked allocated allocations temporary" -- "$current"))
         return
         ;;
     --by)
@@ -105,7 +105,8 @@ _memtrace() {
             --duration --rotate --embed --on-lag --profile"
         ;;
     report)
-        options="--show-maximum --show-leaked --show-shutdown --shutdown-at --show-cumulative
+        options="--show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at
+            --show-allocated --show-total --show-cumulative
             --show-allocations --show-temporary --temporary-within --show-caller-callee --show-groups
             --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings
             --show-timeline --show-marks --show-threads --show-processes --process --all-processes
@@ -119,7 +120,8 @@ _memtrace() {
         fi
         ;;
     check)
-        options="--process --all-processes --budgets --max-leaked --max-peak --max-cumulative --max-allocations --max-temporary
+        options="--process --all-processes --budgets --max-leaked --max-live --max-peak --max-maximum --max-allocated --max-total
+            --max-cumulative --max-allocations --max-temporary
             --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --format --debug-folders
             --output --no-cache --help"
@@ -129,7 +131,7 @@ _memtrace() {
         fi
         ;;
     diff)
-        options="--process --all-processes --metric --by --line-tolerance --limit --min --depth --full-names --color
+        options="--process --all-processes --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --debug-folders --markdown --json --csv
             --output --no-cache --help"
         if [[ $current != -* ]]; then

@@ -65,7 +65,8 @@ _memtrace() {
             '*::program:_normal'
         ;;
     report)
-        _arguments $filters '--show-maximum' '--show-leaked' '--show-cumulative' '--show-allocations' \
+        _arguments $filters '--show-peak' '--show-maximum' '--show-leaked' '--show-live' \
+            '--show-allocated' '--show-total' '--show-cumulative' '--show-allocations' \
             '--show-shutdown' '--shutdown-at[from when on]:time' '--show-temporary' \
             '--temporary-within[lifetime]:duration' '--show-caller-callee[whose]:function' \
             '--show-groups' '--show-lifetimes' '--show-sizes' '--show-blocks' \
@@ -76,15 +77,16 @@ _memtrace() {
             '--by[branches]:what:(function line)' '--full-names' '--no-cache' '--min-percent[threshold]:percent' \
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
-            '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
             '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
         ;;
     check)
         _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
-            '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
-            '--max-peak[held at most]:size' '--max-cumulative[allocated]:size' \
+            '--max-live[never freed]:size' '--max-peak[held at most]:size' '--max-maximum[held at most]:size' \
+            '--max-allocated[ever]:size' '--max-total[ever]:size' '--max-cumulative[ever]:size' \
             '--max-allocations[how many]:count' '--max-temporary[how many]:count' \
             '*--max-allocations-per-scope[in any one]:name=count' \
             '*--max-bytes-per-scope[in any one]:name=size' '*--max-growth[over the baseline]:limit' \
@@ -94,11 +96,12 @@ _memtrace() {
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     diff)
-        _arguments $filters '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
-            '--no-embedded-suppressions' '--process[of a run]:PID or NAME' '--all-processes' \
-            '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
+            '--no-embedded-suppressions' \
+            '*--metric[compared]:metric:(peak leaked allocated allocations temporary)' \
             '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
-            '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--full-names' \
+            '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--all-frames' '--full-names' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '--markdown' '--json' '--csv' '--output[file]:file:_files' '--no-cache' \
             '*:profile:_files -g "*.mt[pr]"'
@@ -112,7 +115,7 @@ _memtrace() {
     export)
         _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
             '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
-            '--output[file]:file:_files' '--cost[counted]:cost:(peak live total allocations temporary)' \
+            '--output[file]:file:_files' '--cost[counted]:cost:(peak leaked allocated allocations temporary)' \
             '--by[branches]:what:(function line)' '--full-names' '--all-frames' \
             '--debug-folders[folders]:folders:_files -/' '--no-cache' '--list' '*:file:_files -g "*.mt[pr]"'
         ;;

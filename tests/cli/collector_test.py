@@ -57,7 +57,8 @@ def test_snapshot_on_request():
 
 def test_unwritable_log():
     program = build()
-    done = run("--no-summary", "--log", "absent/log", "--every", "100ms", "--", program, "sleep900")
+    done = run("--no-summary", "--every", "100ms", "--", program, "sleep900",
+               env={"MEMTRACE_LOG": "absent/log"})
     equal(done.returncode, 0)
     equal(done.err.count(b"cannot write the log"), 1, done.err)
     check(b"memtrace: snapshot 2" in done.err, done.err)

@@ -159,7 +159,7 @@ def test_options_become_variables():
         variables = done.out.split(b"\0")
         check(b"MEMTRACE_UNWIND=" + mode in variables, mode, done.err)
         check(b"MEMTRACE_STACKS=short" in variables, done.err)
-        check(done.err.count(b"contexts  ") == 1, done.err)
+        check(done.err.count(b"call paths  ") == 1, done.err)
 
 
 def test_script_without_first_line():
@@ -298,8 +298,16 @@ def test_output_is_replaced():
 
 
 def test_unwritable_output():
+    """An option that cannot be is refused before the program starts; what a variable names is no
+    reason not to run."""
     program = build()
-    done = run("-o", "absent/out.mtp", "--", program, "exit3")
+    for option in ("--output", "--log"):
+        done = run(option, "absent/out.mtp", "--", program, "exit3")
+        equal((done.returncode, done.out, done.err.count(b"\n")), (2, b"", 1), done.err)
+        check(b'%s "absent/out.mtp": folder absent/: No such file or directory' % option.encode()
+              in done.err, done.err)
+    variable = {"MEMTRACE_OUTPUT": "absent/out.mtp"}
+    done = run("--", program, "exit3", env=variable)
     equal(done.returncode, 3)
     moved = folder + "/tmp/out.mtp"
     check(b"cannot write the profile %s/absent/out.mtp: No such file or directory; it is at %s\n"
@@ -307,7 +315,7 @@ def test_unwritable_output():
     check(b"memtrace: profile            " + moved.encode() in done.err, done.err)
     check(os.path.exists(moved))
     no_leftovers()
-    done = run("-o", "absent/out.mtp", "--", program, "exit3", env={"TMPDIR": "/nonexistent"})
+    done = run("--", program, "exit3", env={**variable, "TMPDIR": "/nonexistent"})
     equal(done.returncode, 3)
     left = os.listdir(regions)
     equal(len(left), 1)

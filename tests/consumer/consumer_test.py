@@ -88,7 +88,7 @@ def check_program(memtrace, program, paths, work, module=None):
     """Runs it as it is: nothing in the environment but where the profile goes."""
     profile = os.path.join(work, os.path.basename(program) + ".mtp")
     output = run([program], env=environment(MEMTRACE_OUTPUT=profile), cwd=work)
-    if "maximum allocated" not in output:
+    if "memtrace: peak " not in output:
         sys.exit("%s: no summary:\n%s" % (program, output))
     profiles = glob.glob(profile + "*")
     if len(profiles) != 1:

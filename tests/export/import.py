@@ -169,8 +169,8 @@ def check_texts(folder):
     check_text(folder, "cut.gz", packed[:-4], NUMBERS, "it is cut off")
     check_text(folder, "nonsense", SMALL + "+ 99\n- zz\nqqq\n\n+\na 5\nt 9\ni\n- 77\nm\n", NUMBERS,
                "9 lines make no sense")
-    check_text(folder, "nothing", "", None, "no data file of heaptrack", 1)
-    check_text(folder, "other", "MEMTRREC\nv 10400 3\n", None, "no data file of heaptrack", 1)
+    check_text(folder, "nothing", "", None, "not a heaptrack data file", 1)
+    check_text(folder, "other", "MEMTRREC\nv 10400 3\n", None, "not a heaptrack data file", 1)
     check_text(folder, "newer", "v 20000 4\n", None, "version 4", 1)
     check_text(folder, "empty", "v 10400 3\n", [0] * 6)
 

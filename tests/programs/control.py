@@ -234,7 +234,7 @@ def test_group():
     finally:
         remove_group(group)
     equal(under.returncode, -6, "group", under.stderr.decode())
-    said = re.search(r"the control group .*/%s has (\d+)\.\d MiB of the 80\.0 MiB" % os.path.basename(group),
+    said = re.search(r"the control group .*/%s uses (\d+)\.\d MiB of the 80\.0 MiB" % os.path.basename(group),
                      under.stderr.decode())
     if said is None or not 40 <= int(said.group(1)) < 80:
         fail("group:", under.stderr.decode())

@@ -231,7 +231,7 @@ static void summary(void **state) {
     expect(&subject, "1.3 KiB (1,300 bytes)");
     expect(&subject, "1.3 KiB (1,300 bytes in 5 blocks)");
     expect(&subject, "8 (1.5 KiB in total, 193 B on average), frees 3");
-    expect(&subject, "4.0 KiB held at the end in 1");
+    expect(&subject, "4.0 KiB live at the end in 1");
     expect(&subject, "The profile is damaged: cut off at byte 5 of 6.");
     expect(&subject, "worker \"2\" (ended)");
     close_subject(&subject);

@@ -156,9 +156,9 @@ static void says_why_it_cannot(void **state) {
     expect("is not profiled");
     assert_int_equal(trace("none %lu %lx", 1, 1), 2);
     assert_int_equal(trace("none %.0lu %lx", 0, 1), 2);
-    expect("is no process id");
+    expect("is not a process id");
     assert_int_equal(trace("%lu zz%lx", 1, 1), 2);
-    expect("is no address");
+    expect("is not an address");
     assert_int_equal(trace("--help %lu %lx", 1, 1), 0);
     expect("usage: memtrace trace PID ADDRESS");
 }
