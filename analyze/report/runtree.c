@@ -316,7 +316,7 @@ void report_run_chosen(const struct report *report) {
     const struct report_run *run = report->run;
     const struct run_process *process;
     if (run->chosen == RUN_NONE) {
-        fputs("All processes, added up by call path. The maximum is the sum of theirs.\n",
+        fputs("All processes, added up by call path. The peak is the sum of theirs.\n",
               report->out);
         return;
     }
