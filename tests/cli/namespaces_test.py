@@ -2,19 +2,17 @@
 """namespaces_test.py CASE: programs and commands in different PID namespaces that share a folder of
 regions, daemons that drop their privileges, and whose dead regions a command touches. Root only."""
 
-import glob
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-import tempfile
-import time
 
-from outside import (MEMTRACE, PRELOAD, SOURCE, build, case, check, environment, equal, execute,
-                     folder, no_leftovers, profiles, regions, run, start, wait_line, wait_until)
+from outside import (MEMTRACE, PRELOAD, SOURCE, build, case, check, equal, execute, folder, no_leftovers,
+                     profiles, regions, run, start, wait_line, wait_until)
 
 NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc"]
 ROUNDS, BASE = 700, 2  # churn's blocks, and main's block and stdout's buffer beside them
@@ -140,55 +138,110 @@ def test_nobody_elses_files():
 # ---- Privileges ----
 
 OWN_SHM = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh"]
-SHOW = 'shift 0; "$@"; status=$?; find /dev/shm -type f >%s/left; exit $status'
+AND_LEFT = '"$@"; status=$?; find /dev/shm -type f >"$LEFT"; exit $status'
 
 
-def workers_program(*flags):
-    place = tempfile.mkdtemp(prefix="memtrace-workers-", dir="/tmp")  # nobody can reach it
-    os.chmod(place, 0o755)
-    subprocess.run(["cc", "-g", "-O1", *flags, SOURCE + "/workers.c", "-o", place + "/workers"], check=True)
-    return place + "/workers"
-
-
-def as_stranger(command, settings):
-    """The command with a /dev/shm of its own, as a user has it: the folders of regions are the
-    default ones. Returns the run, and what was left in them."""
-    done = execute(*OWN_SHM, "env", "-u", "MEMTRACE_REGION_DIR", *settings, "sh", "-c", SHOW % folder,
-                   "sh", *command)
+def as_stranger(*command, **settings):
+    """The command with a /dev/shm of its own, and the folders of regions that a user has. Returns the
+    run, and the regions that were left."""
+    named = ["%s=%s" % item for item in settings.items()]
+    done = execute(*OWN_SHM, "env", "-u", "MEMTRACE_REGION_DIR", "LEFT=%s/left" % folder, "sh",
+                   "-c", AND_LEFT, "sh", "env", *named, *command)
     with open(folder + "/left", encoding="utf-8") as left:
         return done, left.read().split()
 
 
-def processes(entry):
-    """(allocations, frees, lost) of each process of the run's entry, as the report tells them."""
-    data = told(entry)
-    rows = data.get("run", data).get("processes") or data.get("processes") or []
-    return data, rows
+def undisturbed(done, left, alone):
+    equal((done.returncode, done.out), (0, alone.out), done.err)
+    equal(left, [], "regions left behind")
+    for word in (b"killed", b"cannot", b"no place", b"unfinished"):
+        check(word not in done.err, word, "is in", done.err)
 
 
-def privileges(command, settings=()):
-    """Each worker is counted once, wherever it allocated; what the daemon does is as bare."""
+def privileges(*flags, under=(), **settings):
+    """Each worker is counted once, wherever it allocates; what the daemon does is as bare."""
     needs_root(*OWN_SHM)
-    daemon = command[-1]
-    for early in (0, 500):
-        arguments = ["2", "20000", str(early)]
-        alone = execute(daemon, *arguments)
+    daemon = folder + "/workers"
+    subprocess.run(["cc", "-g", "-O1", *flags[:-1], SOURCE + "/workers.c", "-o", daemon,
+                    *"".join(flags[-1:]).split()], check=True)
+    for early, tables in ((0, 1), (500, 2)):
+        arguments = [daemon, "2", "20000", str(early)]
+        alone = execute(*arguments, env={"MEMTRACE": "off"})
         if alone.returncode == 77:
             print("skipped: cannot become nobody here")
             sys.exit(77)
-        equal(alone.returncode, 0, alone.err)
-        done, left = as_stranger([*command, *arguments], settings)
-        equal((done.returncode, done.out), (0, alone.out), done.err)
-        equal(left, [], "regions left")
-        check(b"killed" not in done.err and b"cannot" not in done.err and b"no place" not in done.err,
-              done.err)
-        data, rows = processes("out.mtp")
-        more = 2 if early else 1  # a table of pointers each time
-        workers = [row for row in rows if row["allocations"] > 1000]
-        equal([(row["allocations"], row["frees"], row["lost"], row["end"]) for row in workers],
-              [(20000 + more, 20000 + more, 0, "ended")] * 2, "workers", early, rows)
-        entry = folder + "/out.mtp"
-        shutil.rmtree(entry) if os.path.isdir(entry) else os.unlink(entry)
+        undisturbed(*as_stranger(*under, *arguments, MEMTRACE_OUTPUT=folder + "/out.mtp", **settings),
+                    alone)
+        equal(profiles(), ["out.mtp"], "profiles")
+        workers = told(folder + "/out.mtp")["forked_children"]
+        equal((workers["count"], workers["allocations"], workers["leaked_bytes"], workers["lost"]),
+              (2, 2 * (20000 + tables), 0, 0), "workers, allocations, leaked, lost with", early, "early")
+        check(workers["maximum_bytes"] >= (20000 - early) * 1000, workers)
+        os.unlink(folder + "/out.mtp")
+
+
+def test_privileges_run():
+    privileges(under=[MEMTRACE, "run", "--"])
+
+
+def test_privileges_preloaded():
+    privileges(LD_PRELOAD=PRELOAD)
+
+
+def test_privileges_instrumented():
+    compiling, linking = (execute(MEMTRACE, "flags", kind).out.decode().strip()
+                          for kind in ("--cflags", "--libs"))
+    privileges(*compiling.split(), linking)
+
+
+def nginx():
+    """A server as Debian packages it: its master is root, its workers are not. Returns the command."""
+    server = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+    if server is None:
+        print("skipped: no nginx (package nginx-light)")
+        sys.exit(77)
+    os.chmod(folder, 0o755)
+    with open(folder + "/index.html", "w", encoding="ascii") as page:
+        page.write("hello\n")
+    with open(folder + "/nginx.conf", "w", encoding="ascii") as text:
+        text.write("""daemon off; user nobody nogroup; worker_processes 2; pid %(place)s/pid;
+            error_log %(place)s/errors; events {}
+            http { access_log off; client_body_temp_path %(place)s/t1; proxy_temp_path %(place)s/t2;
+                   fastcgi_temp_path %(place)s/t3; uwsgi_temp_path %(place)s/t4;
+                   scgi_temp_path %(place)s/t5;
+                   server { listen unix:%(place)s/socket; root %(place)s; } }""" % {"place": folder})
+    return [server, "-c", folder + "/nginx.conf", "-e", folder + "/errors"]
+
+
+def ask(path):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(folder + "/socket")
+        client.sendall(b"GET %s HTTP/1.0\r\n\r\n" % path)
+        return b"".join(iter(lambda: client.recv(65536), b""))
+
+
+def test_privileges_nginx():
+    """Master and workers answer, are told once each, and end; nobody "was killed"."""
+    needs_root(*OWN_SHM)
+    command = nginx()
+    for under, settings in (([MEMTRACE, "run", "-o", "out.mtp", "--"], []),
+                            ([], ["LD_PRELOAD=" + PRELOAD, "MEMTRACE_OUTPUT=out.mtp"])):
+        process = start([*OWN_SHM, "env", "-u", "MEMTRACE_REGION_DIR", "LEFT=%s/left" % folder, "sh", "-c",
+                         AND_LEFT, "sh", "env", *settings, *under, *command])
+        wait_until(lambda: os.path.exists(folder + "/socket") and os.path.exists(folder + "/pid") and
+                   open(folder + "/pid").read().strip(), "nginx")
+        for _ in range(30):
+            check(ask(b"/index.html").endswith(b"hello\n") and b" 404 " in ask(b"/absent"), "answers")
+        os.kill(int(open(folder + "/pid").read()), signal.SIGQUIT)
+        out, err = process.communicate(timeout=60)
+        equal((process.returncode, out), (0, b""), err)
+        equal(open(folder + "/left").read(), "", "regions left behind", err)
+        check(b"killed" not in err and b"cannot" not in err and b"no place" not in err, err)
+        check(b"[alert]" not in open(folder + "/errors", "rb").read(), "nginx's log")
+        data = told(folder + "/out.mtp")
+        equal((data["forked_children"]["count"], data["lost"], data["forked_children"]["lost"]), (2, 0, 0))
+        check(data["forked_children"]["allocations"] > 10, data["forked_children"])
+        os.unlink(folder + "/out.mtp")
 
 
 if __name__ == "__main__":
