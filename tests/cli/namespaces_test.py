@@ -5,6 +5,7 @@ regions, daemons that drop their privileges, and whose dead regions a command to
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import sys
 
 from outside import (MEMTRACE, PRELOAD, SOURCE, build, case, check, equal, execute, folder, no_leftovers,
                      profiles, regions, run, start, wait_line, wait_until)
+from harness import scratch
 
 NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc"]
 ROUNDS, BASE = 700, 2  # churn's blocks, and main's block and stdout's buffer beside them
@@ -158,12 +160,12 @@ def undisturbed(done, left, alone):
         check(word not in done.err, word, "is in", done.err)
 
 
-def privileges(*flags, under=(), **settings):
+def privileges(compiling=(), linking=(), under=(), **settings):
     """Each worker is counted once, wherever it allocates; what the daemon does is as bare."""
     needs_root(*OWN_SHM)
     daemon = folder + "/workers"
-    subprocess.run(["cc", "-g", "-O1", *flags[:-1], SOURCE + "/workers.c", "-o", daemon,
-                    *"".join(flags[-1:]).split()], check=True)
+    subprocess.run(["cc", "-g", "-O1", *compiling, SOURCE + "/workers.c", "-o", daemon, *linking],
+                   check=True)
     for early, tables in ((0, 1), (500, 2)):
         arguments = [daemon, "2", "20000", str(early)]
         alone = execute(*arguments, env={"MEMTRACE": "off"})
@@ -189,33 +191,34 @@ def test_privileges_preloaded():
 
 
 def test_privileges_instrumented():
-    compiling, linking = (execute(MEMTRACE, "flags", kind).out.decode().strip()
-                          for kind in ("--cflags", "--libs"))
-    privileges(*compiling.split(), linking)
+    privileges(*(shlex.split(execute(MEMTRACE, "flags", kind).out.decode())
+                 for kind in ("--cflags", "--libs")))
 
 
 def nginx():
-    """A server as Debian packages it: its master is root, its workers are not. Returns the command."""
+    """A server as Debian packages it: the master is root, its workers are not. Returns its folder and
+    the command."""
     server = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
     if server is None:
         print("skipped: no nginx (package nginx-light)")
         sys.exit(77)
-    os.chmod(folder, 0o755)
-    with open(folder + "/index.html", "w", encoding="ascii") as page:
+    place = scratch(where="/tmp")  # short enough for a socket's address, open to the workers
+    os.chmod(place, 0o755)
+    with open(place + "/index.html", "w", encoding="ascii") as page:
         page.write("hello\n")
-    with open(folder + "/nginx.conf", "w", encoding="ascii") as text:
+    with open(place + "/nginx.conf", "w", encoding="ascii") as text:
         text.write("""daemon off; user nobody nogroup; worker_processes 2; pid %(place)s/pid;
             error_log %(place)s/errors; events {}
             http { access_log off; client_body_temp_path %(place)s/t1; proxy_temp_path %(place)s/t2;
                    fastcgi_temp_path %(place)s/t3; uwsgi_temp_path %(place)s/t4;
                    scgi_temp_path %(place)s/t5;
-                   server { listen unix:%(place)s/socket; root %(place)s; } }""" % {"place": folder})
-    return [server, "-c", folder + "/nginx.conf", "-e", folder + "/errors"]
+                   server { listen unix:%(place)s/socket; root %(place)s; } }""" % {"place": place})
+    return place, [server, "-c", place + "/nginx.conf", "-e", place + "/errors"]
 
 
-def ask(path):
+def ask(place, path):
     with socket.socket(socket.AF_UNIX) as client:
-        client.connect(folder + "/socket")
+        client.connect(place + "/socket")
         client.sendall(b"GET %s HTTP/1.0\r\n\r\n" % path)
         return b"".join(iter(lambda: client.recv(65536), b""))
 
@@ -223,21 +226,22 @@ def ask(path):
 def test_privileges_nginx():
     """Master and workers answer, are told once each, and end; nobody "was killed"."""
     needs_root(*OWN_SHM)
-    command = nginx()
+    place, command = nginx()
     for under, settings in (([MEMTRACE, "run", "-o", "out.mtp", "--"], []),
                             ([], ["LD_PRELOAD=" + PRELOAD, "MEMTRACE_OUTPUT=out.mtp"])):
         process = start([*OWN_SHM, "env", "-u", "MEMTRACE_REGION_DIR", "LEFT=%s/left" % folder, "sh", "-c",
                          AND_LEFT, "sh", "env", *settings, *under, *command])
-        wait_until(lambda: os.path.exists(folder + "/socket") and os.path.exists(folder + "/pid") and
-                   open(folder + "/pid").read().strip(), "nginx")
+        wait_until(lambda: os.path.exists(place + "/socket") and os.path.exists(place + "/pid") and
+                   open(place + "/pid").read().strip(), "nginx")
         for _ in range(30):
-            check(ask(b"/index.html").endswith(b"hello\n") and b" 404 " in ask(b"/absent"), "answers")
-        os.kill(int(open(folder + "/pid").read()), signal.SIGQUIT)
+            check(ask(place, b"/index.html").endswith(b"hello\n"), "the page")
+            check(b" 404 " in ask(place, b"/absent"), "the page that is not there")
+        os.kill(int(open(place + "/pid").read()), signal.SIGQUIT)
         out, err = process.communicate(timeout=60)
         equal((process.returncode, out), (0, b""), err)
         equal(open(folder + "/left").read(), "", "regions left behind", err)
         check(b"killed" not in err and b"cannot" not in err and b"no place" not in err, err)
-        check(b"[alert]" not in open(folder + "/errors", "rb").read(), "nginx's log")
+        check(b"[alert]" not in open(place + "/errors", "rb").read(), "nginx's log")
         data = told(folder + "/out.mtp")
         equal((data["forked_children"]["count"], data["lost"], data["forked_children"]["lost"]), (2, 0, 0))
         check(data["forked_children"]["allocations"] > 10, data["forked_children"])
