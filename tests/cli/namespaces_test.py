@@ -122,9 +122,10 @@ def test_nobody_elses_files():
     equal(len(left), 2, left)
     done = run("-o", "mine.mtp", "--", program, "exit0")
     check(b"first" not in done.err and b"second" not in done.err, done.err)
-    for command in (["report", "mine.mtp"], ["check", "--max-leaked", "1G", "mine.mtp"], ["top", "mine.mtp"],
-                    ["export", "--format", "folded", "mine.mtp"], ["diff", "mine.mtp", "mine.mtp"],
-                    ["report", "999999999"], ["record", "-o", "mine.mtr", "--", program]):
+    for command in (["report"], ["report", "mine.mtp"], ["check", "--max-leaked", "1G", "mine.mtp"],
+                    ["top", "mine.mtp"], ["export", "--format", "folded", "mine.mtp"],
+                    ["diff", "mine.mtp", "mine.mtp"], ["report", "999999999"],
+                    ["record", "-o", "mine.mtr", "--", program]):
         done = execute(MEMTRACE, *command)
         check(b"left unfinished" not in done.err + done.out, command, done.err)
         equal(sorted(os.listdir(regions)), left, "regions after", command)
