@@ -425,13 +425,27 @@ def returns():
 # --- short and long lives --------------------------------------------------------------------------
 
 def cull():
-    """test_cull. Times are the recording's: it is made with a time for each event."""
+    """test_cull. A chain of reallocations is kept or left out as one. What was left out is in the sums of
+    its call path (of bytehound's it is not)."""
     for way in RECORDING:
         run = Run(way, [c_program(), "lives"], MEMTRACE_CULL="100ms", MEMTRACE_PRECISE="1")
         took_ns = int(re.search(rb"at most (\d+) ns", run.end()).group(1))
         found = blocks(run.path())
         kept = [1234] * (took_ns >= 100000000) + [1235, 1236, 2000, 3000]
         equal([block["size"] for block in found], kept, run.what, "blocks that are kept")
+        equal([(block["freed"] is not None, block["whole_chain"]) for block in found][-4:],
+              [(True, 1), (False, 1), (True, 2), (False, 2)], run.what, "freed, blocks of the chain")
+        equal(ask(run.path(), "SELECT allocations, live_blocks FROM contexts JOIN frames ON context = id AND "
+                              "level = 1 WHERE frames.function = 'live'"),
+              [{"allocations": 3, "live_blocks": 1}], run.what, "sums of the call path")
+        nothing_astray(run)
+
+
+def nothing_astray(run):
+    """Of each block both ends are in the file, or neither."""
+    told = report(run.path())
+    equal((told["recording"]["foreign_frees"], told["lost"], told["warnings"]), (0, 0, []), run.what,
+          "foreign frees, lost, warnings")
 
 
 def cross_thread_alloc():
@@ -439,9 +453,10 @@ def cross_thread_alloc():
     for way in RECORDING:
         for shortest, kept in (("1ms", [1234, 1235, 1236]), ("600s", [])):
             run = done(way, [c_program(), "crossing"], MEMTRACE_CULL=shortest, MEMTRACE_PRECISE="1")
-            equal(sorted(size for sizes in by_thread(run.path()) for size in sizes), kept, run.what,
-                  "blocks that lived longer than", shortest)
-            equal(costs(run.path()), {1234: 1, 1235: 1, 1236: 1}, run.what, "their totals")
+            what = "%s culled below %s:" % (run.what, shortest)
+            equal(sorted(block["size"] for block in blocks(run.path())), kept, what, "blocks")
+            equal(costs(run.path()), {1234: 1, 1235: 1, 1236: 1}, what, "their sums")
+            nothing_astray(run)
 
 
 if __name__ == "__main__":
