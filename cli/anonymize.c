@@ -93,7 +93,8 @@ static int read_key(struct request *request) {
     }
     return request->key_size >= KEY_BYTES_LEAST
                ? CLI_OK
-               : cli_error("%s is too short for a key: %d bytes at least, say of /dev/urandom",
+               : cli_error("%s is too short for a key: at least %d bytes are needed, for example "
+                           "from /dev/urandom",
                            request->key_file, KEY_BYTES_LEAST);
 }
 
@@ -104,7 +105,7 @@ static int anonymize_source(const struct source *source, const struct request *r
     struct names *names;
     int status;
     if (source->parts.count == 0) {
-        return cli_error("%s is a profile, which has no room for other names; record the program",
+        return cli_error("%s is a profile, which has no room for other names; make a recording",
                          source->path);
     }
     names = source_names(source, request->debug_folders,
@@ -132,7 +133,7 @@ static int anonymize_file(struct request *request) {
     if (status != CLI_OK) {
         return status;
     }
-    if (source_open(&source, request->file, request->debug_folders, &progress, &error) != 0) {
+    if (source_open(&source, request->file, NULL, request->debug_folders, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }
     status = anonymize_source(&source, request);

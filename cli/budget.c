@@ -86,22 +86,18 @@ static bool is_word(const char *word, const char *what) {
 }
 
 static int find_metric(struct parse *parse, const char *word) {
-    for (enum metric metric = 0; word != NULL && metric < METRIC_COUNT; metric++) {
-        if (strcmp(word, metric_name(metric)) == 0) {
-            parse->budget->metric = metric;
-            return 0;
-        }
+    if (word != NULL && metric_named(word, &parse->budget->metric)) {
+        return 0;
     }
-    return error_set(parse->error,
-                     "what is '%s'? It is maximum, leaked, cumulative, allocations, temporary%s",
-                     word != NULL ? word : "", parse->growth ? "" : " or growth");
+    return error_set(parse->error, "'%s' cannot have a budget: %s" METRIC_WORDS " can",
+                     word != NULL ? word : "", parse->growth ? "" : "growth, ");
 }
 
 /* The word behind the one that stands here, both taken. NULL: there is none. */
 static const char *take_value(struct parse *parse) {
     const char *word = *parse->next++;
     if (*parse->next == NULL) {
-        error_set(parse->error, "what comes behind '%s'?", word);
+        error_set(parse->error, "a word is missing after '%s'", word);
         return NULL;
     }
     return *parse->next++;
@@ -149,18 +145,19 @@ static int take_in(struct parse *parse, bool negative) {
         value = take_value(parse);
         return value != NULL ? keep(parse, &parse->budget->scope, value) : -1;
     }
-    return error_set(parse->error, "'in' is in function, in file, in module%s, not '%s'",
-                     negative ? "" : " or in scope", word != NULL ? word : "");
+    return error_set(parse->error, "'in' is followed by function, file, module%s, not by '%s'",
+                     negative ? "" : " or scope", word != NULL ? word : "");
 }
 
 static int take_per(struct parse *parse) {
     const char *value;
     if (!is_word(*++parse->next, "scope")) {
-        return error_set(parse->error, "'per' is per scope NAME");
+        return error_set(parse->error, "'per' is followed by scope NAME");
     }
     if (parse->growth || (parse->budget->metric != METRIC_ALLOCATIONS &&
                           parse->budget->metric != METRIC_CUMULATIVE)) {
-        return error_set(parse->error, "per scope there are allocations and cumulative bytes");
+        return error_set(parse->error,
+                         "per scope there are budgets of allocations and of allocated bytes");
     }
     parse->budget->kind = CHECK_PER_SCOPE;
     value = take_value(parse);
@@ -203,7 +200,7 @@ static int take_clause(struct parse *parse) {
     if (parse->growth && is_word(word, "over")) {
         return take_over(parse);
     }
-    return error_set(parse->error, "what is '%s'?", word);
+    return error_set(parse->error, "'%s' is not understood here", word);
 }
 
 /* "5%", also more than 100. */
@@ -225,9 +222,9 @@ static int read_limit(struct parse *parse) {
         return 0;
     }
     if ((counts ? cli_parse_u64 : cli_parse_bytes)(parse->limit, &budget->limit) != 0) {
-        return error_set(parse->error, "'%s' is no %s%s", parse->limit,
+        return error_set(parse->error, "'%s' is not a %s%s", parse->limit,
                          counts ? "number" : "size, such as 64M",
-                         parse->growth ? " and no percentage, such as 5%" : "");
+                         parse->growth ? " or a percentage, such as 5%" : "");
     }
     return 0;
 }
@@ -239,7 +236,7 @@ static int parse_words(struct parse *parse) {
         return -1;
     }
     if (!is_word(*parse->next, "<=") || parse->next[1] == NULL) {
-        return error_set(parse->error, "a budget is %s <= LIMIT", metric);
+        return error_set(parse->error, "a budget is written %s <= LIMIT", metric);
     }
     parse->limit = parse->next[1];
     parse->next += 2;
@@ -253,7 +250,7 @@ static int parse_words(struct parse *parse) {
         }
     }
     if (parse->growth && (parse->budget->metric == METRIC_COUNT || !parse->budget->baseline)) {
-        return error_set(parse->error, "growth is growth <= LIMIT of METRIC over FILE");
+        return error_set(parse->error, "growth is written growth <= LIMIT of METRIC over FILE");
     }
     return read_limit(parse);
 }

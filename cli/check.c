@@ -2,45 +2,50 @@
 /* check.c: `memtrace check [BUDGET]... [FILE]`. docs/check.md is its page. */
 #include "analyze/report/check.h"
 #include "analyze/model/uncounted.h"
-
+#include "analyze/report/number.h"
 #include "cli/budget.h"
 #include "cli/chosen.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char help_text[] =
-    "usage: memtrace check [OPTION]... [BUDGET]... [FILE|PID]\n"
+    "usage: memtrace check [OPTION]... [BUDGET]... [FILE|RUN|PID]\n"
     "\n"
-    "Whether a profile (*.mtp), a recording (*.mtr) or a running program keeps its budgets. One\n"
-    "line for each that is broken, with the code that broke it most. Exit status: 0 all are met,\n"
-    "1 one is broken, 2 it could not be told. Without a file: the newest of this folder.\n"
+    "Checks whether a profile (*.mtp), a recording (*.mtr) or a running program keeps its\n"
+    "budgets, and prints a line for each that is broken, with the code that broke it most.\n"
+    "Exit status: 0 all are met, 1 one is broken, 2 the check was not possible. Without a file:\n"
+    "the newest of this folder.\n"
     "\n"
     "a BUDGET, which has '<=' in it:\n"
-    "  'leaked <= 0'                                   maximum, leaked, cumulative (bytes),\n"
-    "  'maximum <= 64M not in module libfoo'           allocations, temporary (numbers);\n"
+    "  'leaked <= 0'                                   peak, leaked, allocated (bytes),\n"
+    "  'peak <= 64M not in module libfoo'              allocations, temporary (numbers);\n"
     "  'allocations <= 10000 in function ^parse_'      in function, file, module REGEX\n"
     "  'allocations <= 100 per scope request'          in any one scope of that name\n"
-    "  'growth <= 5% of maximum over base.mtp'         against another file, by size or percent\n"
+    "  'growth <= 5% of peak over base.mtp'            against another file, by size or percent\n"
     "\n"
     "the same as options:\n"
     "  --budgets FILE                     budgets, one a line, with # comments\n"
     "  --max-leaked SIZE                  never freed\n"
     "  --max-peak SIZE                    held when the program held most\n"
-    "  --max-cumulative SIZE              ever allocated\n"
+    "  --max-allocated SIZE               ever allocated\n"
     "  --max-allocations N                how many\n"
     "  --max-temporary N                  freed before their thread's next allocation\n"
+    "  --max-maximum, --max-live, --max-total, --max-cumulative SIZE\n"
+    "                                     other names of peak, leaked and, twice, allocated\n"
     "  --max-allocations-per-scope NAME=N in any one scope\n"
     "  --max-bytes-per-scope NAME=SIZE    allocated in any one scope\n"
-    "  --max-growth LIMIT                 of the maximum over --baseline; METRIC=LIMIT: of that\n"
+    "  --max-growth LIMIT                 of the peak over --baseline; METRIC=LIMIT: of that\n"
     "  --baseline FILE                    what --max-growth compares with\n"
     "\n"
     "how:\n"
+    "  --process PID|NAME[:IMAGE]         this process of a run (a folder); default: the one that\n"
+    "                                     held most\n"
+    "  --all-processes                    the sum of all of them by call path\n"
     "  --tolerance P                      limits may be exceeded by so many percent\n"
     "  --format gcc|github|junit|json     lines as compilers print them (default), workflow\n"
     "                                     commands of GitHub, JUnit XML, JSON\n"
@@ -57,7 +62,7 @@ enum {
     KEY_BUDGETS,
     KEY_LEAKED,
     KEY_PEAK,
-    KEY_CUMULATIVE,
+    KEY_ALLOCATED,
     KEY_ALLOCATIONS,
     KEY_TEMPORARY,
     KEY_SCOPE_ALLOCATIONS,
@@ -74,7 +79,11 @@ static const struct cli_option options[] = {
     {"budgets", 'b', true, KEY_BUDGETS},
     {"max-leaked", 0, true, KEY_LEAKED},
     {"max-peak", 0, true, KEY_PEAK},
-    {"max-cumulative", 0, true, KEY_CUMULATIVE},
+    {"max-maximum", 0, true, KEY_PEAK},
+    {"max-live", 0, true, KEY_LEAKED},
+    {"max-allocated", 0, true, KEY_ALLOCATED},
+    {"max-total", 0, true, KEY_ALLOCATED},
+    {"max-cumulative", 0, true, KEY_ALLOCATED},
     {"max-allocations", 0, true, KEY_ALLOCATIONS},
     {"max-temporary", 0, true, KEY_TEMPORARY},
     {"max-allocations-per-scope", 0, true, KEY_SCOPE_ALLOCATIONS},
@@ -98,6 +107,7 @@ struct request {
     const char *baseline;
     double tolerance;
     enum check_format format;
+    const char *format_name; /* NULL: none was asked for */
     bool help;
     const char *output;
     struct chosen_options chosen;
@@ -153,8 +163,8 @@ static int add_growth(struct request *request, const char *value) {
     }
     if (asprintf(&line, "growth <= \"%s\" of \"%.*s\" over \"%s\"",
                  equals != NULL ? equals + 1 : value,
-                 equals != NULL ? (int)(equals - value) : (int)strlen("maximum"),
-                 equals != NULL ? value : "maximum", request->baseline) < 0) {
+                 equals != NULL ? (int)(equals - value) : (int)strlen("peak"),
+                 equals != NULL ? value : "peak", request->baseline) < 0) {
         return cli_error("out of memory");
     }
     status = add_budget(request, line);
@@ -171,15 +181,15 @@ static int add_file(struct request *request, const char *path) {
     return CLI_OK;
 }
 
-static int take_format(struct request *request, const char *name) {
+static int take_format(struct request *request, const struct cli_scan *scan) {
     static const char *const names[] = {"gcc", "github", "junit", "json"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) == 0) {
+        if (strcmp(scan->value, names[i]) == 0) {
             request->format = (enum check_format)i;
-            return CLI_OK;
+            return cli_choose(scan, &request->format_name, names[i]);
         }
     }
-    return cli_usage("check", "there is no format '%s': gcc, github, junit or json", name);
+    return cli_usage("check", "--format is gcc, github, junit or json, not '%s'", scan->value);
 }
 
 static int take_budget(struct request *request, const struct cli_scan *scan, int key) {
@@ -189,9 +199,9 @@ static int take_budget(struct request *request, const struct cli_scan *scan, int
     case KEY_LEAKED:
         return add_option(request, "leaked", scan->value, "");
     case KEY_PEAK:
-        return add_option(request, "maximum", scan->value, "");
-    case KEY_CUMULATIVE:
-        return add_option(request, "cumulative", scan->value, "");
+        return add_option(request, "peak", scan->value, "");
+    case KEY_ALLOCATED:
+        return add_option(request, "allocated", scan->value, "");
     case KEY_ALLOCATIONS:
         return add_option(request, "allocations", scan->value, "");
     case KEY_TEMPORARY:
@@ -199,7 +209,7 @@ static int take_budget(struct request *request, const struct cli_scan *scan, int
     case KEY_SCOPE_ALLOCATIONS:
         return add_scope(request, scan, "allocations");
     case KEY_SCOPE_BYTES:
-        return add_scope(request, scan, "cumulative");
+        return add_scope(request, scan, "allocated");
     default:
         if (request->growth_count == MOST_GROWTHS) {
             return cli_usage("check", "too many %s: write a file of budgets", scan->name);
@@ -229,7 +239,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
                    ? CLI_OK
                    : cli_usage("check", "%s takes a percentage, not '%s'", scan->name, scan->value);
     case KEY_FORMAT:
-        return take_format(request, scan->value);
+        return take_format(request, scan);
     case KEY_OUTPUT:
         request->output = scan->value;
         return CLI_OK;
@@ -246,7 +256,7 @@ static int take_operands(struct request *request, int argc, char **argv, int ind
         } else if (request->source == NULL) {
             request->source = argv[index];
         } else {
-            status = cli_usage("check", "one file at a time: what is '%s'?", argv[index]);
+            status = cli_usage("check", "one file at a time: '%s' is one too many", argv[index]);
         }
     }
     return status;
@@ -263,10 +273,10 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         status = add_growth(request, request->growths[i]);
     }
     if (status == CLI_OK && request->baseline != NULL && request->growth_count == 0) {
-        status = cli_usage("check", "--baseline is for --max-growth");
+        status = cli_usage("check", "--baseline needs --max-growth");
     }
     if (status == CLI_OK && request->budgets.count == 0) {
-        status = cli_usage("check", "there is no budget: --max-leaked 0, say, or 'leaked <= 0'");
+        status = cli_usage("check", "a budget is needed, such as --max-leaked 0 or 'leaked <= 0'");
     }
     return status;
 }
@@ -383,8 +393,9 @@ static int judge_file(const struct chosen *chosen, int status) {
     uint64_t lost = model->header.lost[MEMTRACE_LOST_EVENTS] +
                     (model->recording.present ? model->header.lost[MEMTRACE_LOST_RECORDS] : 0);
     if (lost != 0) {
-        cli_error("%s lacks %" PRIu64 " events, so its numbers may be too low", chosen->source.path,
-                  lost);
+        struct number count;
+        cli_error("%s lacks %s events, so its numbers may be too low", chosen->source.path,
+                  number_count(&count, lost));
     }
     if (uncounted[0] != '\0') {
         cli_error("%s: %s", chosen->source.path, uncounted);

@@ -2,6 +2,8 @@
 /* cli.c: messages, options and numbers of all subcommands. See cli.h. */
 #include "cli/cli.h"
 
+#include "cli/nearest.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -109,6 +111,19 @@ static const struct cli_option *match_option(const struct cli_scan *scan, const 
     return NULL;
 }
 
+/* "--jsno", "--jsno=3": prints which one was meant. */
+static void refuse_option(const struct cli_scan *scan, const char *argument) {
+    size_t length = strcspn(argument, "=");
+    struct nearest nearest = nearest_to(argument + 2, length > 2 ? length - 2 : 0);
+    for (const struct cli_option *option = scan->options;
+         argument[1] == '-' && option->name != NULL; option++) {
+        nearest_offer(&nearest, option->name);
+    }
+    cli_usage(scan->command, "there is no option %.*s%s%s%s", (int)length, argument,
+              nearest.name != NULL ? ": did you mean --" : "",
+              nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
+}
+
 /* The value in the next argument, which stands behind the operands met so far. */
 static const char *next_value(struct cli_scan *scan) {
     int at = scan->index + scan->operands;
@@ -132,7 +147,7 @@ int cli_scan_next(struct cli_scan *scan) {
     }
     option = match_option(scan, argument, &value);
     if (option == NULL) {
-        cli_usage(scan->command, "unknown option %s", argument);
+        refuse_option(scan, argument);
         return -1;
     }
     scan->name = argument;
@@ -160,6 +175,14 @@ int cli_scan_all(struct cli_scan *scan,
         status = take(request, scan, key);
     }
     return key < 0 ? CLI_USAGE : status;
+}
+
+int cli_choose(const struct cli_scan *scan, const char **chosen, const char *choice) {
+    if (*chosen != NULL && strcmp(*chosen, choice) != 0) {
+        return cli_usage(scan->command, "%s and %s exclude each other", *chosen, choice);
+    }
+    *chosen = choice;
+    return CLI_OK;
 }
 
 int cli_parse_u64(const char *text, uint64_t *value) {

@@ -77,6 +77,10 @@ int cli_scan_next(struct cli_scan *scan);
 int cli_scan_all(struct cli_scan *scan,
                  int (*take)(void *request, const struct cli_scan *scan, int key), void *request);
 
+/* Of options of which a command line has one: notes the choice in *chosen, NULL before. CLI_OK, or
+ * CLI_USAGE after the line was printed: another one was chosen already. Twice the same is fine. */
+int cli_choose(const struct cli_scan *scan, const char **chosen, const char *choice);
+
 /* Numbers. Each returns 0, or -1 where the text is not wholly such a number or too large. */
 int cli_parse_u64(const char *text, uint64_t *value);     /* decimal */
 int cli_parse_bytes(const char *text, uint64_t *bytes);   /* 64M: suffix K M G T, binary */

@@ -17,8 +17,12 @@ static const char help_text[] =
     "Shows what grew and what shrank from one profile (*.mtp), recording (*.mtr) or running\n"
     "program to another, also if the program was rebuilt or changed in between.\n"
     "\n"
-    "  --metric METRIC      what is compared; several are possible (default: maximum and\n"
-    "                       leaked): maximum, leaked, cumulative, allocations, temporary\n"
+    "  --process PID|NAME[:IMAGE]\n"
+    "                       this process of runs (folders), of both; default: the one that held "
+    "most\n"
+    "  --all-processes      the sum of all of them by call path\n"
+    "  --metric METRIC      what is compared; several are possible (default: peak and\n"
+    "                       leaked): peak, leaked, allocated, allocations, temporary\n"
     "  --by WHAT            rows are call paths or what allocates: path (default), function,\n"
     "                       file, module\n"
     "  --line-tolerance N   in another build, lines of one function are the same at most N lines\n"
@@ -26,6 +30,7 @@ static const char help_text[] =
     "  --limit N            at most N rows of what grew, and of what shrank (default: 20; 0: all)\n"
     "  --min SIZE           sum up what changed by less, such as 64K\n"
     "  --depth N            at most N frames of a call path (default: 16; 0: all)\n"
+    "  --all-frames         show what libraries of the language call, too\n"
     "  --full-names         C++ names with parameters, template arguments, return types\n"
     "  --color WHEN         auto, always or never\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
@@ -51,6 +56,7 @@ enum {
     KEY_MIN,
     KEY_DEPTH,
     KEY_FULL_NAMES,
+    KEY_ALL_FRAMES,
     KEY_COLOR,
     KEY_MARKDOWN,
     KEY_JSON,
@@ -67,6 +73,7 @@ static const struct cli_option options[] = {
     {"min", 0, true, KEY_MIN},
     {"depth", 'd', true, KEY_DEPTH},
     {"full-names", 0, false, KEY_FULL_NAMES},
+    {"all-frames", 0, false, KEY_ALL_FRAMES},
     {"color", 0, true, KEY_COLOR},
     {"markdown", 0, false, KEY_MARKDOWN},
     {"json", 0, false, KEY_JSON},
@@ -81,6 +88,7 @@ struct request {
     struct diff_options options;
     struct diff_view view;
     enum form form;
+    const char *form_option; /* NULL: none was given */
     bool any_metric;
     bool help;
     const char *color;
@@ -92,14 +100,13 @@ struct request {
 /* ---- The command line ---- */
 
 static bool take_metric(struct request *request, const char *name) {
-    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        if (strcmp(name, metric_name(metric)) == 0) {
-            request->view.metrics[metric] = true;
-            request->any_metric = true;
-            return true;
-        }
+    enum metric metric;
+    if (!metric_named(name, &metric)) {
+        return false;
     }
-    return false;
+    request->view.metrics[metric] = true;
+    request->any_metric = true;
+    return true;
 }
 
 static bool take_by(struct request *request, const char *name) {
@@ -157,18 +164,17 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     case KEY_HELP:
         request->help = true;
         return CLI_OK;
+    case KEY_ALL_FRAMES:
+        request->view.style.all_frames = true;
+        return CLI_OK;
     case KEY_FULL_NAMES:
         request->view.style.full_names = true;
         return CLI_OK;
     case KEY_MARKDOWN:
-        request->form = FORM_MARKDOWN;
-        return CLI_OK;
     case KEY_JSON:
-        request->form = FORM_JSON;
-        return CLI_OK;
     case KEY_CSV:
-        request->form = FORM_CSV;
-        return CLI_OK;
+        request->form = (enum form)(FORM_MARKDOWN + (key - KEY_MARKDOWN));
+        return cli_choose(scan, &request->form_option, scan->name);
     default:
         return take_value(request, scan, key)
                    ? CLI_OK
@@ -183,7 +189,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return status;
     }
     if (argc - scan.index != 2) {
-        return cli_usage("diff", argc - scan.index < 2 ? "which two files?"
+        return cli_usage("diff", argc - scan.index < 2 ? "two files are needed: BEFORE and AFTER"
                                                        : "two files at a time: BEFORE and AFTER");
     }
     request->sources[0] = argv[scan.index];

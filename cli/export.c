@@ -3,6 +3,7 @@
 #include "cli/chosen.h"
 #include "cli/cli.h"
 #include "cli/exportformat.h"
+#include "cli/nearest.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
@@ -14,17 +15,20 @@
 /* ---- The command line ---- */
 
 static const char help_text[] =
-    "usage: memtrace export --format FORMAT [OPTION]... [FILE|PID]\n"
+    "usage: memtrace export --format FORMAT [OPTION]... [FILE|RUN|PID]\n"
     "\n"
     "Writes a profile (*.mtp), a recording (*.mtr) or what a running program holds now in the\n"
     "format of another tool. Without an argument: the newest such file of this folder.\n"
     "\n"
-    "  --format FORMAT      one of those below; not needed where the name of the output tells it\n"
+    "  --format FORMAT      one of those below; not needed where the name of the output says it\n"
     "  --output FILE        write to FILE; default and -: to stdout\n"
+    "  --process PID|NAME[:IMAGE]\n"
+    "                       this process of a run (a folder); default: the one that held most\n"
+    "  --all-processes      the sum of all of them by call path\n"
     "  --cost COST          what is counted, where a format holds one, or shows one first:\n"
     "                       peak         bytes held when the program held most (default)\n"
-    "                       live         bytes never freed; of a running program: held now\n"
-    "                       total        bytes ever allocated\n"
+    "                       leaked       bytes never freed; of a running program: live now\n"
+    "                       allocated    bytes ever allocated\n"
     "                       allocations  how many allocations\n"
     "                       temporary    how many were freed before their thread's next one\n"
     "  --by function|line   what is told apart where call paths are merged (default: function)\n"
@@ -94,23 +98,10 @@ static const struct cli_option options[] = {
 };
 
 static int read_cost(struct request *request, const struct cli_scan *scan) {
-    static const struct {
-        const char *name;
-        enum metric metric;
-    } costs[] = {{"peak", METRIC_MAXIMUM},
-                 {"live", METRIC_LEAKED},
-                 {"total", METRIC_CUMULATIVE},
-                 {"allocations", METRIC_ALLOCATIONS},
-                 {"temporary", METRIC_TEMPORARY}};
-    for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
-        if (strcmp(scan->value, costs[i].name) == 0) {
-            request->cost_name = scan->value;
-            request->cost = costs[i].metric;
-            return CLI_OK;
-        }
-    }
-    return cli_usage("export", "%s is live, peak, total, allocations or temporary, not '%s'",
-                     scan->name, scan->value);
+    request->cost_name = scan->value;
+    return metric_named(scan->value, &request->cost)
+               ? CLI_OK
+               : cli_usage("export", "%s is " METRIC_WORDS ", not '%s'", scan->name, scan->value);
 }
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
@@ -120,8 +111,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     }
     switch (key) {
     case KEY_FORMAT:
-        request->format_name = scan->value;
-        return CLI_OK;
+        return cli_choose(scan, &request->format_name, scan->value);
     case KEY_OUTPUT:
         request->output = scan->value;
         return CLI_OK;
@@ -141,22 +131,32 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     }
 }
 
+static int refuse_format(const char *name) {
+    struct nearest nearest = nearest_to(name, strlen(name));
+    for (size_t i = 0; i < exportformat_count; i++) {
+        nearest_offer(&nearest, exportformats[i].name);
+    }
+    return nearest.name != NULL ? cli_usage("export", "there is no format '%s': did you mean %s?",
+                                            name, nearest.name)
+                                : cli_usage("export", "there is no format '%s'", name);
+}
+
 static int choose_format(struct request *request) {
     const char *output = request->output;
     bool to_stdout = output == NULL || strcmp(output, "-") == 0;
     if (request->format_name != NULL) {
         request->format = exportformat_named(request->format_name);
         if (request->format == NULL) {
-            return cli_usage("export", "there is no format '%s'", request->format_name);
+            return refuse_format(request->format_name);
         }
     } else {
         request->format = to_stdout ? NULL : exportformat_of_file(output);
         if (request->format == NULL) {
-            return cli_usage("export", "which format? --format FORMAT tells it");
+            return cli_usage("export", "which format? name it with --format FORMAT");
         }
     }
     if (request->cost_name != NULL && (request->format->traits & EXPORTFORMAT_COST) == 0) {
-        return cli_usage("export", "--format %s holds all costs: --cost says nothing",
+        return cli_usage("export", "--format %s holds all costs: --cost has no effect",
                          request->format->name);
     }
     if ((request->format->traits & EXPORTFORMAT_FILE) != 0 && to_stdout) {
@@ -164,7 +164,7 @@ static int choose_format(struct request *request) {
     }
     if ((request->format->traits & EXPORTFORMAT_BINARY) != 0 && to_stdout &&
         isatty(STDOUT_FILENO)) {
-        return cli_usage("export", "--format %s is nothing for a terminal: --output FILE",
+        return cli_usage("export", "--format %s is not for a terminal: use --output FILE",
                          request->format->name);
     }
     return CLI_OK;
@@ -177,7 +177,8 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         return status;
     }
     if (argc - scan.index > 1) {
-        return cli_usage("export", "one file at a time: what is '%s'?", argv[scan.index + 1]);
+        return cli_usage("export", "one file at a time: '%s' is one too many",
+                         argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
     return request->help || request->list ? CLI_OK : choose_format(request);
@@ -196,7 +197,7 @@ static int write_file(struct export *export, const struct request *request) {
     struct outfile file;
     struct error error = {""};
     if (request->output != NULL && is_same_file(request->output, export->source)) {
-        return cli_error("%s is what is exported: name another --output", request->output);
+        return cli_error("%s is the file that is exported: name another --output", request->output);
     }
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);

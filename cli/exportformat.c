@@ -22,10 +22,11 @@ const struct exportformat exportformats[] = {
     {"massif", ".massif", "the heap over time, with call trees, for ms_print", export_massif, 0},
     {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
      EXPORTFORMAT_COST | EXPORTFORMAT_BINARY},
-    {"sqlite", ".sqlite", "the tables of memtrace query, to be kept", export_sqlite,
+    {"sqlite", ".sqlite", "the tables of memtrace query, as an SQLite database", export_sqlite,
      EXPORTFORMAT_BINARY | EXPORTFORMAT_FILE},
-    {"json", ".json", "all contexts, threads, modules: that of memtrace report", export_json, 0},
-    {"csv", ".csv", "one line for each call path: that of memtrace report", export_csv, 0},
+    {"json", ".json", "all call paths, threads and modules, as memtrace report has them",
+     export_json, 0},
+    {"csv", ".csv", "one line for each call path, as memtrace report has them", export_csv, 0},
 };
 const size_t exportformat_count = sizeof exportformats / sizeof exportformats[0];
 

@@ -10,15 +10,15 @@
 #include <string.h>
 
 static const char usage[] =
-    "Usage: memtrace extract [OPTION]... FILE.mtr\n"
+    "usage: memtrace extract [OPTION]... FILE.mtr\n"
     "\n"
     "Writes the program files of a recording, or their symbols, where debuggers find them by "
     "their\n"
     "build-id: FOLDER/.build-id/. Whole files also go to FOLDER with the path they had.\n"
     "\n"
-    "  -l, --list           only tell what there is\n"
+    "  -l, --list           only list what there is\n"
     "  -o, --output FOLDER  default: FILE.mtr.files\n"
-    "  -h, --help           this text\n";
+    "  -h, --help           show this\n";
 
 struct request {
     const char *file;

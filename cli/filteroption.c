@@ -25,7 +25,7 @@ static int take_path(struct selection *selection, const char *value, struct erro
     selection->path = strtoull(value, &end, 16);
     return errno == 0 && isxdigit((unsigned char)value[0]) && *end == '\0' && selection->path != 0
                ? 0
-               : error_set(error, "'%s' is no hash of a call path, as --paths shows them", value);
+               : error_set(error, "'%s' is not the hash of a call path; --paths shows them", value);
 }
 
 static int take_class(struct selection *selection, const char *value, struct error *error) {
@@ -36,7 +36,7 @@ static int take_class(struct selection *selection, const char *value, struct err
             return 0;
         }
     }
-    return error_set(error, "'%s' is no class: heap, mapping or pool", value);
+    return error_set(error, "'%s' is not a class: heap, mapping or pool", value);
 }
 
 static int take_pool(struct selection *selection, const struct model *model, const char *value,

@@ -2,6 +2,7 @@
 /* filters.c: options of filters become a selection. See filters.h. */
 #include "cli/filters.h"
 
+#include "analyze/report/shellword.h"
 #include "cli/filteroption.h"
 #include "cli/filtervalue.h"
 
@@ -13,7 +14,7 @@ const char filters_help[] =
     "which part of it (ranges are A..B, A.., ..B or A; see docs/filters.md):\n"
     "  --from T, --to T     what happened from T on, before T: 1.5s, 300ms, 40%, start, end,\n"
     "                       peak, mark:NAME, mark:NAME#2\n"
-    "  --at T               the same as --to T: what is held at T\n"
+    "  --at T               the same as --to T: what is live at T\n"
     "  --between M1,M2      from one mark of the program to another\n"
     "  --function REGEX, --file REGEX, --module REGEX\n"
     "                       call paths with such a frame\n"
@@ -141,19 +142,21 @@ const char *filters_text(const struct filters *filters) {
     return filters != NULL && filters->text != NULL ? filters->text : "";
 }
 
-/* Quotes what a shell would not take as it is. */
-static bool is_plain(const char *value) {
-    return value[0] != '\0' && strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                             "0123456789_-+=:,./%@") == strlen(value);
-}
-
 static int add_text(struct filters *filters, const struct given *given) {
-    const char *space = filters->text != NULL ? " " : "";
-    const char *quote = given->value == NULL || is_plain(given->value) ? "" : "'";
-    char *text;
-    if (asprintf(&text, "%s%s--%s%s%s%s%s", filters_text(filters), space, given->option->name,
-                 given->value != NULL ? " " : "", quote, given->value != NULL ? given->value : "",
-                 quote) < 0) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return -1;
+    }
+    fprintf(out, "%s%s--%s", filters_text(filters), filters->text != NULL ? " " : "",
+            given->option->name);
+    if (given->value != NULL) {
+        fputc(' ', out);
+        shellword_put(out, given->value);
+    }
+    if (fclose(out) != 0) {
+        free(text);
         return -1;
     }
     free(filters->text);
@@ -216,9 +219,14 @@ static const char *clash_of(const struct filters *filters, int key) {
     }
     if ((key == FILTER_BETWEEN && bounds) ||
         (key >= FILTER_FROM && key <= FILTER_AT && is_given(filters, FILTER_BETWEEN))) {
-        return "--between says from when to when already";
+        return "--between already says from when to when";
     }
     return NULL;
+}
+
+bool filters_have_end(const struct filters *filters) {
+    return is_given(filters, FILTER_TO) || is_given(filters, FILTER_AT) ||
+           is_given(filters, FILTER_BETWEEN);
 }
 
 int filters_take(struct filters *filters, const struct cli_scan *scan, int key) {
@@ -245,13 +253,14 @@ int filters_take(struct filters *filters, const struct cli_scan *scan, int key) 
 /* ---- The file ---- */
 
 static int need_recording(const struct option *option, struct error *error) {
-    return error_set(error,
-                     option->key <= FILTER_BETWEEN
-                         ? "--%s asks when things happened, which a profile does not tell; make a "
-                           "recording with `memtrace record`"
-                         : "--%s asks of single blocks, which a profile does not tell; make a "
-                           "recording with `memtrace record`",
-                     option->name);
+    return error_set(
+        error,
+        option->key <= FILTER_BETWEEN
+            ? "--%s needs to know when things happened, which a profile does not record; make a "
+              "recording with `memtrace record`"
+            : "--%s needs single blocks, which a profile does not have; make a "
+              "recording with `memtrace record`",
+        option->name);
 }
 
 int filters_resolve(const struct filters *filters, const struct model *model,

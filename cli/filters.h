@@ -105,6 +105,8 @@ void filters_want_threads(struct filters *filters);
 
 /* Whether any was given; and all of them, as they could be given again ("" if none): one line. */
 bool filters_given(const struct filters *filters);
+/* Whether it is said when to stop looking: --to, --at, --between. */
+bool filters_have_end(const struct filters *filters);
 const char *filters_text(const struct filters *filters);
 
 /* Times such as "mark:loaded" and names of threads need the file. The selection's strings are the

@@ -58,9 +58,9 @@ static int parse_range(const char *text, value_parser parse, const char *what,
     free(left);
     free(right);
     if (result != 0) {
-        return error_set(error, "'%s' is no range of %s", text, what);
+        return error_set(error, "'%s' is not a range of %s", text, what);
     }
-    return range->least <= range->most ? 0 : error_set(error, "'%s' is empty", text);
+    return range->least <= range->most ? 0 : error_set(error, "the range '%s' is empty", text);
 }
 
 int filtervalue_sizes(const char *text, struct selection_range *range, struct error *error) {
@@ -163,7 +163,7 @@ static int find_behind(const char *before, const char *text, const struct model 
         return 0;
     }
     return find_mark(text, model, &start, error) == 0
-               ? error_set(error, "no mark '%s' comes behind '%s'", text, before)
+               ? error_set(error, "no mark '%s' comes after '%s'", text, before)
                : -1;
 }
 
@@ -193,7 +193,7 @@ static int parse_time(const char *text, const struct model *model, uint64_t *tim
         *time_ns = model != NULL ? (uint64_t)((double)model->now_ns * percent / 100) : 0;
     } else if (cli_parse_duration(text, time_ns) != 0) {
         return error_set(error,
-                         "'%s' is no time (try 1.5s, 300ms, 50%%, mark:NAME, start, end "
+                         "'%s' is not a time (try 1.5s, 300ms, 50%%, mark:NAME, start, end "
                          "or peak)",
                          text);
     }
@@ -217,7 +217,8 @@ int filtervalue_times(const char *text, const struct model *model, struct select
     if (left == NULL || right == NULL) {
         error_set(error, "out of memory");
     } else if (!is_span || (left[0] == '\0' && right[0] == '\0')) {
-        error_set(error, "'%s' is no span of time (try 1s..2.5s, 50%%.. or ..mark:loaded)", text);
+        error_set(error, "'%s' is not a span of time (try 1s..2.5s, 50%%.. or ..mark:loaded)",
+                  text);
     } else {
         result = left[0] != '\0' ? parse_time(left, model, &times->from_ns, error) : 0;
         if (result == 0 && right[0] != '\0') {

@@ -5,6 +5,7 @@
  *
  * Paths are found from the place of the command itself, so that a moved installation works.
  */
+#include "analyze/report/shellword.h"
 #include "cli/cli.h"
 #include "cli/plugin.h"
 
@@ -32,7 +33,7 @@ static const struct mode modes[MODES] = {
          {{"-fno-omit-frame-pointer", "functions keep a frame pointer, so stacks are read fast"},
           {"-mno-omit-leaf-frame-pointer", "functions that call nothing keep it, too"}}},
     [HOOKS] = {"hooks",
-               "every function reports its entry and exit, which costs about 70 %",
+               "every function reports its entry and exit, which costs about 70%",
                {{"-finstrument-functions", "functions report their entry and exit"},
                 {"-fno-omit-frame-pointer", "functions keep a frame pointer"}}},
     [PASS] = {"pass",
@@ -44,26 +45,32 @@ static const struct mode modes[MODES] = {
 static const int preferred = PASS;
 
 static const char usage[] =
-    "Usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
+    "usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
     "                      --cflags|--libs|--explain\n"
+    "       memtrace flags --cmake|--gdb\n"
     "\n"
     "Prints the flags that build a program with MemTrace:\n"
     "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
     "  cc app.o $(memtrace flags --libs) -o app\n"
+    "and, for all programs and libraries of a project that is built with CMake, unchanged:\n"
+    "  cmake -S . -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=\"$(memtrace flags --cmake)\"\n"
     "\n"
     "  --cflags            flags for the compiler\n"
     "  --libs              flags for the linker, run path included\n"
     "  --explain           the same, one a line, with what each is for\n"
+    "  --cmake             the file that makes CMake (3.24 or newer) instrument a whole project\n"
+    "  --gdb               the file of commands for gdb: gdb -x \"$(memtrace flags --gdb)\" app\n"
     "  --mode MODE         how call paths are found; auto (the default) is pass where a compiler\n"
     "                      is named and has a plugin, else frame-pointer\n"
     "  --compiler COMMAND  the compiler the flags are for; default $CC, for pass else cc\n"
-    "  --help              this text\n";
+    "  --help              show this\n";
 
 /* The installation the command belongs to; empty strings where the system finds things itself. */
 struct places {
     char library_dir[PATH_MAX];
     char include_dir[PATH_MAX];
     char plugin_dir[PATH_MAX]; /* holds gcc-12/memtrace.so and the like */
+    char cmake_file[PATH_MAX]; /* for CMAKE_PROJECT_TOP_LEVEL_INCLUDES */
 };
 
 /* Sets result to the folder base/relative if it holds `file`. */
@@ -85,19 +92,25 @@ static bool is_system_dir(const char *path) {
     return false;
 }
 
+/* The folder of this command. 0, or CLI_FAILURE with the line printed. */
+static int find_base(char base[PATH_MAX]) {
+    ssize_t length = readlink("/proc/self/exe", base, PATH_MAX - 1);
+    if (length <= 0)
+        return cli_error("cannot tell where this command lies (is /proc mounted?)");
+    base[length] = '\0';
+    *strrchr(base, '/') = '\0';
+    return 0;
+}
+
 /* 0, or CLI_FAILURE with the line printed. */
 static int find_places(struct places *places) {
     static const char *const library_dirs[] = {MEMTRACE_LIBDIR, "../lib",
                                                ("../" MEMTRACE_MULTIARCH)};
     static const char *const include_dirs[] = {MEMTRACE_INCLUDEDIR, "../include"};
     char base[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", base, sizeof(base) - 1);
     bool found = false;
-    if (length <= 0)
-        return cli_error("cannot tell where this command lies (is /proc mounted?)");
-    base[length] = '\0';
-    *strrchr(base, '/') = '\0';
-
+    if (find_base(base) != 0)
+        return CLI_FAILURE;
     for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]) && !found; i++)
         found = find_dir(base, library_dirs[i], "libmemtrace.so", places->library_dir);
     if (!found)
@@ -110,6 +123,8 @@ static int find_places(struct places *places) {
 
     snprintf(places->plugin_dir, sizeof(places->plugin_dir), "%.*s/memtrace", PATH_MAX - 16,
              places->library_dir);
+    snprintf(places->cmake_file, sizeof(places->cmake_file), "%.*s/cmake/MemTrace/%s",
+             PATH_MAX - 64, places->library_dir, "MemTraceProject.cmake");
     if (is_system_dir(places->library_dir))
         places->library_dir[0] = '\0';
     if (is_system_dir(places->include_dir))
@@ -117,23 +132,7 @@ static int find_places(struct places *places) {
     return 0;
 }
 
-/* Writes `prefix` and `path` as one word of a shell. */
-static void print_word(const char *prefix, const char *path) {
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "_-+=./,:@%";
-    if (path[strspn(path, safe)] == '\0') {
-        printf("%s%s", prefix, path);
-        return;
-    }
-    printf("%s'", prefix);
-    for (; *path; path++) {
-        if (*path == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*path);
-    }
-    putchar('\'');
-}
+static bool quoted; /* a word was printed that $(...) alone would break */
 
 /* One flag: a word on the line, or, explained, a line of its own. */
 static void print_flag(const char *prefix, const char *path, const char *purpose) {
@@ -141,7 +140,9 @@ static void print_flag(const char *prefix, const char *path, const char *purpose
     if (!purpose && !first)
         putchar(' ');
     first = false;
-    print_word(prefix, path);
+    fputs(prefix, stdout);
+    if (path[0] != '\0')
+        quoted |= shellword_put(stdout, path);
     if (purpose)
         printf("\n    %s\n", purpose);
 }
@@ -188,10 +189,25 @@ static void print_libs(const struct plan *plan, const struct places *places, boo
     print_flag("-Wl,--pop-state", "", explain ? "ends --no-as-needed" : NULL);
 }
 
+/* The path of gdb's commands. 0, or CLI_FAILURE with the line printed. */
+static int print_gdb(void) {
+    static const char *const data_dirs[] = {MEMTRACE_DATADIR, "../share"};
+    char base[PATH_MAX], folder[PATH_MAX];
+    if (find_base(base) != 0)
+        return CLI_FAILURE;
+    for (size_t i = 0; i < sizeof(data_dirs) / sizeof(data_dirs[0]); i++) {
+        if (find_dir(base, data_dirs[i], "memtrace/memtrace-gdb.py", folder)) {
+            printf("%s/memtrace/memtrace-gdb.py\n", folder);
+            return cli_finish(CLI_OK);
+        }
+    }
+    return cli_error("memtrace/memtrace-gdb.py is not at %s/%s", base, MEMTRACE_DATADIR);
+}
+
 struct request {
     const char *mode;
     const char *compiler;
-    bool cflags, libs, explain;
+    bool cflags, libs, explain, cmake, gdb;
 };
 
 /* The flags of auto must suit whatever compiler they are given to, unless one was named. */
@@ -200,7 +216,7 @@ static void decide_auto(struct plan *plan, const char *compiler, const struct pl
     plan->reason = "no compiler was named by --compiler or CC";
     if (!compiler)
         return;
-    if (plugin_find(&plan->plugin, compiler, places->plugin_dir))
+    if (plan->plugin.major && plugin_find(&plan->plugin, compiler, places->plugin_dir))
         plan->mode = &modes[preferred];
     plan->reason = plan->plugin.reason;
 }
@@ -208,20 +224,25 @@ static void decide_auto(struct plan *plan, const char *compiler, const struct pl
 /* 0, or the exit status with the line printed. */
 static int decide(struct plan *plan, const struct request *request, const struct places *places) {
     const char *compiler = request->compiler ? request->compiler : getenv("CC");
-    if (compiler && !*compiler)
-        compiler = NULL;
-    if (strcmp(request->mode, "auto") == 0) {
-        decide_auto(plan, compiler, places);
-        return 0;
-    }
+    bool is_auto = strcmp(request->mode, "auto") == 0;
     for (size_t i = 0; i < MODES && !plan->mode; i++)
         if (strcmp(request->mode, modes[i].name) == 0)
             plan->mode = &modes[i];
-    if (!plan->mode)
-        return cli_usage("flags", "no mode \"%s\": auto, pass, hooks or frame-pointer",
+    if (!plan->mode && !is_auto)
+        return cli_usage("flags",
+                         "there is no mode \"%s\": it is auto, pass, hooks or frame-pointer",
                          request->mode);
-    if (plan->mode == &modes[PASS]) {
-        if (!plugin_find(&plan->plugin, compiler ? compiler : "cc", places->plugin_dir))
+    if (compiler && !*compiler)
+        compiler = NULL;
+    if (!compiler && plan->mode == &modes[PASS])
+        compiler = "cc";
+    if (compiler && !plugin_identify(&plan->plugin, compiler) && plan->plugin.missing)
+        return cli_usage("flags", "%s", plan->plugin.reason);
+
+    if (is_auto) {
+        decide_auto(plan, compiler, places);
+    } else if (plan->mode == &modes[PASS]) {
+        if (!plan->plugin.major || !plugin_find(&plan->plugin, compiler, places->plugin_dir))
             return cli_error("mode pass: %s", plan->plugin.reason);
         plan->reason = plan->plugin.reason;
     }
@@ -255,13 +276,10 @@ static void explain_plugin(const struct plan *plan) {
 
 /* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
 static int parse(int argc, char **argv, struct request *request) {
-    static const struct cli_option options[] = {{"mode", 'm', true, 'm'},
-                                                {"compiler", 0, true, 'C'},
-                                                {"cflags", 0, false, 'c'},
-                                                {"libs", 0, false, 'l'},
-                                                {"explain", 0, false, 'e'},
-                                                {"help", 'h', false, 'h'},
-                                                {0}};
+    static const struct cli_option options[] = {
+        {"mode", 'm', true, 'm'}, {"compiler", 0, true, 'C'}, {"cflags", 0, false, 'c'},
+        {"libs", 0, false, 'l'},  {"explain", 0, false, 'e'}, {"cmake", 0, false, 'k'},
+        {"gdb", 0, false, 'g'},   {"help", 'h', false, 'h'},  {0}};
     struct cli_scan scan = cli_scan_start("flags", argc, argv, options);
     int key;
     while ((key = cli_scan_next(&scan)) > 0) {
@@ -281,6 +299,12 @@ static int parse(int argc, char **argv, struct request *request) {
         case 'e':
             request->explain = true;
             break;
+        case 'g':
+            request->gdb = true;
+            break;
+        case 'k':
+            request->cmake = true;
+            break;
         case 'h':
             return -1;
         }
@@ -288,10 +312,22 @@ static int parse(int argc, char **argv, struct request *request) {
     if (key < 0)
         return CLI_USAGE;
     if (scan.index < argc)
-        return cli_usage("flags", "what is \"%s\"?", argv[scan.index]);
-    if (!request->cflags && !request->libs && !request->explain)
-        return cli_usage("flags", "which flags: --cflags, --libs or --explain?");
+        return cli_usage("flags", "\"%s\" is one argument too many", argv[scan.index]);
+    if ((request->cmake || request->gdb) &&
+        (request->cflags || request->libs || request->explain || (request->cmake && request->gdb) ||
+         request->compiler || strcmp(request->mode, "auto") != 0))
+        return cli_usage("flags", "%s goes alone", request->cmake ? "--cmake" : "--gdb");
+    if (!request->cflags && !request->libs && !request->explain && !request->cmake && !request->gdb)
+        return cli_usage("flags", "which flags? --cflags, --libs, --explain, --cmake or --gdb");
     return 0;
+}
+
+/* The path as it is, for a shell's "$(...)". */
+static int print_cmake_file(const struct places *places) {
+    if (access(places->cmake_file, R_OK) != 0)
+        return cli_error("%s is not there: is MemTrace installed?", places->cmake_file);
+    puts(places->cmake_file);
+    return cli_finish(CLI_OK);
 }
 
 int cmd_flags(int argc, char **argv) {
@@ -305,8 +341,12 @@ int cmd_flags(int argc, char **argv) {
         fputs(usage, stdout);
         return cli_finish(CLI_OK);
     }
+    if (request.gdb)
+        return print_gdb();
     if (find_places(&places) != 0)
         return CLI_FAILURE;
+    if (request.cmake)
+        return print_cmake_file(&places);
     status = decide(&plan, &request, &places);
     if (status != 0)
         return status;
@@ -319,11 +359,18 @@ int cmd_flags(int argc, char **argv) {
     }
     if (request.cflags)
         print_cflags(&plan, &places, request.explain);
+    if (request.cflags && request.libs && plan.plugin.major && !plan.plugin.gcc)
+        print_flag("-Wno-unused-command-line-argument", "",
+                   request.explain ? "no word about the linker's flags where Clang only compiles"
+                                   : NULL);
     if (request.libs)
         print_libs(&plan, &places, request.explain);
     if (request.explain && plan.mode == &modes[PASS])
         explain_plugin(&plan);
     if (!request.explain)
         putchar('\n');
+    if (quoted && !request.explain)
+        cli_error("the flags hold a quoted path: a shell needs eval \"cc $(memtrace flags ...)\" "
+                  "(make and configure need nothing)");
     return cli_finish(CLI_OK);
 }

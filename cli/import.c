@@ -13,12 +13,12 @@
 static const char usage[] =
     "usage: memtrace import [OPTION]... FILE\n"
     "\n"
-    "Makes a recording of a data file of heaptrack (heaptrack.PROGRAM.PID.zst or .gz, raw ones "
+    "Makes a recording from a heaptrack data file (heaptrack.PROGRAM.PID.zst or .gz, raw ones "
     "and\n"
     "unpacked ones, too), for memtrace report and all the others.\n"
     "\n"
     "  -o, --output FILE   default: the file's name with .mtr in place of its ending\n"
-    "  -h, --help          this text\n";
+    "  -h, --help          show this\n";
 
 struct request {
     const char *file;
@@ -42,7 +42,7 @@ static int parse(int argc, char **argv, struct request *request) {
         return CLI_USAGE;
     }
     if (argc - scan.index != 1) {
-        return cli_usage("import", "which file of heaptrack?");
+        return cli_usage("import", "a heaptrack data file is needed");
     }
     if (request->output != NULL && strcmp(request->output, "-") == 0) {
         return cli_usage("import", "a recording cannot go to stdout: --output FILE");

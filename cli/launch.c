@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/execute.h"
 #include "cli/launchfiles.h"
+#include "cli/preload.h"
 #include "cli/target.h"
 #include "collect/runwatch.h"
 
@@ -40,42 +41,11 @@ struct launch {
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* The library beside this command. 0, or CLI_FAILURE with the line printed. */
-static int find_library(char path[PATH_MAX]) {
-    static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH)};
-    const char *own = getenv("MEMTRACE_LIBRARY");
-    char base[PATH_MAX];
-    char candidate[PATH_MAX + 64];
-    ssize_t length = readlink("/proc/self/exe", base, sizeof base - 1);
-    if (own != NULL && own[0] != '\0') {
-        return realpath(own, path) != NULL && access(path, R_OK) == 0
-                   ? 0
-                   : cli_error("MEMTRACE_LIBRARY %s: %s", own, strerror(errno));
-    }
-    if (length <= 0) {
-        return cli_error("cannot tell where this command lies (is /proc mounted?)");
-    }
-    base[length] = '\0';
-    *strrchr(base, '/') = '\0';
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        snprintf(candidate, sizeof candidate, "%s/%s/libmemtrace.so", base, folders[i]);
-        if (realpath(candidate, path) != NULL && access(path, R_OK) == 0) {
-            return 0;
-        }
-    }
-    return cli_error("libmemtrace.so is not at %s/%s; MEMTRACE_LIBRARY can say where it is", base,
-                     MEMTRACE_LIBDIR);
-}
-
 static int set_preload(struct launch *launch) {
     char library[PATH_MAX];
     const char *old = getenv("LD_PRELOAD");
-    if (find_library(library) != 0) {
+    if (preload_path(library) != 0) {
         return CLI_FAILURE;
-    }
-    if (strpbrk(library, ": \t\n") != NULL) {
-        return cli_error("%s cannot be preloaded: the loader takes no blank or colon in a path",
-                         library);
     }
     if (asprintf(&launch->preload, "%s%s%s", library, old != NULL && old[0] != '\0' ? ":" : "",
                  old != NULL ? old : "") < 0) {

@@ -17,13 +17,13 @@
 #include <yajl/yajl_gen.h>
 
 static const char usage[] =
-    "Usage: memtrace list [--json]\n"
+    "usage: memtrace list [--json]\n"
     "\n"
     "Lists your programs that are profiled now, and moves the profiles of killed ones to where\n"
     "they should have gone.\n"
     "\n"
     "  --json   for other programs\n"
-    "  --help   this text\n";
+    "  --help   show this\n";
 
 struct running {
     pid_t pid;
@@ -37,7 +37,6 @@ struct running {
 
 struct killed {
     pid_t pid;
-    bool was_killed;
     char program[2048];
     struct finished finished;
 };
@@ -63,7 +62,6 @@ static void add_killed(void *context, const struct adopted *adopted) {
     list->killed = grown;
     grown += list->killed_count++;
     grown->pid = adopted->pid;
-    grown->was_killed = adopted->was_killed;
     grown->finished = adopted->finished;
     snprintf(grown->program, sizeof grown->program, "%s", adopted->program);
 }
@@ -115,8 +113,8 @@ static void print_text(const struct list *list) {
         puts("No program of yours is profiled now.");
     }
     if (list->running_count != 0) {
-        printf("%8s  %-24s %12s %12s %15s  %s\n", "PID", "PROGRAM", "LIVE", "MAXIMUM",
-               "ALLOCATIONS", "RUNNING");
+        printf("%8s  %-24s %12s %12s %15s  %s\n", "PID", "PROGRAM", "LIVE", "PEAK", "ALLOCATIONS",
+               "RUNNING");
     }
     for (size_t i = 0; i < list->running_count; i++) {
         const struct running *one = &list->running[i];
@@ -127,10 +125,8 @@ static void print_text(const struct list *list) {
     }
     for (size_t i = 0; i < list->killed_count; i++) {
         const struct killed *one = &list->killed[i];
-        struct adopted adopted = {.pid = one->pid,
-                                  .was_killed = one->was_killed,
-                                  .program = one->program,
-                                  .finished = one->finished};
+        struct adopted adopted = {
+            .pid = one->pid, .program = one->program, .finished = one->finished};
         char line[6000];
         adopt_line(&adopted, line, sizeof line);
         printf("%s%s\n", i == 0 && list->running_count != 0 ? "\n" : "", line);
@@ -218,7 +214,9 @@ static int parse(int argc, char **argv, bool *json) {
     if (key < 0) {
         return CLI_USAGE;
     }
-    return scan.index < argc ? cli_usage("list", "what is \"%s\"?", argv[scan.index]) : 0;
+    return scan.index < argc
+               ? cli_usage("list", "\"%s\" is one argument too many", argv[scan.index])
+               : 0;
 }
 
 static int show(bool json) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: the `memtrace` command: picks the subcommand. */
 #include "cli/cli.h"
+#include "cli/nearest.h"
 #include "memtrace/version.h"
 
 #include <stdio.h>
@@ -18,17 +19,17 @@ static const struct command commands[] = {
     {"report", cmd_report, "show a profile, or that of a running program"},
     {"diff", cmd_diff, "show what grew from one profile to another"},
     {"query", cmd_query, "answer SQL over a profile or a recording"},
-    {"check", cmd_check, "tell whether a profile keeps its budgets"},
+    {"check", cmd_check, "check whether a profile keeps its budgets"},
     {"export", cmd_export, "write files for other tools: flame graphs, JSON, CSV, ..."},
-    {"import", cmd_import, "make a recording of a data file of heaptrack"},
+    {"import", cmd_import, "make a recording from a heaptrack data file"},
     {"extract", cmd_extract, "get the program files out of a recording"},
     {"repack", cmd_repack, "write a recording anew: joined, packed, without damage"},
     {"strip", cmd_strip, "leave short-lived blocks out of a recording"},
     {"anonymize", cmd_anonymize, "hide the names in a recording"},
     {"merge", cmd_merge, "make one recording or profile of several"},
-    {"info", cmd_info, "tell what is in a profile or recording"},
+    {"info", cmd_info, "show what is in a profile or recording"},
     {"list", cmd_list, "list profiles of running and of killed programs"},
-    {"trace", cmd_trace, "tell which code allocated the block at an address"},
+    {"trace", cmd_trace, "say which code allocated the block at an address"},
     {"symbolize", cmd_symbolize, "turn module+offset lines into function and line"},
     {"flags", cmd_flags, "print compiler and linker flags for other build systems"},
     {"companion", cmd_companion, NULL},
@@ -66,6 +67,22 @@ static const struct command *find_command(const char *name) {
     return NULL;
 }
 
+/* Says which command was meant. */
+static int refuse(const char *name) {
+    bool is_option = name[0] == '-';
+    struct nearest nearest = nearest_to(name, strlen(name));
+    for (size_t i = 0; i < COMMANDS && !is_option; i++) {
+        if (commands[i].help != NULL) {
+            nearest_offer(&nearest, commands[i].name);
+        }
+    }
+    nearest_offer(&nearest, is_option ? "--help" : "help");
+    nearest_offer(&nearest, is_option ? "--version" : "help");
+    return cli_usage(NULL, "there is no %s '%s'%s%s%s", is_option ? "option" : "command", name,
+                     nearest.name != NULL ? ": did you mean " : "",
+                     nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
+}
+
 /* `memtrace help` and `memtrace help COMMAND`. */
 static int help(int argc, char **argv) {
     const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
@@ -76,7 +93,7 @@ static int help(int argc, char **argv) {
         return cli_finish(CLI_OK);
     }
     if (command == NULL) {
-        return cli_usage(NULL, "there is no command '%s'", argv[1]);
+        return refuse(argv[1]);
     }
     return command->run(2, arguments);
 }
@@ -97,8 +114,7 @@ int main(int argc, char **argv) {
     }
     command = find_command(argv[1]);
     if (command == NULL) {
-        return cli_usage(NULL, "there is no %s '%s'", argv[1][0] == '-' ? "option" : "command",
-                         argv[1]);
+        return refuse(argv[1]);
     }
     return command->run(argc - 1, argv + 1);
 }

@@ -14,6 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The exit statuses of a shell that cannot start a command: no program, not found. */
+enum { NO_PROGRAM = 126, NOT_FOUND = 127 };
+
 /* A version in front of the next colon or line end; 0: a macro that was not replaced. */
 static unsigned version_at(const char *text) {
     char *end;
@@ -21,17 +24,16 @@ static unsigned version_at(const char *text) {
     return end > text && version < 1000 ? (unsigned)version : 0;
 }
 
-static bool identify(struct plugin *plugin, const char *command) {
+bool plugin_identify(struct plugin *plugin, const char *command) {
     char *question = NULL, line[256];
     FILE *answer = NULL;
     unsigned clang = 0, gnu = 0;
+    int status = 0;
     if (asprintf(&question, "printf '%s\\n' | %s -E -P -x c - 2>/dev/null",
                  "memtrace:__clang_major__:__GNUC__", command) > 0)
         answer = popen(question, "r");
     free(question);
-    if (!answer)
-        return false;
-    while (fgets(line, sizeof(line), answer)) {
+    while (answer && fgets(line, sizeof(line), answer)) {
         const char *first = strchr(line, ':');
         const char *second = first ? strchr(first + 1, ':') : NULL;
         if (strncmp(line, "memtrace:", strlen("memtrace:")) != 0 || !second)
@@ -39,9 +41,14 @@ static bool identify(struct plugin *plugin, const char *command) {
         clang = version_at(first + 1);
         gnu = version_at(second + 1);
     }
-    pclose(answer);
+    if (answer)
+        status = pclose(answer);
+    status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    plugin->missing = status == NO_PROGRAM || status == NOT_FOUND;
     plugin->gcc = clang == 0;
     plugin->major = clang ? clang : gnu;
+    snprintf(plugin->reason, sizeof(plugin->reason), "\"%.200s\" is %s", command,
+             plugin->missing ? "not a command" : "neither GCC nor Clang");
     return plugin->major != 0;
 }
 
@@ -69,12 +76,7 @@ static bool is_taken(const struct plugin *plugin, const char *command) {
 bool plugin_find(struct plugin *plugin, const char *command, const char *folder) {
     char *reason = plugin->reason;
     size_t room = sizeof(plugin->reason);
-    const char *name;
-    if (!identify(plugin, command)) {
-        snprintf(reason, room, "\"%.200s\" is neither GCC nor Clang", command);
-        return false;
-    }
-    name = plugin->gcc ? "GCC" : "Clang";
+    const char *name = plugin->gcc ? "GCC" : "Clang";
     int length = snprintf(plugin->file, sizeof(plugin->file), "%s/%s-%u/memtrace.so", folder,
                           plugin->gcc ? "gcc" : "clang", plugin->major);
     if (length < 0 || (size_t)length >= sizeof(plugin->file) || access(plugin->file, R_OK) != 0) {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const char help_text[] =
-    "usage: memtrace query [OPTION]... [FILE|PID] [SQL]\n"
+    "usage: memtrace query [OPTION]... [FILE|RUN|PID] [SQL]\n"
     "\n"
     "Answers SQL over a profile (*.mtp), a recording (*.mtr) or what a running program holds\n"
     "now; without a file: the newest of this folder. Without SQL it asks at the terminal, or\n"
@@ -28,6 +28,9 @@ static const char help_text[] =
     "  --format FORMAT      table, markdown, csv, tsv or json; default: at a terminal a table,\n"
     "                       else tsv without a heading\n"
     "  --header on|off      with names of columns or without\n"
+    "  --process PID|NAME[:IMAGE]\n"
+    "                       this process of a run (a folder); default: the one that held most\n"
+    "  --all-processes      the sum of all of them by call path\n"
     "  --full-names         C++ names with parameters, template arguments, return types\n"
     "  --no-cache           keep nothing on disk for the next command\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
@@ -75,9 +78,8 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         request->script = scan->value;
         return CLI_OK;
     case KEY_FORMAT:
-        request->format = scan->value;
         return result_format_named(scan->value, &request->result)
-                   ? CLI_OK
+                   ? cli_choose(scan, &request->format, scan->value)
                    : cli_usage("query", "--format is " RESULT_FORMATS ", not '%s'", scan->value);
     case KEY_HEADER:
         request->header = scan->value;
@@ -102,7 +104,8 @@ static bool is_statement(const char *text) {
 
 static int take_operands(struct request *request, char **operands, int count) {
     if (count > 2) {
-        return cli_usage("query", "one file and one text: what is '%s'? (quote SQL)", operands[2]);
+        return cli_usage("query", "one file and one statement: '%s' is one too many (quote SQL)",
+                         operands[2]);
     }
     if (count == 1 && is_statement(operands[0])) {
         request->sql = operands[0];
@@ -111,7 +114,7 @@ static int take_operands(struct request *request, char **operands, int count) {
     request->source = count > 0 ? operands[0] : NULL;
     request->sql = count > 1 ? operands[1] : NULL;
     if (request->sql != NULL && request->script != NULL) {
-        return cli_usage("query", "SQL or --script, not both");
+        return cli_usage("query", "give SQL or --script, not both");
     }
     return CLI_OK;
 }
@@ -198,6 +201,7 @@ static int query_chosen(const struct chosen *chosen, const struct request *reque
                                  .selection = &chosen->filtered.selection,
                                  .names = chosen->names,
                                  .parts = chosen->source.parts,
+                                 .run = chosen->source.run,
                                  .replay = &replay,
                                  .has_full_names = request->full_names};
     struct error error;

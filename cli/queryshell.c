@@ -17,7 +17,7 @@ const char queryshell_help[] =
     ".help               show this\n"
     ".quit               end (or Ctrl-D)\n"
     "\n"
-    "Anything else is SQL, up to a semicolon. Beside SQLite's own functions:\n"
+    "Anything else is SQL, up to a semicolon. Besides SQLite's own functions:\n"
     "  bytes(n)       1048576 as 1.0 MiB\n"
     "  duration(ns)   1500000000 as 1.5 s\n"
     "  address(n)     as 0x55d0\n"

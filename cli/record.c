@@ -4,7 +4,7 @@
 #include "cli/launch.h"
 
 static const char usage[] =
-    "Usage: memtrace record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "usage: memtrace record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM and writes every allocation, reallocation and free into a recording. The exit\n"
     "status is PROGRAM's.\n"
@@ -25,12 +25,12 @@ static const char usage[] =
     "      --profile         leave a profile, too\n";
 
 static const struct variables_option own[] = {
-    {"output", 'o', VARIABLES_TEXT, "MEMTRACE_RECORD_OUTPUT", NULL},
+    {"output", 'o', VARIABLES_FILE, "MEMTRACE_RECORD_OUTPUT", NULL},
     {"precise", 0, VARIABLES_SET, "MEMTRACE_PRECISE", "1"},
     {"free-stacks", 0, VARIABLES_SET, "MEMTRACE_FREE_STACKS", "1"},
     {"no-addresses", 0, VARIABLES_SET, "MEMTRACE_ADDRESSES", "0"},
     {"sample", 0, VARIABLES_SIZE, "MEMTRACE_SAMPLE", NULL},
-    {"sizes", 0, VARIABLES_TEXT, "MEMTRACE_RECORD_SIZES", NULL},
+    {"sizes", 0, VARIABLES_SIZES, "MEMTRACE_RECORD_SIZES", NULL},
     {"modules", 0, VARIABLES_TEXT, "MEMTRACE_RECORD_MODULES", NULL},
     {"cull-below", 0, VARIABLES_TIME, "MEMTRACE_CULL", NULL},
     {"duration", 0, VARIABLES_TIME, "MEMTRACE_DURATION", NULL},

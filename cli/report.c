@@ -66,18 +66,23 @@ static int report_classes(struct report *report, const struct selection *selecti
 static int report_part(struct report *report, const struct source *source,
                        const struct filtered *filtered, const struct request *request) {
     struct replay_options replay = progress_replay();
+    struct report_holes holes;
     struct detail *detail;
     struct error error;
     int status;
     report->model = filtered->model;
     report->parts = source->parts;
     report->selected = filters_given(request->filters) ? filters_text(request->filters) : NULL;
-    if (reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
+    if (reportholes_find(&holes, request, source, filtered, report->names, &replay, &error) != 0 ||
+        reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
+        reportholes_free(&holes);
         return cli_error("%s", error.message);
     }
     report->detail = detail;
+    report->holes = holes.model != NULL ? &holes : NULL;
     status = report_classes(report, &filtered->selection, request);
     detail_free(detail);
+    reportholes_free(&holes);
     return status;
 }
 
@@ -104,7 +109,10 @@ static int apply_filters(const struct source *source, const struct names *names,
 }
 
 static int report_model(const struct source *source, const struct request *request) {
-    struct report report = {.options = request->options, .source = source->path};
+    const struct report_run run = {source->run, source->chosen, request->processes};
+    struct report report = {.options = request->options,
+                            .source = source->path,
+                            .run = source->run != NULL ? &run : NULL};
     struct filtered filtered = {0};
     struct error error;
     struct names *names = source_names(source, request->debug_folders,
@@ -129,7 +137,8 @@ static int report_source(const char *name, const struct request *request) {
     struct error error;
     struct source source;
     int status;
-    if (source_open(&source, name, request->debug_folders, &replay, &error) != 0) {
+    if (source_open(&source, name, &request->choice, request->debug_folders, &replay, &error) !=
+        0) {
         return cli_error("%s", error.message);
     }
     status = reportdetail_check(request, &source, &error) == 0 ? report_model(&source, request)
@@ -149,7 +158,8 @@ static int report_any(const struct request *request) {
 }
 
 int cmd_report(int argc, char **argv) {
-    struct request request = {.options = {.min_percent = 1, .limit = 20}, .filters = filters_new()};
+    struct request request = {
+        .options = {.min_percent = 1, .limit = 20}, .processes = 10, .filters = filters_new()};
     int status;
     if (request.filters == NULL) {
         return cli_error("out of memory");

@@ -49,7 +49,7 @@ int reportdetail_check(const struct request *request, const struct source *sourc
     for (size_t i = 0; source->parts.count == 0 && i < NEEDS; i++) {
         if (needs[i].is_asked && !needs[i].has_other) {
             return error_set(error,
-                             "%s asks of single blocks, and %s is a profile: make a recording with "
+                             "%s needs single blocks, and %s is a profile: make a recording with "
                              "`memtrace record`",
                              needs[i].option, source->path);
         }

@@ -9,20 +9,22 @@
 #include <unistd.h>
 
 const char reportrequest_help[] =
-    "usage: memtrace report [OPTION]... [FILE|PID]\n"
+    "usage: memtrace report [OPTION]... [FILE|RUN|PID]\n"
     "\n"
     "Shows a profile (*.mtp) or a recording (*.mtr), or what a running program holds now. Without\n"
     "an argument: the newest such file of this folder. Without a --show-... option: a summary,\n"
-    "the call paths that held most, and the trees of maximum and leaked memory.\n"
+    "the call paths that held most, and the trees of peak and leaked memory.\n"
     "\n"
     "what to show (several are possible; R: of recordings only):\n"
-    "  --show-maximum       what was held when the program held most\n"
-    "  --show-leaked        what was never freed; of a running program: what it holds\n"
+    "  --show-peak          what was held when the program held most\n"
+    "  --show-leaked        what was never freed; of a running program: what is live\n"
     "  --show-shutdown    R what was never freed, or only after the last allocation\n"
     "  --shutdown-at T    R the same: or only after T\n"
-    "  --show-cumulative    all that was ever allocated, by bytes\n"
+    "  --show-allocated     all that was ever allocated, by bytes\n"
     "  --show-allocations   the same by number of allocations\n"
     "  --show-temporary     allocations freed before their thread's next one\n"
+    "  --show-maximum, --show-live, --show-total, --show-cumulative\n"
+    "                       other names of peak, leaked and, twice, allocated\n"
     "  --temporary-within D R allocations freed within 10ms, 1s, ...\n"
     "  --show-caller-callee FUNCTION|/REGEX/\n"
     "                       who calls a function and what it calls, by the metrics above\n"
@@ -36,6 +38,14 @@ const char reportrequest_help[] =
     "  --show-timeline      memory over time as a chart\n"
     "  --show-marks       R what the program marked\n"
     "  --show-threads       a table of threads, and who freed whose blocks\n"
+    "  --show-processes     a table of the processes of a run, or of a profile's forked children\n"
+    "\n"
+    "of a run of several processes (a folder):\n"
+    "  --process PID|NAME[:IMAGE]\n"
+    "                       this one, and of those that replaced themselves by exec this image;\n"
+    "                       default: the one that held most\n"
+    "  --all-processes      the sum of all by call path, small forked children included\n"
+    "  --processes N        lines of the tree of processes (default: 10; 0: all)\n"
     "\n"
     "how:\n"
     "  --top-down           trees from main to the allocating function (default)\n"
@@ -49,7 +59,8 @@ const char reportrequest_help[] =
     "                       20; 0: all)\n"
     "  --depth N            at most N frames (0: all; default: 64 of trees, 16 of paths, 3 in\n"
     "                       tables)\n"
-    "  --all-frames         show what the system runs before main and each level of a recursion\n"
+    "  --all-frames         show what the system runs before main, each level of a recursion, and\n"
+    "                       what library functions (std::) call of their library\n"
     "  --color WHEN         auto, always or never\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
     "                       /usr/lib/debug)\n"
@@ -87,16 +98,23 @@ enum {
     KEY_SHUTDOWN_AT,
     KEY_WITHIN,
     KEY_BLOCKS_BY,
+    KEY_PROCESS,
+    KEY_ALL_PROCESSES,
+    KEY_PROCESSES,
     KEY_METRIC,                        /* + enum metric */
     KEY_SHOW = KEY_METRIC + METRIC_ALL /* + enum show */
 };
 
 static const struct cli_option known_options[] = {
     {"help", 'h', false, KEY_HELP},
+    {"show-peak", 0, false, KEY_METRIC + METRIC_MAXIMUM},
     {"show-maximum", 0, false, KEY_METRIC + METRIC_MAXIMUM},
     {"show-leaked", 0, false, KEY_METRIC + METRIC_LEAKED},
+    {"show-live", 0, false, KEY_METRIC + METRIC_LEAKED},
     {"show-shutdown", 0, false, KEY_METRIC + METRIC_SHUTDOWN},
     {"shutdown-at", 0, true, KEY_SHUTDOWN_AT},
+    {"show-allocated", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
+    {"show-total", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
     {"show-cumulative", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
     {"show-allocations", 0, false, KEY_METRIC + METRIC_ALLOCATIONS},
     {"show-temporary", 0, false, KEY_METRIC + METRIC_TEMPORARY},
@@ -112,6 +130,10 @@ static const struct cli_option known_options[] = {
     {"show-timeline", 0, false, KEY_SHOW + SHOW_TIMELINE},
     {"show-marks", 0, false, KEY_SHOW + SHOW_MARKS},
     {"show-threads", 0, false, KEY_SHOW + SHOW_THREADS},
+    {"show-processes", 0, false, KEY_SHOW + SHOW_PROCESSES},
+    {"process", 0, true, KEY_PROCESS},
+    {"all-processes", 0, false, KEY_ALL_PROCESSES},
+    {"processes", 0, true, KEY_PROCESSES},
     {"top-down", 0, false, KEY_TOP_DOWN},
     {"bottom-up", 0, false, KEY_BOTTOM_UP},
     {"flat", 0, false, KEY_FLAT},
@@ -144,11 +166,19 @@ static int word_in(const char *text, const char *const *words, int count) {
     return -1;
 }
 
-static bool take_format(struct request *request, const char *text) {
-    static const char *const names[] = {"text", "markdown", "csv", "json"};
-    int format = word_in(text, names, 4);
-    request->options.format = format >= 0 ? (enum report_format)format : REPORT_TEXT;
-    return format >= 0;
+static const char *const format_names[] = {[REPORT_TEXT] = "text",
+                                           [REPORT_MARKDOWN] = "markdown",
+                                           [REPORT_CSV] = "csv",
+                                           [REPORT_JSON] = "json"};
+enum { FORMATS = sizeof format_names / sizeof format_names[0] };
+
+static int take_format(struct request *request, const struct cli_scan *scan, int format) {
+    if (format < 0) {
+        return cli_usage(scan->command, "--format is text, markdown, json or csv, not '%s'",
+                         scan->value);
+    }
+    request->options.format = (enum report_format)format;
+    return cli_choose(scan, &request->format_name, format_names[format]);
 }
 
 static bool take_order(struct request *request, const char *text) {
@@ -207,6 +237,12 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
         good = parse_size(scan->value, &request->options.depth) == 0;
         request->depth_given = true;
         break;
+    case KEY_PROCESS:
+        request->choice.process = scan->value;
+        break;
+    case KEY_PROCESSES:
+        good = parse_size(scan->value, &request->processes) == 0;
+        break;
     case KEY_COLOR:
         request->color = scan->value;
         good = cli_color(scan->value, STDOUT_FILENO) >= 0;
@@ -215,8 +251,7 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
         request->debug_folders = scan->value;
         break;
     case KEY_FORMAT:
-        good = take_format(request, scan->value);
-        break;
+        return take_format(request, scan, word_in(scan->value, format_names, FORMATS));
     case KEY_CALLERS:
         good = take_callers(request, scan->value);
         break;
@@ -247,21 +282,20 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     case KEY_TOP_DOWN:
     case KEY_BOTTOM_UP:
         request->options.bottom_up = key == KEY_BOTTOM_UP;
-        return 0;
+        return cli_choose(scan, &request->direction, scan->name);
     case KEY_FLAT:
-        request->form = FORM_FLAT;
-        return 0;
     case KEY_PATHS:
-        request->form = FORM_PATHS;
-        return 0;
+        request->form = key == KEY_FLAT ? FORM_FLAT : FORM_PATHS;
+        return cli_choose(scan, &request->form_option, scan->name);
     case KEY_JSON:
-        request->options.format = REPORT_JSON;
-        return 0;
+        return take_format(request, scan, REPORT_JSON);
     case KEY_CSV:
-        request->options.format = REPORT_CSV;
-        return 0;
+        return take_format(request, scan, REPORT_CSV);
     case KEY_ALL_FRAMES:
         request->options.all_frames = true;
+        return 0;
+    case KEY_ALL_PROCESSES:
+        request->choice.all = true;
         return 0;
     case KEY_NO_CACHE:
         setenv("MEMTRACE_CACHE", "", 1);
@@ -342,7 +376,8 @@ int reportrequest_read(struct request *request, int argc, char **argv) {
         return status;
     }
     if (argc - scan.index > 1) {
-        return cli_usage("report", "one file at a time: what is '%s'?", argv[scan.index + 1]);
+        return cli_usage("report", "one file at a time: '%s' is one too many",
+                         argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
     if (request->metrics[METRIC_SHORT]) { /* the other definition of temporary */

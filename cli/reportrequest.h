@@ -6,6 +6,7 @@
 
 #include "analyze/report/report.h"
 #include "cli/filters.h"
+#include "cli/source.h"
 #include "cli/suppressing.h"
 
 enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64, REQUEST_TABLE_DEPTH = 3 };
@@ -23,12 +24,16 @@ enum show {
     SHOW_TIMELINE,
     SHOW_MARKS,
     SHOW_THREADS,
+    SHOW_PROCESSES,
     SHOW_COUNT
 };
 
 struct request {
     struct report_options options;
     enum form form;
+    const char *format_name; /* NULL: none was asked for */
+    const char *form_option; /* the same of --flat, --paths; and of trees' two directions */
+    const char *direction;
     bool metrics[METRIC_ALL];
     bool shows[SHOW_COUNT];
     const char *callers_of; /* of --show-caller-callee; NULL: not asked for */
@@ -45,6 +50,8 @@ struct request {
     const char *debug_folders;
     const char *output;
     const char *source;
+    struct source_choice choice; /* of the processes of a run */
+    size_t processes;            /* lines of their tree; 0: all */
     struct filters *filters;
     struct suppressing suppressing;
 };
@@ -71,6 +78,15 @@ int reportdetail_gather(struct report *report, const struct request *request,
                         const struct source *source, const struct filtered *filtered,
                         const struct replay_options *options, struct detail **detail,
                         struct error *error);
+
+/* reportholes.c: finds the moment that fragmentation is shown of, where it is asked for without
+ * one, or is what is wrong with the program. *held: free it; its model is NULL where there is none,
+ * or the view's end is meant. 0 or -1. */
+int reportholes_find(struct report_holes *held, const struct request *request,
+                     const struct source *source, const struct filtered *filtered,
+                     const struct names *names, const struct replay_options *options,
+                     struct error *error);
+void reportholes_free(struct report_holes *held);
 
 /* reportshow.c: writes what was asked for to report->out. 0, or -1: out of memory. */
 int reportshow_write(const struct report *report, const struct request *request);

@@ -101,6 +101,11 @@ static int write_marks(const struct report *report) {
     return 0;
 }
 
+static int write_processes(const struct report *report) {
+    report_processes(report);
+    return 0;
+}
+
 static int write_shows(const struct report *report, const struct request *request) {
     static int (*const writers[SHOW_COUNT])(const struct report *) = {
         [SHOW_GROUPS] = report_groups,
@@ -112,6 +117,7 @@ static int write_shows(const struct report *report, const struct request *reques
         [SHOW_TIMELINE] = report_timeline,
         [SHOW_MARKS] = write_marks,
         [SHOW_THREADS] = report_threads,
+        [SHOW_PROCESSES] = write_processes,
     };
     int result = 0;
     for (size_t i = 0; result == 0 && i < SHOW_COUNT; i++) {
@@ -128,19 +134,48 @@ static int write_asked(const struct report *report, const struct request *reques
     return result == 0 ? write_shows(report, request) : result;
 }
 
+/* The largest call paths of a metric, as a list. */
+static int write_top(const struct report *report, const struct request *request, enum metric metric,
+                     size_t count) {
+    struct report top = *report;
+    if (top.options.limit == 0 || top.options.limit > count) {
+        top.options.limit = count;
+    }
+    top.options.min_percent = 0;
+    top.options.depth = request->depth_given ? top.options.depth : REQUEST_PATH_DEPTH;
+    return report_paths(&top, metric);
+}
+
+/* What is wrong with the program comes first. */
+static int write_wrong(const struct report *report, const struct request *request) {
+    struct report brief = *report;
+    int result = 0;
+    brief.options.limit =
+        brief.options.limit != 0 && brief.options.limit < 3 ? brief.options.limit : 3;
+    if (report_has_much_temporary(report->model)) {
+        result = write_top(report, request, METRIC_TEMPORARY, 3);
+    }
+    if (result == 0 && report->holes != NULL) {
+        result = report_fragmentation_brief(&brief);
+    }
+    return result;
+}
+
 static int write_default(const struct report *report, const struct request *request) {
     const struct model_totals *totals = &report->model->totals;
-    struct report top = *report;
     int result = 0;
     table_drawing_begin(report, NULL);
+    if (report->run != NULL) {
+        result = report_run(report);
+    }
     report_summary(report);
     report_warnings(report);
     table_drawing_end(report);
-    if (request->form == FORM_TREE && totals->maximum_bytes != 0) {
-        top.options.limit = top.options.limit != 0 && top.options.limit < 5 ? top.options.limit : 5;
-        top.options.min_percent = 0;
-        top.options.depth = request->depth_given ? top.options.depth : REQUEST_PATH_DEPTH;
-        result = report_paths(&top, METRIC_MAXIMUM);
+    if (result == 0) {
+        result = write_wrong(report, request);
+    }
+    if (result == 0 && request->form == FORM_TREE && totals->maximum_bytes != 0) {
+        result = write_top(report, request, METRIC_MAXIMUM, 5);
     }
     if (result == 0 && totals->maximum_bytes != 0) {
         result = write_form(report, request, METRIC_MAXIMUM);
@@ -150,6 +185,9 @@ static int write_default(const struct report *report, const struct request *requ
     }
     if (result == 0 && report->model->thread_count > 1) {
         result = report_threads(report);
+    }
+    if (result == 0 && totals->allocations != 0) {
+        result = report_next(report);
     }
     return result;
 }
@@ -194,6 +232,9 @@ int reportshow_write(const struct report *report, const struct request *request)
     }
     in_document.document = &document;
     if (report_is_for_people(report) && is_special) {
+        if (report->run != NULL && !request->shows[SHOW_PROCESSES]) {
+            report_run_chosen(report);
+        }
         report_selected(report);
         report_warnings(report);
     }

@@ -40,14 +40,13 @@ rewriting_progress_function rewriting_progress(void) {
 }
 
 int rewriting_check(const struct rewriting *rewriting, const struct cli_scan *scan) {
-    return rewriting->output != NULL ? CLI_OK
-                                     : cli_usage(scan->command, "--output FILE says where to");
+    return rewriting->output != NULL ? CLI_OK : cli_usage(scan->command, "--output FILE is needed");
 }
 
 int rewriting_operand(const struct rewriting *rewriting, const struct cli_scan *scan,
                       const char **file) {
     if (scan->argc - scan->index != 1) {
-        return cli_usage(scan->command, "which recording? one at a time");
+        return cli_usage(scan->command, "one recording is needed");
     }
     *file = scan->argv[scan->index];
     return rewriting_check(rewriting, scan);
@@ -62,9 +61,9 @@ static void tell(const char *output, const struct rewrite_result *result) {
             number_count(&kept, result->kept), number_bytes(&written, result->bytes_written),
             number_count(&read, result->events), number_bytes(&bytes, result->bytes));
     if (result->damaged != 0) {
-        fprintf(stderr,
-                "memtrace: %" PRIu64 " damaged %s left out, as far as %s could not be read\n",
-                result->damaged, result->damaged == 1 ? "block is" : "blocks are",
+        fprintf(stderr, "memtrace: %s damaged %s left out, as far as %s could not be read\n",
+                number_count(&kept, result->damaged),
+                result->damaged == 1 ? "block is" : "blocks are",
                 result->damaged == 1 ? "it" : "they");
     }
 }

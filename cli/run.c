@@ -4,7 +4,7 @@
 #include "cli/launch.h"
 
 static const char usage[] =
-    "Usage: memtrace run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "usage: memtrace run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM under the profiler and leaves a profile file. The exit status is PROGRAM's.\n"
     "\n"
@@ -12,7 +12,7 @@ static const char usage[] =
     "                        (default memtrace.%e.%p.mtp)\n";
 
 static const struct variables_option own[] = {
-    {"output", 'o', VARIABLES_TEXT, "MEMTRACE_OUTPUT", NULL}, {0}};
+    {"output", 'o', VARIABLES_FILE, "MEMTRACE_OUTPUT", NULL}, {0}};
 
 int cmd_run(int argc, char **argv) {
     static struct variables variables;

@@ -51,7 +51,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return cli_parse_duration(scan->value, &request->strip.below_ns) == 0 &&
                        request->strip.below_ns != 0
                    ? CLI_OK
-                   : cli_usage("strip", "--below is a duration as 10ms or 1s, not '%s'",
+                   : cli_usage("strip", "--below is a duration such as 10ms or 1s, not '%s'",
                                scan->value);
     default:
         request->help = true;
@@ -110,7 +110,7 @@ int cmd_strip(int argc, char **argv) {
         fputs(help_text, stdout);
         return cli_finish(CLI_OK);
     }
-    if (source_open(&source, request.file, NULL, &progress, &error) != 0) {
+    if (source_open(&source, request.file, NULL, NULL, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }
     status = strip_source(&source, &request);

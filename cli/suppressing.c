@@ -5,13 +5,13 @@
 #include <stdio.h>
 
 const char suppressing_help[] =
-    "leaks not to tell:\n"
+    "leaks to leave out:\n"
     "  --suppressions FILE  those that LeakSanitizer's suppression file names (leak:PATTERN);\n"
     "                       may be given again\n"
     "  --no-builtin-suppressions\n"
-    "                       tell what common libraries keep on purpose, too\n"
+    "                       report what common libraries keep on purpose, too\n"
     "  --no-embedded-suppressions\n"
-    "                       mind no __lsan_default_suppressions() of the program\n"
+    "                       ignore __lsan_default_suppressions() of the program\n"
     "\n";
 
 int suppressing_take(struct suppressing *suppressing, const struct cli_scan *scan, int key) {

@@ -40,7 +40,7 @@ static void print_help(void) {
         "\n"
         "  --root FOLDER     look for modules below FOLDER first (a copy of another machine)\n"
         "  --debug FOLDERS   where debug files lie, colon-separated (/usr/lib/debug)\n"
-        "  --help            this text");
+        "  --help            show this");
 }
 
 /* Characters that end a module's name in running text. Paths with blanks are met in find_start. */

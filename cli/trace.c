@@ -22,7 +22,7 @@ static void print_help(void) {
          "(hexadecimal, as gdb prints it), how large and how old it is and which thread took it.\n"
          "The process must be profiled; it is not stopped. Status 1: not a live block.\n"
          "\n"
-         "  --help   this text");
+         "  --help   show this");
 }
 
 /* Hexadecimal, with or without 0x. */
@@ -196,8 +196,8 @@ int cmd_trace(int argc, char **argv) {
     if (argc - scan.index != 2)
         return cli_usage("trace", "a process id and an address are needed");
     if (cli_parse_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX)
-        return cli_usage("trace", "'%s' is no process id", argv[scan.index]);
+        return cli_usage("trace", "'%s' is not a process id", argv[scan.index]);
     if (parse_address(argv[scan.index + 1], &address) != 0)
-        return cli_usage("trace", "'%s' is no address", argv[scan.index + 1]);
+        return cli_usage("trace", "'%s' is not an address", argv[scan.index + 1]);
     return trace((pid_t)pid, address);
 }

@@ -4,10 +4,13 @@
 
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { OPTIONS_LIMIT = 48, HELP_KEY = OPTIONS_LIMIT + 1, TEXT_LIMIT = 1024, NS_PER_MS = 1000000 };
 
@@ -15,7 +18,7 @@ static const struct variables_option common[] = {
     {"every", 'e', VARIABLES_TIME, "MEMTRACE_EVERY", NULL},
     {"churn", 'c', VARIABLES_SIZE, "MEMTRACE_CHURN", NULL},
     {"top", 'n', VARIABLES_COUNT, "MEMTRACE_TOP", NULL},
-    {"log", 'l', VARIABLES_TEXT, "MEMTRACE_LOG", NULL},
+    {"log", 'l', VARIABLES_FILE, "MEMTRACE_LOG", NULL},
     {"summary", 0, VARIABLES_SET, "MEMTRACE_SUMMARY", "1"},
     {"no-summary", 0, VARIABLES_SET, "MEMTRACE_SUMMARY", "0"},
     {"stacks", 0, VARIABLES_WORD, "MEMTRACE_STACKS", "none|short|full"},
@@ -126,6 +129,49 @@ static int take_text(struct variables *variables, const struct cli_scan *scan, c
     return 0;
 }
 
+/* Whether the file can be made there: a program would run for hours before it is told. What stands
+ * for something in a folder's name is known only then. */
+static int take_file(struct variables *variables, const struct cli_scan *scan, const char *name) {
+    const char *slash = strrchr(scan->value, '/');
+    char folder[TEXT_LIMIT];
+    struct stat status;
+    int result = take_text(variables, scan, name);
+    if (result != 0) {
+        return result;
+    }
+    snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - scan->value) + 1,
+             slash == NULL ? "." : scan->value);
+    if (strchr(folder, '%') != NULL) {
+        return 0;
+    }
+    if (stat(folder, &status) != 0) {
+        return cli_usage(scan->command, "%s \"%s\": folder %s: %s", scan->name, scan->value, folder,
+                         strerror(errno));
+    }
+    return access(scan->value, F_OK) == 0 || access(folder, W_OK | X_OK) == 0
+               ? 0
+               : cli_usage(scan->command, "%s \"%s\": folder %s: %s", scan->name, scan->value,
+                           folder, strerror(errno));
+}
+
+static int take_sizes(struct variables *variables, const struct cli_scan *scan, const char *name) {
+    static const char wanted[] = "sizes such as 4K-1M, 4K- or -100 are wanted, the smaller first";
+    const char *dash = strchr(scan->value, '-');
+    uint64_t least = 0;
+    uint64_t most = UINT64_MAX;
+    char text[2 * VARIABLES_NUMBER_SIZE];
+    if (dash == NULL || dash - scan->value >= (ptrdiff_t)sizeof text) {
+        return wrong(scan, wanted);
+    }
+    snprintf(text, sizeof text, "%.*s", (int)(dash - scan->value), scan->value);
+    if ((text[0] != '\0' && cli_parse_bytes(text, &least) != 0) ||
+        (dash[1] != '\0' && cli_parse_bytes(dash + 1, &most) != 0) || least > most || most == 0) {
+        return wrong(scan, wanted);
+    }
+    variables_set(variables, name, scan->value);
+    return 0;
+}
+
 /* Whether `words`, "a|b|c", has the word. */
 static bool has_word(const char *words, const char *word) {
     size_t length = strlen(word);
@@ -173,6 +219,10 @@ static int take(struct variables *variables, const struct cli_scan *scan,
         return 0;
     case VARIABLES_TEXT:
         return take_text(variables, scan, option->variable);
+    case VARIABLES_FILE:
+        return take_file(variables, scan, option->variable);
+    case VARIABLES_SIZES:
+        return take_sizes(variables, scan, option->variable);
     case VARIABLES_WORD:
         return take_word(variables, scan, option);
     case VARIABLES_COUNT:
@@ -222,7 +272,7 @@ int variables_parse(struct variables *variables, int argc, char **argv,
         return CLI_USAGE;
     }
     *first = scan.index;
-    return scan.index < argc ? 0 : cli_usage(argv[0], "which program?");
+    return scan.index < argc ? 0 : cli_usage(argv[0], "a program is needed");
 }
 
 /* --- help ------------------------------------------------------------------------------------- */
@@ -246,7 +296,7 @@ static const char common_help[] =
     "      --children WHO    all (default): also what it forks and starts; exec: what the process\n"
     "                        itself becomes; none (--follow-children is --children all)\n"
     "      --keep-small      files of their own also for processes that allocate hardly anything\n"
-    "  -h, --help            this text\n"
+    "  -h, --help            show this\n"
     "\n"
     "Each option is also an environment variable: see docs/environment.md or man memtrace.\n";
 

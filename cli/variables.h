@@ -22,7 +22,9 @@ struct variables {
 
 enum variables_kind {
     VARIABLES_SET,      /* takes no value: the variable becomes `words` */
-    VARIABLES_TEXT,     /* a file name, a pattern, a list */
+    VARIABLES_TEXT,     /* a list */
+    VARIABLES_FILE,     /* a file name or a pattern of some, in a folder that can be written */
+    VARIABLES_SIZES,    /* MIN-MAX, either of which may be left out */
     VARIABLES_WORD,     /* one of `words`, "a|b|c" */
     VARIABLES_COUNT,    /* a number */
     VARIABLES_POSITIVE, /* a number from 1 on */

@@ -17,10 +17,29 @@ configure_package_config_file(
     INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(
     "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-install(FILES "${PROJECT_BINARY_DIR}/cmake/MemTraceConfig.cmake"
+set(modules MemTraceInstrument MemTraceInstrumentAll MemTracePass MemTraceProject)
+list(TRANSFORM modules REPLACE "(.+)" "cmake/\\1.cmake")
+install(FILES ${modules} "${PROJECT_BINARY_DIR}/cmake/MemTraceConfig.cmake"
               "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/MemTraceInstrument.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/MemTracePass.cmake" DESTINATION "${package_dir}")
+        DESTINATION "${package_dir}")
+
+# The build folder is laid out as when installed: it has the package, too.
+function(memtrace_package_of_build)
+    set(CMAKE_INSTALL_LIBDIR lib)
+    set(folder "${MEMTRACE_LIB_OUTPUT}/cmake/MemTrace")
+    configure_package_config_file(
+        cmake/MemTraceConfig.cmake.in "${folder}/MemTraceConfig.cmake"
+        INSTALL_PREFIX "${PROJECT_BINARY_DIR}" INSTALL_DESTINATION lib/cmake/MemTrace
+        PATH_VARS CMAKE_INSTALL_LIBDIR)
+    foreach(file IN LISTS modules ITEMS "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake")
+        get_filename_component(name "${file}" NAME)
+        configure_file("${file}" "${folder}/${name}" COPYONLY)
+    endforeach()
+    export(EXPORT MemTraceTargets NAMESPACE MemTrace:: FILE "${folder}/MemTraceTargets.cmake")
+endfunction()
+if(PROJECT_IS_TOP_LEVEL)
+    memtrace_package_of_build()
+endif()
 
 file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
@@ -44,6 +63,15 @@ install(FILES cli/completion/memtrace.zsh RENAME _memtrace
         DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 install(FILES cli/completion/memtrace.fish
         DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+
+# gdb's commands. gdb looks for them by the library's own path, below its own data folder: installed
+# into /usr (the package) they are found, elsewhere `source` finds them (docs/gdb.md).
+install(FILES cli/gdb/memtrace-gdb.py DESTINATION "${CMAKE_INSTALL_DATADIR}/memtrace")
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    install(FILES cli/gdb/memtrace-gdb.py
+            DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load/usr/${CMAKE_INSTALL_LIBDIR}"
+            RENAME "libmemtrace.so.${PROJECT_VERSION}-gdb.py")
+endif()
 
 if(NOT PROJECT_IS_TOP_LEVEL)
     return()

@@ -9,21 +9,39 @@
 #       [EXCLUDE_FUNCTIONS name...]           pass, hooks: functions to leave out
 #       [EXCLUDE_FILES path-part...]          pass, hooks: source files to leave out
 #       [NO_ALLOC_FUNCTIONS name...])         pass: functions that never allocate
+#
+# MemTraceInstrumentAll.cmake does it to all targets of a project.
+
+# Functions keep the policies of the place where they are defined, so those of the project, which may
+# be old, are not theirs.
+cmake_policy(PUSH)
+cmake_policy(VERSION 3.20)
 
 include("${CMAKE_CURRENT_LIST_DIR}/MemTracePass.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/MemTraceInstrumentAll.cmake")
 
 function(memtrace_instrument target)
-    cmake_parse_arguments(
-        PARSE_ARGV 1 arg "" "MODE;REPORT_EVERY;TOP"
-        "EXCLUDE_FUNCTIONS;EXCLUDE_FILES;NO_ALLOC_FUNCTIONS")
     _memtrace_check_target("${target}")
+    _memtrace_instrument("${target}" ${ARGN})
+    message(STATUS "MemTrace: ${target}: mode ${mode} (${why})")
+endfunction()
+
+# Sets arg_KEYWORD from the arguments of the calling function behind the first `count`.
+macro(_memtrace_parse_arguments caller count)
+    cmake_parse_arguments(
+        PARSE_ARGV ${count} arg "" "MODE;REPORT_EVERY;TOP"
+        "EXCLUDE_FUNCTIONS;EXCLUDE_FILES;NO_ALLOC_FUNCTIONS")
     if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "memtrace_instrument(${target}): what is \"${arg_UNPARSED_ARGUMENTS}\"?")
+        message(FATAL_ERROR "${caller}: what is \"${arg_UNPARSED_ARGUMENTS}\"?")
     endif()
     foreach(keyword IN LISTS arg_KEYWORDS_MISSING_VALUES)
-        message(FATAL_ERROR "memtrace_instrument(${target}): ${keyword} needs a value.")
+        message(FATAL_ERROR "${caller}: ${keyword} needs a value.")
     endforeach()
+endmacro()
 
+# What memtrace_instrument() does, for a target that was checked. Sets in the caller: mode, why.
+function(_memtrace_instrument target)
+    _memtrace_parse_arguments("memtrace_instrument(${target})" 1)
     _memtrace_decide("${target}" "${arg_MODE}")
     if(mode STREQUAL "pass")
         _memtrace_pass(
@@ -41,7 +59,9 @@ function(memtrace_instrument target)
 
     _memtrace_link(${target})
     _memtrace_defaults(${target} "${arg_REPORT_EVERY}" "${arg_TOP}")
-    message(STATUS "MemTrace: ${target}: mode ${mode} (${why})")
+    set_property(TARGET ${target} PROPERTY MEMTRACE_INSTRUMENTED TRUE)
+    set(mode "${mode}" PARENT_SCOPE)
+    set(why "${why}" PARENT_SCOPE)
 endfunction()
 
 # Sets in the caller: mode, why, and for pass pass_languages.
@@ -79,17 +99,25 @@ function(_memtrace_check_target target)
         message(FATAL_ERROR "memtrace_instrument(${target}): there is no such target (yet).")
     endif()
     get_target_property(aliased ${target} ALIASED_TARGET)
+    if(aliased)
+        message(FATAL_ERROR "memtrace_instrument(${target}): ${target} is an ALIAS of ${aliased}: "
+                            "name ${aliased} instead.")
+    endif()
     get_target_property(imported ${target} IMPORTED)
+    if(imported)
+        message(FATAL_ERROR "memtrace_instrument(${target}): ${target} is IMPORTED: it was built "
+                            "elsewhere, and only what this project builds can be instrumented.")
+    endif()
     get_target_property(type ${target} TYPE)
-    if(aliased OR imported OR NOT type MATCHES "^(EXECUTABLE|(STATIC|SHARED|MODULE|OBJECT)_LIBRARY)$")
-        message(FATAL_ERROR "memtrace_instrument(${target}): only executables and static, shared, "
-                            "module and object libraries of this project can be instrumented.")
+    if(NOT type MATCHES "^(EXECUTABLE|(STATIC|SHARED|MODULE|OBJECT)_LIBRARY)$")
+        message(FATAL_ERROR "memtrace_instrument(${target}): ${target} is of type ${type}: only "
+                            "executables and static, shared, module and object libraries can be "
+                            "instrumented.")
     endif()
     get_property(done TARGET ${target} PROPERTY MEMTRACE_INSTRUMENTED)
     if(done)
         message(FATAL_ERROR "memtrace_instrument(${target}): called twice.")
     endif()
-    set_property(TARGET ${target} PROPERTY MEMTRACE_INSTRUMENTED TRUE)
 endfunction()
 
 # Options for the target's files in these languages (assembler and the like know none of them, of
@@ -199,12 +227,23 @@ function(_memtrace_hooks_by_source target)
     endforeach()
 endfunction()
 
-# Whom the link options of a target are for: who links a library needs them, too.
-function(_memtrace_link_scope result target)
+# Whether who links the target needs its link options, too.
+function(_memtrace_is_linked result target)
     get_target_property(type ${target} TYPE)
-    set(${result} PRIVATE PARENT_SCOPE)
+    set(linked FALSE)
     if(type MATCHES "^(STATIC|SHARED|OBJECT)_LIBRARY$")
-        set(${result} PUBLIC PARENT_SCOPE)
+        set(linked TRUE)
+    endif()
+    set(${result} ${linked} PARENT_SCOPE)
+endfunction()
+
+# A link option of the target, and of those who link it. A package that the project exports must
+# work for users who have no MemTrace: there the target `needed` does not exist, nor does the option.
+function(_memtrace_link_option target needed option)
+    target_link_options(${target} PRIVATE "${option}")
+    _memtrace_is_linked(linked ${target})
+    if(linked)
+        target_link_options(${target} INTERFACE "$<$<TARGET_EXISTS:${needed}>:${option}>")
     endif()
 endfunction()
 
@@ -212,17 +251,23 @@ endfunction()
 # first malloc found wins). Whoever links an instrumented library is linked with it, too: an
 # executable that does not need the runtime itself would find libc's malloc first.
 function(_memtrace_link target)
-    _memtrace_link_scope(scope ${target})
-    target_link_libraries(${target} ${scope} MemTrace::runtime)
+    # target_link_libraries() has two signatures, and all calls for a target must use the same one,
+    # which the project chooses. So we append to the properties.
+    set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES MemTrace::runtime)
+    _memtrace_is_linked(linked ${target})
+    if(linked)
+        set(runtime "$<$<TARGET_EXISTS:MemTrace::runtime>:MemTrace::runtime>")
+        set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES "${runtime}")
+    endif()
     set(keep "--push-state,--no-as-needed,$<TARGET_FILE:MemTrace::runtime>,--pop-state")
-    target_link_options(${target} ${scope} "LINKER:${keep}")
+    _memtrace_link_option(${target} MemTrace::runtime "LINKER:${keep}")
 
     # The result runs as it is, installed as well.
     get_property(directory GLOBAL PROPERTY MEMTRACE_LIBRARY_DIR)
     if(NOT directory OR NOT directory IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES
        AND NOT directory IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
-        target_link_options(${target} ${scope}
-                            "LINKER:-rpath,$<TARGET_FILE_DIR:MemTrace::runtime>")
+        _memtrace_link_option(${target} MemTrace::runtime
+                              "LINKER:-rpath,$<TARGET_FILE_DIR:MemTrace::runtime>")
     endif()
 endfunction()
 
@@ -247,11 +292,14 @@ function(_memtrace_defaults target every top)
         return()
     endif()
 
-    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+    # In the language that the target's folder has: not each needs to have both.
+    get_target_property(directory ${target} SOURCE_DIR)
+    get_directory_property(c DIRECTORY "${directory}" DEFINITION CMAKE_C_COMPILER_ID)
+    get_directory_property(cxx DIRECTORY "${directory}" DEFINITION CMAKE_CXX_COMPILER_ID)
     set(extension c)
-    if(NOT C IN_LIST languages)
+    if(NOT c)
         set(extension cpp)
-        if(NOT CXX IN_LIST languages)
+        if(NOT cxx)
             message(FATAL_ERROR "memtrace_instrument(${target}): REPORT_EVERY and TOP need C or C++ "
                                 "among the languages of project().")
         endif()
@@ -279,3 +327,5 @@ ${settings}    \"\";
         target_sources(${target} PRIVATE "${file}")
     endif()
 endfunction()
+
+cmake_policy(POP)

@@ -138,16 +138,22 @@ function(_memtrace_plan_pass)
 endfunction()
 
 # Gives the plugins to the target. With LTO the code is made when linking, so GCC takes its plugin
-# there as well: for a static library, where that is linked.
+# there as well: for a static library, where that is linked. Not where it was installed: other
+# projects may use another GCC.
 function(_memtrace_pass target languages)
-    _memtrace_link_scope(scope ${target})
     foreach(language IN LISTS languages)
         _memtrace_find_plugin(${language})
+        set(needed MemTrace::runtime)
+        if(plugin_target)
+            set(needed ${plugin_target})
+        endif()
         _memtrace_plugin_options(options ${language} "${plugin_file}" ${ARGN})
         _memtrace_compile_options(${target} ${language} ${options} -fasynchronous-unwind-tables)
         if(plugin_compiler MATCHES "GCC")
             foreach(option IN LISTS options)
-                target_link_options(${target} ${scope} "$<$<LINK_LANG_AND_ID:${language},GNU>:${option}>")
+                _memtrace_link_option(
+                    ${target} ${needed}
+                    "$<BUILD_INTERFACE:$<$<LINK_LANG_AND_ID:${language},GNU>:${option}>>")
             endforeach()
         endif()
         if(plugin_target)

@@ -48,11 +48,10 @@ static void complete(const struct held *held, const struct record_result *record
 
 static void adopt_held(const struct held *held, adopt_note note, void *context) {
     char program[sizeof held->header->executable];
-    uint32_t state = held_load_u32(&held->header->state);
-    struct adopted adopted = {
-        .pid = held->region.pid, .was_killed = state == MEMTRACE_STATE_RUNNING, .program = program};
+    struct adopted adopted = {.pid = held->region.pid, .program = program};
     struct record_result recording;
-    if (state == MEMTRACE_STATE_WRITTEN) { /* the profile is at its place: this is only the rest */
+    if (held_load_u32(&held->header->state) ==
+        MEMTRACE_STATE_WRITTEN) { /* the profile is at its place: this is only the rest */
         held_unlink(held);
         return;
     }
@@ -139,12 +138,11 @@ void adopt_line(const struct adopted *adopted, char *line, size_t capacity) {
     const char *program = adopted->program[0] != '\0' ? base_name(adopted->program) : "a program";
     const struct finished *finished = &adopted->finished;
     if (finished->place == FINISH_MOVED) {
-        snprintf(line, capacity, "the %s of %s (pid %ld)%s is now at %s",
+        snprintf(line, capacity, "the %s that %s (pid %ld) left unfinished is now at %s",
                  finished->is_recording ? "recording" : "profile", program, (long)adopted->pid,
-                 adopted->was_killed ? ", which was killed," : "", finished->path);
+                 finished->path);
         return;
     }
-    snprintf(line, capacity, "%s, which is that of %s (pid %ld)%s; it is at %s",
-             finished->trouble.message, program, (long)adopted->pid,
-             adopted->was_killed ? ", killed" : "", finished->path);
+    snprintf(line, capacity, "%s; what %s (pid %ld) left unfinished is at %s",
+             finished->trouble.message, program, (long)adopted->pid, finished->path);
 }

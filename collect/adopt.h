@@ -13,7 +13,6 @@
 
 struct adopted {
     pid_t pid;
-    bool was_killed; /* false: it ended, but could not write its profile, or remove the region */
     const char *program; /* absolute path, "" if unknown */
     struct finished finished;
 };

@@ -225,6 +225,7 @@ int collector_tick(struct collector *collector) {
         return wait;
     }
     sample(collector, time_ns);
+    timeline_note_resident_peak(collector->held.region.pid, collector->held.header);
     heed_limit(collector, &moment);
     if (periodic_due(&collector->periodic, &moment)) {
         report(collector, &moment);

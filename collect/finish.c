@@ -118,20 +118,20 @@ static void print_hint(FILE *out, const char *path) {
 }
 
 static void print_totals(FILE *out, const struct model_totals *totals, const char *uncounted) {
-    struct number n[8];
+    struct number n[10];
     char lost[64];
-    snprintf(lost, sizeof lost, uncounted[0] == '\0' ? "%" PRIu64 : "not known (%" PRIu64 " seen)",
-             totals->lost);
+    const char *seen = number_count(&n[9], totals->lost);
+    snprintf(lost, sizeof lost, uncounted[0] == '\0' ? "%s" : "not known (%s seen)", seen);
     fprintf(out,
-            "memtrace: maximum allocated  %s (%s bytes)\n"
-            "memtrace: total leaked       %s (%s bytes in %s %s)\n"
+            "memtrace: peak               %s (%s bytes)\n"
+            "memtrace: leaked             %s (%s bytes in %s %s)\n"
             "memtrace: allocations        %s (%s in total), frees %s\n"
-            "memtrace: contexts           %llu, lost %s\n",
+            "memtrace: call paths         %s, lost %s\n",
             number_bytes(&n[0], totals->maximum_bytes), number_count(&n[1], totals->maximum_bytes),
             number_bytes(&n[2], totals->live_bytes), number_count(&n[3], totals->live_bytes),
             number_count(&n[4], totals->live_blocks), totals->live_blocks == 1 ? "block" : "blocks",
             number_count(&n[5], totals->allocations), number_bytes(&n[6], totals->total_bytes),
-            number_count(&n[7], totals->frees), (unsigned long long)totals->context_count, lost);
+            number_count(&n[7], totals->frees), number_count(&n[8], totals->context_count), lost);
     if (uncounted[0] != '\0') {
         fprintf(out, "memtrace: not counted        %s\n", uncounted);
     }

@@ -154,17 +154,10 @@ static int take_program(void *context, const char *path) {
     return 0;
 }
 
-/* Its arguments were joined by spaces. */
+/* Its arguments were joined by spaces; split_command takes them apart. */
 static int take_command(void *context, const char *text) {
     struct importer *importer = context;
-    char *command = importer->program.command;
-    copy_text(command, sizeof importer->program.command - 1, text);
-    for (char *at = strchr(command, ' '); at != NULL; at = strchr(at + 1, ' ')) {
-        *at = '\0';
-        while (at[1] == ' ') { /* two NULs would end it */
-            memmove(at + 1, at + 2, strlen(at + 2) + 1);
-        }
-    }
+    copy_text(importer->program.command, sizeof importer->program.command - 1, text);
     return 0;
 }
 
@@ -340,6 +333,29 @@ static void take_progress(void *context, uint64_t done, uint64_t total) {
 
 /* ---- The whole ---- */
 
+/* The longer of `length` and the path, if the command begins with that as its first argument. */
+static size_t first_argument(const char *command, const char *path, size_t length) {
+    size_t size = strlen(path);
+    bool is_first =
+        strncmp(command, path, size) == 0 && (command[size] == ' ' || command[size] == '\0');
+    return is_first && size > length ? size : length;
+}
+
+/* The first argument may hold spaces where it is the path of the program or of a module. */
+static void split_command(struct importer *importer) {
+    char *command = importer->program.command;
+    size_t length = first_argument(command, importer->program.executable, strcspn(command, " "));
+    for (size_t i = 1; i < importer->modules.count; i++) {
+        length = first_argument(command, importer->modules.items[i].path, length);
+    }
+    for (char *at = strchr(command + length, ' '); at != NULL; at = strchr(at + 1, ' ')) {
+        *at = '\0';
+        while (at[1] == ' ') { /* two NULs would end it */
+            memmove(at + 1, at + 2, strlen(at + 2) + 1);
+        }
+    }
+}
+
 /* Of interpreted files the program is the module that is called as the command is. */
 static void guess_program(struct importer *importer) {
     const char *slash = strrchr(importer->program.command, '/');
@@ -391,6 +407,7 @@ static int close_names(struct importer *importer, bool finish) {
 }
 
 static int write_rest(struct importer *importer) {
+    split_command(importer);
     guess_program(importer);
     if (write_events(importer) != 0 || write_nodes(importer) != 0 || write_samples(importer) != 0 ||
         close_names(importer, true) != 0 ||

@@ -115,7 +115,7 @@ static bool check_address(struct limits *limits, const struct page *status) {
         return false;
     }
     snprintf(limits->text, sizeof limits->text,
-             "the process has %s of the %s of address space that it may (ulimit -v)",
+             "the process has %s of the %s of address space that it may use (ulimit -v)",
              number_bytes(&n[0], used), number_bytes(&n[1], most));
     return true;
 }
@@ -223,7 +223,7 @@ static bool check_group(struct limits *limits) {
         return false;
     }
     snprintf(limits->text, sizeof limits->text,
-             "the control group %.300s has %s of the %s that it may",
+             "the control group %.300s uses %s of the %s that it may use",
              group.path[group.mount] != '\0' ? group.path + group.mount : "/",
              number_bytes(&n[0], group.used), number_bytes(&n[1], group.most));
     return true;
@@ -264,7 +264,7 @@ static bool check_pressure(struct limits *limits) {
         return false;
     }
     snprintf(limits->text, sizeof limits->text,
-             "the machine waited for memory in %.0f%% of the last ten seconds", percent);
+             "the machine waited for memory during %.0f%% of the last ten seconds", percent);
     return true;
 }
 

@@ -100,7 +100,7 @@ static int check_alike(const struct merge *merge, struct error *error) {
         if (other.sample_bytes != first.sample_bytes || other.size_least != first.size_least ||
             other.size_most != first.size_most) {
             return error_set(error,
-                             "%.200s and %.200s do not add up: other allocations were "
+                             "%.200s and %.200s cannot be added up: other allocations were "
                              "recorded (--sample, --sizes)",
                              merge->processes[0].parts.items[0]->path,
                              merge->processes[i].parts.items[0]->path);

@@ -67,6 +67,16 @@ static void sum_up(struct mergetimeline *timeline) {
     timeline->count = count + 1;
 }
 
+/* Of the points [from, to) that with the most live bytes, so that peaks stay. */
+static const struct memtrace_point *highest(const struct mergetimeline *timeline, size_t from,
+                                            size_t to) {
+    const struct memtrace_point *best = &timeline->changes[from];
+    for (size_t i = from; i < to && i < timeline->count; i++) {
+        best = timeline->changes[i].live_bytes > best->live_bytes ? &timeline->changes[i] : best;
+    }
+    return best;
+}
+
 size_t mergetimeline_sum(struct mergetimeline *timeline, struct memtrace_point *points,
                          size_t most) {
     size_t stride;
@@ -77,8 +87,8 @@ size_t mergetimeline_sum(struct mergetimeline *timeline, struct memtrace_point *
     qsort(timeline->changes, timeline->count, sizeof *timeline->changes, compare);
     sum_up(timeline);
     stride = (timeline->count + most - 1) / most;
-    for (size_t i = (timeline->count - 1) % stride; i < timeline->count; i += stride) {
-        points[count++] = timeline->changes[i];
+    for (size_t i = 0; i < timeline->count; i += stride) {
+        points[count++] = *highest(timeline, i, i + stride);
     }
     return count;
 }

@@ -53,6 +53,7 @@ static int write_program(struct writing *writing) {
     uint64_t end_ns = 0;
     header.start_realtime_ns = all->start_ns;
     header.inherited_blocks = header.inherited_bytes = 0; /* they are allocations like others */
+    header.peak_resident_bytes = header.maximum_ns = 0;   /* not known of all */
     header.start_monotonic_ns -= earlier_ns;
     for (size_t i = 0; i < all->count; i++) {
         const struct memtrace_header *other = program_of(&all->processes[i]);

@@ -23,9 +23,12 @@ enum {
     BLOCK_WORDS = 192 * 1024, /* as many as a block of events usually has */
     TABLES_MS = 1000,   /* how soon a reader of an unfinished file sees new threads and totals */
     TABLES_A_LIFE = 50, /* from 50 s on every fiftieth of the life */
-    FLUSH_MS = 1000,    /* how long events stay in a buffer that does not fill */
-    FEW_WORDS = 256, /* ... these eight times as long, so that quiet threads make no tiny blocks */
-    FEW_FLUSHES = 8,
+    FLUSH_MS = 800,     /* how long events stay in a buffer that does not fill, so that a reader */
+                        /* sees them within a second */
+    FEW_WORDS = 256,    /* fewer make a small block, most of which is its header */
+    SMALL_MS = 8000,    /* each stream may have a small block so often ... */
+    SMALL_SHARE = 10,   /* ... and more as long as all of them take a tenth of the recording, or: */
+    SMALL_BYTES = 1 << 16,
     REFRESH_MS = 20,
     CULL_MS = 50,        /* how often all buffers are looked through for what ends soon */
     CULL_MARGIN_MS = 16, /* of times that are not precise */
@@ -39,7 +42,9 @@ struct record {
     struct recordevents events;
     struct recordsample sample;
     uint64_t flushed_ns;
-    unsigned flushes;
+    uint64_t *small_ns; /* by stream: when its last small block was written */
+    uint32_t small_streams;
+    uint64_t small_bytes; /* of small blocks */
     uint64_t culled_ns;
     uint64_t tables_ns; /* when they are due again */
     unsigned wait_ms;
@@ -68,7 +73,7 @@ static void stop(struct record *record) {
 }
 
 /* Whose turn it is. */
-enum flush { FLUSH_BLOCKS, FLUSH_FULL, FLUSH_MOST, FLUSH_ALL };
+enum flush { FLUSH_BLOCKS, FLUSH_FULL, FLUSH_SMALL, FLUSH_ALL };
 
 static enum flush choose_flush(struct record *record, bool ended, uint64_t now) {
     if (ended) {
@@ -76,32 +81,68 @@ static enum flush choose_flush(struct record *record, bool ended, uint64_t now) 
     }
     if (now - record->flushed_ns >= FLUSH_MS * MS) {
         record->flushed_ns = now;
-        return ++record->flushes % FEW_FLUSHES == 0 ? FLUSH_ALL : FLUSH_MOST;
+        return FLUSH_SMALL;
     }
     return drain_is_tight(&record->events.drain) ? FLUSH_FULL : FLUSH_BLOCKS;
 }
 
-static bool is_due(const struct drain_span *span, enum flush flush) {
+static uint64_t bytes_written(const struct record *record) {
+    return record->events.parts.earlier_bytes + record->events.parts.file.size;
+}
+
+/* An event after a pause always; those of threads that do a little all the time as long as that
+ * does not swell the file. */
+static bool may_be_small(const struct record *record, uint32_t stream) {
+    uint64_t last_ns = stream < record->small_streams ? record->small_ns[stream] : 0;
+    return last_ns == 0 || record->flushed_ns - last_ns >= SMALL_MS * MS ||
+           record->small_bytes < SMALL_BYTES + bytes_written(record) / SMALL_SHARE;
+}
+
+static bool is_due(const struct record *record, const struct drain_span *span, enum flush flush) {
     return span->words >= BLOCK_WORDS || flush == FLUSH_ALL ||
            (flush >= FLUSH_FULL && span->full != 0) ||
-           (flush == FLUSH_MOST && span->words >= FEW_WORDS);
+           (flush == FLUSH_SMALL && span->words != 0 &&
+            (span->words >= FEW_WORDS || may_be_small(record, span->stream)));
 }
 
 static bool any_is_due(const struct record *record, bool ended, enum flush flush) {
     struct drain_span span = {0};
     while (drain_next_span(&record->events.drain, ended, &span)) {
-        if (is_due(&span, flush)) {
+        if (is_due(record, &span, flush)) {
             return true;
         }
     }
     return false;
 }
 
+/* Where there is no memory for it, the stream has small blocks as if it had none before. */
+static void note_small(struct record *record, uint32_t stream, uint64_t bytes) {
+    record->small_bytes += bytes;
+    if (stream >= record->small_streams) {
+        uint32_t count = stream + stream / 2 + 64;
+        uint64_t *grown = reallocarray(record->small_ns, count, sizeof *grown);
+        if (grown == NULL) {
+            return;
+        }
+        memset(grown + record->small_streams, 0, (count - record->small_streams) * sizeof *grown);
+        record->small_ns = grown;
+        record->small_streams = count;
+    }
+    record->small_ns[stream] = record->flushed_ns;
+}
+
 static int write_due(struct record *record, bool ended, enum flush flush, uint64_t until_ns) {
     struct drain_span span = {0};
     while (drain_next_span(&record->events.drain, ended, &span)) {
-        if (is_due(&span, flush) && recordevents_write(&record->events, &span, until_ns) != 0) {
+        uint64_t before = bytes_written(record);
+        if (!is_due(record, &span, flush)) {
+            continue;
+        }
+        if (recordevents_write(&record->events, &span, until_ns) != 0) {
             return -1;
+        }
+        if (span.words < FEW_WORDS && span.full == 0) {
+            note_small(record, span.stream, bytes_written(record) - before);
         }
     }
     return 0;
@@ -200,6 +241,7 @@ static void release(struct record *record) {
     if (record->wake >= 0) {
         close(record->wake);
     }
+    free(record->small_ns);
     free(record);
 }
 
@@ -212,6 +254,7 @@ struct record *record_open(const struct held *held, struct error *error) {
     record->held = held;
     record->recording = held_recording(held);
     record->wait_ms = SHORT_WAIT_MS;
+    record->flushed_ns = clock_now_ns();
     record->came_late = held_load_u32(&record->recording->state) == MEMTRACE_RECORD_STOPPED;
     recordsample_open(&record->sample, held->region.pid);
     record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -69,21 +70,41 @@ void timeline_sum(const struct profile *profile, struct memtrace_point *point) {
     point->live_bytes = sums.alloc_bytes > sums.free_bytes ? sums.alloc_bytes - sums.free_bytes : 0;
 }
 
-uint64_t timeline_resident(pid_t pid) {
+/* The start of a file in /proc/PID, "" where it cannot be read. */
+static const char *read_proc(pid_t pid, const char *name, char *text, size_t capacity) {
     char path[64];
+    ssize_t size = -1;
+    int fd;
+    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        size = read(fd, text, capacity - 1);
+        close(fd);
+    }
+    text[size > 0 ? size : 0] = '\0';
+    return text;
+}
+
+uint64_t timeline_resident(pid_t pid) {
     char text[128];
     unsigned long long pages = 0;
-    ssize_t size;
-    int fd;
-    snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
+    return sscanf(read_proc(pid, "statm", text, sizeof text), "%*u %llu", &pages) == 1
+               ? pages * (uint64_t)sysconf(_SC_PAGESIZE)
+               : 0;
+}
+
+void timeline_note_resident_peak(pid_t pid, struct memtrace_header *header) {
+    char text[4096];
+    unsigned long long kibibytes = 0;
+    const char *line = strstr(read_proc(pid, "status", text, sizeof text), "VmHWM:");
+    uint64_t known = __atomic_load_n(&header->peak_resident_bytes, __ATOMIC_RELAXED);
+    if (line == NULL || sscanf(line, "VmHWM: %llu", &kibibytes) != 1) {
+        return;
     }
-    size = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[size > 0 ? size : 0] = '\0';
-    return sscanf(text, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    while (kibibytes * 1024 > known && /* the program writes it, too, at its end */
+           !__atomic_compare_exchange_n(&header->peak_resident_bytes, &known, kibibytes * 1024,
+                                        true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
 }
 
 struct memtrace_timeline *timeline_map(const struct profile *profile, int fd, uint64_t *size) {

@@ -22,6 +22,9 @@ void timeline_sum(const struct profile *profile, struct memtrace_point *point);
 /* Resident bytes of a process, 0 where that cannot be read. */
 uint64_t timeline_resident(pid_t pid);
 
+/* Notes in the region's header the most that was ever resident of a process (VmHWM). */
+void timeline_note_resident_peak(pid_t pid, struct memtrace_header *header);
+
 /* Maps the timeline of a region for writing; NULL where there is none. munmap it with `size`. */
 struct memtrace_timeline *timeline_map(const struct profile *profile, int fd, uint64_t *size);
 

@@ -71,6 +71,9 @@ install_packages() {
 # build_release: configures build/ (Release, Ninja) and builds it. Arguments go to cmake.
 build_release() {
     local cache=build/CMakeCache.txt
+    case $PWD in
+    *:*) die "cannot build in $PWD: compilers and the loader split paths at a colon" ;;
+    esac
     if [ -f "$cache" ] && { ! grep -qx 'CMAKE_GENERATOR:INTERNAL=Ninja' "$cache" ||
         ! grep -qx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache"; }; then
         say "build/ was configured otherwise: starting afresh"

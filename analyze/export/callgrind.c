@@ -26,7 +26,7 @@ static const char *const event_names[COSTS] = {
 };
 static const char *const event_titles[COSTS] = {
     [METRIC_MAXIMUM] = "bytes held when the program held most",
-    [METRIC_LEAKED] = "bytes never freed, or held now",
+    [METRIC_LEAKED] = "bytes never freed, or live now",
     [METRIC_CUMULATIVE] = "bytes ever allocated",
     [METRIC_ALLOCATIONS] = "allocations",
     [METRIC_TEMPORARY] = "allocations freed before their thread's next one",

@@ -122,7 +122,7 @@ int heaptrack_put_sums(struct heaptracktext *text, struct error *error) {
     const struct model *model = text->model;
     if (model->totals.allocations > EVENTS_MOST) {
         return error_set(error,
-                         "heaptrack's format is made of events, which this file has not, and "
+                         "heaptrack's format is made of events, which this file does not have, and "
                          "it counts too many to make them up: make a recording with "
                          "`memtrace record`");
     }

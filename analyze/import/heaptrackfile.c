@@ -376,7 +376,7 @@ int heaptrackfile_read(const char *path, const struct heaptrackfile_visitor *vis
     if (reading.out_of_memory) {
         status = error_set(error, "out of memory");
     } else if (!reading.has_begun) {
-        status = error_set(error, "%s is no data file of heaptrack", path);
+        status = error_set(error, "%s is not a heaptrack data file", path);
     } else if (reading.version > VERSION_MOST) {
         status = error_set(error,
                            "%s has version %llu of heaptrack's format; known are those up "

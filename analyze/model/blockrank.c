@@ -12,8 +12,8 @@ static uint64_t key_of(const struct blockrank *rank, const struct life *life) {
         return life->size;
     case DETAIL_OLDEST:
         return until > life->birth_ns ? until - life->birth_ns : 0;
-    default:
-        return UINT64_MAX - life->birth_order;
+    default: /* by time, not by place: streams come one after another in a window (timeorder.h) */
+        return UINT64_MAX - life->birth_ns;
     }
 }
 

@@ -247,10 +247,13 @@ static int load_pools(struct model *model, const struct profile *profile) {
 
 /* ---- Timeline ---- */
 
+/* Of several at one time that with the most live bytes first: it is kept. */
 static int by_time(const void *left, const void *right) {
     const struct memtrace_point *a = left;
     const struct memtrace_point *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+    return a->time_ns != b->time_ns
+               ? (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns)
+               : (a->live_bytes < b->live_bytes) - (a->live_bytes > b->live_bytes);
 }
 
 int census_take_points(struct model *model, const struct memtrace_point *points, size_t count) {

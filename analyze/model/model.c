@@ -7,6 +7,7 @@
 
 #include "analyze/model/index.h"
 #include "analyze/model/load.h"
+#include "analyze/model/timepoints.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -108,6 +109,8 @@ static void take_header(struct model *model, const struct profile *profile) {
     model->header.maximum_bytes = profile_load_i64(&there->maximum_bytes);
     model->header.live_bytes = profile_load_i64(&there->live_bytes);
     model->header.peak_error_bytes = profile_load_u64(&there->peak_error_bytes);
+    model->header.peak_resident_bytes = profile_load_u64(&there->peak_resident_bytes);
+    model->header.maximum_ns = profile_load_u64(&there->maximum_ns);
     model->header.churn_bytes = profile_load_u64(&there->churn_bytes);
     model->header.snapshot_request = profile_load_u64(&there->snapshot_request);
     for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
@@ -121,6 +124,13 @@ void model_finish(struct model *model) {
     model->now_ns = latest_time(model);
 }
 
+/* Of a profile; 0: not known. */
+static uint64_t maximum_time(const struct model *model) {
+    uint64_t time_ns =
+        (model->header.peak_epoch & 1) != 0 ? model->now_ns : model->header.maximum_ns;
+    return time_ns <= model->now_ns ? time_ns : 0;
+}
+
 struct model *model_load(const struct profile *profile, struct error *error) {
     struct model *model = calloc(1, sizeof *model);
     if (model == NULL) {
@@ -131,12 +141,19 @@ struct model *model_load(const struct profile *profile, struct error *error) {
     model->live = profile->live;
     take_header(model, profile);
     /* Costs before nodes and modules: what a cost refers to was there before it. */
-    if (columns_load(model, profile) != 0 || census_load(model, profile) != 0) {
+    if (columns_load(model, profile) != 0 || census_load(model, profile) != 0 ||
+        children_load(model, profile) != 0) {
         error_set(error, "out of memory while reading %s", profile->path);
         model_free(model);
         return NULL;
     }
     model_finish(model);
+    model->totals.maximum_ns = maximum_time(model);
+    if (timepoints_complete(model, 0, UINT64_MAX, model->header.inherited_bytes) != 0) {
+        error_set(error, "out of memory while reading %s", profile->path);
+        model_free(model);
+        return NULL;
+    }
     return model;
 }
 
@@ -154,6 +171,8 @@ void model_free(struct model *model) {
     free(model->pools);
     free(model->timeline);
     free(model->marks);
+    free(model->children);
+    free(model->child_paths);
     free(model->mark_names);
     index_free(model->index);
     free(model);

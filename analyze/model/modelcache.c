@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-enum { NAME_BYTES = 40, LAYOUT = 1 };
+enum { NAME_BYTES = 40, LAYOUT = 2 };
 #define MOST_BYTES ((uint64_t)1 << 30)
 
 static const struct cachefolder_kind kind = {

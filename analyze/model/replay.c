@@ -6,6 +6,7 @@
 #include "analyze/model/marks.h"
 #include "analyze/model/recorded.h"
 #include "analyze/model/sums.h"
+#include "analyze/model/timepoints.h"
 #include "analyze/read/region.h"
 
 #include <stdlib.h>
@@ -15,9 +16,12 @@ struct replay {
     struct model *model;
     struct pass pass;
     struct marks marks;
-    struct memtrace_point *points; /* samples, by time */
-    size_t point_count;
-    size_t next_point;
+    struct timepoints points;
+    uint64_t point_ns;              /* where the present piece of time began ... */
+    uint64_t next_point_ns;         /* ... and ends */
+    struct memtrace_point *samples; /* by time */
+    size_t sample_count;
+    size_t next_sample;
     uint64_t *edges; /* between slices */
     size_t edge_count;
     size_t next_edge;
@@ -28,6 +32,59 @@ struct replay {
     uint64_t events; /* before it */
     bool out_of_memory;
 };
+
+/* ---- Points in time ---- */
+
+static struct memtrace_point point_of(const struct replay *replay, struct tally_crest state) {
+    return (struct memtrace_point){
+        .time_ns = state.time_ns,
+        .live_bytes = (uint64_t)wrap_add(replay->live, state.live),
+        .alloc_count = (state.alloc_units + TALLY_ONE / 2) / TALLY_ONE,
+        .alloc_bytes = state.alloc_bytes,
+    };
+}
+
+/* The heap as it is after the last event. */
+static struct tally_crest state_now(const struct tally *tally) {
+    return (struct tally_crest){tally->live, tally->now_ns, tally->alloc_units, tally->alloc_bytes};
+}
+
+/* Samples up to the end of the window that is over tell how much had been allocated by then. */
+static void pass_samples(struct replay *replay, uint64_t time_ns) {
+    while (replay->next_sample < replay->sample_count &&
+           replay->samples[replay->next_sample].time_ns < time_ns) {
+        struct memtrace_point *sample = &replay->samples[replay->next_sample++];
+        struct memtrace_point now = point_of(replay, state_now(&replay->pass.tally));
+        now.time_ns = sample->time_ns;
+        now.resident_bytes = sample->resident_bytes;
+        *sample = now;
+    }
+}
+
+/* The events since the last point become one. */
+static void make_point(struct replay *replay) {
+    struct tally *tally = &replay->pass.tally;
+    struct tally_crest crest = tally_take_crest(tally);
+    struct memtrace_point last = point_of(replay, state_now(tally));
+    struct memtrace_point highest = crest.alloc_units != 0 ? point_of(replay, crest) : last;
+    if (tally->alloc_units == 0) {
+        return; /* nothing happened yet */
+    }
+    /* Clocks are coarse, and those of threads differ: what the last event says may be earlier. */
+    if (last.time_ns <= highest.time_ns) {
+        last.time_ns = highest.time_ns + (last.live_bytes != highest.live_bytes);
+    }
+    timepoints_add(&replay->points, replay->point_ns, &highest, &last);
+}
+
+static void pass_points(struct replay *replay, uint64_t time_ns) {
+    if (time_ns >= replay->next_point_ns) {
+        uint64_t length = UINT64_C(1) << replay->points.shift;
+        make_point(replay);
+        replay->point_ns = time_ns & ~(length - 1);
+        replay->next_point_ns = replay->point_ns + length;
+    }
+}
 
 /* ---- Slices ---- */
 
@@ -44,24 +101,13 @@ static void end_slice(struct replay *replay) {
     replay->out_of_memory |= pass_cut(&replay->pass, &entry->slice) != 0;
 }
 
-/* Samples up to the end of the window that is over tell how much had been allocated by then. */
-static void pass_samples(struct replay *replay, uint64_t time_ns) {
-    const struct tally *tally = &replay->pass.tally;
-    while (replay->next_point < replay->point_count &&
-           replay->points[replay->next_point].time_ns < time_ns) {
-        struct memtrace_point *point = &replay->points[replay->next_point++];
-        point->alloc_count = (tally->alloc_units + TALLY_ONE / 2) / TALLY_ONE;
-        point->alloc_bytes = tally->alloc_bytes;
-        point->live_bytes = (uint64_t)wrap_add(replay->live, tally->live);
-    }
-}
-
 /* ---- Looking on ---- */
 
 static void begin_window(void *context, uint64_t time_ns) {
     struct replay *replay = context;
     size_t next = replay->next_edge;
     pass_samples(replay, time_ns);
+    pass_points(replay, time_ns);
     while (next < replay->edge_count && time_ns >= replay->edges[next]) {
         next++;
     }
@@ -115,6 +161,7 @@ static int replay_all(struct replay *replay, struct timeorder *order,
         return -1;
     }
     pass_samples(replay, UINT64_MAX);
+    make_point(replay);
     end_slice(replay);
     replay->model->recording.events = replay->events;
     return replay->out_of_memory ? -1 : 0;
@@ -173,15 +220,15 @@ static int start(struct replay *replay, struct timeorder_parts parts, struct tim
     struct model *model = replay->model;
     if (timeorder_start(order, parts) != 0 || recorded_nodes(model, parts) != 0 ||
         recorded_places(model, parts) != 0 ||
-        recorded_samples(parts, &replay->points, &replay->point_count) != 0 ||
-        start_index(replay, parts, options) != 0 ||
+        recorded_samples(parts, &replay->samples, &replay->sample_count) != 0 ||
+        timepoints_start(&replay->points) != 0 || start_index(replay, parts, options) != 0 ||
         pass_start(&replay->pass, model, order->stream_count, 0, UINT64_MAX) != 0 ||
         peakbound_start(&replay->pass.bound, order->stream_count) != 0) {
         return -1;
     }
     replay->pass.inherited = model->header.inherited_blocks;
-    if (replay->point_count != 0) {
-        qsort(replay->points, replay->point_count, sizeof *replay->points, by_time);
+    if (replay->sample_count != 0) {
+        qsort(replay->samples, replay->sample_count, sizeof *replay->samples, by_time);
     }
     return 0;
 }
@@ -196,7 +243,8 @@ static void end(struct replay *replay) {
     free(replay->places);
     free(replay->edges);
     free(replay->edge_of);
-    free(replay->points);
+    free(replay->samples);
+    timepoints_end(&replay->points);
     free(replay);
 }
 
@@ -287,7 +335,7 @@ static void note_damage(struct replay *replay, const struct timeorder *order) {
         model_damage(replay->model, "a mapping has the context of a block");
     }
     if (order->damaged != 0) {
-        model_damage(replay->model, "%llu blocks of events cannot be read whole",
+        model_damage(replay->model, "%llu blocks of events cannot be read completely",
                      (unsigned long long)order->damaged);
     } else if (order->gaps != 0) {
         model_damage(replay->model, "events are missing in %llu places",
@@ -310,7 +358,7 @@ static int finish(struct replay *replay, const struct timeorder *order) {
     pairing_free(pass->pairing);
     pass->pairing = NULL;
     if (finish_sums(replay, order->parts) != 0 ||
-        census_take_points(model, replay->points, replay->point_count) != 0) {
+        timepoints_finish(&replay->points, model, replay->samples, replay->sample_count) != 0) {
         return -1;
     }
     model->header.peak_error_bytes =
@@ -319,7 +367,7 @@ static int finish(struct replay *replay, const struct timeorder *order) {
     model_finish(model);
     model->index = replay->index;
     replay->index = NULL;
-    return 0;
+    return timepoints_complete(model, 0, UINT64_MAX, 0);
 }
 
 static int run(struct replay *replay, struct timeorder_parts parts,

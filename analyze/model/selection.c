@@ -46,7 +46,7 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
     int wrong = regcomp(&pattern.regex, regex, REG_EXTENDED | REG_NOSUB);
     if (wrong != 0) {
         regerror(wrong, &pattern.regex, why, sizeof why);
-        return error_set(error, "'%s' is no regular expression: %s", regex, why);
+        return error_set(error, "'%s' is not a regular expression: %s", regex, why);
     }
     grown = reallocarray(selection->patterns, selection->pattern_count + 1, sizeof *grown);
     if (grown == NULL) {

@@ -7,6 +7,7 @@
 #include "analyze/model/derive.h"
 #include "analyze/model/selectionpass.h"
 #include "analyze/model/selectionthreads.h"
+#include "analyze/model/timepoints.h"
 #include "analyze/model/view.h"
 
 #include <stdlib.h>
@@ -118,6 +119,9 @@ static int add_up(struct adding *adding, const struct selection *selection,
         .begin = begin_any, .end = end_any, .take = take, .context = adding};
     int result = NO_MEMORY;
     error_set(error, "out of memory while selecting");
+    if (timepoints_complete(model, selection->view.from_ns, selection->view.to_ns, 0) != 0) {
+        return NO_MEMORY;
+    }
     model_narrow(model, selection->view.from_ns, selection->view.to_ns);
     adding->threads = selectionthreads_new(model);
     if (adding->threads != NULL && selectionsums_start(&adding->sums) == 0) {
@@ -150,6 +154,11 @@ static struct model *sum_of_lives(const struct selection *selection, const struc
     }
     adding.sums.model->totals.maximum_ns = adding.sums.peak.maximum_ns;
     finish(adding.sums.model);
+    if (timepoints_put_maximum(adding.sums.model) != 0) {
+        error_set(error, "out of memory while selecting");
+        model_free(adding.sums.model);
+        return NULL;
+    }
     return adding.sums.model;
 }
 
@@ -233,7 +242,7 @@ struct model *selection_model(const struct selection *selection, const struct mo
     struct model *model;
     uint32_t *places;
     if (asks_recording && parts.count == 0) {
-        error_set(error, "a profile tells neither single blocks nor what happened when; make a "
+        error_set(error, "a profile has neither single blocks nor their times; make a "
                          "recording with `memtrace record`");
         return NULL;
     }

@@ -55,7 +55,7 @@ int selection_visit(const struct selection *selection, const struct model *whole
     uint32_t *places;
     int result;
     if (parts.count == 0) {
-        return error_set(error, "a profile does not tell single blocks; make a recording with "
+        return error_set(error, "a profile has no single blocks; make a recording with "
                                 "`memtrace record`");
     }
     places = contextfilter_choose(selection, whole, names);

@@ -122,7 +122,7 @@ static int add_line(struct suppressions *list, const char *line, size_t size, co
     }
     colon = memchr(line, ':', size);
     if (colon == NULL || colon == line) {
-        return error_set(error, "%s:%u: '%.*s' is no suppression (leak:PATTERN)", origin, number,
+        return error_set(error, "%s:%u: '%.*s' is not a suppression (leak:PATTERN)", origin, number,
                          size < 80 ? (int)size : 80, line);
     }
     if (colon - line != 4 || memcmp(line, "leak", 4) != 0) {
@@ -130,7 +130,7 @@ static int add_line(struct suppressions *list, const char *line, size_t size, co
         return 0;
     }
     if (colon + 1 == line + size) {
-        return error_set(error, "%s:%u: a pattern is missing behind leak:", origin, number);
+        return error_set(error, "%s:%u: a pattern is missing after leak:", origin, number);
     }
     return add(list, colon + 1, size - 5, NULL, origin, number) == 0 ? 0 : out_of_memory(error);
 }
@@ -166,7 +166,7 @@ int suppressions_add_file(struct suppressions *suppressions, const char *path,
     if (size < 0 && ferror(file)) {
         result = error_set(error, "cannot read %s: %m", path);
     } else if (size > FILE_MOST || (size > 0 && text[size - 1] == '\0')) {
-        result = error_set(error, "%s is no suppression file", path);
+        result = error_set(error, "%s is not a suppression file", path);
     } else {
         result = suppressions_add_text(suppressions, size > 0 ? text : "", path, error);
     }

@@ -66,6 +66,10 @@ static void grow(struct tally *tally, uint64_t bytes) {
         tally->variance.maximum = tally->variance.live;
         tally->at_maximum = true;
     }
+    if (tally->live > tally->crest.live) {
+        tally->crest = (struct tally_crest){tally->live, tally->now_ns, tally->alloc_units,
+                                            tally->alloc_bytes};
+    }
 }
 
 /* Before the cell changes: an epoch that begins is of the state before. */
@@ -125,9 +129,9 @@ int64_t tally_alloc(struct tally *tally, const struct pairing_block *block, uint
     if (block->weight != 0) {
         vary(tally, block, 1);
     }
-    grow(tally, bytes);
     tally->alloc_units += units;
     tally->alloc_bytes += bytes;
+    grow(tally, bytes);
     if (!inherited && thread < THREADS) {
         tally->threads[thread].alloc_units += units;
         tally->threads[thread].alloc_bytes += bytes;
@@ -351,6 +355,7 @@ int tally_cut(struct tally *tally, struct slice *slice) {
     }
     tally->touched_count = 0;
     tally->lifetime_count = 0;
+    tally->crest.live = wrap_subtract(tally->crest.live, tally->live);
     tally->live = tally->maximum = 0;
     tally->maximum_ns = 0;
     tally->at_maximum = true;

@@ -61,6 +61,11 @@ struct tally {
     bool at_maximum;
     bool is_sampled;
     uint64_t alloc_units, alloc_bytes; /* of the heap, over all slices */
+    struct tally_crest {               /* the moment with most live bytes since the last look */
+        int64_t live;
+        uint64_t time_ns;
+        uint64_t alloc_units, alloc_bytes; /* 0: there was never more than when it began */
+    } crest;
     struct slice_variance variance;
     bool out_of_memory;
 };
@@ -98,6 +103,13 @@ void tally_unmap(struct tally *tally, uint32_t context, uint64_t bytes, bool is_
 
 /* Blocks that lived so shortly that the recording left out both ends. */
 void tally_culled(struct tally *tally, const struct memtrace_culled *culled);
+
+/* Looks at the crest: what it was, and the next one begins. */
+static inline struct tally_crest tally_take_crest(struct tally *tally) {
+    struct tally_crest crest = tally->crest;
+    tally->crest = (struct tally_crest){.live = tally->live};
+    return crest;
+}
 
 /* What was added since the last cut, as a slice (ticks, events and error are the caller's). 0, or
  * -1: out of memory. */

@@ -6,6 +6,7 @@
 #include "analyze/model/part.h"
 #include "analyze/model/recorded.h"
 #include "analyze/model/sums.h"
+#include "analyze/model/timepoints.h"
 
 struct view {
     const struct model *whole;
@@ -122,6 +123,10 @@ static int fill(struct view *view) {
     model->totals.maximum_ns = sums->all.highest > 0 ? sums->all.maximum_ns : view->from_ns;
     model_finish(model);
     model->now_ns = view->whole->now_ns;
+    if (timepoints_complete(model, view->from_ns, view->to_ns,
+                            sums->base > 0 ? (uint64_t)sums->base : 0) != 0) {
+        return -1;
+    }
     model_narrow(model, view->from_ns, view->to_ns);
     return 0;
 }
@@ -133,7 +138,7 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
     struct model *model;
     (void)options; /* a few slices are read: nobody waits for long */
     if (whole->index == NULL || parts.count == 0) {
-        error_set(error, "a profile does not tell what happened when; make a recording with "
+        error_set(error, "a profile does not record when things happened; make a recording with "
                          "`memtrace record`");
         return NULL;
     }

@@ -2,13 +2,22 @@
 /*
  * arraytable.c: SQLite's module of the tables that are arrays of the model. Their rowid is the
  * place in the array, from 1 on. One constraint is pushed down: that the first column equals a
- * value.
+ * value. So is an order that puts the same values of one column together.
  *
- * idxNum 1, idxStr "NAME=": it was, and argv[0] is the value; 0: all rows.
+ * idxNum 1, idxStr "NAME=": it was, and argv[0] is the value; 2, idxStr "NAME grouped": all rows in
+ * that order; 0: all rows.
  */
 #include "analyze/query/vtable.h"
 
 #include <stdlib.h>
+
+/* Whether the rows are to be grouped, in whatever order groups come, by what the table can put
+ * together. */
+static bool asks_grouped(sqlite3_index_info *info, const struct vtable *table) {
+    int distinct = sqlite3_vtab_distinct(info);
+    return table->grouped != NULL && (distinct == 1 || distinct == 2) && info->nOrderBy == 1 &&
+           info->aOrderBy[0].iColumn == table->grouped_column;
+}
 
 static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
     const struct vtable_view *mine = (const struct vtable_view *)view;
@@ -19,6 +28,12 @@ static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
         info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
         info->estimatedRows = 1;
         info->estimatedCost = 1;
+    } else if (asks_grouped(info, mine->table)) {
+        info->idxNum = 2;
+        info->idxStr =
+            sqlite3_mprintf("%s grouped", mine->table->columns[mine->table->grouped_column].name);
+        info->needToFreeIdxStr = 1;
+        info->orderByConsumed = 1;
     }
     return SQLITE_OK;
 }
@@ -37,7 +52,8 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int
         mine->row = found != SIZE_MAX ? found : mine->end;
         mine->end = found != SIZE_MAX ? found + 1 : mine->end;
     }
-    return SQLITE_OK;
+    mine->order = number == 2 ? view->table->grouped(view->query) : NULL;
+    return number == 2 && mine->order == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 static int next(sqlite3_vtab_cursor *cursor) {
@@ -50,14 +66,18 @@ static int at_end(sqlite3_vtab_cursor *cursor) {
     return mine->row >= mine->end;
 }
 
+static size_t row_of(const struct vtable_array_cursor *cursor) {
+    return cursor->order != NULL ? cursor->order[cursor->row] : cursor->row;
+}
+
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number) {
     const struct vtable_view *view = (const struct vtable_view *)cursor->pVtab;
-    view->table->put(view->query, ((const struct vtable_array_cursor *)cursor)->row, number, out);
+    view->table->put(view->query, row_of((const struct vtable_array_cursor *)cursor), number, out);
     return SQLITE_OK;
 }
 
 static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
-    *id = (sqlite3_int64)((const struct vtable_array_cursor *)cursor)->row + 1;
+    *id = (sqlite3_int64)row_of((const struct vtable_array_cursor *)cursor) + 1;
     return SQLITE_OK;
 }
 

@@ -2,7 +2,7 @@
 /* contextstable.c: the table of call paths with their sums. See vtable.h. */
 #include "analyze/query/vtable.h"
 
-#include "analyze/model/shortname.h"
+#include "analyze/query/callpaths.h"
 
 enum {
     ID,
@@ -50,13 +50,6 @@ static const struct vtable_column columns[] = {
 
 /* ---- Places in the code ---- */
 
-const char *vtable_spell(const struct query *query, const struct names_frame *frame,
-                         struct vtable_name *name) {
-    names_spell(frame, name->full, sizeof name->full);
-    return query->source.has_full_names ? name->full
-                                        : shortname(name->full, name->brief, sizeof name->brief);
-}
-
 const struct names_frame *vtable_innermost(const struct query *query, uint32_t node) {
     const struct model *model = query->source.whole;
     size_t count;
@@ -70,77 +63,24 @@ const struct names_frame *vtable_innermost(const struct query *query, uint32_t n
     return NULL;
 }
 
-/* Nodes of the path that are code, innermost first; returns their number, writes up to `most`. */
-static size_t code_nodes(const struct model *model, uint32_t node, uint32_t *nodes, size_t most) {
-    size_t count = 0;
-    for (; node != 0 && node < model->node_count; node = model->nodes[node].parent) {
-        if (model->nodes[node].frame >= MEMTRACE_FRAME_CLASSES) {
-            if (count < most) {
-                nodes[count] = node;
-            }
-            count++;
-        }
-    }
-    return count;
-}
-
-static void append_frame(const struct query *query, uint32_t node, sqlite3_str *text) {
-    uint64_t frame = query->source.whole->nodes[node].frame;
-    size_t count;
-    const struct names_frame *frames = names_frames(query->source.names, frame, &count);
-    while (count > 0) {
-        struct vtable_name name;
-        sqlite3_str_appendf(text, "%s%s", sqlite3_str_length(text) != 0 ? ";" : "",
-                            vtable_spell(query, &frames[--count], &name));
-    }
-}
-
-void vtable_put_path(const struct query *query, uint32_t node, sqlite3_context *out) {
-    size_t count = code_nodes(query->source.whole, node, NULL, 0);
-    uint32_t *nodes = sqlite3_malloc64((count + 1) * sizeof *nodes);
-    sqlite3_str *text = sqlite3_str_new(query->db);
-    if (nodes == NULL) {
-        sqlite3_free(sqlite3_str_finish(text));
-        sqlite3_result_error_nomem(out);
-        return;
-    }
-    code_nodes(query->source.whole, node, nodes, count);
-    while (count > 0) {
-        append_frame(query, nodes[--count], text);
-    }
-    sqlite3_free(nodes);
-    if (sqlite3_str_errcode(text) == SQLITE_NOMEM) {
-        sqlite3_free(sqlite3_str_finish(text));
-        sqlite3_result_error_nomem(out);
-        return;
-    }
-    if (sqlite3_str_length(text) == 0) {
-        sqlite3_free(sqlite3_str_finish(text));
-        sqlite3_result_text(out, "", 0, SQLITE_STATIC);
-        return;
-    }
-    sqlite3_result_text(out, sqlite3_str_finish(text), -1, sqlite3_free);
-}
-
 static void put_place(const struct query *query, const struct model_context *context, int column,
                       sqlite3_context *out) {
     const struct names_frame *frame = vtable_innermost(query, context->path);
-    struct vtable_name name;
     if (frame == NULL) {
         return;
     }
     switch (column) {
     case FUNCTION:
-        vtable_put_text(out, vtable_spell(query, frame, &name));
+        vtable_put_lasting(out, callpaths_name(query, frame));
         break;
     case FILE_NAME:
-        vtable_put_text(out, frame->file);
+        vtable_put_lasting(out, frame->file);
         break;
     case LINE:
         vtable_put_unless(out, frame->line, 0);
         break;
     default:
-        vtable_put_text(out, frame->module[0] != '\0' ? frame->module : NULL);
+        vtable_put_lasting(out, frame->module[0] != '\0' ? frame->module : NULL);
         break;
     }
 }
@@ -207,10 +147,10 @@ static void put(const struct query *query, size_t row, int column, sqlite3_conte
         put_place(query, context, column, out);
         break;
     case DEPTH:
-        vtable_put_number(out, code_nodes(model, context->id, NULL, 0));
+        vtable_put_number(out, callpaths_depth(model, context->id));
         break;
     case PATH:
-        vtable_put_path(query, context->path, out);
+        callpaths_put(query, context->path, out);
         break;
     default:
         vtable_put_number(out, sum_of(context, column));
@@ -229,4 +169,6 @@ const struct vtable vtable_contexts = {
     .count = count_rows,
     .put = put,
     .find = find,
+    .grouped_column = PATH,
+    .grouped = callpaths_grouped,
 };

@@ -5,6 +5,7 @@
  *
  * idxNum 1, idxStr "context=": argv[0] is the context; 0: all contexts.
  */
+#include "analyze/query/callpaths.h"
 #include "analyze/query/vtable.h"
 
 enum { CONTEXT, LEVEL, FUNCTION, FILE_NAME, LINE, MODULE, INLINED, OFFSET };
@@ -120,7 +121,6 @@ static int at_end(sqlite3_vtab_cursor *cursor) {
 static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
     const struct cursor *cursor = (const struct cursor *)base;
     const struct names_frame *frame = &cursor->frames[cursor->frame];
-    struct vtable_name name;
     switch (number) {
     case CONTEXT:
         vtable_put_number(out, query_of(cursor)->source.model->contexts[cursor->row].id);
@@ -129,16 +129,16 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
         vtable_put_number(out, cursor->level);
         break;
     case FUNCTION:
-        vtable_put_text(out, vtable_spell(query_of(cursor), frame, &name));
+        vtable_put_lasting(out, callpaths_name(query_of(cursor), frame));
         break;
     case FILE_NAME:
-        vtable_put_text(out, frame->file);
+        vtable_put_lasting(out, frame->file);
         break;
     case LINE:
         vtable_put_unless(out, frame->line, 0);
         break;
     case MODULE:
-        vtable_put_text(out, frame->module[0] != '\0' ? frame->module : NULL);
+        vtable_put_lasting(out, frame->module[0] != '\0' ? frame->module : NULL);
         break;
     case INLINED:
         vtable_put_number(out, frame->inlined);

@@ -3,6 +3,7 @@
  * functions.c: the SQL functions of a session: bytes(n), duration(ns), address(n),
  * path(context), function(context), X REGEXP Y.
  */
+#include "analyze/query/callpaths.h"
 #include "analyze/query/vtable.h"
 #include "analyze/report/number.h"
 
@@ -72,17 +73,16 @@ static void put_path(sqlite3_context *out, int argc, sqlite3_value **argv) {
     uint32_t node = node_of(query, argv[0]);
     (void)argc;
     if (node != 0) {
-        vtable_put_path(query, node, out);
+        callpaths_put(query, node, out);
     }
 }
 
 static void put_function(sqlite3_context *out, int argc, sqlite3_value **argv) {
     const struct query *query = query_of(out);
     const struct names_frame *frame = vtable_innermost(query, node_of(query, argv[0]));
-    struct vtable_name name;
     (void)argc;
     if (frame != NULL) {
-        vtable_put_text(out, vtable_spell(query, frame, &name));
+        vtable_put_lasting(out, callpaths_name(query, frame));
     }
 }
 

@@ -24,6 +24,9 @@ static const struct vtable_column summary_columns[] = {
     {"lost", "INTEGER", "what could not be kept; 0: everything is exact"},
     {"events", "INTEGER", "of a recording; NULL: a profile"},
     {"damage", "TEXT", "where the file breaks; NULL: it is whole"},
+    {"peak_resident_bytes", "INTEGER", "the process's, as the kernel counts; NULL: not known"},
+    {"peak_bytes", "INTEGER", "the same as maximum_bytes"},
+    {"peak_error_bytes", "INTEGER", "the same as maximum_error_bytes"},
 };
 
 static size_t one_row(const struct query *query) {
@@ -50,8 +53,13 @@ static void put_summary(const struct query *query, size_t row, int column, sqlit
         if (model->recording.present) {
             vtable_put_number(out, model->recording.events);
         }
-    } else {
+    } else if (column == NUMBERS + 2) {
         vtable_put_text(out, model->damage[0] != '\0' ? model->damage : NULL);
+    } else if (column == NUMBERS + 3) {
+        vtable_put_unless(out, model->header.peak_resident_bytes, 0);
+    } else {
+        const uint64_t peaks[] = {totals->maximum_bytes, totals->maximum_error_bytes};
+        vtable_put_number(out, peaks[column - NUMBERS - 4]);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* query.c: a session: an empty database in memory whose tables are the model's. See query.h. */
 #include "analyze/query/query.h"
+#include "analyze/query/callpaths.h"
 
 #include "analyze/query/session.h"
 
@@ -74,7 +75,8 @@ struct query *session_open(const struct query_source *source, const char *path, 
     }
     query->source = *source;
     query->bindings = calloc(VTABLES, sizeof *query->bindings);
-    if (query->bindings != NULL && vtable_pair_scopes(query) == 0) {
+    query->callpaths = callpaths_new();
+    if (query->bindings != NULL && query->callpaths != NULL && vtable_pair_scopes(query) == 0) {
         result = sqlite3_open(path, &query->db);
     }
     if (result == SQLITE_OK && (result = bound_memory(query->db)) == SQLITE_OK &&
@@ -116,6 +118,7 @@ void query_close(struct query *query) {
         return;
     }
     sqlite3_close(query->db);
+    callpaths_free(query->callpaths);
     free(query->scopes);
     free(query->bindings);
     free(query);

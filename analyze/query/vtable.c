@@ -9,13 +9,11 @@
 
 /* In the order in which a written file has them: rows of the first ones are few. */
 const struct vtable *const vtable_list[] = {
-    &vtable_summary,     &vtable_threads,
-    &vtable_modules,     &vtable_contexts,
-    &vtable_frames,      &vtable_timeline,
-    &vtable_samples,     &vtable_markers,
-    &vtable_scopes,      &vtable_foreign_frees,
-    &vtable_mappings,    &vtable_smaps,
-    &vtable_allocations, NULL,
+    &vtable_summary,  &vtable_processes,     &vtable_threads,
+    &vtable_modules,  &vtable_contexts,      &vtable_frames,
+    &vtable_timeline, &vtable_samples,       &vtable_markers,
+    &vtable_scopes,   &vtable_foreign_frees, &vtable_mappings,
+    &vtable_smaps,    &vtable_allocations,   NULL,
 };
 
 /* ---- SQLite's side ---- */
@@ -111,6 +109,12 @@ void vtable_put_unless(sqlite3_context *out, uint64_t value, uint64_t none) {
 void vtable_put_text(sqlite3_context *out, const char *text) {
     if (text != NULL) {
         sqlite3_result_text(out, text, -1, SQLITE_TRANSIENT);
+    }
+}
+
+void vtable_put_lasting(sqlite3_context *out, const char *text) {
+    if (text != NULL) {
+        sqlite3_result_text(out, text, -1, SQLITE_STATIC);
     }
 }
 

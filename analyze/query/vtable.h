@@ -33,6 +33,11 @@ struct vtable {
     void (*put)(const struct query *query, size_t row, int column, sqlite3_context *out);
     /* The row whose first column has this value, or SIZE_MAX. NULL: rows are not found so. */
     size_t (*find)(const struct query *query, sqlite3_int64 value);
+    /* All rows, those with the same value in this column next to each other, so that who groups by
+     * it need not sort; they last as long as the session. NULL: rows are not had so; else NULL is
+     * no memory. */
+    const uint32_t *(*grouped)(const struct query *query);
+    int grouped_column;
 };
 
 #define VTABLE_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof((array)[0])
@@ -43,6 +48,8 @@ struct vtable_scope {
     size_t end;
 };
 
+struct callpaths;
+
 struct query {
     struct query_source source;
     sqlite3 *db;
@@ -52,6 +59,7 @@ struct query {
     struct vtable_scope *scopes;
     size_t scope_count;
     struct vtable_binding *bindings; /* one a table */
+    struct callpaths *callpaths;
 };
 
 /* What SQLite gets with a module: whose it is. */
@@ -99,13 +107,14 @@ struct vtable_array_cursor {
     sqlite3_vtab_cursor base;
     size_t row;
     size_t end;
+    const uint32_t *order; /* NULL: as they are */
 };
 extern const sqlite3_module vtable_array_module;
 #define VTABLE_ARRAY                                                                               \
     .module = &vtable_array_module, .cursor_size = sizeof(struct vtable_array_cursor)
 
 extern const struct vtable *const vtable_list[]; /* NULL ends it */
-enum { VTABLES = 13 };
+enum { VTABLES = 14 };
 
 extern const struct vtable vtable_allocations;
 extern const struct vtable vtable_contexts;
@@ -114,6 +123,7 @@ extern const struct vtable vtable_frames;
 extern const struct vtable vtable_mappings;
 extern const struct vtable vtable_markers;
 extern const struct vtable vtable_modules;
+extern const struct vtable vtable_processes;
 extern const struct vtable vtable_samples;
 extern const struct vtable vtable_scopes;
 extern const struct vtable vtable_smaps;
@@ -129,6 +139,8 @@ void vtable_put_number(sqlite3_context *out, uint64_t value);
 void vtable_put_unless(sqlite3_context *out, uint64_t value, uint64_t none);
 /* NULL where text is NULL. */
 void vtable_put_text(sqlite3_context *out, const char *text);
+/* The same of a text that lasts as long as the session: SQLite makes no copy. */
+void vtable_put_lasting(sqlite3_context *out, const char *text);
 /* "00ab..", 16 digits */
 void vtable_put_hash(sqlite3_context *out, uint64_t hash);
 /* "rw-", of PROT_*; mappingstable.c */
@@ -136,15 +148,6 @@ void vtable_put_protection(sqlite3_context *out, uint32_t protection);
 
 /* functions.c: bytes(), duration(), path() and so on. 0 or an SQLite error. */
 int vtable_add_functions(struct query *query);
-/* The functions of a node's path, outermost first, ';' between them, into out. */
-void vtable_put_path(const struct query *query, uint32_t node, sqlite3_context *out);
-/* What to show of a frame, in the form that the session wants. */
-struct vtable_name {
-    char full[4096];
-    char brief[4096];
-};
-const char *vtable_spell(const struct query *query, const struct names_frame *frame,
-                         struct vtable_name *name);
 /* The innermost function at a node. NULL: it is no code. */
 const struct names_frame *vtable_innermost(const struct query *query, uint32_t node);
 

@@ -38,6 +38,10 @@ static uint32_t item_size_of(uint32_t kind) {
         return sizeof(struct memtrace_foreign_frees);
     case MEMTRACE_SEGMENT_EVENTS:
         return sizeof(struct memtrace_chunk);
+    case MEMTRACE_SEGMENT_PROCESSES:
+        return sizeof(struct memtrace_process);
+    case MEMTRACE_SEGMENT_PATHS:
+        return sizeof(struct memtrace_path);
     default:
         return 0;
     }
@@ -158,11 +162,11 @@ static void take_header(struct profile *profile) {
 static int check_header(const struct memtrace_header *header, const char *path,
                         struct error *error) {
     if (memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) != 0) {
-        return error_set(error, "%s is no MemTrace profile", path);
+        return error_set(error, "%s is not a MemTrace profile", path);
     }
     if (header->byte_order == __builtin_bswap32(MEMTRACE_BYTE_ORDER)) {
         return error_set(
-            error, "%s was written on a machine of the other byte order; read it there", path);
+            error, "%s was written on a machine with the other byte order; read it there", path);
     }
     if (header->version != MEMTRACE_FORMAT_VERSION) {
         return error_set(
@@ -253,7 +257,7 @@ static int peek(struct profile *profile, int fd, uint64_t *size, struct error *e
     }
     if (!S_ISREG(status.st_mode)) {
         return error_set(error, "%s is %s, not a profile", profile->path,
-                         S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+                         S_ISDIR(status.st_mode) ? "a folder" : "a special file");
     }
     *size = (uint64_t)status.st_size;
     count = pread(fd, &profile->header, sizeof profile->header, 0);
@@ -267,7 +271,7 @@ static int peek(struct profile *profile, int fd, uint64_t *size, struct error *e
                              "can be read",
                              profile->path, count, MEMTRACE_HEADER_SIZE);
         }
-        return error_set(error, "%s is no MemTrace profile%s", profile->path,
+        return error_set(error, "%s is not a MemTrace profile%s", profile->path,
                          count == 0 ? ", it is empty" : "");
     }
     return check_header(&profile->header, profile->path, error);
@@ -335,7 +339,7 @@ struct profile *profile_wrap(const void *bytes, size_t size, const char *name,
     profile->bytes = bytes;
     profile->size = size;
     if (size < MEMTRACE_HEADER_SIZE) {
-        error_set(error, "%s is no MemTrace profile, or cut off inside its header", name);
+        error_set(error, "%s is not a MemTrace profile, or is cut off inside its header", name);
     } else if (check_header(bytes, name, error) == 0 && read_structure(profile, size, error) == 0) {
         return profile;
     }

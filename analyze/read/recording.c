@@ -205,7 +205,7 @@ static int check_header(const struct recording *recording, struct error *error) 
     const struct memtrace_recording_header *header = &recording->header;
     if (header->byte_order == __builtin_bswap32(MEMTRACE_BYTE_ORDER)) {
         return error_set(error,
-                         "%s was written on a machine of the other byte order; read it there",
+                         "%s was written on a machine with the other byte order; read it there",
                          recording->path);
     }
     if (header->version != MEMTRACE_RECORDING_VERSION) {
@@ -230,7 +230,7 @@ static int read_header(struct recording *recording, struct error *error) {
     }
     if (!S_ISREG(status.st_mode)) {
         return error_set(error, "%s is %s, not a recording", recording->path,
-                         S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+                         S_ISDIR(status.st_mode) ? "a folder" : "a special file");
     }
     recording->size = (uint64_t)status.st_size;
     count = blockread_at(recording->fd, header, sizeof *header, 0);
@@ -238,7 +238,7 @@ static int read_header(struct recording *recording, struct error *error) {
         return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     }
     if (count < 8 || memcmp(header->magic, MEMTRACE_RECORDING_MAGIC, 8) != 0) {
-        return error_set(error, "%s is no MemTrace recording%s", recording->path,
+        return error_set(error, "%s is not a MemTrace recording%s", recording->path,
                          count == 0 ? ", it is empty" : "");
     }
     if ((size_t)count < sizeof *header) {
@@ -269,7 +269,7 @@ static int take_program(struct recording *recording, struct recording_buffer *bu
         end_string(program->log, sizeof program->log);
         return 0;
     }
-    return error_set(error, "%s does not tell of which program it is%s%s", recording->path,
+    return error_set(error, "%s does not say which program it belongs to%s%s", recording->path,
                      recording->damage[0] != '\0' ? ": " : "", recording->damage);
 }
 

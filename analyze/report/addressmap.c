@@ -90,7 +90,8 @@ void addressmap_draw(const struct report *report, const struct heapmap *map) {
         draw_region(report, &map->regions[i], step);
     }
     if (map->region_count > limit) {
-        fprintf(report->out, "(%zu more regions)\n", map->region_count - limit);
+        struct number more;
+        fprintf(report->out, "(%s more regions)\n", number_count(&more, map->region_count - limit));
     }
     table_drawing_end(report);
 }

@@ -145,7 +145,8 @@ static void put_total(const struct report *report, enum metric metric, const str
         table_open_record(report, "function", report_title(report, metric, &title), columns, 4);
     if (cost.main == 0) {
         table_note(&table, "No call path with such a cost goes through it.%s",
-                   of->function != NULL ? " Names are whole; /REGEX/ finds parts of them." : "");
+                   of->function != NULL ? " Give a whole name, or /REGEX/ to match a part of one."
+                                        : "");
     }
     table_row(&table, (struct table_cell[]){
                           table_text(of->text),

@@ -2,6 +2,7 @@
 /* calltree.c: merging contexts into trees. See calltree.h. */
 #include "analyze/report/calltree.h"
 
+#include "analyze/model/shortname.h"
 #include "analyze/symbol/numbermap.h"
 
 #define XXH_INLINE_ALL
@@ -16,6 +17,7 @@ struct build {
     const struct report *report;
     size_t capacity;
     struct numbermap children; /* hash of parent and frame, to index */
+    bool folds;                /* runs of library functions */
 };
 
 static const struct names_frame unknown_frame = {.module = ""};
@@ -48,12 +50,38 @@ bool calltree_is_startup(const struct names_frame *frame) {
     return false;
 }
 
+static bool starts_with(const char *text, const char *word) {
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
+static bool is_library_name(const char *name) {
+    return starts_with(name, "std::") || starts_with(name, "__gnu_cxx::") ||
+           starts_with(name, "operator new");
+}
+
+bool calltree_is_library(const struct names_frame *frame) {
+    char brief[256];
+    if (frame->function == NULL) {
+        return false;
+    }
+    if (is_library_name(frame->function) ||
+        (frame->file != NULL && starts_with(frame->file, "/rustc/"))) {
+        return true;
+    }
+    /* "void std::vector<...>::_M_realloc_insert<...>(...)" */
+    return strchr(frame->function, ' ') != NULL && strstr(frame->function, "std::") != NULL &&
+           is_library_name(shortname(frame->function, brief, sizeof brief));
+}
+
 static bool is_main(const struct names_frame *frame) {
     return frame->function != NULL && strcmp(frame->function, "main") == 0;
 }
 
 static int init(struct build *build, struct calltree *tree, const struct report *report) {
-    *build = (struct build){.tree = tree, .report = report, .capacity = 256};
+    *build = (struct build){.tree = tree,
+                            .report = report,
+                            .capacity = 256,
+                            .folds = report_is_for_people(report) && !report->options.all_frames};
     *tree = (struct calltree){.calls = calloc(build->capacity, sizeof *tree->calls), .count = 1};
     return tree->calls != NULL ? 0 : -1;
 }
@@ -94,6 +122,24 @@ static bool folds(const struct build *build, uint32_t parent, uint64_t key) {
            key_of(build, build->tree->calls[parent].frame) == key;
 }
 
+/* Library functions that library functions call are one call with them, for people. */
+static bool folds_library(const struct build *build, uint32_t parent,
+                          const struct names_frame *frame) {
+    return parent != 0 && build->folds && calltree_is_library(build->tree->calls[parent].frame) &&
+           calltree_is_library(frame);
+}
+
+/* Counts a folded function once. 0: out of memory. */
+static uint32_t note_folded(struct build *build, uint32_t parent, uint64_t hash) {
+    if (numbermap_get(&build->children, hash) == NULL) {
+        build->tree->calls[parent].folded++;
+        if (numbermap_put(&build->children, hash, (void *)(uintptr_t)parent) != 0) {
+            return 0;
+        }
+    }
+    return parent;
+}
+
 /* The child of a call for this frame, made if need be; 0: out of memory. */
 static uint32_t child_of(struct build *build, uint32_t parent, const struct names_frame *frame) {
     uint64_t key = key_of(build, frame);
@@ -105,6 +151,9 @@ static uint32_t child_of(struct build *build, uint32_t parent, const struct name
         build->tree->calls[parent].recursive = true;
         note_line(&build->tree->calls[parent], frame->line);
         return parent;
+    }
+    if (folds_library(build, parent, frame)) {
+        return note_folded(build, parent, hash);
     }
     if (found != NULL) {
         index = (uint32_t)(uintptr_t)found;
@@ -308,21 +357,47 @@ static void settle(struct calltree_walk *walk) {
     }
 }
 
-struct calltree_walk calltree_walk(const struct report *report, uint32_t id) {
-    struct calltree_walk walk = {.report = report, .node = id};
-    settle(&walk);
-    return walk;
-}
-
-void calltree_walk_next(struct calltree_walk *walk) {
+static void step(struct calltree_walk *walk) {
     bool over = walk->frame == NULL || (is_main(walk->frame) && !walk->frame->inlined &&
                                         !walk->report->options.all_frames);
     if (over) {
         walk->node = 0;
     }
     walk->index++;
-    walk->steps++;
     settle(walk);
+}
+
+/* On to the outermost of a run of library frames. */
+static void fold(struct calltree_walk *walk) {
+    walk->folded = 0;
+    while (walk->folds && walk->frame != NULL && calltree_is_library(walk->frame)) {
+        struct calltree_walk next = *walk;
+        step(&next);
+        if (next.frame == NULL || !calltree_is_library(next.frame)) {
+            return;
+        }
+        next.folded = walk->folded + 1;
+        *walk = next;
+    }
+}
+
+struct calltree_walk calltree_walk(const struct report *report, uint32_t id) {
+    struct calltree_walk walk = {.report = report, .node = id};
+    settle(&walk);
+    return walk;
+}
+
+struct calltree_walk calltree_walk_folded(const struct report *report, uint32_t id) {
+    struct calltree_walk walk = calltree_walk(report, id);
+    walk.folds = !report->options.all_frames;
+    fold(&walk);
+    return walk;
+}
+
+void calltree_walk_next(struct calltree_walk *walk) {
+    walk->steps++;
+    step(walk);
+    fold(walk);
 }
 
 /* ---- Bottom-up ---- */
@@ -351,6 +426,9 @@ static int climb(struct build *build, struct climber *climbers, size_t *count, u
         if (call == 0) {
             return -1;
         }
+        if (climber.walk.folded > build->tree->calls[call].folded) {
+            build->tree->calls[call].folded = (uint32_t)climber.walk.folded;
+        }
         if (call != climber.call) {
             metric_add(&build->tree->calls[call].cost, climber.cost);
         }
@@ -371,7 +449,9 @@ static size_t start_climbing(struct build *build, struct climber *climbers, enum
         if (context->class == MODEL_HEAP && cost.main != 0) {
             struct climber *climber = &climbers[count++];
             *climber =
-                (struct climber){.walk = calltree_walk(build->report, context->path), .cost = cost};
+                (struct climber){.walk = (build->folds ? calltree_walk_folded : calltree_walk)(
+                                     build->report, context->path),
+                                 .cost = cost};
             if (climber->walk.frame == NULL) {
                 climber->walk.frame = &unknown_frame;
             }

@@ -22,6 +22,8 @@ struct call {
     uint32_t first_line;  /* of the lines met; 0: none known */
     uint32_t last_line;
     bool recursive; /* calls of itself are in here, unless options.all_frames */
+    uint32_t
+        folded; /* so many library functions called by this one, a library's too, are in here */
 };
 
 struct calltree {
@@ -38,6 +40,10 @@ void calltree_free(struct calltree *tree);
 /* Whether the system runs this before the program's own code: _start, clone and the like. */
 bool calltree_is_startup(const struct names_frame *frame);
 
+/* Whether the frame is plumbing of a language's library: std:: and the like, operator new. For
+ * people a run of such frames is one line, that of the outermost: what their own code called. */
+bool calltree_is_library(const struct names_frame *frame);
+
 /* The path that ends in node `id`, innermost first, as people want to see it: from main on unless
  * options.all_frames. Step with calltree_walk_next(); frame is NULL at the end. */
 struct calltree_walk {
@@ -46,8 +52,12 @@ struct calltree_walk {
     uint32_t node;
     size_t index;
     size_t steps; /* frames given so far */
+    bool folds;
+    size_t folded; /* library frames that the present one stands for, itself apart */
 };
 struct calltree_walk calltree_walk(const struct report *report, uint32_t id);
+/* The same with runs of library frames folded, unless options.all_frames. */
+struct calltree_walk calltree_walk_folded(const struct report *report, uint32_t id);
 void calltree_walk_next(struct calltree_walk *walk);
 
 #endif

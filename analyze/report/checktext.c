@@ -32,7 +32,7 @@ static void put_values(FILE *out, const struct check_result *result) {
     const struct check_budget *budget = result->budget;
     enum metric metric = budget->metric;
     struct number number;
-    fputs(metric == METRIC_TEMPORARY ? "temporary allocations" : metric_name(metric), out);
+    fputs(metric == METRIC_TEMPORARY ? "temporary allocations" : metric_word(metric), out);
     fputs(metric == METRIC_ALLOCATIONS || metric == METRIC_TEMPORARY ? " are " : " is ", out);
     put_exact(out, metric, result->value);
     if (budget->kind == CHECK_PER_SCOPE) {
@@ -139,7 +139,9 @@ static int write_lines(const struct check_report *report, enum check_format form
     }
     if (broken == 0) {
         put_plain(report->out, report->source);
-        fprintf(report->out, ": %zu budget%s met\n", report->count, report->count == 1 ? "" : "s");
+        struct number count;
+        fprintf(report->out, ": %s budget%s met\n", number_count(&count, report->count),
+                report->count == 1 ? "" : "s");
     }
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *const labels[METRIC_COUNT] = {
-    [METRIC_MAXIMUM] = "Maximum",
+    [METRIC_MAXIMUM] = "Peak",
     [METRIC_LEAKED] = "Leaked",
     [METRIC_CUMULATIVE] = "Allocated",
     [METRIC_ALLOCATIONS] = "Allocations",

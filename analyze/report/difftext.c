@@ -7,8 +7,8 @@
 #include <inttypes.h>
 
 static const char *const labels[METRIC_COUNT] = {
-    [METRIC_MAXIMUM] = "maximum allocated",   [METRIC_LEAKED] = "leaked",
-    [METRIC_CUMULATIVE] = "allocated in all", [METRIC_ALLOCATIONS] = "allocations",
+    [METRIC_MAXIMUM] = "peak",         [METRIC_LEAKED] = "leaked",
+    [METRIC_CUMULATIVE] = "allocated", [METRIC_ALLOCATIONS] = "allocations",
     [METRIC_TEMPORARY] = "temporary",
 };
 
@@ -69,7 +69,8 @@ static void put_row(const struct report *report, const struct diff *diff,
     if (diff->by == DIFF_BY_PATH) {
         fprintf(report->out, "%s%s\n", state[0] != '\0' ? "  " : "", state);
         struct report on = *report;
-        style_path(report, calltree_walk(&on, diff_path(diff, row, &on)), view->depth);
+        uint32_t node = diff_path(diff, row, &on);
+        style_path(report, calltree_walk_folded(&on, node), view->depth);
         return;
     }
     fprintf(report->out, "  %-4s  ", state);

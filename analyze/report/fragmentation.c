@@ -5,6 +5,7 @@
  */
 #include "analyze/report/fragmentation.h"
 
+#include "analyze/report/number.h"
 #include "analyze/report/table.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static uint32_t path_of(const struct report *report, uint32_t id) {
 static void put_whole(const struct report *report, const struct heapmap *map,
                       const struct smaps *smaps) {
     static const struct table_column columns[] = {
+        {"time_ns", NULL, TABLE_DURATION, 0},
         {"live_blocks", "live blocks", TABLE_COUNT, 0},
         {"live_bytes", "live bytes", TABLE_BYTES, 0},
         {"slack_bytes", "slack", TABLE_BYTES, 0},
@@ -36,12 +38,15 @@ static void put_whole(const struct report *report, const struct heapmap *map,
     const struct detail *detail = report->detail;
     uint64_t bytes = 0;
     uint64_t slack = 0;
-    struct table table = table_open_record(report, "fragmentation", "Fragmentation", columns, 9);
+    struct table table = table_open_record(report, "fragmentation", "Fragmentation", columns, 10);
     for (size_t i = 0; i < detail->live_count; i++) {
         bytes += detail->live[i].size;
         slack += detail->live[i].slack;
     }
-    table_note(&table, "Of blocks that lived at %.9g s.", (double)detail->end_ns / 1e9);
+    table_note(&table, "Of blocks that lived at %.9g s%s.", (double)detail->end_ns / 1e9,
+               report->holes != NULL
+                   ? ", when most bytes lay unused between them (--at chooses another moment)"
+                   : "");
     if (smaps->mappings == NULL) {
         table_note(&table, "Where mappings begin and end is not in the file: what lies 1 MiB and "
                            "more apart is taken for two regions.");
@@ -52,16 +57,17 @@ static void put_whole(const struct report *report, const struct heapmap *map,
                    "and the heap looks emptier than it was.");
     }
     if (detail->live_without_address != 0) {
-        table_note(&table, "%llu blocks have no address in the file and are left out.",
-                   (unsigned long long)detail->live_without_address);
+        struct number blocks;
+        table_note(&table, "%s blocks have no address in the file and are left out.",
+                   number_count(&blocks, detail->live_without_address));
     }
-    table_row(&table,
-              (struct table_cell[]){table_number(detail->live_count), table_number(bytes),
-                                    table_number(slack), table_number(map->pages),
-                                    table_number(map->pages * HEAPMAP_PAGE),
-                                    table_share(map->page_bytes, map->pages * HEAPMAP_PAGE),
-                                    table_number(map->nearly_empty), table_number(map->all_holes),
-                                    table_number(map->all_hole_bytes)});
+    table_row(&table, (struct table_cell[]){
+                          table_number(detail->end_ns), table_number(detail->live_count),
+                          table_number(bytes), table_number(slack), table_number(map->pages),
+                          table_number(map->pages * HEAPMAP_PAGE),
+                          table_share(map->page_bytes, map->pages * HEAPMAP_PAGE),
+                          table_number(map->nearly_empty), table_number(map->all_holes),
+                          table_number(map->all_hole_bytes)});
     table_close(&table);
 }
 
@@ -193,25 +199,58 @@ static int put_slack(const struct report *report) {
     return 0;
 }
 
-int report_fragmentation(const struct report *report) {
+static struct report at_moment(const struct report *report) {
+    struct report moment = *report;
+    if (report->holes != NULL) {
+        moment.model = report->holes->model;
+        moment.detail = report->holes->detail;
+    }
+    return moment;
+}
+
+typedef int heap_writer(const struct report *report, const struct heapmap *map,
+                        const struct smaps *smaps);
+
+static int put_heap(const struct report *asked, heap_writer *write) {
+    const struct report report = at_moment(asked);
     struct heapmap map = {0};
     struct smaps smaps = {0};
-    int result = smaps_at(report->parts, report->model->to_ns, &smaps);
+    int result = smaps_at(report.parts, report.model->to_ns, &smaps);
     if (result == 0) {
-        result = heapmap_make(&map, report->detail, &smaps);
+        result = heapmap_make(&map, report.detail, &smaps);
     }
     if (result == 0) {
-        put_whole(report, &map, &smaps);
-        put_pages(report, &map);
-        put_regions(report, &map);
-        if (report_is_for_people(report)) {
-            addressmap_draw(report, &map);
-        }
-        put_holes(report, &map);
-        put_pins(report, &map);
-        result = put_slack(report);
+        result = write(&report, &map, &smaps);
     }
     heapmap_free(&map);
     smaps_free(&smaps);
     return result;
+}
+
+static int put_all(const struct report *report, const struct heapmap *map,
+                   const struct smaps *smaps) {
+    put_whole(report, map, smaps);
+    put_pages(report, map);
+    put_regions(report, map);
+    if (report_is_for_people(report)) {
+        addressmap_draw(report, map);
+    }
+    put_holes(report, map);
+    put_pins(report, map);
+    return put_slack(report);
+}
+
+static int put_brief(const struct report *report, const struct heapmap *map,
+                     const struct smaps *smaps) {
+    put_whole(report, map, smaps);
+    put_pins(report, map);
+    return 0;
+}
+
+int report_fragmentation(const struct report *report) {
+    return put_heap(report, put_all);
+}
+
+int report_fragmentation_brief(const struct report *report) {
+    return put_heap(report, put_brief);
 }

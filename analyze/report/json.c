@@ -104,6 +104,7 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_string(json, "state", state);
     jsonwriter_number(json, "start_realtime_ns", header->start_realtime_ns);
     jsonwriter_number(json, "duration_ns", report->model->now_ns);
+    jsonwriter_number(json, "peak_resident_bytes", header->peak_resident_bytes);
     jsonwriter_string(json, "stacks", header->stacks <= 2 ? stacks[header->stacks] : "unknown");
     jsonwriter_bool(json, "instrumented", (header->flags & MEMTRACE_FLAG_INSTRUMENTED) != 0);
     jsonwriter_bool(json, "preloaded", (header->flags & MEMTRACE_FLAG_PRELOADED) != 0);
@@ -144,6 +145,22 @@ static void put_totals(struct jsonwriter *json, const struct report *report) {
     jsonwriter_number(json, "total_frees", totals->frees);
     jsonwriter_number(json, "total_temporary", totals->temporary);
     put_lost(json, report);
+}
+
+/* Forked children that stayed light, summed up: their call paths are not among the contexts. */
+static void put_children(struct jsonwriter *json, const struct model *model) {
+    struct model_children sum = model_sum_children(model);
+    if (model->child_count == 0) {
+        return;
+    }
+    jsonwriter_map(json, "forked_children");
+    jsonwriter_number(json, "count", model->child_count);
+    jsonwriter_number(json, "allocations", sum.allocations);
+    jsonwriter_number(json, "total_bytes", sum.total_bytes);
+    jsonwriter_number(json, "leaked_bytes", sum.live_bytes);
+    jsonwriter_number(json, "maximum_bytes", sum.maximum_bytes);
+    jsonwriter_number(json, "lost", sum.lost);
+    jsonwriter_end_map(json);
 }
 
 static void put_errors(struct jsonwriter *json, const struct model_errors *errors) {
@@ -296,6 +313,10 @@ int report_json(const struct report *report) {
     put_contexts(json, report, "contexts", MODEL_HEAP);
     put_contexts(json, report, "mappings", MODEL_MAPPING);
     put_contexts(json, report, "pools", MODEL_POOL);
+    put_children(json, report->model);
+    if (report->run != NULL) {
+        report_run_json(report, json);
+    }
     jsonwriter_end_map(json);
     jsonwriter_close(json);
     return 0;

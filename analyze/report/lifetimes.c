@@ -26,14 +26,17 @@ static const double percents[3] = {50, 90, 99};
 /* ---- From a profile ---- */
 
 /* The upper end of the bucket in which a percentile lies. */
-static struct table_cell bucket_percentile(const uint64_t *buckets, uint64_t count,
-                                           double percent) {
+static struct table_cell bucket_percentile(const uint64_t *buckets, uint64_t count, double percent,
+                                           uint64_t run_ns) {
     uint64_t sum = 0;
     struct table_cell cell = {.is_known = count != 0, .note = TABLE_BELOW};
     for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS - 1; i++) {
         sum += buckets[i];
         if ((double)sum >= (double)count * percent / 100) {
             cell.number = UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT);
+            if (run_ns != 0 && run_ns < cell.number) { /* nothing lives longer */
+                cell.number = run_ns;
+            }
             return cell;
         }
     }
@@ -42,13 +45,13 @@ static struct table_cell bucket_percentile(const uint64_t *buckets, uint64_t cou
     return cell;
 }
 
-static struct lifetimes of_buckets(const uint64_t *buckets) {
+static struct lifetimes of_buckets(const uint64_t *buckets, uint64_t run_ns) {
     struct lifetimes told = {0};
     for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
         told.freed += buckets[i];
     }
     for (size_t i = 0; i < 3; i++) {
-        told.percentile[i] = bucket_percentile(buckets, told.freed, percents[i]);
+        told.percentile[i] = bucket_percentile(buckets, told.freed, percents[i], run_ns);
     }
     return told;
 }
@@ -85,7 +88,7 @@ static struct lifetimes of_context(const struct report *report,
         const struct detail_context *detail = detail_find(report->detail, context->id);
         told = detail != NULL ? of_sketch(report, &detail->lifetimes) : told;
     } else if (context->lifetimes != MODEL_NO_LIFETIMES) {
-        told = of_buckets(&report->model->lifetimes[context->lifetimes]);
+        told = of_buckets(&report->model->lifetimes[context->lifetimes], report->model->now_ns);
     }
     told.context = context->id;
     told.path = context->path;
@@ -107,7 +110,7 @@ static struct lifetimes of_all(const struct report *report) {
             buckets[k] += model->lifetimes[context->lifetimes + k];
         }
     }
-    return of_buckets(buckets);
+    return of_buckets(buckets, model->now_ns);
 }
 
 static int most_freed_first(const void *left, const void *right) {
@@ -121,10 +124,11 @@ static int most_freed_first(const void *left, const void *right) {
 
 static void put_note(const struct report *report, struct table *table) {
     if (report->detail != NULL) {
-        table_note(table,
-                   "Of blocks that were freed. A percentile is at most 1/%d above the true one, "
-                   "times of events are right to about %s: what is less is not told.",
-                   1 << SKETCH_BITS, report->model->recording.precise ? "65 us" : "4 ms");
+        table_note(
+            table,
+            "Of blocks that were freed. A percentile is at most 1/%d above the true one, "
+            "times of events are accurate to about %s: shorter lifetimes are shown as below that.",
+            1 << SKETCH_BITS, report->model->recording.precise ? "65 us" : "4 ms");
     } else {
         table_note(table, "Of blocks that were freed. A profile keeps lifetimes in steps of a "
                           "factor of 4, from 4.2 ms on: \"<16.8 ms\" is 4.2 ms to 16.8 ms.");
@@ -134,7 +138,7 @@ static void put_note(const struct report *report, struct table *table) {
 static void put_all(const struct report *report) {
     static const struct table_column columns[] = {
         {"freed", "blocks freed", TABLE_COUNT, 0},
-        {"p50_ns", "half lived up to", TABLE_DURATION, 0},
+        {"p50_ns", "median lifetime", TABLE_DURATION, 0},
         {"p90_ns", "90% up to", TABLE_DURATION, 0},
         {"p99_ns", "99% up to", TABLE_DURATION, 0},
         {"longest_ns", "longest", TABLE_DURATION, 0},

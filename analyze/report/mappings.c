@@ -120,7 +120,7 @@ static int put_smaps(const struct report *report, const struct smaps *smaps) {
     if (smaps->mappings == NULL) {
         table_note(&table, "The recording has no mappings of the process: it was too short.");
     } else {
-        table_note(&table, "As the kernel told at %.9g s.", (double)smaps->time_ns / 1e9);
+        table_note(&table, "As the kernel reported at %.9g s.", (double)smaps->time_ns / 1e9);
     }
     for (size_t i = 0; i < count && i < limit; i++) {
         put_named(&table, &all[i]);

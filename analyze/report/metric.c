@@ -4,8 +4,12 @@
 
 #include "analyze/report/number.h"
 
+#include <string.h>
+
 struct description {
     const char *name;
+    const char *word;
+    const char *synonyms[2];
     const char *title;
     const char *live_title; /* of a program that still runs */
     const char *main_heading;
@@ -15,24 +19,69 @@ struct description {
 };
 
 static const struct description descriptions[METRIC_ALL] = {
-    [METRIC_MAXIMUM] = {"maximum", "Maximum: held when the program held most",
-                        "Maximum: held when the program held most so far", "bytes", "allocations",
-                        true, false},
-    [METRIC_LEAKED] = {"leaked", "Leaked: never freed", "Live: held now", "bytes", "blocks", true,
+    [METRIC_MAXIMUM] = {"maximum",
+                        "peak",
+                        {"maximum"},
+                        "Peak: held when the program held most",
+                        "Peak: held when the program held most so far",
+                        "bytes",
+                        "allocations",
+                        true,
+                        false},
+    [METRIC_LEAKED] = {"leaked",
+                       "leaked",
+                       {"live"},
+                       "Leaked: never freed",
+                       "Live: held now",
+                       "bytes",
+                       "blocks",
+                       true,
                        false},
-    [METRIC_CUMULATIVE] = {"cumulative", "Cumulative: all that was ever allocated",
-                           "Cumulative: all that was allocated so far", "bytes", "allocations",
-                           true, false},
-    [METRIC_ALLOCATIONS] = {"allocations", "Allocations: how many", "Allocations: how many so far",
-                            "allocations", "bytes", false, true},
-    [METRIC_TEMPORARY] = {"temporary", "Temporary: freed before their thread's next allocation",
-                          "Temporary: freed before their thread's next allocation", "temporary",
-                          "of", false, false},
-    [METRIC_SHUTDOWN] = {"shutdown", "Shutdown: never freed, or only when the program ended",
-                         "Shutdown: never freed, or only when the program ended", "bytes", "blocks",
-                         true, false},
-    [METRIC_SHORT] = {"short-lived", "Short-lived: freed soon", "Short-lived: freed soon",
-                      "short-lived", "of", false, false},
+    [METRIC_CUMULATIVE] = {"cumulative",
+                           "allocated",
+                           {"cumulative", "total"},
+                           "Allocated: all that was ever allocated",
+                           "Allocated: all that was allocated so far",
+                           "bytes",
+                           "allocations",
+                           true,
+                           false},
+    [METRIC_ALLOCATIONS] = {"allocations",
+                            "allocations",
+                            {NULL},
+                            "Allocations: how many",
+                            "Allocations: how many so far",
+                            "allocations",
+                            "bytes",
+                            false,
+                            true},
+    [METRIC_TEMPORARY] = {"temporary",
+                          "temporary",
+                          {NULL},
+                          "Temporary: freed before their thread's next allocation",
+                          "Temporary: freed before their thread's next allocation",
+                          "temporary",
+                          "of",
+                          false,
+                          false},
+    [METRIC_SHUTDOWN] = {"shutdown",
+                         "shutdown",
+                         {NULL},
+                         "Shutdown: never freed, or only when the program ended",
+                         "Shutdown: never freed, or only when the program ended",
+                         "bytes",
+                         "blocks",
+                         true,
+                         false},
+    [METRIC_SHORT] = {"short-lived",
+                      "short-lived",
+                      {NULL},
+                      "Short-lived: freed soon",
+                      "Short-lived: freed soon",
+                      "short-lived",
+                      "of",
+                      false,
+                      false},
 };
 
 struct cost metric_cost(enum metric metric, const struct model_context *context) {
@@ -74,6 +123,23 @@ void metric_add(struct cost *to, struct cost cost) {
 
 const char *metric_name(enum metric metric) {
     return descriptions[metric].name;
+}
+
+const char *metric_word(enum metric metric) {
+    return descriptions[metric].word;
+}
+
+bool metric_named(const char *text, enum metric *metric) {
+    for (enum metric i = 0; i < METRIC_COUNT; i++) {
+        const struct description *one = &descriptions[i];
+        if (strcmp(text, one->word) == 0 ||
+            (one->synonyms[0] != NULL && strcmp(text, one->synonyms[0]) == 0) ||
+            (one->synonyms[1] != NULL && strcmp(text, one->synonyms[1]) == 0)) {
+            *metric = i;
+            return true;
+        }
+    }
+    return false;
 }
 
 const char *metric_title(enum metric metric, const struct model *model) {

@@ -31,8 +31,15 @@ struct cost metric_cost(enum metric metric, const struct model_context *context)
 struct cost metric_total(enum metric metric, const struct model *model);
 void metric_add(struct cost *to, struct cost cost);
 
-/* "leaked" */
+/* In JSON and CSV: "maximum", "leaked", "cumulative", ... */
 const char *metric_name(enum metric metric);
+/* For people: "peak", "leaked", "allocated", ... */
+const char *metric_word(enum metric metric);
+/* What options and budgets call it: its word or a synonym. false: there is none such, *metric is
+ * as it was. */
+bool metric_named(const char *text, enum metric *metric);
+/* The words, for messages. */
+#define METRIC_WORDS "peak, leaked, allocated, allocations or temporary"
 /* "Leaked: what was never freed"; of a running program "Live: ..." */
 const char *metric_title(enum metric metric, const struct model *model);
 /* The headings of the two columns: "bytes", "blocks" */

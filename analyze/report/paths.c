@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+enum { HEAD_INDENT = 9 };
+
 struct ranked {
     const struct model_context *context;
     struct cost cost;
@@ -20,6 +22,11 @@ static int dearest_first(const void *left, const void *right) {
         return a->cost.main < b->cost.main ? 1 : -1;
     }
     return (a->context->id > b->context->id) - (a->context->id < b->context->id);
+}
+
+/* Nothing lives longer than the run, however coarse the bucket. */
+static uint64_t median_bound(uint64_t bucket_ns, const struct model *model) {
+    return model->now_ns != 0 && model->now_ns < bucket_ns ? model->now_ns : bucket_ns;
 }
 
 /* How long half of the freed blocks lived at most; 0: none was freed. */
@@ -37,13 +44,14 @@ static uint64_t median_lifetime(const struct model *model, const struct model_co
     for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS - 1; i++) {
         sum += buckets[i];
         if (sum * 2 >= all) {
-            return all != 0 ? UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT) : 0;
+            return all != 0 ? median_bound(UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT), model) : 0;
         }
     }
     return 0;
 }
 
-static void put_path(const struct report *report, enum metric metric, size_t rank,
+/* Rank, share, cost, and what else is known of a path. */
+static void put_head(const struct report *report, enum metric metric, size_t rank,
                      const struct ranked *ranked, struct cost total) {
     const struct model_context *context = ranked->context;
     uint64_t median = median_lifetime(report->model, context);
@@ -64,12 +72,28 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
                                           : report_held(report->model));
     }
     if (median != 0) {
-        fprintf(report->out, ", half of those freed lived under %s",
-                number_duration(&numbers[3], median));
+        fprintf(report->out, ", median lifetime under %s", number_duration(&numbers[3], median));
     }
     fprintf(report->out, "  %s%016" PRIx64 "%s\n", style_on(report, STYLE_DIM),
             model_hash(report->model, context->id), style_off(report));
-    style_path(report, calltree_walk(report, context->path), report->options.depth);
+}
+
+static void put_path(const struct report *report, enum metric metric, size_t rank,
+                     const struct ranked *ranked, struct cost total) {
+    struct report head = *report;
+    char *text = NULL;
+    size_t size = 0;
+    head.out = open_memstream(&text, &size);
+    if (head.out == NULL) {
+        put_head(report, metric, rank, ranked, total); /* however wide */
+    } else {
+        put_head(&head, metric, rank, ranked, total);
+        if (fclose(head.out) == 0) {
+            style_lines(report, text, HEAD_INDENT);
+        }
+        free(text);
+    }
+    style_path(report, calltree_walk_folded(report, ranked->context->path), report->options.depth);
 }
 
 static struct ranked *rank(const struct report *report, enum metric metric, size_t *count) {
@@ -105,7 +129,8 @@ static void draw_paths(const struct report *report, enum metric metric, const st
     struct cost total = metric_total(metric, report->model);
     struct number number;
     fprintf(report->out, "\n%sTop call paths by %s%s\n", style_on(report, STYLE_HEADING),
-            metric_name(metric), style_off(report));
+            metric == METRIC_TEMPORARY ? "temporary allocations" : metric_word(metric),
+            style_off(report));
     for (size_t i = 0; i < shown; i++) {
         put_path(report, metric, i + 1, &ranked[i], total);
     }

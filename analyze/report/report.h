@@ -11,6 +11,7 @@
 #include "analyze/model/detail.h"
 #include "analyze/model/names.h"
 #include "analyze/model/suppressions.h"
+#include "analyze/read/run.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>
@@ -39,7 +40,20 @@ struct report_definitions {
     uint64_t short_ns;    /* METRIC_SHORT: freed within so long */
 };
 
+/* A recording at the moment when its heap had most holes (model/holes.h). */
+struct report_holes {
+    struct model *model;
+    struct detail *detail; /* DETAIL_HEAP */
+};
+
 struct table_document;
+
+/* Which run the model is a part of. */
+struct report_run {
+    const struct run *run;
+    size_t chosen; /* the process whose model it is; RUN_NONE: the sum of all */
+    size_t limit;  /* processes in the tree; 0: all */
+};
 
 struct report {
     FILE *out;
@@ -50,24 +64,35 @@ struct report {
     const char *source;   /* the file or the process, as the user named it */
     const char *selected; /* which part of it, as options; NULL: everything */
     struct report_definitions definitions;
-    const struct detail *detail;  /* what single blocks tell; NULL: a profile, or not gathered */
-    struct timeorder_parts parts; /* the recording; count 0: a profile */
+    const struct detail *detail; /* what single blocks tell; NULL: a profile, or not gathered */
+    const struct report_holes *holes;  /* what fragmentation is shown of; NULL: of the view's end */
+    struct timeorder_parts parts;      /* the recording; count 0: a profile */
     struct suppressions *suppressions; /* leaks not to tell; NULL: none */
+    const struct report_run *run;      /* NULL: the file stands for itself */
 };
 
-/* "Leaked: never freed", or in a view of some time "Held at 1.5 s". Returns the buffer's text. */
+/* "Leaked: never freed", or in a view of some time "Live at 1.5 s". Returns the buffer's text. */
 struct report_title {
     char text[200];
 };
 const char *report_title(const struct report *report, enum metric metric,
                          struct report_title *buffer);
-/* "leaked", "held now" or "held then" */
+/* "leaked", "live now" or "live then" */
 const char *report_held(const struct model *model);
 static inline bool report_is_for_people(const struct report *report) {
     return report->options.format == REPORT_TEXT || report->options.format == REPORT_MARKDOWN;
 }
 
 void report_summary(const struct report *report);
+/* The processes of a run as a tree, and what all of them held. -1: out of memory. */
+int report_run(const struct report *report);
+/* A line: which process of the run the rest is about. */
+void report_run_chosen(const struct report *report);
+/* A row for each process of the run, or for each forked child of the profile. */
+void report_processes(const struct report *report);
+struct jsonwriter;
+/* The run as a member of an object. */
+void report_run_json(const struct report *report, struct jsonwriter *json);
 void report_warnings(const struct report *report);
 /* A line that says which part of the file this is about, if it is a part. */
 void report_selected(const struct report *report);
@@ -88,11 +113,17 @@ int report_sizes(const struct report *report);
 int report_groups(const struct report *report);
 int report_blocks(const struct report *report);
 int report_fragmentation(const struct report *report);
+/* The first of its tables and who keeps the pages, for the usual report. */
+int report_fragmentation_brief(const struct report *report);
 int report_mappings(const struct report *report);
 int report_timeline(const struct report *report);
 /* What the last suppressions_apply() left out. */
 void report_suppressed(const struct report *report);
 void report_marks(const struct report *report);
+/* Whether so many allocations are temporary that they are worth a section of the usual report. */
+bool report_has_much_temporary(const struct model *model);
+/* The commands that answer what the usual report leaves open. */
+int report_next(const struct report *report);
 int report_json(const struct report *report);
 int report_csv(const struct report *report);
 

@@ -3,6 +3,7 @@
 #include "analyze/report/style.h"
 
 #include "analyze/model/shortname.h"
+#include "analyze/report/number.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,17 +53,34 @@ static void spell_place(const struct names_frame *frame, unsigned first, unsigne
     }
 }
 
-/* Control characters in a name would move the cursor; cuts at a whole character. */
+static bool starts_character(char byte) {
+    return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+static size_t columns_of(const char *text) {
+    size_t columns = 0;
+    for (; *text != '\0'; text++) {
+        columns += starts_character(*text);
+    }
+    return columns;
+}
+
+/* Control characters in a name would move the cursor. What has no room is left out in the middle:
+ * namespaces begin a name, and its end says what is done. columns 0: there is room for all. */
 static void put_name(const struct report *report, const char *text, size_t columns) {
-    size_t used = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        unsigned char byte = (unsigned char)*at;
-        bool starts = (byte & 0xc0) != 0x80;
-        if (starts && columns != 0 && used + 1 >= columns && strlen(at) > 1) {
-            fputs(report->options.unicode ? "…" : "~", report->out);
-            return;
+    size_t all = columns_of(text);
+    size_t left_out = columns != 0 && all > columns ? all - columns + 1 : 0;
+    size_t first_out = left_out != 0 ? (columns - 1) / 3 : all;
+    size_t at = 0; /* characters before the present one */
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        at += starts_character(*text);
+        if (at > first_out && at <= first_out + left_out) {
+            if (at == first_out + 1 && starts_character(*text)) {
+                fputs(report->options.unicode ? "…" : "~", report->out);
+            }
+            continue;
         }
-        used += starts;
         fputc(byte < 32 || byte == 127 ? '?' : byte, report->out);
     }
 }
@@ -71,14 +89,86 @@ void style_text(const struct report *report, const char *text) {
     put_name(report, text, 0);
 }
 
+void style_text_cut(const struct report *report, const char *text, size_t columns) {
+    put_name(report, text, columns);
+}
+
+void style_bars(const struct report *report, const uint64_t *values, size_t count) {
+    enum { LEVELS = 8 };
+    static const char *const bars[LEVELS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const typed[LEVELS + 1] = {" ", "_", ".", ":", "-", "=", "+", "*", "#"};
+    uint64_t most = 1;
+    for (size_t i = 0; i < count; i++) {
+        most = values[i] > most ? values[i] : most;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t level = (size_t)((double)values[i] / (double)most * LEVELS + 0.5);
+        fputs(report->options.unicode ? bars[level] : typed[level], report->out);
+    }
+}
+
+/* Columns of the first `size` bytes; escape sequences take none. */
+static size_t columns_in(const char *text, size_t size) {
+    size_t columns = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\033') {
+            i += strcspn(text + i, "m");
+        } else {
+            columns += starts_character(text[i]);
+        }
+    }
+    return columns;
+}
+
+size_t style_lines(const struct report *report, const char *text, size_t indent) {
+    size_t width = report->options.width != 0 ? report->options.width : SIZE_MAX;
+    size_t column = 0;
+    while (*text != '\0') {
+        size_t blanks = strspn(text, " ");
+        size_t size = blanks + strcspn(text + blanks, " \n");
+        size_t columns = columns_in(text, size);
+        if (column > indent && column + columns > width) {
+            fprintf(report->out, "\n%*s", (int)indent, "");
+            column = indent;
+            columns -= blanks;
+            text += blanks;
+            size -= blanks;
+        }
+        fwrite(text, 1, size, report->out);
+        column += columns;
+        text += size;
+        if (*text == '\n') {
+            fputc(*text++, report->out);
+            column = 0;
+        }
+    }
+    return column;
+}
+
 void style_frame(const struct report *report, const struct names_frame *frame, size_t column) {
-    style_frame_lines(report, frame, column, frame->line, frame->line);
+    style_frame_lines(report, frame, column, frame->line, frame->line, 0);
+}
+
+void style_step(const struct report *report, const struct calltree_walk *walk, size_t column) {
+    style_frame_lines(report, walk->frame, column, walk->frame->line, walk->frame->line,
+                      walk->folded);
+}
+
+/* " [inlined] (+3 library frames)", or the shortest that says so. */
+static void spell_suffix(bool is_inlined, size_t folded, bool is_short, char *text, size_t size) {
+    char count[64] = "";
+    struct number number;
+    if (folded != 0) {
+        snprintf(count, sizeof count, is_short ? " (+%s)" : " (+%s library %s)",
+                 number_count(&number, folded), folded == 1 ? "frame" : "frames");
+    }
+    snprintf(text, size, "%s%s", is_inlined && !is_short ? " [inlined]" : "", count);
 }
 
 void style_frame_lines(const struct report *report, const struct names_frame *frame, size_t column,
-                       unsigned first, unsigned last) {
+                       unsigned first, unsigned last, size_t folded) {
     const size_t least = 20; /* a name shorter than that says nothing */
-    const char *suffix = frame->inlined ? " [inlined]" : "";
+    char suffix[96];
     char name[4096];
     char brief[4096];
     const char *shown = name;
@@ -89,8 +179,19 @@ void style_frame_lines(const struct report *report, const struct names_frame *fr
         shown = shortname(name, brief, sizeof brief);
     }
     spell_place(frame, first, last, place, sizeof place);
+    spell_suffix(frame->inlined, folded, false, suffix, sizeof suffix);
     if (report->options.width != 0) {
-        size_t taken = column + strlen(place) + strlen(suffix);
+        size_t taken = column + columns_of(place) + strlen(suffix);
+        size_t wanted = columns_of(shown) < least ? columns_of(shown) : least;
+        if (taken + wanted > report->options.width) {
+            taken -= strlen(suffix);
+            spell_suffix(frame->inlined, folded, true, suffix, sizeof suffix);
+            taken += strlen(suffix);
+        }
+        if (taken + wanted > report->options.width) {
+            taken -= columns_of(place);
+            place[0] = '\0';
+        }
         columns = report->options.width > taken + least ? report->options.width - taken : least;
     }
     fputs(style_on(report, STYLE_NAME), report->out);
@@ -112,11 +213,12 @@ void style_path(const struct report *report, struct calltree_walk walk, size_t m
             continue;
         }
         fputs("         ", report->out);
-        style_frame(report, walk.frame, 9);
+        style_step(report, &walk, 9);
         fputc('\n', report->out);
     }
     if (more != 0) {
-        fprintf(report->out, "         %s(%zu more frames)%s\n", style_on(report, STYLE_DIM), more,
-                style_off(report));
+        struct number number;
+        fprintf(report->out, "         %s(%s more frames)%s\n", style_on(report, STYLE_DIM),
+                number_count(&number, more), style_off(report));
     }
 }

@@ -25,17 +25,30 @@ enum style style_share(uint64_t part, uint64_t whole);
 /* A heading, underlined, with an empty line before it. */
 void style_heading(const struct report *report, const char *text);
 
-/* "function at file.c:12", cut to the columns there are; column: what stands left of it. */
+/* "function at file.c:12", the name cut in its middle where there are too few columns; column:
+ * what stands left of it. */
 void style_frame(const struct report *report, const struct names_frame *frame, size_t column);
-/* The same for the lines first to last of the function: "at file.c:12-30"; 0: none. */
+/* The same for the lines first to last of the function: "at file.c:12-30"; 0: none. folded: so
+ * many library frames are not shown below it. */
 void style_frame_lines(const struct report *report, const struct names_frame *frame, size_t column,
-                       unsigned first, unsigned last);
+                       unsigned first, unsigned last, size_t folded);
+/* The frame that a walk stands on. */
+void style_step(const struct report *report, const struct calltree_walk *walk, size_t column);
 
 /* A call path, a line a frame, at most `most` of them (0: all), and how many more there are. */
 void style_path(const struct report *report, struct calltree_walk walk, size_t most);
 
+/* Whole lines of ours, which may hold colours: broken between words where the terminal ends, and
+ * continued that many columns from the left. Returns the columns that the last one takes. */
+size_t style_lines(const struct report *report, const char *text, size_t indent);
+
 /* Text from outside, without control characters. */
 void style_text(const struct report *report, const char *text);
+/* The same, of at most so many columns; 0: all. */
+void style_text_cut(const struct report *report, const char *text, size_t columns);
+
+/* Numbers as a row of bars, each one column wide. */
+void style_bars(const struct report *report, const uint64_t *values, size_t count);
 
 /* The part of a path behind its last slash. */
 const char *style_base(const char *path);

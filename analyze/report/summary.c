@@ -5,9 +5,10 @@
 #include "analyze/report/style.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { CHART_COLUMNS = 60, CHART_LEVELS = 8 };
+enum { CHART_COLUMNS = 60, LABEL_COLUMNS = 22 };
 
 static void put_label(const struct report *report, const char *label) {
     fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
@@ -39,7 +40,7 @@ static void put_command(const struct report *report) {
 static void put_state(const struct report *report) {
     const struct model *model = report->model;
     struct number duration;
-    const char *state = "killed, or ended without a word, after";
+    const char *state = "killed, or ended abruptly, after";
     if (model->live) {
         state = "running for";
     } else if (model->header.state == MEMTRACE_STATE_ENDED) {
@@ -82,16 +83,16 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
 /* Of a part of the time: what was held when it was over. */
 static const char *held_label(const struct model *model) {
     if (model->to_ns != UINT64_MAX) {
-        return "held then";
+        return "live then";
     }
-    return model->live ? "held now" : "total leaked";
+    return model->live ? "live now" : "leaked";
 }
 
 static void put_memory(const struct report *report) {
     const struct model_totals *totals = &report->model->totals;
     struct number number;
     const struct model_errors *errors = &report->model->recording.errors;
-    put_bytes(report, "maximum allocated", totals->maximum_bytes, errors->maximum_bytes);
+    put_bytes(report, "peak", totals->maximum_bytes, errors->maximum_bytes);
     if (totals->maximum_error_bytes != 0) {
         fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
     }
@@ -123,10 +124,10 @@ static void put_counts(const struct report *report) {
         fprintf(report->out, "%s (%s of allocations)\n", number_count(&count, totals->temporary),
                 number_percent(&share, totals->temporary, totals->allocations));
     }
-    put_label(report, "contexts");
+    put_label(report, "call paths");
     fputs(number_count(&count, totals->context_count), report->out);
     if (report->model->thread_count != 0) { /* else not known of a part of a profile */
-        fprintf(report->out, ", threads %zu", report->model->thread_count);
+        fprintf(report->out, ", threads %s", number_count(&count, report->model->thread_count));
     }
     fputc('\n', report->out);
 }
@@ -149,10 +150,29 @@ static void put_others(const struct report *report, enum model_class class, cons
     }
     put_label(report, label);
     fprintf(report->out, "%s ", number_bytes(&bytes, live.main));
-    fprintf(report->out, "%s in %s, ", model->live ? "held now" : "held at the end",
+    fprintf(report->out, "%s in %s, ", model->live ? "live now" : "live at the end",
             number_count(&count, live.side));
-    fprintf(report->out, "%s in %s over all\n", number_bytes(&bytes, maximum.main),
+    fprintf(report->out, "%s in %s in total\n", number_bytes(&bytes, maximum.main),
             number_count(&count, maximum.side));
+}
+
+/* Those that stayed light: what they did is not in the sums above. */
+static void put_children(const struct report *report) {
+    const struct model *model = report->model;
+    struct model_children sum = model_sum_children(model);
+    struct number numbers[4];
+    if (model->child_count == 0) {
+        return;
+    }
+    put_label(report, "forked children");
+    fprintf(report->out, "%s, %s allocations (%s), most held at once by one: %s",
+            number_count(&numbers[0], model->child_count),
+            number_count(&numbers[1], sum.allocations), number_bytes(&numbers[2], sum.total_bytes),
+            number_bytes(&numbers[3], sum.maximum_bytes));
+    if (sum.lost != 0) {
+        fprintf(report->out, ", lost %s", number_count(&numbers[0], sum.lost));
+    }
+    fputc('\n', report->out);
 }
 
 static void put_losses(const struct report *report) {
@@ -161,9 +181,9 @@ static void put_losses(const struct report *report) {
         [MEMTRACE_LOST_CONTEXTS] = "allocations charged to a caller",
         [MEMTRACE_LOST_FRAMES] = "call paths that end early",
         [MEMTRACE_LOST_THREADS] = "threads counted as others",
-        [MEMTRACE_LOST_MODULES] = "modules not noted",
+        [MEMTRACE_LOST_MODULES] = "modules not recorded",
         [MEMTRACE_LOST_BLOCKS] = "blocks whose frees are not seen",
-        [MEMTRACE_LOST_GUARDS] = "threads not patched any more",
+        [MEMTRACE_LOST_GUARDS] = "threads no longer patched",
         [MEMTRACE_LOST_RECORDS] = "events not recorded",
     };
     const struct model *model = report->model;
@@ -240,20 +260,20 @@ static void put_events(const struct report *report) {
 
 /* What was live over time, as one row of bars; each column shows the most of its share of time. */
 static void put_chart(const struct report *report) {
-    static const char *const bars[CHART_LEVELS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char *const typed[CHART_LEVELS + 1] = {" ", "_", ".", ":", "-",
-                                                        "=", "+", "*", "#"};
     const struct model *model = report->model;
     uint64_t columns[CHART_COLUMNS] = {0};
+    size_t width = report->options.width;
+    size_t count =
+        width != 0 && width < LABEL_COLUMNS + CHART_COLUMNS ? width - LABEL_COLUMNS : CHART_COLUMNS;
     uint64_t end = model->now_ns;
     uint64_t most = 0;
     uint64_t held = 0;
     size_t point = 0;
-    if (model->timeline_count < 4 || end == 0) {
+    if (model->timeline_count < 3 || end == 0) {
         return;
     }
-    for (size_t i = 0; i < CHART_COLUMNS; i++) {
-        uint64_t until = (uint64_t)((double)end * (double)(i + 1) / CHART_COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t until = (uint64_t)((double)end * (double)(i + 1) / (double)count);
         columns[i] = held; /* no point in this column: as before */
         for (; point < model->timeline_count && model->timeline[point].time_ns <= until; point++) {
             held = model->timeline[point].live_bytes;
@@ -265,17 +285,21 @@ static void put_chart(const struct report *report) {
         return;
     }
     put_label(report, "over time");
-    for (size_t i = 0; i < CHART_COLUMNS; i++) {
-        size_t level = (size_t)((double)columns[i] / (double)most * CHART_LEVELS + 0.5);
-        fputs(report->options.unicode ? bars[level] : typed[level], report->out);
-    }
+    style_bars(report, columns, count);
     fputc('\n', report->out);
 }
 
+/* What the kernel noted; of a window or an older file what the samples tell. */
 static void put_resident(const struct report *report) {
     const struct model *model = report->model;
-    uint64_t most = 0;
+    bool is_whole = model->from_ns == 0 && model->to_ns == UINT64_MAX;
+    uint64_t most = is_whole ? model->header.peak_resident_bytes : 0;
     struct number bytes;
+    if (most != 0) {
+        put_label(report, "resident");
+        fprintf(report->out, "%s at most\n", number_bytes(&bytes, most));
+        return;
+    }
     for (size_t i = 0; i < model->timeline_count; i++) {
         most = model->timeline[i].resident_bytes > most ? model->timeline[i].resident_bytes : most;
     }
@@ -285,7 +309,7 @@ static void put_resident(const struct report *report) {
     }
 }
 
-void report_summary(const struct report *report) {
+static void put_all(const struct report *report) {
     const struct model *model = report->model;
     fprintf(report->out, "%sMemTrace report of %s%s\n", style_on(report, STYLE_HEADING),
             style_base(model->header.executable), style_off(report));
@@ -303,9 +327,26 @@ void report_summary(const struct report *report) {
     put_counts(report);
     put_others(report, MODEL_MAPPING, "mappings");
     put_others(report, MODEL_POOL, "pools");
+    put_children(report);
     put_losses(report);
     put_resident(report);
     put_chart(report);
+}
+
+void report_summary(const struct report *report) {
+    struct report lines = *report;
+    char *text = NULL;
+    size_t size = 0;
+    lines.out = open_memstream(&text, &size);
+    if (lines.out == NULL) {
+        put_all(report); /* however wide */
+        return;
+    }
+    put_all(&lines);
+    if (fclose(lines.out) == 0) {
+        style_lines(report, text, LABEL_COLUMNS);
+    }
+    free(text);
 }
 
 void report_selected(const struct report *report) {

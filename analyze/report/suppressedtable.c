@@ -27,9 +27,10 @@ void report_suppressed(const struct report *report) {
     if (list->blocks == 0 && report_is_for_people(report)) {
         return;
     }
-    table = table_open(report, "suppressed", "Suppressed: not told above", columns, 5);
-    table_note(&table, "In all %s, blocks: %s.", number_bytes(&bytes, list->bytes),
-               number_count(&blocks, list->blocks));
+    table =
+        table_open(report, "suppressed", "Suppressed: leaks that are left out above", columns, 5);
+    table_note(&table, "%s in %s %s.", number_bytes(&bytes, list->bytes),
+               number_count(&blocks, list->blocks), list->blocks == 1 ? "block" : "blocks");
     for (size_t i = 0; i < list->count; i++) {
         const struct suppression *item = &list->items[i];
         char pattern[512];

@@ -3,8 +3,10 @@
 #include "analyze/report/table.h"
 
 #include "analyze/report/jsonwriter.h"
+#include "analyze/report/number.h"
 #include "analyze/report/style.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -143,7 +145,7 @@ static void put_note(const struct table *table, const char *text) {
         break;
     default:
         fputs(style_on(report, STYLE_DIM), report->out);
-        style_text(report, text);
+        style_lines(report, text, 0);
         fprintf(report->out, "%s\n", style_off(report));
         break;
     }
@@ -154,6 +156,9 @@ void table_note(struct table *table, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     if (vasprintf(&text, format, arguments) >= 0) {
+        for (char *at = text; *at != '\0'; at++) { /* what names hold would move the cursor */
+            *at = iscntrl((unsigned char)*at) ? '?' : *at;
+        }
         put_note(table, text);
         free(text);
     }
@@ -208,8 +213,9 @@ static void put_rest(const struct table *table) {
     if (table->rows == 0 && table->hidden == 0) {
         fprintf(out, "%snothing\n", around);
     } else if (table->hidden != 0) {
-        fprintf(out, "%s%s(%llu more not shown)%s\n", around, style_on(table->report, STYLE_DIM),
-                (unsigned long long)table->hidden, style_off(table->report));
+        struct number hidden;
+        fprintf(out, "%s%s(%s more not shown)%s\n", around, style_on(table->report, STYLE_DIM),
+                number_count(&hidden, table->hidden), style_off(table->report));
     }
 }
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LABEL_WIDTH = 26 };
+enum { LABEL_WIDTH = 26, LONG_LEAST = 40, NEXT_LINE = 8 };
 
 /* ---- Cells ---- */
 
@@ -79,7 +79,7 @@ static size_t path_frames(const struct report *report) {
 }
 
 static void put_path(const struct report *report, uint32_t node, size_t column) {
-    struct calltree_walk walk = calltree_walk(report, node);
+    struct calltree_walk walk = calltree_walk_folded(report, node);
     size_t frames = path_frames(report);
     if (walk.frame == NULL) {
         fputs("(no call path was recorded)", report->out);
@@ -88,7 +88,7 @@ static void put_path(const struct report *report, uint32_t node, size_t column) 
         if (walk.steps != 0) {
             fprintf(report->out, "\n%*s", (int)column, "");
         }
-        style_frame(report, walk.frame, column);
+        style_step(report, &walk, column);
     }
 }
 
@@ -104,9 +104,21 @@ static const char *gap_before(const struct table_column *column) {
     return is_left(column) ? "  " : " ";
 }
 
+/* Begins another line where a cell has no room on this one; the headings break at the same places.
+ * Returns the columns used then. */
+static size_t make_room(const struct table *table, const struct table_column *column, size_t at) {
+    size_t width = table->report->options.width;
+    size_t wanted = is_long(column->kind) ? LONG_LEAST : (size_t)width_of(column);
+    if (width == 0 || at == 0 || at + strlen(gap_before(column)) + wanted <= width) {
+        return at;
+    }
+    fprintf(table->report->out, "\n%*s", NEXT_LINE, "");
+    return NEXT_LINE;
+}
+
 void tabletext_headings(const struct table *table) {
     FILE *out = table->report->out;
-    bool is_first = true;
+    size_t at = 0;
     if (table->is_record) {
         return;
     }
@@ -117,9 +129,10 @@ void tabletext_headings(const struct table *table) {
         if (column->heading == NULL) {
             continue;
         }
-        fprintf(out, is_left(column) ? "%s%-*s" : "%s%*s", is_first ? "" : gap_before(column),
-                is_left(column) ? width : width_of(column), column->heading);
-        is_first = false;
+        at = make_room(table, column, at);
+        at += (size_t)fprintf(out, is_left(column) ? "%s%-*s" : "%s%*s",
+                              at == 0 ? "" : gap_before(column),
+                              is_left(column) ? width : width_of(column), column->heading);
     }
     fprintf(out, "%s\n", style_off(table->report));
 }
@@ -191,6 +204,7 @@ void tabletext_row(const struct table *table, const struct table_cell *cells) {
         if (column->heading == NULL || (is_last && is_blank)) {
             continue;
         }
+        at = make_room(table, column, at);
         at += (size_t)fprintf(report->out, "%s", at != 0 ? gap_before(column) : "");
         at += put_cell(report, column->kind, &cells[i],
                        is_last && is_left(column) ? 0 : width_of(column), at);

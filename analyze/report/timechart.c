@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum { CHART_ROWS = 8, CHART_WIDTH = 72, CHART_MOST = 512, LABEL = 13, MARKS_SHOWN = 20 };
+/* Rates are of so much time at least: of 10 ms, or of a share of a short run. */
+enum { RATE_LEAST_NS = 10000000, RATE_SHARE = 64 };
 
 /* What a chart shows of a point. */
 enum series { SERIES_LIVE, SERIES_RESIDENT, SERIES_RATE };
@@ -37,17 +39,24 @@ static struct span span_of(const struct model *model) {
     return span;
 }
 
-/* Allocations per second since the point before. */
+/* Allocations per second since the point before, or one before that: points may follow each other
+ * so closely that what happened between them says nothing. */
 static double rate_at(const struct model *model, size_t i) {
     const struct memtrace_point *point = &model->timeline[i];
-    const struct memtrace_point *before = i != 0 ? point - 1 : NULL;
-    uint64_t since_ns = before != NULL ? before->time_ns : model->from_ns;
-    uint64_t count = before != NULL ? before->alloc_count : 0;
-    if (point->time_ns <= since_ns || point->alloc_count < count ||
-        (before == NULL && model->from_ns != 0)) {
+    struct span span = span_of(model);
+    uint64_t share_ns = (span.to_ns - span.from_ns) / RATE_SHARE;
+    uint64_t least_ns = share_ns < RATE_LEAST_NS ? share_ns : RATE_LEAST_NS;
+    size_t from = i;
+    while (from != 0 && point->time_ns - model->timeline[from].time_ns < least_ns + (from == i)) {
+        from--;
+    }
+    const struct memtrace_point *before = &model->timeline[from];
+    uint64_t time_ns = point->time_ns - before->time_ns;
+    if (time_ns == 0 || point->alloc_count < before->alloc_count) {
         return 0;
     }
-    return (double)(point->alloc_count - count) * 1e9 / (double)(point->time_ns - since_ns);
+    return (double)(point->alloc_count - before->alloc_count) * 1e9 /
+           (double)(time_ns > least_ns ? time_ns : least_ns);
 }
 
 static double value_at(const struct model *model, enum series series, size_t i) {
@@ -203,7 +212,9 @@ static void draw_marks(const struct report *report, struct span span, size_t wid
         put++;
     }
     if (shown > MARKS_SHOWN) {
-        fprintf(report->out, "%*s  (%zu more: --show-marks)\n", LABEL, "", shown - MARKS_SHOWN);
+        struct number more;
+        fprintf(report->out, "%*s  (%s more: --show-marks)\n", LABEL, "",
+                number_count(&more, shown - MARKS_SHOWN));
     }
 }
 

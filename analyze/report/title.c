@@ -42,7 +42,7 @@ const char *report_title(const struct report *report, enum metric metric,
     const struct model *model = report->model;
     struct number duration;
     if (metric == METRIC_LEAKED && model->to_ns != UINT64_MAX) {
-        snprintf(buffer->text, sizeof buffer->text, "Held at %.9g s", seconds(model->to_ns));
+        snprintf(buffer->text, sizeof buffer->text, "Live at %.9g s", seconds(model->to_ns));
         return buffer->text;
     }
     if (metric == METRIC_SHUTDOWN) {
@@ -58,5 +58,5 @@ const char *report_title(const struct report *report, enum metric metric,
 }
 
 const char *report_held(const struct model *model) {
-    return model->to_ns != UINT64_MAX ? "held then" : model->live ? "held now" : "leaked";
+    return model->to_ns != UINT64_MAX ? "live then" : model->live ? "live now" : "leaked";
 }

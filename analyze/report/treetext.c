@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INDENT_LIMIT = 60, NUMBERS_WIDTH = 33 };
+enum { INDENT_LIMIT = 60, NUMBERS_WIDTH = 33, NAME_WIDTH = 32 };
 
 /* Glyphs, with and without Unicode. */
 struct glyphs {
@@ -88,10 +88,18 @@ static void put_numbers(const struct drawing *drawing, struct cost cost, bool ag
             metric_side_text(drawing->metric, &side_number, cost), style_off(report));
 }
 
+/* So many levels that there is room for a name. */
+static uint32_t indent_limit(const struct report *report) {
+    size_t width = report->options.width;
+    size_t most = width > NUMBERS_WIDTH + NAME_WIDTH ? (width - NUMBERS_WIDTH - NAME_WIDTH) / 3 : 1;
+    return width == 0 || most > INDENT_LIMIT ? INDENT_LIMIT : (uint32_t)most;
+}
+
 /* Returns the columns drawn. starts: this line begins its branch. */
 static size_t put_indent(const struct drawing *drawing, uint32_t levels, bool starts, bool last) {
     const struct report *report = drawing->report;
-    uint32_t from = levels > INDENT_LIMIT ? levels - INDENT_LIMIT : 0;
+    uint32_t most = indent_limit(report);
+    uint32_t from = levels > most ? levels - most : 0;
     fputs(style_on(report, STYLE_DIM), report->out);
     for (uint32_t level = from; level < levels; level++) {
         bool own = level + 1 == levels;
@@ -198,7 +206,8 @@ static int draw_chain(struct drawing *drawing, const struct pending *pending, bo
         size_t column;
         put_numbers(drawing, call->cost, !starts);
         column = put_indent(drawing, pending->levels, starts, last);
-        style_frame_lines(report, call->frame, column, call->first_line, call->last_line);
+        style_frame_lines(report, call->frame, column, call->first_line, call->last_line,
+                          call->folded);
         if (call->recursive) {
             fprintf(report->out, "%s (recursive)%s", style_on(report, STYLE_DIM),
                     style_off(report));

@@ -220,7 +220,7 @@ int debugfile_find(const struct symbol_module *module, const char *folders,
                  "%.400s has changed since the profile was taken: no names from it", module->path);
     else if (!paths->debug)
         snprintf(paths->problem, sizeof paths->problem, "%.400s: %s: no names from it",
-                 module->path, reason ? strerror(reason) : "no ELF file");
+                 module->path, reason ? strerror(reason) : "not an ELF file");
     debugfile_close(&file);
     return 0;
 }

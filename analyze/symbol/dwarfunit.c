@@ -66,7 +66,12 @@ static int add_functions(struct dwarfunit *unit, Dwarf_Die *parent, int depth) {
 }
 
 int dwarfunit_load(struct dwarfunit *unit, Dwarf_Die *die) {
-    *unit = (struct dwarfunit){.lines_die = *die, .die = *die};
+    Dwarf_Attribute folder;
+    *unit = (struct dwarfunit){
+        .lines_die = *die,
+        .die = *die,
+        .folder = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &folder)),
+    };
     uint8_t type;
     Dwarf_Die split = {0};
     if (dwarf_cu_info(die->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
@@ -145,8 +150,11 @@ int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
     return count;
 }
 
-/* The last line that starts at or before the address; of several that start at the same one, the
- * last, or the last that begins a statement. NULL: none. */
+/* The row of .debug_line that covers the address: the last that starts at or before it, whether it
+ * begins a statement (is_stmt) or not. Optimised code has several rows for one address (of an
+ * inlined function its first line, then the line that made the instruction). Rows that begin a
+ * statement say where a debugger should stop, only the last one belongs to the instruction: a row
+ * before it may even be of another function than the one that .debug_info has there. NULL: none. */
 static Dwarf_Line *find_line(Dwarf_Lines *lines, size_t count, uint64_t address) {
     size_t below = 0, end = count;
     Dwarf_Addr start;
@@ -157,20 +165,10 @@ static Dwarf_Line *find_line(Dwarf_Lines *lines, size_t count, uint64_t address)
         else
             end = middle;
     }
-    bool sequence_end = true, statement = false;
+    bool sequence_end = true;
     Dwarf_Line *last = below ? dwarf_onesrcline(lines, below - 1) : NULL;
-    if (!last || dwarf_lineendsequence(last, &sequence_end) != 0 || sequence_end ||
-        dwarf_lineaddr(last, &start) != 0)
+    if (!last || dwarf_lineendsequence(last, &sequence_end) != 0 || sequence_end)
         return NULL;
-    for (size_t i = below; i-- > 0;) {
-        Dwarf_Line *line = dwarf_onesrcline(lines, i);
-        Dwarf_Addr line_start;
-        if (dwarf_lineaddr(line, &line_start) != 0 || line_start != start ||
-            dwarf_lineendsequence(line, &sequence_end) != 0 || sequence_end)
-            break;
-        if (dwarf_linebeginstatement(line, &statement) == 0 && statement)
-            return line;
-    }
     return last;
 }
 

@@ -18,6 +18,7 @@ enum { DWARFUNIT_DEPTH = 128 }; /* inlined calls kept at one address; more are c
 struct dwarfunit {
     Dwarf_Die lines_die; /* the unit itself: line table */
     Dwarf_Die die;       /* where its functions are: the same, or the unit in the .dwo file */
+    const char *folder;  /* where it was compiled: its relative paths start there; NULL: unknown */
     struct rangetable functions; /* values are indices of `dies` */
     Dwarf_Die *dies;
     size_t die_count;
@@ -41,7 +42,8 @@ void dwarfunit_free(struct dwarfunit *unit);
 int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
                         Dwarf_Die functions[DWARFUNIT_DEPTH]);
 
-/* The line of the address, as gdb sees it. */
+/* The line of the address, as addr2line sees it (gdb may name the line of a neighbour, where a
+ * debugger would rather stop). */
 struct dwarfunit_place dwarfunit_line(struct dwarfunit *unit, uint64_t address);
 
 /* The place of the call that was inlined (a DIE that dwarfunit_functions gave). */

@@ -202,31 +202,40 @@ static const char *readable(struct lookup *lookup, const char *name) {
     return kept;
 }
 
-/* The path without "." and "x/..", as people write it: compilers name their own headers by long
- * detours. NULL stays NULL. */
-static const char *short_path(struct lookup *lookup, const char *path) {
-    if (!path || !strstr(path, "/."))
-        return path;
-    char *known = numbermap_get(&lookup->names, (uintptr_t)path);
-    if (known)
-        return known;
-    char *made = chunks_string(&lookup->memory, path);
-    if (!made)
-        return path;
-    char *to = made;
+/* Takes out "." and "x/..": compilers name their own headers by long detours. */
+static void shorten_path(char *path) {
+    char *to = path;
     for (const char *from = path; *from;) {
         size_t length = 1 + strcspn(from + 1, "/"); /* one "/name" */
         bool up = length == 3 && memcmp(from, "/..", 3) == 0;
-        char *slash = up ? memrchr(made, '/', (size_t)(to - made)) : NULL;
-        if (slash && strncmp(slash, "/..", 3) != 0) {
+        char *slash = up ? memrchr(path, '/', (size_t)(to - path)) : NULL;
+        if (slash && (to - slash != 3 || memcmp(slash, "/..", 3) != 0)) {
             to = slash;
         } else if (length != 2 || memcmp(from, "/.", 2) != 0) {
             memmove(to, from, length);
             to += length;
         }
-        *to = '\0';
         from += length;
     }
+    *to = '\0';
+}
+
+/* The file's path as people write it: absolute if it can be told from where the unit was compiled,
+ * without detours. */
+static const char *path_of(struct lookup *lookup, const struct dwarfunit *unit, const char *path) {
+    bool relative = path && path[0] != '/' && unit->folder && unit->folder[0] == '/';
+    if (!path || (!relative && !strstr(path, "/.")))
+        return path;
+    char *known = numbermap_get(&lookup->names, (uintptr_t)path);
+    if (known)
+        return known;
+    const char *folder = relative ? unit->folder : "";
+    size_t size = strlen(folder) + 1 + strlen(path) + 1;
+    char *made = chunks_alloc(&lookup->memory, size);
+    if (!made)
+        return path;
+    snprintf(made, size, "%s%s%s", folder, relative ? "/" : "", path);
+    shorten_path(made);
     numbermap_put(&lookup->names, (uintptr_t)path, made);
     return made;
 }
@@ -298,7 +307,7 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
     for (size_t i = 0; i < count; i++) {
         frame[i] = (struct symbol_frame){
             .function = dwarf_function(lookup, &functions[i], offset, i + 1 < count),
-            .file = short_path(lookup, place.file),
+            .file = path_of(lookup, unit, place.file),
             .line = place.line,
             .column = place.column,
             .inlined = i + 1 < count,
@@ -309,7 +318,7 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
     return frames;
 }
 
-/* The frame of an address outside every DWARF function. */
+/* The frame of an address outside every DWARF function; place.file is as people write it. */
 static const struct symbol_frames *plain_frame(struct lookup *lookup, uint64_t offset,
                                                struct dwarfunit_place place) {
     const char *name = symtab_function(lookup, offset);
@@ -318,8 +327,7 @@ static const struct symbol_frames *plain_frame(struct lookup *lookup, uint64_t o
     struct symbol_frame *frame;
     const struct symbol_frames *frames = make_frames(lookup, 1, &frame);
     if (frames)
-        *frame = (struct symbol_frame){name, short_path(lookup, place.file), place.line,
-                                       place.column, false};
+        *frame = (struct symbol_frame){name, place.file, place.line, place.column, false};
     return frames;
 }
 
@@ -335,8 +343,10 @@ const struct symbol_frames *modulesymbols_frames(struct lookup *lookup, uint64_t
             return NULL;
         if (count > 0)
             return chain_frames(lookup, unit, offset, functions, (size_t)count);
-        if (unit && !place.line)
+        if (unit && !place.line) {
             place = dwarfunit_line(unit, offset);
+            place.file = path_of(lookup, unit, place.file);
+        }
     }
     return plain_frame(lookup, offset, place);
 }

@@ -42,7 +42,7 @@ struct symbol_module {
  */
 struct symbol_frame {
     const char *function; /* demangled; NULL: unknown */
-    const char *file;     /* NULL: unknown; absolute where the compiler said so */
+    const char *file;     /* NULL: unknown; absolute where the compiler said its folder */
     unsigned line;        /* 0: unknown */
     unsigned column;      /* 0: unknown */
     bool inlined;         /* inlined into the next frame of the array */

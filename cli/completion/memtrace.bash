@@ -54,11 +54,11 @@ _memtrace() {
         return
         ;;
     --cost)
-        COMPREPLY=($(compgen -W "peak live total allocations temporary" -- "$current"))
+        COMPREPLY=($(compgen -W "peak leaked allocated allocations temporary" -- "$current"))
         return
         ;;
     --metric)
-        COMPREPLY=($(compgen -W "maximum leaked cumulative allocations temporary" -- "$current"))
+        COMPREPLY=($(compgen -W "peak leaked allocated allocations temporary" -- "$current"))
         return
         ;;
     --by)
@@ -105,10 +105,12 @@ _memtrace() {
             --duration --rotate --embed --on-lag --profile"
         ;;
     report)
-        options="--show-maximum --show-leaked --show-shutdown --shutdown-at --show-cumulative
+        options="--show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at
+            --show-allocated --show-total --show-cumulative
             --show-allocations --show-temporary --temporary-within --show-caller-callee --show-groups
             --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings
-            --show-timeline --show-marks --show-threads --top-down --bottom-up --flat --paths --by
+            --show-timeline --show-marks --show-threads --show-processes --process --all-processes
+            --processes --top-down --bottom-up --flat --paths --by
             --full-names --no-cache --min-percent --limit --depth --all-frames --color --debug-folders --format
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --json --csv --output
             --help"
@@ -118,7 +120,8 @@ _memtrace() {
         fi
         ;;
     check)
-        options="--budgets --max-leaked --max-peak --max-cumulative --max-allocations --max-temporary
+        options="--process --all-processes --budgets --max-leaked --max-live --max-peak --max-maximum --max-allocated --max-total
+            --max-cumulative --max-allocations --max-temporary
             --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --format --debug-folders
             --output --no-cache --help"
@@ -128,7 +131,7 @@ _memtrace() {
         fi
         ;;
     diff)
-        options="--metric --by --line-tolerance --limit --min --depth --full-names --color
+        options="--process --all-processes --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --debug-folders --markdown --json --csv
             --output --no-cache --help"
         if [[ $current != -* ]]; then
@@ -137,14 +140,14 @@ _memtrace() {
         fi
         ;;
     export)
-        options="--format --output --cost --by --full-names --all-frames --debug-folders --no-cache --list --help"
+        options="--process --all-processes --format --output --cost --by --full-names --all-frames --debug-folders --no-cache --list --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
         fi
         ;;
     query)
-        options="--schema --script --format --header --full-names --no-cache --debug-folders --output --help"
+        options="--process --all-processes --schema --script --format --header --full-names --no-cache --debug-folders --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
@@ -180,7 +183,7 @@ _memtrace() {
         fi
         ;;
     trace) [[ $current == -* ]] || options=$(cd /proc && echo [0-9]*) ;;
-    flags) options="--mode --compiler --cflags --libs --explain --help" ;;
+    flags) options="--mode --compiler --cflags --libs --explain --gdb --cmake --help" ;;
     list) options="--json --help" ;;
     symbolize)
         options="--root --debug --help"

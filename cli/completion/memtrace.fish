@@ -36,9 +36,9 @@ end
 for option in summary no-summary
     complete -c memtrace -n '__memtrace_on run record' -l $option
 end
-for option in show-maximum show-leaked show-cumulative show-allocations show-temporary show-threads \
+for option in show-peak show-maximum show-leaked show-live show-allocated show-total show-cumulative show-allocations show-temporary show-threads \
         show-shutdown show-groups show-lifetimes show-sizes show-blocks show-fragmentation show-mappings \
-        show-timeline show-marks
+        show-timeline show-marks show-processes
     complete -c memtrace -n '__memtrace_on report' -l $option
 end
 for option in top-down bottom-up flat paths full-names no-cache all-frames json csv
@@ -68,20 +68,20 @@ for option in precise free-stacks no-addresses profile
 end
 complete -c memtrace -n '__memtrace_on diff check' -l no-cache
 complete -c memtrace -n '__memtrace_on check' -l format -x -a 'gcc github junit json'
-for option in max-leaked max-peak max-cumulative max-allocations max-temporary \
+for option in max-leaked max-live max-peak max-maximum max-allocated max-total max-cumulative max-allocations max-temporary \
         max-allocations-per-scope max-bytes-per-scope max-growth tolerance
     complete -c memtrace -n '__memtrace_on check' -l $option -x
 end
 for option in budgets baseline output debug-folders
     complete -c memtrace -n '__memtrace_on check' -l $option -r
 end
-complete -c memtrace -n '__memtrace_on diff' -l metric -x -a 'maximum leaked cumulative allocations temporary'
+complete -c memtrace -n '__memtrace_on diff' -l metric -x -a 'peak leaked allocated allocations temporary'
 complete -c memtrace -n '__memtrace_on diff' -l by -x -a 'path function file module'
 complete -c memtrace -n '__memtrace_on diff' -l color -x -a 'auto always never'
 for option in line-tolerance limit min depth
     complete -c memtrace -n '__memtrace_on diff' -l $option -x
 end
-for option in full-names markdown json csv
+for option in all-frames full-names markdown json csv
     complete -c memtrace -n '__memtrace_on diff' -l $option
 end
 for option in output debug-folders
@@ -96,7 +96,7 @@ for option in script output debug-folders
     complete -c memtrace -n '__memtrace_on query' -l $option -r
 end
 complete -c memtrace -n '__memtrace_on export' -l format -x -a '(memtrace export --list | string match -r "[a-z0-9]+")'
-complete -c memtrace -n '__memtrace_on export' -l cost -x -a 'peak live total allocations temporary'
+complete -c memtrace -n '__memtrace_on export' -l cost -x -a 'peak leaked allocated allocations temporary'
 complete -c memtrace -n '__memtrace_on export' -l by -x -a 'function line'
 for option in full-names all-frames no-cache list
     complete -c memtrace -n '__memtrace_on export' -l $option
@@ -121,9 +121,12 @@ for option in root debug
 end
 complete -c memtrace -n '__memtrace_on flags' -l mode -x -a 'auto pass hooks frame-pointer'
 complete -c memtrace -n '__memtrace_on flags' -l compiler -x -a '(__fish_complete_command)'
-for option in cflags libs explain
+for option in cflags libs explain gdb cmake
     complete -c memtrace -n '__memtrace_on flags' -l $option
 end
+complete -c memtrace -n '__memtrace_on report' -l processes -x
+complete -c memtrace -n '__memtrace_on report diff check query export' -l process -x
+complete -c memtrace -n '__memtrace_on report diff check query export' -l all-processes
 # Which part of a file.
 for option in between function not-function file not-file module not-module path path-depth pool \
         group-allocations group-bytes group-live-blocks group-live-bytes size first-size last-size \

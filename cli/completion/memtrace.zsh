@@ -65,24 +65,28 @@ _memtrace() {
             '*::program:_normal'
         ;;
     report)
-        _arguments $filters '--show-maximum' '--show-leaked' '--show-cumulative' '--show-allocations' \
+        _arguments $filters '--show-peak' '--show-maximum' '--show-leaked' '--show-live' \
+            '--show-allocated' '--show-total' '--show-cumulative' '--show-allocations' \
             '--show-shutdown' '--shutdown-at[from when on]:time' '--show-temporary' \
             '--temporary-within[lifetime]:duration' '--show-caller-callee[whose]:function' \
             '--show-groups' '--show-lifetimes' '--show-sizes' '--show-blocks' \
             '--blocks-by[order]:order:(largest oldest first)' '--show-fragmentation' \
             '--show-mappings' '--show-timeline' '--show-marks' \
-            '--show-threads' '--top-down' '--bottom-up' '--flat' '--paths' \
+            '--show-threads' '--show-processes' '--process[of a run]:PID or NAME' '--all-processes' \
+            '--processes[lines of their tree]:count' '--top-down' '--bottom-up' '--flat' '--paths' \
             '--by[branches]:what:(function line)' '--full-names' '--no-cache' '--min-percent[threshold]:percent' \
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
-            '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
             '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
         ;;
     check)
-        _arguments $filters '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
-            '--max-peak[held at most]:size' '--max-cumulative[allocated]:size' \
+            '--max-live[never freed]:size' '--max-peak[held at most]:size' '--max-maximum[held at most]:size' \
+            '--max-allocated[ever]:size' '--max-total[ever]:size' '--max-cumulative[ever]:size' \
             '--max-allocations[how many]:count' '--max-temporary[how many]:count' \
             '*--max-allocations-per-scope[in any one]:name=count' \
             '*--max-bytes-per-scope[in any one]:name=size' '*--max-growth[over the baseline]:limit' \
@@ -92,24 +96,26 @@ _memtrace() {
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     diff)
-        _arguments $filters '*--suppressions[leaks not to tell]:file:_files' '--no-builtin-suppressions' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' \
-            '*--metric[compared]:metric:(maximum leaked cumulative allocations temporary)' \
+            '*--metric[compared]:metric:(peak leaked allocated allocations temporary)' \
             '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
-            '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--full-names' \
+            '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--all-frames' '--full-names' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '--markdown' '--json' '--csv' '--output[file]:file:_files' '--no-cache' \
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     query)
-        _arguments $filters '--schema' '--script[statements]:file:_files' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' '--schema' '--script[statements]:file:_files' \
             '--format[of answers]:format:(table markdown csv tsv json)' '--header[names of columns]:when:(on off)' \
             '--full-names' '--no-cache' '--debug-folders[folders]:folders:_files -/' '--output[file]:file:_files' \
             '1:file:_files -g "*.mt[pr]"' '2:SQL'
         ;;
     export)
-        _arguments $filters '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
-            '--output[file]:file:_files' '--cost[counted]:cost:(peak live total allocations temporary)' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
+            '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
+            '--output[file]:file:_files' '--cost[counted]:cost:(peak leaked allocated allocations temporary)' \
             '--by[branches]:what:(function line)' '--full-names' '--all-frames' \
             '--debug-folders[folders]:folders:_files -/' '--no-cache' '--list' '*:file:_files -g "*.mt[pr]"'
         ;;
@@ -128,7 +134,7 @@ _memtrace() {
     trace) _arguments '1:process:_pids' '2:address' ;;
     flags)
         _arguments '--mode[mode]:mode:(auto pass hooks frame-pointer)' \
-            '--compiler[for which]:command:_command_names -e' '--cflags' '--libs' '--explain'
+            '--compiler[for which]:command:_command_names -e' '--cflags' '--libs' '--explain' '--gdb' '--cmake'
         ;;
     esac
 }

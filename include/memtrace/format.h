@@ -182,9 +182,17 @@ struct memtrace_header {
     struct memtrace_limit limit;
     char recording[1408]; /* struct memtrace_recording (events.h) */
     struct memtrace_owner owner;
-    char reserved_owner[4];
+    uint32_t unused;
     struct memtrace_run run;
-    char reserved[216];
+    uint64_t peak_resident_bytes; /* live: the most memory that was resident, as the kernel counts
+                                     it (VmHWM); 0: not known, as in older files */
+    uint64_t maximum_ns; /* live: until when the process was at its maximum, by clock_ns; 0: not
+                            known, or it is there still (peak_epoch is odd) */
+    /* live: where the next light child's record goes: page of the newest segment of processes << 32
+     * | its index << 8 | place in it; 0: there is none yet */
+    uint64_t process_place;
+    uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
+    char reserved[184];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
@@ -346,7 +354,7 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_module) == 1024, "module size");
 
 /*
  * A forked child is light until it has done something worth a region of its own (10,000 events or
- * 1 MiB live): it keeps its counters in private memory and its totals here, in the region of the
+ * 4 MiB live): it keeps its counters in private memory and its totals here, in the region of the
  * nearest ancestor that has one. Its number is leaf index * item_count + place, as a thread's id;
  * place 0 of each leaf lies under the segment header. Only the child writes its record; what a
  * killed one has counted stays. Totals are those of heap blocks, what it was born with left out.
@@ -381,6 +389,8 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_process) == 112, "process record s
  * `frame` is 0 it is also one of the tree of this file, else a node that the child made, whose
  * parent is named by id, too. Parents come first. Items 0 and 1 lie under the segment header.
  */
+enum { MEMTRACE_PATHS_MOST = 16 << 20 }; /* bytes a file; past it only totals are kept */
+
 struct memtrace_path {
     uint64_t frame;
     uint32_t id;

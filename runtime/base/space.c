@@ -26,8 +26,8 @@ static void reserve(struct space *space) {
     }
 }
 
-/* Blocks first, then the mapping: what is mapped can be written. */
-static long open_range(struct space *space, int fd, uint64_t offset, uint64_t size) {
+/* Blocks of the file, which can be mapped then: what is mapped can be written. */
+static long allocate(const struct space *space, int fd, uint64_t offset, uint64_t size) {
     uint64_t limit;
     long result;
     sys_file_size_limit(&limit);
@@ -37,6 +37,11 @@ static long open_range(struct space *space, int fd, uint64_t offset, uint64_t si
     do {
         result = sys_allocate(fd, offset, size);
     } while (result == -EINTR);
+    return result;
+}
+
+static long open_range(struct space *space, int fd, uint64_t offset, uint64_t size) {
+    long result = allocate(space, fd, offset, size);
     if (result == 0) {
         result = sys_map_file_at(space->base + offset, size, fd, offset, SYS_PAGES_NOW);
     }
@@ -117,22 +122,45 @@ static COLD void refuse(struct space *space) {
     }
 }
 
-/* The next `size` bytes of the file. */
+/* Unless another thread has what is behind it. */
+static void give_back(struct memtrace_header *header, uint64_t offset, uint64_t size) {
+    uint64_t end = offset + size;
+    __atomic_compare_exchange_n(&header->end, &end, offset, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* The next `size` bytes of the file, or of private memory. */
 static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
-    long fd = space_descriptor(space);
-    uint64_t end;
+    long fd = space->is_private ? 0 : space_descriptor(space);
     long result;
     if (fd < 0) {
         return fd;
     }
     *offset = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
-    end = *offset + size;
-    result = open_range(space, (int)fd, *offset, size);
-    if (result != 0) { /* given back, unless another thread has what is behind it */
-        __atomic_compare_exchange_n(&space->header->end, &end, *offset, 0, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED);
+    if (!space->is_private) {
+        result = open_range(space, (int)fd, *offset, size);
+    } else {
+        result =
+            *offset + size <= space->reserved ? sys_map_at(space->base + *offset, size) : -EFBIG;
+    }
+    if (result != 0) {
+        give_back(space->header, *offset, size);
     }
     return result;
+}
+
+long space_append(struct space *space, struct memtrace_header *header, uint64_t size,
+                  uint64_t *offset) {
+    long fd = space_descriptor(space);
+    long result;
+    if (fd < 0) {
+        return fd;
+    }
+    *offset = __atomic_fetch_add(&header->end, size, __ATOMIC_RELAXED);
+    result = allocate(space, (int)fd, *offset, size);
+    if (result != 0) {
+        give_back(header, *offset, size);
+    }
+    return result != 0 ? result : fd;
 }
 
 void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32_t owner,
@@ -189,11 +217,36 @@ static long copy_segment(int fd, uint64_t offset, const struct memtrace_segment 
     return sys_pwrite_all(fd, &header, sizeof header, offset);
 }
 
-long space_fork(struct space *space, int fd, const char *path,
-                int (*keep)(void *argument, const struct memtrace_segment *segment),
-                void *argument) {
+/* From a header that is zeroed. */
+static void start_private(struct space *space, uint64_t end) {
+    STORE_RELAXED(&space->header->end, end);
+    space->is_private = 1;
+    space->refused = 0;
+    space->again_from_ns = 0;
+}
+
+struct memtrace_header *space_begin_private(struct space *space) {
     uint64_t end = LOAD_ACQUIRE(&space->header->end);
-    struct space parent = *space;
+    struct memtrace_header *shared = sys_map_again(space->header, MEMTRACE_PAGE_SIZE);
+    if (shared == NULL || sys_map_at(space->header, MEMTRACE_HEADER_SIZE) != 0) {
+        return NULL;
+    }
+    start_private(space, end);
+    return shared;
+}
+
+long space_begin_private_again(struct space *space) {
+    uint64_t end = space->header->end;
+    long result = sys_map_at(space->header, MEMTRACE_HEADER_SIZE);
+    if (result == 0) {
+        start_private(space, end);
+    }
+    return result;
+}
+
+static long copy_segments(const struct space *space, int fd, uint64_t end,
+                          int (*keep)(void *argument, const struct memtrace_segment *segment),
+                          void *argument) {
     uint64_t limit;
     long result;
     sys_file_size_limit(&limit); /* past it a write raises SIGXFSZ */
@@ -206,20 +259,43 @@ long space_fork(struct space *space, int fd, const char *path,
         result = copy_segment(fd, (uint64_t)((const uint8_t *)segment - space->base), segment,
                               keep(argument, segment));
     }
-    if (result == 0) {
-        space->refused = 0;
-        space->again_from_ns = 0;
-        result = space_open(space, fd, path);
-    } else {
-        sys_close(fd);
+    return result;
+}
+
+/* What the new file was to replace. */
+static void go_back(struct space *space, const struct space *before) {
+    space_close(space);
+    *space = *before;
+    if (space->is_private) {
+        sys_map_at(space->header, MEMTRACE_HEADER_SIZE);
     }
+}
+
+long space_fork(struct space *space, int fd, const char *path,
+                int (*keep)(void *argument, const struct memtrace_segment *segment),
+                void *argument) {
+    uint64_t end = LOAD_ACQUIRE(&space->header->end);
+    struct space before = *space;
+    long result = copy_segments(space, fd, end, keep, argument);
+    if (result != 0) {
+        sys_close(fd);
+        return result;
+    }
+    space->refused = 0;
+    space->again_from_ns = 0;
+    result = space_open(space, fd, path);
     if (result == 0) { /* what was made void are holes, for which there may be no room */
         result = sys_map_file_at(space->base + MEMTRACE_HEADER_SIZE, end - MEMTRACE_HEADER_SIZE,
                                  space->fd, MEMTRACE_HEADER_SIZE, SYS_PAGES_LATER);
-        STORE_RELAXED(&space->header->end, end);
     }
-    space_close(&parent); /* our copy of the parent's descriptor */
-    return result;
+    if (result != 0) {
+        go_back(space, &before);
+        return result;
+    }
+    STORE_RELAXED(&space->header->end, end);
+    space->is_private = 0;
+    space_close(&before); /* our copy of the parent's descriptor */
+    return 0;
 }
 
 void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count) {

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -202,6 +203,15 @@ int sys_pid_alive(uint32_t pid) {
     return pid != 0 && CALL2(SYS_kill, pid, 0) != -ESRCH;
 }
 
+int sys_may_signal(uint32_t pid) {
+    return pid != 0 && CALL2(SYS_kill, pid, 0) == 0;
+}
+
+void sys_thread_name(char name[16]) {
+    name[0] = '\0';
+    CALL2(SYS_prctl, PR_GET_NAME, name);
+}
+
 void *sys_map(size_t size) {
     long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -211,13 +221,35 @@ void *sys_map(size_t size) {
 void *sys_reserve(size_t size) {
     long result =
         CALL6(SYS_mmap, 0, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return is_error(result) ? NULL : (void *)result;
+    if (is_error(result)) {
+        return NULL;
+    }
+    /* gdb's generate-core-file would write all of it, as zeros. */
+    CALL3(SYS_madvise, result, size, MADV_DONTDUMP);
+    return (void *)result;
 }
 
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages) {
     int flags = MAP_SHARED | MAP_FIXED | (pages == SYS_PAGES_NOW ? MAP_POPULATE : 0);
     long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, fd, offset);
     return is_error(result) ? result : 0;
+}
+
+long sys_map_at(void *address, size_t size) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return is_error(result) ? result : 0;
+}
+
+void *sys_map_file(size_t size, int fd, uint64_t offset) {
+    long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    return is_error(result) ? NULL : (void *)result;
+}
+
+void *sys_map_again(void *address, size_t size) {
+    /* Of an old size of 0 (man mremap): the mapping stays, and there is another. */
+    long result = CALL4(SYS_mremap, address, 0, size, MREMAP_MAYMOVE);
+    return is_error(result) ? NULL : (void *)result;
 }
 
 void sys_unmap(void *address, size_t size) {
@@ -234,6 +266,14 @@ void sys_discard(void *address, size_t size) {
     if (end > start) {
         CALL3(SYS_madvise, start, end - start, MADV_DONTNEED);
     }
+}
+
+void sys_expect_reads(void *address, size_t size) {
+#ifndef MADV_POPULATE_READ
+    enum { MADV_POPULATE_READ = 22 }; /* Linux 5.14; where it is not known pages come one by one */
+#endif
+    uintptr_t start = (uintptr_t)address & ~(uintptr_t)4095;
+    CALL3(SYS_madvise, start, (uintptr_t)address + size - start, MADV_POPULATE_READ);
 }
 
 void *sys_grow_map(void *address, size_t old_size, size_t new_size) {

@@ -42,6 +42,8 @@ uint32_t sys_getppid(void);
 uint32_t sys_gettid(void);
 uint32_t sys_getuid(void);
 int sys_pid_alive(uint32_t pid);
+int sys_may_signal(uint32_t pid); /* it is alive, and one of our own user */
+void sys_thread_name(char name[16]); /* of the calling thread */
 
 /* Private zeroed memory, or NULL. The kernel commits pages as they are touched. */
 void *sys_map(size_t size);
@@ -51,11 +53,20 @@ void *sys_reserve(size_t size);
  * written at once: pages are made; else a hole in the file stays one until it is touched. */
 enum sys_pages { SYS_PAGES_NOW, SYS_PAGES_LATER };
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages);
+/* Private zeroed memory at exactly `address` (inside a reservation of ours). 0 or an errno. */
+long sys_map_at(void *address, size_t size);
+/* Part of a file, shared, anywhere; NULL on failure. */
+void *sys_map_file(size_t size, int fd, uint64_t offset);
+/* The same pages of a shared mapping once more, elsewhere; NULL on failure. */
+void *sys_map_again(void *address, size_t size);
 void sys_unmap(void *address, size_t size);
 /* Whether these pages can be written; reading stays. 0 or a negative errno. */
 long sys_protect(void *address, size_t size, int writable);
 /* The whole pages inside are given back; they read as zeros. */
 void sys_discard(void *address, size_t size);
+/* What was never touched in these pages reads as zeros, and each does without a fault of its own.
+ */
+void sys_expect_reads(void *address, size_t size);
 void *sys_grow_map(void *address, size_t old_size, size_t new_size); /* NULL on failure */
 /* A forked child finds zeros there (a vfork child shares it). 0 or a negative errno. */
 long sys_wipe_on_fork(void *address, size_t size);

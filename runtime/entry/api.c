@@ -5,6 +5,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/switch.h"
 #include "runtime/record/survey.h"
@@ -115,7 +116,7 @@ API long memtrace_report(int fd, memtrace_filter filter, void *argument) {
     struct survey survey;
     long written = -1;
     int saved = errno;
-    if (is_ready() && survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
+    if (is_ready() && child_grow() && survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
         written = survey_write_top(fd, &survey, &runtime.tree, &runtime.modules, 0,
                                    filter != NULL ? ask_user : NULL, &user);
         survey_free(&survey);
@@ -129,7 +130,7 @@ API long memtrace_thread_report(void (*callback)(const struct memtrace_thread_vi
                                 void *argument) {
     uint32_t end;
     long count = 0;
-    if (!is_ready()) {
+    if (!is_ready() || !child_grow()) {
         return -1;
     }
     end = LOAD_ACQUIRE(&runtime.space.header->thread_count);
@@ -162,7 +163,7 @@ API long memtrace_thread_frees(uint32_t id,
                                void (*callback)(uint32_t owner, uint64_t blocks, uint64_t bytes,
                                                 void *argument),
                                void *argument) {
-    if (!is_ready() || region_thread(&runtime.region, id) == NULL) {
+    if (!is_ready() || !child_grow() || region_thread(&runtime.region, id) == NULL) {
         return -1;
     }
     return region_visit_foreign_frees(&runtime.region, id, callback, argument);
@@ -264,6 +265,9 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
     struct ledger_event event = {.size = size};
     struct context_id context;
     int number = region_pool(&runtime.region, pool);
+    if (number < 0 && child_is_light() && child_grow()) { /* a new name is not its parent's */
+        number = region_pool(&runtime.region, pool);
+    }
     if (!event_enter(thread, caller.slot)) {
         return;
     }
@@ -301,6 +305,7 @@ static uint64_t pool_removed(struct thread *thread, const void *pointer, int rep
                     &block)) {
         struct ledger_event event = {.context = block.context, .size = block.size};
         uint32_t age = heap_age(&block, thread->tick);
+        child_inherited_pool_freed(block.thread, block.context, block.size);
         event.lifetime_bucket = ledger_lifetime_bucket(age);
         ledger_free(&runtime.ledger, thread->column, &event);
         if (thread->stream != NULL) {

@@ -2,6 +2,8 @@
 /* event.c: the parts of an event that most events do not need. See event.h. */
 #include "runtime/entry/event.h"
 
+#include "runtime/entry/child.h"
+
 COLD int event_forked_meanwhile(struct thread *thread, uintptr_t address) {
     thread->gate = GATE_NONE;
     thread = thread_get_for_free(address);
@@ -12,7 +14,11 @@ COLD int event_forked_meanwhile(struct thread *thread, uintptr_t address) {
     return 0;
 }
 
-COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint64_t size) {
+COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context,
+                             uint64_t size) {
+    if (child_inherited_freed(owner, context, size)) {
+        return;
+    }
     COUNTER_ADD(&thread->record->foreign_free_bytes, size);
     COUNTER_ADD(&thread->record->foreign_free_count, 1);
     if (!thread->is_late) {
@@ -44,6 +50,9 @@ void event_count_taken(struct thread *thread, const struct event_taken *taken, s
         event_record_free(thread, taken->name);
     }
     event_leave(thread);
+    if (!replaced) {
+        child_note();
+    }
 }
 
 void event_put_back(const struct event_taken *taken) {

@@ -113,7 +113,7 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
 }
 
 /* A block of thread `owner`. */
-void event_foreign_free(struct thread *thread, uint32_t owner, uint64_t size);
+void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context, uint64_t size);
 
 INLINE void event_count_freed(struct thread *thread, const struct heap_block *block) {
     struct memtrace_thread_record *record = thread->record;
@@ -121,13 +121,13 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     int own = block->thread == thread->id;
     event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block, thread->tick));
     event.temporary = own && thread->last_block == block->start;
+    if (UNLIKELY(!own)) {
+        event_foreign_free(thread, block->thread, block->context, block->size);
+    }
     peak_shrink(&thread->peak, runtime.space.header, block->size);
     ledger_free(&runtime.ledger, thread->column, &event);
     COUNTER_ADD(&record->free_count, 1);
     COUNTER_ADD(&record->free_bytes, block->size);
-    if (UNLIKELY(!own)) {
-        event_foreign_free(thread, block->thread, block->size);
-    }
 }
 
 /* The block at `address` is about to be freed. The thread is done with the event. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* event_record.c: the end of an event that is recorded. See event.h. */
+#include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/module_filter.h"
 #include "runtime/entry/real.h"
@@ -178,6 +179,7 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
         watching_alloc(thread, address, size, context);
     }
     event_leave(thread);
+    child_note();
     thread_done(thread);
 }
 
@@ -190,6 +192,7 @@ void event_end_free(struct thread *thread, const void *address, uint32_t owner, 
         }
     }
     event_leave(thread);
+    child_note();
     thread_done(thread);
 }
 

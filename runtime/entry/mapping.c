@@ -8,6 +8,7 @@
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 
@@ -36,6 +37,9 @@ static int lock(void) {
 static void count_removed(void *argument, const struct interval *piece, int is_last) {
     struct thread *thread = argument;
     struct ledger_event event = {.context = piece->context, .size = piece->end - piece->start};
+    if (piece->is_inherited) {
+        child_inherited_unmapped(event.context, event.size, is_last);
+    }
     ledger_free_part(&runtime.ledger, thread->column, &event, is_last);
 }
 
@@ -56,7 +60,7 @@ static uint32_t context_of(struct thread *thread, struct frame caller) {
 static void note_added(struct thread *thread, uintptr_t start, uintptr_t size, uint32_t context) {
     struct ledger_event event = {.context = context, .size = size};
     if (lock()) {
-        int failed = interval_add(&mappings, (struct interval){start, start + size, context, 0});
+        int failed = interval_add(&mappings, (struct interval){start, start + size, context, 0, 0});
         trylock_release(&mappings_lock);
         if (failed == 0) {
             ledger_alloc(&runtime.ledger, thread->column, &event);
@@ -237,10 +241,16 @@ void mapping_init_child(int inside) {
         mappings = (struct intervals){0};
         mappings_lock.held = 0;
     }
+    for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
+        mappings.item[i].is_inherited = 1;
+    }
 }
 
-void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument) {
+void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument) {
     for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
-        visit(argument, &mappings.item[i]);
+        if (mappings.item[i].is_inherited) {
+            mappings.item[i].is_inherited = 0;
+            visit(argument, &mappings.item[i]);
+        }
     }
 }

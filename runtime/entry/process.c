@@ -37,9 +37,13 @@ typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_
 typedef int execveat_function(int folder, const char *path, char *const argv[], char *const envp[],
                               int flags);
 
+/* Looked up with the rest, at the start, not in each child. */
 PUBLIC __attribute__((noreturn)) void _exit(int status) {
     runtime_finish(MEMTRACE_STATE_ENDED);
-    REAL(exit_function, _exit)(status);
+    if (UNLIKELY(real._exit == NULL)) {
+        real_find();
+    }
+    real._exit(status);
     __builtin_unreachable();
 }
 

@@ -103,6 +103,7 @@ void real_find(void) {
     FIND(sbrk);
     FIND(brk);
     FIND(fork);
+    FIND(_exit);
     FIND(_Fork);
     FIND(sigaction);
     FIND(signal);

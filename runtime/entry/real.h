@@ -31,6 +31,7 @@ struct real {
     void *(*sbrk)(intptr_t);
     int (*brk)(void *);
     pid_t (*fork)(void);
+    void (*_exit)(int status);
     pid_t (*_Fork)(void);
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*(*signal)(int, void (*)(int)))(int);

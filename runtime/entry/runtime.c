@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime.c: coming up, going down, and living on in a forked child.
+ * runtime.c: coming up and going down. How a forked child lives on is in child.c.
  *
  * Up: at the first event or in the constructor, whichever is first. Down: by an exit handler that
  * was registered before the loader's own, so that it runs after every destructor of the program
@@ -12,8 +12,8 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
-#include "runtime/entry/mapping.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
@@ -21,6 +21,7 @@
 #include "runtime/entry/unwind.h"
 #include "runtime/entry/zero.h"
 #include "runtime/record/finish.h"
+#include "runtime/record/resident.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -96,12 +97,12 @@ static int wants_collector(struct memtrace_header *header) {
            header->limit.percent != 0 || region_recording(header)->state != MEMTRACE_RECORD_NONE;
 }
 
-/* Whether the `memtrace run` that we belong to is there; its pid means nothing in other namespaces.
- */
+/* Whether the `memtrace run` that we belong to is there and can collect us: its pid means nothing in
+ * other namespaces, and another user's region is nothing to it. */
 static int is_run_collected(const struct memtrace_header *header) {
     return runtime.settings.collector_pid != 0 &&
            runtime.settings.run_namespace == header->run.pid_namespace &&
-           sys_pid_alive(runtime.settings.collector_pid);
+           sys_may_signal(runtime.settings.collector_pid);
 }
 
 /* Whoever watches us: `memtrace run`; else a companion, if there is work for one. */
@@ -140,7 +141,7 @@ static void discard_region(void) {
 
 static int start(void) {
     if (make_alive_page() != 0 ||
-        region_create(&runtime.region, &runtime.space, &runtime.settings, NULL) != 0) {
+        region_create(&runtime.region, &runtime.space, &runtime.settings) != 0) {
         return -1;
     }
     region_describe(&runtime.region, 0);
@@ -148,8 +149,7 @@ static int start(void) {
         discard_region();
         return -1;
     }
-    find_collector();
-    find_recorder();
+    runtime_find_helpers();
     thread_init_process();
     __cxa_atexit(at_exit, NULL, NULL);
     at_quick_exit(at_quick_exit_handler);
@@ -163,101 +163,9 @@ static int start(void) {
     return 0;
 }
 
-/* --- a forked child --------------------------------------------------------------------------- */
-
-/* In the child's recording the block begins anew, as one of its first thread's. */
-static void record_inherited(struct thread *thread, const struct heap_block *block) {
-    struct recorder_alloc alloc = {
-        .address = block->start, .size = block->size, .context = block->context};
-    struct heap_block own = *block;
-    own.thread = thread->id;
-    own.birth_tick = thread->tick;
-    heap_insert(&runtime.heap, &own);
-    event_record_alloc(thread, &runtime.heap, &alloc);
-}
-
-static void inherit_block(void *argument, const struct heap_block *block) {
-    struct thread *thread = argument;
-    struct memtrace_header *header = runtime.space.header;
-    struct ledger_event event = {.context = block->context, .size = block->size};
-    ledger_alloc(&runtime.ledger, thread->column, &event);
-    header->inherited_blocks++;
-    header->inherited_bytes += block->size;
-    if (thread->stream != NULL) {
-        record_inherited(thread, block);
-    }
-}
-
-static void inherit_mapping(void *argument, const struct interval *item) {
-    struct thread *thread = argument;
-    struct ledger_event event = {.context = item->context, .size = item->end - item->start};
-    ledger_alloc(&runtime.ledger, thread->column, &event);
-    if (thread->stream != NULL) {
-        struct recorder_map map = {.operation = MEMTRACE_MAP_MAP,
-                                   .context = item->context,
-                                   .address = item->start,
-                                   .size = event.size};
-        event_record_map(thread, &map);
-    }
-}
-
-/* The numbers of what is not recorded as inherited are the parent's. */
-static void forget_number(void *argument, const struct heap_block *block) {
-    heap_set_number(argument, block->start, 0);
-}
-
-static void inherit(void) {
-    struct thread *thread = thread_join();
-    if (runtime.recorder.recording != NULL) {
-        heap_visit(&runtime.pools, forget_number, &runtime.pools);
-    }
-    if (thread != NULL) {
-        heap_visit(&runtime.heap, inherit_block, thread);
-        mapping_visit(inherit_mapping, thread);
-        peak_grow(&thread->peak, runtime.space.header, runtime.space.header->inherited_bytes);
-    } else if (runtime.recorder.recording != NULL) {
-        heap_visit(&runtime.heap, forget_number, &runtime.heap);
-    }
-}
-
-/* The tree and the modules come along, so that ids in inherited records stay valid. */
-static int is_inherited(void *argument, const struct memtrace_segment *segment) {
-    struct runtime *parent = argument;
-    if (segment->kind == MEMTRACE_SEGMENT_MODULES) {
-        return segment->index < MODULE_LIMIT / MODULE_LEAF_ITEMS &&
-               (const void *)parent->modules.leaf[segment->index] == (const void *)segment;
-    }
-    return context_is_leaf(&parent->tree, segment);
-}
-
-static int start_in_child(void) {
-    struct region_heirs heirs = {.keep = is_inherited, .argument = &runtime};
-    uint32_t modules = LOAD_RELAXED(&runtime.space.header->module_count);
-    if (region_create(&runtime.region, &runtime.space, &runtime.settings, &heirs) != 0) {
-        return -1;
-    }
-    runtime.space.header->module_count = modules;
-    region_describe(&runtime.region, 1);
-    runtime.space.header->malloc_by = runtime.malloc_by;
-    runtime.rules.lock.held = 0;
-    runtime.world.libunwind = NULL; /* its locks may be held by threads that are not here */
-    runtime.modules.lock.held = 0;
-    context_fork(&runtime.tree);
-    ledger_fork(&runtime.ledger);
-    if (ledger_init(&runtime.ledger, &runtime.space) != 0) {
-        discard_region();
-        return -1;
-    }
-    runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
-    runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
+void runtime_find_helpers(void) {
     find_collector();
     find_recorder();
-    thread_init_child();
-    mapping_init_child(thread_forked_inside());
-    *runtime.alive = 1;
-    STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
-    inherit();
-    return 0;
 }
 
 int runtime_ensure(void) {
@@ -274,7 +182,7 @@ int runtime_ensure(void) {
     if (state == RUNTIME_READY) { /* a forked child: this thread is its only one */
         uint64_t mask = sys_block_signals();
         runtime.state = RUNTIME_STARTING;
-        started = start_in_child() == 0;
+        started = child_start() == 0;
         if (!started) {
             no_more();
         }
@@ -295,9 +203,13 @@ int runtime_ensure(void) {
 
 /* By now everything that the program starts with is loaded. */
 static void look_for_other_malloc(void) {
+    struct memtrace_header *header = runtime.space.header;
     othermalloc_look(&runtime.malloc_by);
-    runtime.space.header->malloc_by = runtime.malloc_by;
-    othermalloc_warn(&runtime.malloc_by, runtime.space.header->executable);
+    header->malloc_by = runtime.malloc_by;
+    /* Of what a run follows its summary tells, once. */
+    if (header->collector_pid == 0 || header->collector_pid == header->parent_pid) {
+        othermalloc_warn(&runtime.malloc_by, header->executable);
+    }
 }
 
 /* Runs last of all constructors: those of libraries may have woken us already. */
@@ -378,6 +290,7 @@ static void close_gate(enum memtrace_state state) {
     struct memtrace_header *header = runtime.space.header;
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    resident_note_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)state);
 }
 
@@ -390,6 +303,12 @@ void runtime_finish(enum memtrace_state state) {
     }
     thread_pass_through(1);
     thread_leave_peak();
+    if (child_is_light() && child_hand_in(state)) {
+        STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
+        thread_pass_through(0);
+        errno = saved;
+        return;
+    }
     close_gate(state);
     if (!has_collector(runtime.space.header) && !is_recorded(runtime.space.header)) {
         write_all_out(runtime.space.header);
@@ -408,7 +327,13 @@ int runtime_before_exec(const char *path) {
     }
     thread_pass_through(1);
     thread_leave_peak();
+    if (child_is_light() && child_hand_in(MEMTRACE_STATE_EXECED)) {
+        thread_pass_through(0);
+        errno = saved;
+        return 1;
+    }
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    resident_note_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_EXECED);
     if (!has_collector(header) && !is_recorded(header)) {
         write_all_out(header);
@@ -419,6 +344,9 @@ int runtime_before_exec(const char *path) {
 }
 
 void runtime_after_failed_exec(void) {
+    if (child_is_light()) {
+        child_after_failed_exec();
+    }
     runtime.space.header->end_monotonic_ns = 0;
     STORE_RELEASE(&runtime.space.header->state, (uint32_t)MEMTRACE_STATE_RUNNING);
 }
@@ -469,6 +397,9 @@ void runtime_periodic(uint64_t now_ns) {
     struct memtrace_header *header = runtime.space.header;
     struct memtrace_timeline *timeline = runtime.region.timeline;
     uint64_t churn = LOAD_RELAXED(&header->churn_bytes);
+    if (timeline == NULL) { /* a light child tells nothing of its own */
+        return;
+    }
     if (churn - LOAD_RELAXED(&runtime.churn_sampled) < timeline->churn_step_bytes &&
         (header->churn_limit_bytes == 0 ||
          churn - LOAD_RELAXED(&runtime.churn_printed) < header->churn_limit_bytes) &&

@@ -45,6 +45,8 @@ extern struct runtime runtime;
 
 /* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */
 int runtime_ensure(void);
+/* Once there is a region: who prints, finishes, records. */
+void runtime_find_helpers(void);
 /* The last act: writes the profile and the summary, or leaves them to the collector. Only the
  * process that owns the region does anything. */
 void runtime_finish(enum memtrace_state state);

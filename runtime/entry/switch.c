@@ -3,6 +3,7 @@
 #include "runtime/entry/switch.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
@@ -68,6 +69,7 @@ void switch_off(void) {
 void switch_snapshot(int now) {
     struct memtrace_header *header = runtime.space.header;
     int saved = errno;
+    child_grow();
     mark(MEMTRACE_MARK_SNAPSHOT);
     __atomic_fetch_add(&header->snapshot_request, 1, __ATOMIC_RELAXED);
     if (now) {

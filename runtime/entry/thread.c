@@ -5,6 +5,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
@@ -156,6 +157,7 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->interval = FIRST_INTERVAL;
     peak_join(&thread->peak, header, alone);
     record_by(thread, &own_streams[++own_stream % 2]);
+    thread->is_special |= runtime.space.is_private;
     thread->gate = LOAD_RELAXED(&runtime.gate);
     if (UNLIKELY(forked_inside.gate != 0)) { /* its event goes on, half the parent's */
         thread->gate = forked_inside.gate;
@@ -229,11 +231,36 @@ static void say_goodbye(void *argument) {
     }
 }
 
+static void make_late(void) {
+    if (pool.late == NULL) {
+        pool.late = take_struct();
+    }
+    if (pool.late != NULL && walk_init(&pool.late_walker, 0, 0) == 0) {
+        pool.late->walker = &pool.late_walker;
+        pool.late->column = runtime.ledger.proxy;
+        pool.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
+        pool.late->id = MEMTRACE_THREAD_OTHERS;
+        pool.late->countdown = 1;
+        pool.late->interval = FIRST_INTERVAL;
+        pool.late->peak.step = 1 << 16;
+        pool.late->peak.room = 1 << 16;
+        pool.late->peak.ceiling = 1 << 17;
+        pool.late->gate = GATE_OPEN;
+        pool.late->is_late = 1;
+        pool.late->is_special = 1;
+        record_by(pool.late, &pool.late_stream);
+    }
+}
+
 /* A few frees of the C library come after the last destructor. They share one thread. */
 static struct thread *join_late(void) {
     if (!sys_take(&pool.late_lock)) {
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
         return NULL;
+    }
+    if (UNLIKELY(pool.late->column == NULL)) { /* wiped: this is a forked child */
+        walk_free(&pool.late_walker);
+        make_late();
     }
     pool.late->gate = LOAD_RELAXED(&runtime.gate);
     return pool.late;
@@ -302,6 +329,9 @@ static struct thread *wake(uintptr_t address) {
         return thread;
     }
     passing_through++;
+    if (said_goodbye) { /* the blocks of "others" have one number in parent and child */
+        child_grow();
+    }
     thread = runtime_ensure() ? (said_goodbye ? join_late() : thread_join_once()) : NULL;
     passing_through--;
     return thread != NULL && thread->gate >= GATE_ADDRESSES ? wake_busy(thread, address) : thread;
@@ -335,27 +365,6 @@ COLD void thread_done_late(void) {
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static void make_late(void) {
-    if (pool.late == NULL) {
-        pool.late = take_struct();
-    }
-    if (pool.late != NULL && walk_init(&pool.late_walker, 0, 0) == 0) {
-        pool.late->walker = &pool.late_walker;
-        pool.late->column = runtime.ledger.proxy;
-        pool.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
-        pool.late->id = MEMTRACE_THREAD_OTHERS;
-        pool.late->countdown = 1;
-        pool.late->interval = FIRST_INTERVAL;
-        pool.late->peak.step = 1 << 16;
-        pool.late->peak.room = 1 << 16;
-        pool.late->peak.ceiling = 1 << 17;
-        pool.late->gate = GATE_OPEN;
-        pool.late->is_late = 1;
-        pool.late->is_special = 1;
-        record_by(pool.late, &pool.late_stream);
-    }
-}
-
 void thread_init_process(void) {
     if (new_pool() != 0) {
         pool.start = NULL;
@@ -369,8 +378,6 @@ void thread_init_child(void) {
     pool.late_lock.held = 0;
     pool.free = NULL; /* what was in it is wiped */
     pool.joined = 0;
-    walk_free(&pool.late_walker);
-    make_late();
 }
 
 int thread_before_fork(void) {
@@ -428,6 +435,7 @@ void thread_expect_company(void) {
     /* Also while stopped: the peak goes on to be this thread's alone otherwise. */
     struct thread *thread = thread_get_for_free((uintptr_t)__builtin_frame_address(0));
     if (thread != NULL) {
+        child_grow(); /* while it is moved nobody else may count */
         peak_become_shared(&thread->peak, runtime.space.header);
         thread_done(thread);
     }

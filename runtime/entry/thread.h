@@ -39,7 +39,8 @@ struct thread {
      * its child another one: what the event still writes is the parent's. */
     struct recorder_stream *stream;
     uint32_t is_late;    /* shared by all threads that said goodbye: to be given back */
-    uint32_t is_special; /* is_late, is_watched, or it has a stream: events end in a call */
+    uint32_t is_special; /* is_late, is_watched, it has a stream or its process is a light child:
+                          * events end in a call */
     uint32_t is_watched; /* somebody waits to hear of its allocations: watching.h */
 };
 
@@ -63,6 +64,17 @@ INLINE struct thread *thread_get(uintptr_t address) {
 INLINE struct thread *thread_get_for_free(uintptr_t address) {
     struct thread *thread = thread_self;
     return LIKELY(thread->gate == GATE_OPEN) ? thread : thread_wake_for_free(address);
+}
+
+/* Whether the calling thread, which a handler interrupted, is in an event. */
+INLINE int thread_is_inside(void) {
+    return thread_self->gate >= GATE_ADDRESSES;
+}
+
+/* What makes a known thread special has changed. */
+INLINE void thread_settle_special(struct thread *thread, uint32_t is_light) {
+    thread->is_special =
+        thread->is_late || thread->stream != NULL || thread->is_watched || is_light;
 }
 
 void thread_done_late(void);

@@ -76,7 +76,7 @@ static int end(struct thread *thread, uint32_t number, struct watch_result *resu
     struct shadow_heap heap = event_heap();
     int status = watch_end(own_watches, &heap, number, result);
     thread->is_watched = own_watches->depth != 0;
-    thread->is_special = thread->is_late || thread->stream != NULL || thread->is_watched;
+    thread_settle_special(thread, runtime.space.is_private);
     return status;
 }
 

@@ -76,7 +76,7 @@ void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
         } else if (piece.end == whole.end) { /* the right end goes */
             item->end = piece.start;
         } else { /* a hole */
-            struct interval right = {piece.end, whole.end, whole.context, 1};
+            struct interval right = {piece.end, whole.end, whole.context, 1, whole.is_inherited};
             item->end = piece.start;
             interval_add(set, right);
         }

@@ -12,7 +12,8 @@
 struct interval {
     uintptr_t start, end;
     uint32_t context;
-    uint32_t is_part; /* the right half of a range with a hole: its other half counts the free */
+    uint16_t is_part; /* the right half of a range with a hole: its other half counts the free */
+    uint16_t is_inherited; /* a forked child was born with it, and has not counted it yet */
 };
 
 struct intervals {

@@ -4,10 +4,14 @@
 
 #include "runtime/base/sys.h"
 
-static struct ledger_column *new_column(struct ledger *ledger) {
+struct ledger_column *ledger_add_column(struct ledger *ledger) {
     struct ledger_column *column = sys_map(sizeof *column);
     if (column != NULL) {
         column->number = __atomic_fetch_add(&ledger->columns, 1, __ATOMIC_RELAXED);
+        column->next_made = LOAD_RELAXED(&ledger->made);
+        while (!__atomic_compare_exchange_n(&ledger->made, &column->next_made, column, 1,
+                                            __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        }
     }
     return column;
 }
@@ -20,14 +24,17 @@ void ledger_fork(struct ledger *ledger) {
     ledger->lifetime_leaves = 0;
     ledger->columns = 0;
     ledger->private_leaves = 0;
+    ledger->made = NULL;
     ledger->free = NULL;
     ledger->lock.held = 0;
 }
 
 int ledger_init(struct ledger *ledger, struct space *space) {
     ledger->space = space;
-    ledger->shared = new_column(ledger);
-    ledger->proxy = sys_map(sizeof *ledger->proxy);
+    ledger->shared = ledger_add_column(ledger);
+    if (ledger->proxy == NULL) { /* in a forked child it is there, as empty as ever */
+        ledger->proxy = sys_map(sizeof *ledger->proxy);
+    }
     return ledger->shared != NULL && ledger->proxy != NULL ? 0 : -1;
 }
 
@@ -41,7 +48,7 @@ struct ledger_column *ledger_adopt(struct ledger *ledger) {
         trylock_release(&ledger->lock);
     }
     if (column == NULL) {
-        column = new_column(ledger);
+        column = ledger_add_column(ledger);
     }
     return column != NULL ? column : ledger->proxy;
 }
@@ -159,6 +166,21 @@ COLD void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
     ledger_keep_peak(cell, ledger->space->header);
     add(&cell->free_bytes, event->size); /* rare: atomic in a column of one's own too */
     add(&cell->free_count, (uint64_t)(is_last != 0));
+}
+
+void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_t context,
+                    uint64_t size, uint64_t count) {
+    struct memtrace_cell *cell = ledger_cell(column, context);
+    if (cell == NULL) {
+        struct memtrace_cell *leaf = open_leaf(ledger, column, context >> 10);
+        if (leaf == NULL) {
+            space_lost(ledger->space, MEMTRACE_LOST_EVENTS, count);
+            return;
+        }
+        cell = leaf + (context & (MEMTRACE_LEAF_ITEMS - 1));
+    }
+    COUNTER_ADD(&cell->alloc_bytes, size);
+    COUNTER_ADD(&cell->alloc_count, count);
 }
 
 /* --- lifetimes: nothing for a first free, a record from the second on ------------------------- */

@@ -29,10 +29,12 @@ struct ledger_column {
     uint32_t number;
     uint32_t lifetimes_next, lifetimes_end; /* free places for this column's lifetime records */
     struct ledger_column *next_free;
+    struct ledger_column *next_made;
 };
 
 struct ledger {
     struct space *space;
+    struct ledger_column *made;   /* all columns that have numbers */
     struct ledger_column *shared; /* column 0: written with atomics, from the slow path only */
     struct ledger_column *proxy;  /* what a thread without a column holds: has no leaf, ever */
     struct memtrace_lifetimes *lifetimes[1 << 14];
@@ -65,6 +67,14 @@ void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
                       const struct ledger_event *event);
 void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *column,
                           struct memtrace_cell *cell, uint32_t bucket);
+
+/* In a forked child: the blocks that it was born with have a column of their own, that of nobody.
+ * NULL: no memory. */
+struct ledger_column *ledger_add_column(struct ledger *ledger);
+/* `count` blocks of `size` bytes in all were there from the start, and so at every moment since: at
+ * the peak, too, whenever that was. For a column of nobody. */
+void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_t context,
+                    uint64_t size, uint64_t count);
 
 /* Part of a mapping is gone: its bytes, and the mapping itself if `is_last`. */
 void ledger_free_part(struct ledger *ledger, struct ledger_column *column,

@@ -28,6 +28,7 @@ static void enter_maximum(struct memtrace_header *header) {
 static void leave_maximum(struct memtrace_header *header) {
     uint32_t epoch = LOAD_RELAXED(&header->peak_epoch);
     if ((epoch & 1) != 0) {
+        STORE_RELAXED(&header->maximum_ns, LOAD_RELAXED(&header->clock_ns));
         __atomic_compare_exchange_n(&header->peak_epoch, &epoch, epoch + 1, 0, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
     }

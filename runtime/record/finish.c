@@ -31,7 +31,7 @@ static const char *reason(long error) {
     case EISDIR:
         return ": it is a folder";
     case EINVAL:
-        return ": it is no regular file";
+        return ": it is not a regular file";
     case EFBIG:
         return ": over the limit for file sizes (ulimit -f)";
     case ENAMETOOLONG:
@@ -191,10 +191,10 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
         lost += header->lost[i];
     }
     text_init(&text, buffer, sizeof buffer);
-    start_line(&text, "maximum allocated  ");
+    start_line(&text, "peak               ");
     add_exact(&text, (uint64_t)total->peak_bytes);
     text_add(&text, ")\n");
-    start_line(&text, "total leaked       ");
+    start_line(&text, "leaked             ");
     add_exact(&text, total->alloc_bytes - total->free_bytes);
     text_add(&text, " in ");
     text_add_grouped(&text, total->alloc_count - total->free_count);
@@ -206,7 +206,7 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     text_add(&text, " in total), frees ");
     text_add_grouped(&text, total->free_count);
     text_add(&text, "\n");
-    start_line(&text, "contexts           ");
+    start_line(&text, "call paths         ");
     text_add_grouped(&text, survey->contexts);
     text_add(&text, is_all_counted ? ", lost " : ", lost not known (");
     text_add_grouped(&text, lost);

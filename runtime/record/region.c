@@ -11,10 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-enum {
-    FIRST_CHURN_STEP = 1 << 20,
-    UNDER_HEADER = sizeof(struct memtrace_segment) / sizeof(struct memtrace_foreign_frees),
-};
+enum { FIRST_CHURN_STEP = 1 << 20 };
 
 /* A folder that is ours alone. */
 static long own_folder(const char *path) {
@@ -106,30 +103,41 @@ static long open_space(struct space *space, const struct settings *settings,
     return result;
 }
 
-static struct memtrace_thread_record *others(struct region *region) {
-    return region_thread(region, MEMTRACE_THREAD_OTHERS);
-}
-
-static int add_tables(struct region *region) {
-    struct space *space = region->space;
+static int add_timeline(struct region *region) {
     struct memtrace_timeline *timeline =
-        space_segment(space, MEMTRACE_SEGMENT_TIMELINE, 0, 0, sizeof *timeline, 1);
-    struct memtrace_pool *pools =
-        space_segment(space, MEMTRACE_SEGMENT_POOLS, 0, 0, sizeof *pools, REGION_POOL_LIMIT + 1);
-    void *threads = space_segment(space, MEMTRACE_SEGMENT_THREADS, 0, 0,
-                                  sizeof(struct memtrace_thread_record), REGION_THREADS_PER_LEAF);
-    if (timeline == NULL || pools == NULL || threads == NULL) {
+        space_segment(region->space, MEMTRACE_SEGMENT_TIMELINE, 0, 0, sizeof *timeline, 1);
+    if (timeline == NULL) {
         return -1;
     }
-    space_publish(timeline);
-    space_publish(pools);
-    space_publish(threads);
-    region->timeline = timeline;
-    region->pools = pools;
-    region->thread_leaf[0] = threads;
-    others(region)->id = MEMTRACE_THREAD_OTHERS;
-    text_copy(others(region)->name, sizeof others(region)->name, "others");
     timeline->churn_step_bytes = FIRST_CHURN_STEP;
+    space_publish(timeline);
+    region->timeline = timeline;
+    return 0;
+}
+
+static int add_pools(struct region *region) {
+    struct memtrace_pool *pools = space_segment(region->space, MEMTRACE_SEGMENT_POOLS, 0, 0,
+                                                sizeof *pools, REGION_POOL_LIMIT + 1);
+    if (pools == NULL) {
+        return -1;
+    }
+    space_publish(pools);
+    region->pools = pools;
+    return 0;
+}
+
+static int add_threads(struct region *region) {
+    struct memtrace_thread_record *threads = space_segment(
+        region->space, MEMTRACE_SEGMENT_THREADS, 0, 0, sizeof *threads, REGION_THREADS_PER_LEAF);
+    struct memtrace_thread_record *others;
+    if (threads == NULL) {
+        return -1;
+    }
+    space_publish(threads);
+    region->thread_leaf[0] = threads;
+    others = region_thread(region, MEMTRACE_THREAD_OTHERS);
+    others->id = MEMTRACE_THREAD_OTHERS;
+    text_copy(others->name, sizeof others->name, "others");
     return 0;
 }
 
@@ -146,7 +154,6 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->parent_pid = sys_getppid();
     header->uid = sys_getuid();
     header->thread_count = MEMTRACE_THREAD_OTHERS + 1;
-    header->process_start_ticks = identity_start_ticks();
     header->start_realtime_ns = sys_clock_ns(CLOCK_REALTIME);
     header->start_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
     header->every_ns = settings->every_ns;
@@ -156,31 +163,68 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->log_size_bytes = settings->log_size_bytes;
     header->limit = settings->limit;
     header->owner = settings->owner;
-    header->run = (struct memtrace_run){.id = settings->run,
-                                        .pid_namespace = identity_pid_namespace(),
-                                        .children = settings->children};
+    header->run = (struct memtrace_run){.id = settings->run, .children = settings->children};
 }
 
-int region_create(struct region *region, struct space *space, const struct settings *settings,
-                  const struct region_heirs *heirs) {
-    uint32_t flags = heirs != NULL ? MEMTRACE_FLAG_FORKED : 0;
-    long result = open_space(space, settings, heirs, &flags);
+/* Which process this is; only files need to say. */
+static void identify(struct memtrace_header *header) {
+    header->process_start_ticks = identity_start_ticks();
+    header->run.pid_namespace = identity_pid_namespace();
+}
+
+static void tell_failure(long error) {
+    char number[24];
+    struct text text;
+    text_init(&text, number, sizeof number);
+    text_add_number(&text, (uint64_t)-error);
+    log_error("no place for the profile while the program runs: neither /dev/shm nor /tmp (or "
+              "MEMTRACE_REGION_DIR) can be used, error ",
+              number, "; the program goes on without");
+}
+
+int region_create(struct region *region, struct space *space, const struct settings *settings) {
+    uint32_t flags = 0;
+    long result = open_space(space, settings, NULL, &flags);
     *region = (struct region){.space = space, .settings = settings};
     if (result < 0) {
-        char number[24];
-        struct text text;
-        text_init(&text, number, sizeof number);
-        text_add_number(&text, (uint64_t)-result);
-        log_error("no place for the profile while the program runs: neither /dev/shm nor /tmp (or "
-                  "MEMTRACE_REGION_DIR) can be used, error ",
-                  number, "; the program goes on without");
+        tell_failure(result);
         return -1;
     }
     fill_header(space->header, settings, flags);
-    if (add_tables(region) != 0) {
+    identify(space->header);
+    if (add_timeline(region) != 0 || add_pools(region) != 0 || add_threads(region) != 0) {
         sys_unlink(space->path);
         return -1;
     }
+    return 0;
+}
+
+int region_begin_light(struct region *region) {
+    struct memtrace_pool *pools = region->pools;
+    *region = (struct region){.space = region->space, .settings = region->settings, .pools = pools};
+    fill_header(region->space->header, region->settings, MEMTRACE_FLAG_FORKED);
+    return add_threads(region);
+}
+
+int region_grow(struct region *region, const struct region_heirs *heirs) {
+    struct space *space = region->space;
+    struct memtrace_header *kept = sys_map(sizeof *kept);
+    uint32_t flags = 0;
+    long result = -ENOMEM;
+    if (kept != NULL && (region->timeline != NULL || add_timeline(region) == 0)) {
+        *kept = *space->header;
+        result = open_space(space, region->settings, heirs, &flags);
+        *space->header = *kept; /* of the file, or again of the private space */
+        space->header->flags |= flags;
+    }
+    if (kept != NULL) {
+        sys_unmap(kept, sizeof *kept);
+    }
+    if (result < 0) {
+        tell_failure(result);
+        return -1;
+    }
+    identify(space->header);
     return 0;
 }
 
@@ -286,193 +330,4 @@ void region_describe(struct region *region, int forked) {
     /* The magic is last: who finds it finds the rest. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
     __builtin_memcpy(header->magic, MEMTRACE_MAGIC, sizeof header->magic);
-}
-
-/* --- threads ---------------------------------------------------------------------------------- */
-
-struct memtrace_thread_record *region_thread(struct region *region, uint32_t id) {
-    struct memtrace_thread_record *leaf =
-        id < REGION_THREAD_LIMIT ? LOAD_ACQUIRE(&region->thread_leaf[id / REGION_THREADS_PER_LEAF])
-                                 : NULL;
-    return leaf != NULL && id % REGION_THREADS_PER_LEAF != 0 ? &leaf[id % REGION_THREADS_PER_LEAF]
-                                                             : NULL;
-}
-
-static int open_thread_leaf(struct region *region, uint32_t index) {
-    struct memtrace_thread_record *none = NULL;
-    void *segment;
-    if (LOAD_ACQUIRE(&region->thread_leaf[index]) != NULL) {
-        return 0;
-    }
-    segment = space_segment(region->space, MEMTRACE_SEGMENT_THREADS, 0, index,
-                            sizeof(struct memtrace_thread_record), REGION_THREADS_PER_LEAF);
-    if (segment == NULL) {
-        return -1;
-    }
-    space_publish(segment);
-    if (!__atomic_compare_exchange_n(&region->thread_leaf[index], &none,
-                                     (struct memtrace_thread_record *)segment, 0, __ATOMIC_RELEASE,
-                                     __ATOMIC_RELAXED)) {
-        ((struct memtrace_segment *)segment)->kind = 0;
-    }
-    return 0;
-}
-
-struct memtrace_thread_record *region_add_thread(struct region *region, uint32_t column) {
-    struct memtrace_header *header = region->space->header;
-    struct memtrace_thread_record *record;
-    uint32_t id;
-    do {
-        id = LOAD_RELAXED(&header->thread_count) < REGION_THREAD_LIMIT
-                 ? __atomic_fetch_add(&header->thread_count, 1, __ATOMIC_RELAXED)
-                 : REGION_THREAD_LIMIT;
-    } while (id % REGION_THREADS_PER_LEAF == 0); /* the place under a segment's header */
-    if (id >= REGION_THREAD_LIMIT || open_thread_leaf(region, id / REGION_THREADS_PER_LEAF) != 0) {
-        space_lost(region->space, MEMTRACE_LOST_THREADS, 1);
-        return others(region);
-    }
-    record = region_thread(region, id);
-    record->id = id;
-    record->tid = sys_gettid();
-    record->column = column;
-    record->start_ns = sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns;
-    STORE_RELEASE(&record->state, MEMTRACE_THREAD_ALIVE);
-    return record;
-}
-
-void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
-                              uint32_t thread, uint32_t owner, uint64_t size) {
-    uint32_t index = owner / REGION_FREES_PER_LEAF;
-    uint32_t place = owner % REGION_FREES_PER_LEAF;
-    if (leaves[index] == NULL) {
-        void *segment = space_segment(region->space, MEMTRACE_SEGMENT_FREES, thread, index,
-                                      sizeof(struct memtrace_foreign_frees),
-                                      REGION_FREES_PER_LEAF + UNDER_HEADER);
-        if (segment == NULL) {
-            return;
-        }
-        space_publish(segment);
-        leaves[index] = segment;
-    }
-    place = place < UNDER_HEADER ? REGION_FREES_PER_LEAF + place : place;
-    COUNTER_ADD(&leaves[index][place].bytes, size);
-    COUNTER_ADD(&leaves[index][place].count, 1);
-}
-
-/* The leaves are found in the region itself: another thread's are not ours to look at. */
-long region_visit_foreign_frees(struct region *region, uint32_t thread,
-                                void (*visit)(uint32_t owner, uint64_t blocks, uint64_t bytes,
-                                              void *argument),
-                                void *argument) {
-    uint64_t end = LOAD_ACQUIRE(&region->space->header->end);
-    uint64_t at = MEMTRACE_HEADER_SIZE;
-    const struct memtrace_segment *segment;
-    long count = 0;
-    while ((segment = space_next(region->space, &at, end)) != NULL) {
-        const struct memtrace_foreign_frees *items = (const void *)segment;
-        if (segment->kind != MEMTRACE_SEGMENT_FREES || segment->owner != thread) {
-            continue;
-        }
-        for (uint32_t i = UNDER_HEADER; i < REGION_FREES_PER_LEAF + UNDER_HEADER; i++) {
-            if (LOAD_RELAXED(&items[i].count) != 0) {
-                visit(segment->index * REGION_FREES_PER_LEAF + i % REGION_FREES_PER_LEAF,
-                      items[i].count, items[i].bytes, argument);
-                count++;
-            }
-        }
-    }
-    return count;
-}
-
-/* --- pools and the timeline ------------------------------------------------------------------- */
-
-static int same_name(const char *kept, const char *name) {
-    size_t i = 0;
-    while (i < sizeof(struct memtrace_pool) - 1 && kept[i] != '\0' && kept[i] == name[i]) {
-        i++;
-    }
-    return kept[i] == name[i] || i == sizeof(struct memtrace_pool) - 1;
-}
-
-static int find_pool(const struct region *region, const char *name) {
-    uint32_t count = LOAD_ACQUIRE(&region->space->header->pool_count);
-    for (uint32_t i = 1; i <= count; i++) {
-        if (same_name(region->pools[i].name, name)) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-int region_pool(struct region *region, const char *name) {
-    struct memtrace_header *header = region->space->header;
-    int pool = find_pool(region, name);
-    if (pool >= 0 || !sys_take(&region->lock)) {
-        return pool;
-    }
-    pool = find_pool(region, name);
-    if (pool < 0 && header->pool_count < REGION_POOL_LIMIT) {
-        pool = (int)header->pool_count + 1;
-        text_copy(region->pools[pool].name, sizeof region->pools[pool].name, name);
-        STORE_RELEASE(&header->pool_count, (uint32_t)pool);
-    }
-    trylock_release(&region->lock);
-    return pool;
-}
-
-static void thin(struct memtrace_timeline *timeline) {
-    uint32_t kept = 0;
-    for (uint32_t i = 1; i < timeline->count; i += 2) {
-        timeline->point[kept++] = timeline->point[i];
-    }
-    STORE_RELEASE(&timeline->count, kept);
-    timeline->churn_step_bytes *= 2;
-}
-
-static uint64_t resident_bytes(void) {
-    char buffer[128];
-    long fd = sys_open("/proc/self/statm", O_RDONLY, 0);
-    long size = fd < 0 ? fd : sys_read((int)fd, buffer, sizeof buffer - 1);
-    uint64_t pages = 0;
-    char *at = buffer;
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
-    buffer[size > 0 ? size : 0] = '\0';
-    while (*at != '\0' && *at != ' ') {
-        at++;
-    }
-    for (at += *at == ' '; *at >= '0' && *at <= '9'; at++) {
-        pages = pages * 10 + (uint64_t)(*at - '0');
-    }
-    return pages * MEMTRACE_PAGE_SIZE;
-}
-
-void region_sample(struct region *region, const struct memtrace_point *sample) {
-    struct memtrace_timeline *timeline = region->timeline;
-    if (!trylock_take(&region->lock)) {
-        return;
-    }
-    if (timeline->count == MEMTRACE_TIMELINE_POINTS) {
-        thin(timeline);
-    }
-    timeline->point[timeline->count] = *sample;
-    timeline->point[timeline->count].resident_bytes = resident_bytes();
-    STORE_RELEASE(&timeline->count, timeline->count + 1);
-    trylock_release(&region->lock);
-}
-
-void region_totals(struct region *region, struct memtrace_point *sum) {
-    uint32_t count = LOAD_RELAXED(&region->space->header->thread_count);
-    uint64_t freed = 0;
-    *sum = (struct memtrace_point){0};
-    for (uint32_t id = 1; id < count && id < REGION_THREAD_LIMIT; id++) {
-        const struct memtrace_thread_record *record = region_thread(region, id);
-        if (record != NULL) {
-            freed += LOAD_RELAXED(&record->free_bytes);
-            sum->alloc_bytes += LOAD_RELAXED(&record->alloc_bytes);
-            sum->alloc_count += LOAD_RELAXED(&record->alloc_count);
-        }
-    }
-    sum->live_bytes = sum->alloc_bytes > freed ? sum->alloc_bytes - freed : 0;
 }

@@ -58,9 +58,9 @@ struct settings {
 struct region {
     struct space *space;
     struct memtrace_thread_record *thread_leaf[REGION_THREAD_LIMIT / REGION_THREADS_PER_LEAF + 1];
-    struct memtrace_pool *pools; /* place 0 is under the segment header */
-    struct memtrace_timeline *timeline;
-    struct trylock lock; /* of the tables */
+    struct memtrace_pool *pools;        /* place 0 is under the segment header */
+    struct memtrace_timeline *timeline; /* NULL: in a light child */
+    struct trylock lock;                /* of the tables */
     const struct settings *settings;
 };
 
@@ -70,10 +70,15 @@ struct region_heirs {
     void *argument;
 };
 
-/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. `heirs`:
- * NULL, or in a forked child what comes along. 0, or -1 after one line on stderr. */
-int region_create(struct region *region, struct space *space, const struct settings *settings,
-                  const struct region_heirs *heirs);
+/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. 0, or -1
+ * after one line on stderr. */
+int region_create(struct region *region, struct space *space, const struct settings *settings);
+/* In a forked child whose space is private: header and threads anew, the pools are its parent's, it
+ * has no timeline yet. 0, or -1: no memory. */
+int region_begin_light(struct region *region);
+/* And later: a file of its own, mapped over the private space at the same addresses, with all that
+ * it counted. 0, or -1 after one line: all is as before. */
+int region_grow(struct region *region, const struct region_heirs *heirs);
 /* Fills in names and times, after which the region is there for others; `output` gets .PID in a
  * forked child whose pattern has no %p. */
 void region_describe(struct region *region, int forked);
@@ -98,7 +103,8 @@ long region_visit_foreign_frees(struct region *region, uint32_t thread,
                                               void *argument),
                                 void *argument);
 
-/* The number of a pool name, made if new; -1: too many. */
+/* The number of a pool name, made if new; -1: too many, or new in a light child, whose table is its
+ * ancestor's. */
 int region_pool(struct region *region, const char *name);
 
 /* Sums the threads' totals: alloc_count, alloc_bytes and live_bytes of a sample. */

@@ -278,18 +278,45 @@ int context_is_leaf(const struct context_tree *tree, const struct memtrace_segme
            (const void *)tree->leaf[segment->index] == (const void *)segment;
 }
 
-/* The places that this kind has not given out yet. */
-static void clear_rest(struct context_tree *tree, enum context_kind kind) {
-    for (uint32_t id = tree->next_id[kind]; id % MEMTRACE_LEAF_ITEMS != 0; id++) {
-        *context_node(tree, (struct context_id){id}) = (struct memtrace_node){0};
+void context_begin_private(struct context_tree *tree) {
+    tree->shared_end = tree->space->base + tree->space->header->end;
+    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
+        tree->shared_next[kind] = tree->next_id[kind];
+        tree->next_id[kind] = 0;
     }
+}
+
+void context_end_private(struct context_tree *tree) {
+    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
+        for (uint32_t id = tree->shared_next[kind]; id % MEMTRACE_LEAF_ITEMS != 0; id++) {
+            *context_node(tree, (struct context_id){id}) = (struct memtrace_node){0};
+        }
+    }
+}
+
+int context_is_own(const struct context_tree *tree, uint32_t id) {
+    return (const void *)tree->leaf[id / MEMTRACE_LEAF_ITEMS] >= tree->shared_end;
+}
+
+static int ends_in(uint32_t next, uint32_t leaf) {
+    return next / MEMTRACE_LEAF_ITEMS == leaf && next % MEMTRACE_LEAF_ITEMS != 0;
+}
+
+uint32_t context_places(const struct context_tree *tree, uint32_t leaf) {
+    for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
+        if (ends_in(tree->next_id[kind], leaf)) {
+            return tree->next_id[kind] % MEMTRACE_LEAF_ITEMS;
+        }
+        if (ends_in(tree->shared_next[kind], leaf)) {
+            return tree->shared_next[kind] % MEMTRACE_LEAF_ITEMS;
+        }
+    }
+    return MEMTRACE_LEAF_ITEMS;
 }
 
 void context_fork(struct context_tree *tree) {
     tree->space->header->context_count = tree->taken;
     tree->space->header->context_limit = tree->limit;
-    clear_rest(tree, CONTEXT_INNER);
-    clear_rest(tree, CONTEXT_CHARGED);
     /* Links and table are private: as they were at the fork. But a grower may be gone. */
     if (tree->growing.held) {
         trylock_release(&tree->growing);

@@ -61,8 +61,11 @@ struct context_tree {
     uint32_t leaves;       /* given out */
     uint32_t inner_leaves; /* of these, since the last charged one */
     uint64_t aside;        /* given out, kept for the next inner leaves: a range; 0: none */
-    uint32_t taken;        /* nodes made */
-    uint32_t limit;        /* past it paths are charged to their ancestor */
+    /* A light child's: what it shares with the file of its ancestor ends there. */
+    uint32_t shared_next[2]; /* next_id of before */
+    const void *shared_end;
+    uint32_t taken; /* nodes made */
+    uint32_t limit; /* past it paths are charged to their ancestor */
 };
 
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit);
@@ -72,9 +75,18 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
 struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
                                 enum context_kind kind);
 
-/* In a forked child, whose copy of the nodes was taken while others went on: forgets what was made
- * since the fork. */
+/* In a forked child: counts what was made before the fork, and ends what another thread was just
+ * doing to the table. */
 void context_fork(struct context_tree *tree);
+/* In a light child, before context_fork(): the leaves that are there stay shared, without what
+ * others make in them from here on; new nodes get leaves of its own. */
+void context_begin_private(struct context_tree *tree);
+/* It has a file of its own now, to which the shared leaves were copied. */
+void context_end_private(struct context_tree *tree);
+/* Of a light child: whether it, or a light child between its ancestor and itself, made the node. */
+int context_is_own(const struct context_tree *tree, uint32_t id);
+/* The places of a leaf below it may have been given out. */
+uint32_t context_places(const struct context_tree *tree, uint32_t leaf);
 /* Whether this segment is a leaf of the tree as we know it. */
 int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment);
 

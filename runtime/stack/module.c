@@ -10,11 +10,6 @@
 #include <elf.h>
 #include <link.h>
 
-void module_init(struct modules *modules, struct space *space, const char *executable) {
-    modules->space = space;
-    text_copy(modules->executable, sizeof modules->executable, executable);
-}
-
 struct memtrace_module *module_get(const struct modules *modules, uint32_t id) {
     struct memtrace_module *leaf =
         id < MODULE_LIMIT ? LOAD_ACQUIRE(&modules->leaf[id / MODULE_LEAF_ITEMS]) : NULL;
@@ -71,7 +66,7 @@ static void fill(struct modules *modules, struct memtrace_module *module,
     module->start = (uintptr_t)object->dlfo_map_start;
     module->end = (uintptr_t)object->dlfo_map_end;
     module->bias = map->l_addr;
-    module->load_ns = LOAD_RELAXED(&modules->space->header->clock_ns);
+    module->load_ns = LOAD_RELAXED(&modules->header->clock_ns);
     if (path == NULL || path[0] == '\0') {
         path = modules->executable;
         modules->executable_start = module->start;
@@ -104,10 +99,11 @@ static int is_same(const struct memtrace_module *module, const struct dl_find_ob
 }
 
 static uint32_t lookup(const struct modules *modules, const struct dl_find_object *object) {
-    uint32_t count = LOAD_ACQUIRE(&modules->space->header->module_count);
+    uint32_t count = LOAD_ACQUIRE(&modules->header->module_count);
     for (uint32_t id = count; id-- > 1;) {
         const struct memtrace_module *module = module_get(modules, id);
-        if (module != NULL && LOAD_RELAXED(&module->unload_ns) == 0 && is_same(module, object)) {
+        if (module != NULL && LOAD_ACQUIRE(&module->id) == id &&
+            LOAD_RELAXED(&module->unload_ns) == 0 && is_same(module, object)) {
             return id;
         }
     }
@@ -116,7 +112,7 @@ static uint32_t lookup(const struct modules *modules, const struct dl_find_objec
 
 static struct memtrace_module *leaf_for(struct modules *modules, uint32_t id) {
     uint32_t index = id / MODULE_LEAF_ITEMS;
-    if (modules->leaf[index] == NULL) {
+    if (modules->leaf[index] == NULL && !modules->space->is_private) {
         void *segment = space_segment(modules->space, MEMTRACE_SEGMENT_MODULES, 0, index,
                                       sizeof(struct memtrace_module), MODULE_LEAF_ITEMS);
         if (segment != NULL) {
@@ -127,19 +123,36 @@ static struct memtrace_module *leaf_for(struct modules *modules, uint32_t id) {
     return modules->leaf[index];
 }
 
+void module_init(struct modules *modules, struct space *space, const char *executable) {
+    modules->space = space;
+    modules->header = space->header;
+    text_copy(modules->executable, sizeof modules->executable, executable);
+    leaf_for(modules, 1); /* light children share it: it must be there before them */
+}
+
+/* A free place whose leaf is there; 0: none. Light children take them, too: the count is moved by
+ * whoever is first, and a record that is not filled yet has no id. */
+static uint32_t take_place(struct modules *modules) {
+    uint32_t count = LOAD_RELAXED(&modules->header->module_count);
+    uint32_t id;
+    do { /* the place under a segment header, and id 0, are no records */
+        id = count + (count % MODULE_LEAF_ITEMS == 0);
+        if (id >= MODULE_LIMIT || leaf_for(modules, id) == NULL) {
+            return 0;
+        }
+    } while (!__atomic_compare_exchange_n(&modules->header->module_count, &count, id + 1, 0,
+                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    return id;
+}
+
 static uint32_t add(struct modules *modules, const struct dl_find_object *object) {
-    struct memtrace_header *header = modules->space->header;
-    uint32_t id = header->module_count;
-    if (id % MODULE_LEAF_ITEMS == 0) { /* the place under a segment header, and id 0 */
-        id++;
-    }
-    if (id >= MODULE_LIMIT || leaf_for(modules, id) == NULL) {
+    uint32_t id = take_place(modules);
+    if (id == 0) {
         space_lost(modules->space, MEMTRACE_LOST_MODULES, 1);
         return 0;
     }
     fill(modules, module_get(modules, id), object);
-    module_get(modules, id)->id = id;
-    STORE_RELEASE(&header->module_count, id + 1);
+    STORE_RELEASE(&module_get(modules, id)->id, id);
     return id;
 }
 
@@ -191,17 +204,21 @@ void module_retire(struct modules *modules, uintptr_t address,
 
 void module_sweep(struct modules *modules, uint64_t now_ns,
                   void (*gone)(void *argument, uintptr_t start, uintptr_t end), void *argument) {
-    uint32_t count = LOAD_ACQUIRE(&modules->space->header->module_count);
+    uint32_t count = LOAD_ACQUIRE(&modules->header->module_count);
     for (uint32_t id = 1; id < count; id++) {
         struct memtrace_module *module = module_get(modules, id);
         struct dl_find_object object;
-        if (module == NULL || module->unload_ns != 0) {
+        if (module == NULL || LOAD_ACQUIRE(&module->id) != id || module->unload_ns != 0) {
             continue;
         }
         if (LOAD_RELAXED(&modules->retired[id]) ||
             _dl_find_object((void *)module->start, &object) != 0 || !is_same(module, &object)) {
             gone(argument, module->start, module->end);
-            STORE_RELAXED(&module->unload_ns, now_ns); /* last: another thread relies on it */
+            if (modules->space->is_private) { /* in the ancestor it may be loaded */
+                STORE_RELAXED(&modules->retired[id], 0);
+            } else {
+                STORE_RELAXED(&module->unload_ns, now_ns); /* last: another thread relies on it */
+            }
         }
     }
 }

@@ -14,6 +14,8 @@ enum { MODULE_LIMIT = 4096, MODULE_LEAF_ITEMS = 64 };
 
 struct modules {
     struct space *space;
+    /* Whose table it is: a light child shares that of its ancestor, and adds to it. */
+    struct memtrace_header *header;
     struct memtrace_module *leaf[MODULE_LIMIT / MODULE_LEAF_ITEMS];
     struct trylock lock;   /* taken to add a record; who does not get it in time uses module 0 */
     char executable[1024]; /* the loader leaves the main program's name empty */

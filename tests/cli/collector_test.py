@@ -7,14 +7,16 @@ import os
 import re
 import time
 
-from outside import (LIBRARY, MEMTRACE, TOTALS, allocations, build, case, check, equal, execute,
+from outside import (MEMTRACE, PRELOAD, TOTALS, allocations, build, case, check, equal, execute,
                      folder, no_leftovers, profiles, regions, run, start, wait_line, wait_until)
 
 
 def numbered(snapshots, text):
-    """One every 200 ms of 2000, none left out; on a busy machine they come late and are fewer."""
-    equal(snapshots, [b"%d" % (index + 1) for index in range(len(snapshots))], text)
-    check(2 <= len(snapshots) <= 10, snapshots, text)
+    """One every 200 ms of some 2000, none left out or early; on a busy machine they come late."""
+    equal([number for number, _ in snapshots], [b"%d" % (place + 1) for place in range(len(snapshots))], text)
+    check(len(snapshots) >= 2, snapshots, text)
+    early = [number for number, seconds in snapshots if float(seconds) < int(number) * 0.2 - 0.1]
+    equal(early, [], "early snapshots", text)
 
 
 def test_periodic_by_time():
@@ -23,12 +25,12 @@ def test_periodic_by_time():
     snapshots = re.findall(rb"^memtrace: snapshot (\d+), pid \d+, at ([\d.]+) s, churn \S+ \S+, live "
                            rb"\S+ \S+, (?:mapped \S+ \S+, )?RSS \S+ \S+, (\d+) of \d+ live call paths, "
                            rb"largest last$", done.err, re.M)
-    numbered([number for number, _, _ in snapshots], done.err)
+    numbered([snapshot[:2] for snapshot in snapshots], done.err)
     first = done.err.split(b"memtrace: snapshot 2")[0]
     check(re.search(rb"^#1 live 12\.1 KiB in 1 block; interval \+12\.1 KiB \(1\) -0 B \(0\); total "
                     rb"\+12\.1 KiB \(1\) -0 B \(0\); path [0-9a-f]{16}$", first, re.M), first)
-    check(re.search(rb"^      keep at \S*subject\.c:\d+", first, re.M), first)
-    check(re.search(rb"^      main at \S*subject\.c:\d+", first, re.M), first)
+    check(re.search(rb"^      keep at .*subject\.c:\d+", first, re.M), first)
+    check(re.search(rb"^      main at .*subject\.c:\d+", first, re.M), first)
     last = done.err.split(b"memtrace: snapshot 2")[1]
     check(b"interval +0 B (0) -0 B (0); total +12.1 KiB (1)" in last, last)
     paths = set(re.findall(rb"^#1 .*path (\S+)$", done.err, re.M))
@@ -38,11 +40,11 @@ def test_periodic_by_time():
 
 def test_periodic_by_churn():
     program = build()
-    done = run("--churn", "10M", "--top", "0", "--log", "log", "--no-summary", "--", program, "churn400")
+    done = run("--churn", "10M", "--top", "0", "--log", "log", "--no-summary", "--", program, "churn1000")
     equal(done.err, b"")
     text = open(folder + "/log", "rb").read()
     snapshots = re.findall(rb"churn ([\d.]+) MiB / 10\.0 MiB", text)
-    check(3 <= len(snapshots) <= 8, len(snapshots), text)
+    check(3 <= len(snapshots) <= 20, len(snapshots), text)
     check(all(float(churn) >= 10 for churn in snapshots), snapshots)
     check(re.search(rb"^#1 live ", text, re.M), text)
 
@@ -55,7 +57,8 @@ def test_snapshot_on_request():
 
 def test_unwritable_log():
     program = build()
-    done = run("--no-summary", "--log", "absent/log", "--every", "100ms", "--", program, "sleep900")
+    done = run("--no-summary", "--every", "100ms", "--", program, "sleep900",
+               env={"MEMTRACE_LOG": "absent/log"})
     equal(done.returncode, 0)
     equal(done.err.count(b"cannot write the log"), 1, done.err)
     check(b"memtrace: snapshot 2" in done.err, done.err)
@@ -69,7 +72,7 @@ def test_timeline():
     for offset in range(16384, len(data), 4096):
         if data[offset:offset + 4] == b"SEMG" and data[offset + 4] == 7:
             points = int.from_bytes(data[offset + 64:offset + 68], "little")
-    check(4 <= points <= 20, points, "points")
+    check(2 <= points <= 20, points, "points")
 
 
 def test_exec():
@@ -104,7 +107,7 @@ def test_killed_child():
 
 
 def preload(program, *arguments, **settings):
-    extra = {"LD_PRELOAD": LIBRARY, **settings.pop("env", {})}
+    extra = {"LD_PRELOAD": PRELOAD, **settings.pop("env", {})}
     return start([program, *arguments], env=extra, **settings)
 
 
@@ -211,7 +214,7 @@ def test_companion():
     check(os.getsid(other) != os.getsid(process.pid), "in the program's session")
     out, err = process.communicate(timeout=30)
     equal((process.returncode, out), (3, b""))
-    numbered(re.findall(rb"^memtrace: snapshot (\d+)", err, re.M), err)
+    numbered(re.findall(rb"^memtrace: snapshot (\d+), pid \d+, at ([\d.]+) s", err, re.M), err)
     equal(len(TOTALS.findall(err)), 1, err)
     wait_until(lambda: not companions(), "the companion's end")
     equal(profiles(), ["out.mtp"])
@@ -234,15 +237,22 @@ def test_companion_finishes_killed():
     no_leftovers()
 
 
+def ticks_of(process):
+    fields = open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
 def test_sleeping_collector_costs_nothing():
     program = build()
-    process = start([MEMTRACE, "run", "--no-summary", "--", program, "ready", "sleep2000"])
+    process = start([MEMTRACE, "run", "--no-summary", "--", program, "ready", "pause"])
     wait_line(process, b"ready\n")
-    time.sleep(1.8)
-    fields = open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()
+    time.sleep(0.5)
+    before = ticks_of(process)
+    time.sleep(1.5)
+    ticks = ticks_of(process) - before
+    process.terminate()
     process.communicate(timeout=30)
-    ticks = int(fields[11]) + int(fields[12])
-    check(ticks <= 3, ticks, "ticks of CPU time in two seconds")
+    check(ticks <= 3, ticks, "ticks of CPU time in a second and a half")
 
 
 case(globals())

@@ -10,10 +10,11 @@ import sys
 import tempfile
 import time
 
-BUILD = os.environ["TEST_BUILD"]
 SOURCE = os.path.dirname(os.path.abspath(__file__))
-MEMTRACE = BUILD + "/bin/memtrace"
-LIBRARY = BUILD + "/lib/libmemtrace.so"
+sys.path.insert(0, os.path.join(os.path.dirname(SOURCE), "programs"))
+
+from harness import BUILD, LIBRARY, MEMTRACE, PRELOAD, shared  # noqa: E402, F401
+
 TOTALS = re.compile(rb"memtrace: allocations        ([0-9,]+) \(")
 
 folder = tempfile.mkdtemp(prefix="memtrace-cli-")

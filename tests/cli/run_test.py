@@ -13,7 +13,7 @@ import sys
 import time
 
 from outside import (LIBRARY, MEMTRACE, allocations, build, case, check, child_of, environment,
-                     equal, execute, folder, no_leftovers, profiles, regions, run, start,
+                     equal, execute, folder, no_leftovers, profiles, regions, run, shared, start,
                      wait_line)
 
 
@@ -109,8 +109,9 @@ def test_terminal_interrupt():
 def test_terminal_stop():
     """Ctrl-Z stops both, so that a shell gets its terminal back; fg goes on with both."""
     program = build()
-    script = "set -m; %s run --no-summary -- %s ready sleep500 exit6; echo stopped $?; fg; echo end $?"
-    pid, master = terminal(["/bin/bash", "--norc", "-c", script % (MEMTRACE, program)])
+    script = ('set -m; "$0" run --no-summary -- "$1" ready sleep500 exit6; echo stopped $?; fg; '
+              'echo end $?')
+    pid, master = terminal(["/bin/bash", "--norc", "-c", script, MEMTRACE, program])
     read_terminal(master, b"ready")
     time.sleep(0.1)
     os.write(master, b"\x1a")
@@ -158,7 +159,7 @@ def test_options_become_variables():
         variables = done.out.split(b"\0")
         check(b"MEMTRACE_UNWIND=" + mode in variables, mode, done.err)
         check(b"MEMTRACE_STACKS=short" in variables, done.err)
-        check(done.err.count(b"contexts  ") == 1, done.err)
+        check(done.err.count(b"call paths  ") == 1, done.err)
 
 
 def test_script_without_first_line():
@@ -180,17 +181,10 @@ def test_static_program():
 def test_set_uid_program():
     if os.geteuid() != 0:
         sys.exit(77)
-    program = build()
+    memtrace, library, program = shared(MEMTRACE, LIBRARY, build())
     os.chmod(program, 0o4755)
-    for name in (folder, regions):
-        os.chmod(name, 0o755)
-    place = program
-    while place != "/":
-        place = os.path.dirname(place)
-        if os.stat(place).st_mode & 0o001 == 0:
-            print("skipped: other users cannot come to", place)
-            sys.exit(77)
-    done = run("--", program, "exit3", user=65534)
+    done = execute(memtrace, "run", "--", program, "exit3", user=65534, cwd="/",
+                   env={"MEMTRACE_REGION_DIR": os.path.dirname(library)})
     equal(done.returncode, 3, done.err)
     equal(done.err.count(b"\n"), 1, done.err)
     check(b"has more rights than you" in done.err and b"nothing will be recorded" in done.err, done.err)
@@ -204,6 +198,77 @@ def test_missing_library():
     done = execute(folder + "/memtrace", "run", "--", "true", env={"MEMTRACE_LIBRARY": LIBRARY})
     equal(done.returncode, 0, done.err)
     check(allocations(done.err) >= 0)
+
+
+def links_to(place):
+    """Links through which libraries below this place are preloaded."""
+    found = []
+    for parent in ("/dev/shm", "/tmp"):
+        links = "%s/memtrace-lib-%d" % (parent, os.geteuid())
+        for name in os.listdir(links) if os.path.isdir(links) else ():
+            if os.readlink(links + "/" + name).startswith(place + "/"):
+                found.append(links + "/" + name)
+    return found
+
+
+def install(prefix):
+    """The command and the library in another place. Returns the command."""
+    for file, place in ((MEMTRACE, prefix + "/bin"), (LIBRARY, prefix + "/lib")):
+        os.makedirs(place)
+        shutil.copy(file, place)
+    return prefix + "/bin/memtrace"
+
+
+def test_awkward_place():
+    """The loader splits LD_PRELOAD at blanks and colons and replaces $ORIGIN: a link has none."""
+    program = build()
+    for name in ("with a blank", "a:b", "tab\t", "$ORIGIN", "mem tracé: ${LIB}"):
+        memtrace = install(folder + "/" + name)
+        runs = [start([memtrace, "run", "-o", "out%d.mtp" % number, "--", program, "exit3"])
+                for number in range(4)]
+        for process in runs:
+            error = process.communicate(timeout=60)[1]
+            equal(process.returncode, 3, name, error)
+            check(allocations(error) >= 1 and b"ld.so" not in error, name, error)
+        equal(len(links_to(folder + "/" + name)), 1, "links to", name)
+    before = set(links_to(folder))
+    equal(execute(memtrace, "run", "--", program, "exit3").returncode, 3)
+    equal(set(links_to(folder)), before, "links after another run")
+    # A link that leads nowhere goes, if nobody has used it for a day.
+    for name, used in (("with a blank", 0), ("a:b", time.time() - 90000), ("tab\t", time.time())):
+        shutil.rmtree(folder + "/" + name)
+        os.utime(links_to(folder + "/" + name)[0], (used, used), follow_symlinks=False)
+    os.remove(links_to(folder + "/$ORIGIN")[0])
+    equal(execute(folder + "/$ORIGIN/bin/memtrace", "run", "--", program, "exit3").returncode, 3)
+    equal([len(links_to(folder + "/" + name)) for name in ("with a blank", "a:b", "tab\t", "$ORIGIN")],
+          [0, 0, 1, 1], "links")
+    for link in links_to(folder):
+        os.remove(link)
+
+
+def test_awkward_place_without_rights():
+    """A followed program gives up root's rights and starts another one: the loader finds the link."""
+    if os.geteuid() != 0:
+        sys.exit(77)
+    _, _, program = shared(MEMTRACE, LIBRARY, build())
+    prefix = os.path.dirname(os.path.dirname(program)) + "/for all"
+    memtrace = install(prefix)
+    done = execute(memtrace, "run", "--", "setpriv", "--reuid", "65534",
+                   "--clear-groups", program, "environment", "exit3",
+                   env={"MEMTRACE_OUTPUT": "/tmp/none/%p.mtp"}, cwd="/")
+    equal(done.returncode, 3, done.err)
+    equal(len(links_to(prefix)), 1)
+    check(b"ld.so" not in done.err and b"LD_PRELOAD" not in done.out, done.err, done.out)
+    os.remove(links_to(prefix)[0])
+
+
+def test_awkward_name():
+    program = build()
+    own = folder + "/my libmemtrace.so"
+    shutil.copy(LIBRARY, own)
+    done = run("--", program, env={"MEMTRACE_LIBRARY": own})
+    equal((done.returncode, done.err.count(b"\n")), (1, 1), done.err)
+    check(b"my libmemtrace.so cannot be preloaded" in done.err, done.err)
 
 
 def test_environment():
@@ -233,8 +298,16 @@ def test_output_is_replaced():
 
 
 def test_unwritable_output():
+    """An option that cannot be is refused before the program starts; what a variable names is no
+    reason not to run."""
     program = build()
-    done = run("-o", "absent/out.mtp", "--", program, "exit3")
+    for option in ("--output", "--log"):
+        done = run(option, "absent/out.mtp", "--", program, "exit3")
+        equal((done.returncode, done.out, done.err.count(b"\n")), (2, b"", 1), done.err)
+        check(b'%s "absent/out.mtp": folder absent/: No such file or directory' % option.encode()
+              in done.err, done.err)
+    variable = {"MEMTRACE_OUTPUT": "absent/out.mtp"}
+    done = run("--", program, "exit3", env=variable)
     equal(done.returncode, 3)
     moved = folder + "/tmp/out.mtp"
     check(b"cannot write the profile %s/absent/out.mtp: No such file or directory; it is at %s\n"
@@ -242,7 +315,7 @@ def test_unwritable_output():
     check(b"memtrace: profile            " + moved.encode() in done.err, done.err)
     check(os.path.exists(moved))
     no_leftovers()
-    done = run("-o", "absent/out.mtp", "--", program, "exit3", env={"TMPDIR": "/nonexistent"})
+    done = run("--", program, "exit3", env={**variable, "TMPDIR": "/nonexistent"})
     equal(done.returncode, 3)
     left = os.listdir(regions)
     equal(len(left), 1)

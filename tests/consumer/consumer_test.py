@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What must be in a profile: (functions innermost first, live bytes, blocks).
@@ -25,7 +26,7 @@ MODES = ("auto", "pass", "hooks", "frame-pointer")
 def run(command, **kw):
     """Runs a command, shows its output if it fails, returns it."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=600, **kw)
+                          errors="replace", timeout=600, **kw)
     if done.returncode != 0:
         print(done.stdout)
         sys.exit("failed (%d): %s" % (done.returncode, command))
@@ -87,7 +88,7 @@ def check_program(memtrace, program, paths, work, module=None):
     """Runs it as it is: nothing in the environment but where the profile goes."""
     profile = os.path.join(work, os.path.basename(program) + ".mtp")
     output = run([program], env=environment(MEMTRACE_OUTPUT=profile), cwd=work)
-    if "maximum allocated" not in output:
+    if "memtrace: peak " not in output:
         sys.exit("%s: no summary:\n%s" % (program, output))
     profiles = glob.glob(profile + "*")
     if len(profiles) != 1:
@@ -103,11 +104,12 @@ def check_program(memtrace, program, paths, work, module=None):
                  (program, output, set(os.listdir(work)) - before))
 
 
-def configure_and_build(source, build, options, arguments, **settings):
+def configure_and_build(source, build, options, arguments, target="all", **settings):
     shutil.rmtree(build, ignore_errors=True)
     log = run(["cmake", "-S", source, "-B", build, "-G", options.generator] + arguments,
               env=environment(CC=options.cc, CXX=options.cxx))
-    log += run(["cmake", "--build", build, "--parallel", "2"], env=environment(**settings))
+    log += run(["cmake", "--build", build, "--parallel", "2", "--target", target],
+               env=environment(**settings))
     if re.search(r"\bwarning\b", log, re.IGNORECASE):
         sys.exit("warnings:\n" + log)
     return log
@@ -199,10 +201,9 @@ def way_make(options):
     for mode in modes:
         build = os.path.join(options.build, mode)
         shutil.rmtree(build, ignore_errors=True)
-        os.makedirs(build)
+        shutil.copytree(os.path.join(HERE, "project"), build)  # a Makefile takes no blank in a path
         run(["make", "-f", os.path.join(HERE, "make", "Makefile"), "CC=" + options.cc,
              "CXX=" + options.cxx, "MEMTRACE=" + memtrace, "MODE=" + mode,
-             "SOURCES=" + os.path.join(HERE, "project"),
              "FLAGS_FROM=" + ("pkgconfig" if options.way == "pkgconfig" else "flags")],
             cwd=build,
             env=environment(PKG_CONFIG_PATH=glob.glob(options.prefix + "/lib*/**/pkgconfig",
@@ -214,18 +215,52 @@ def way_make(options):
             sys.exit("mode %s: frame words are wrong" % mode)
 
 
+def check_companion(memtrace, program, work):
+    """The library finds the command beside itself: without `memtrace record` it records all events."""
+    recording = os.path.join(work, "companion.mtr")
+    run([program], cwd=work, env=environment(MEMTRACE_RECORD="1", MEMTRACE_RECORD_OUTPUT=recording,
+                                             MEMTRACE_OUTPUT="/dev/null"))
+    for _ in range(300):  # the companion finishes the file after the program's end
+        told = json.loads(run([memtrace, "report", "--json", recording]))
+        if told["recording"]["closed"]:
+            break
+        time.sleep(0.1)
+    else:
+        sys.exit("%s: the companion has not finished its recording" % program)
+    if told["total_allocations"] == 0:
+        sys.exit("%s: the companion recorded nothing" % program)
+    os.remove(recording)
+
+
+def build_moved(options, prefix, flags, quoted):
+    """In a shell, with what a command prints as flags, quoted or not. Returns what was said."""
+    command = "%s -O2 -g main.c store.c -o moved $(%s)" % (options.cc, flags)
+    if quoted:
+        command = 'eval "%s"' % command
+    return run(["sh", "-c", command, os.path.join(prefix, "bin", "memtrace")],
+               cwd=prefix, env=environment(CC=options.cc, PKG_CONFIG_PATH=glob.glob(
+                   glob.escape(prefix) + "/lib*/**/pkgconfig", recursive=True)[0]))
+
+
 def way_moved(options):
     """The installation moved to a folder with an awkward name: flags find it and are quoted."""
     shutil.rmtree(options.build, ignore_errors=True)
-    for folder in ("it's here, moved", "plain"):
+    for folder in ("it's here, moved", "mem tracé", "plainé"):
         prefix = os.path.join(options.build, folder)
         shutil.copytree(options.prefix, prefix, symlinks=True)
+        for name in ("main.c", "store.c", "store.h"):
+            shutil.copy(os.path.join(HERE, "project", name), prefix)
         memtrace = os.path.join(prefix, "bin", "memtrace")
-        command = 'eval "%s -O2 -g main.c store.c -o \'$0\' $(\"$1\" flags --mode %s --cflags --libs)"'
+        program = os.path.join(prefix, "moved")
+        quoted = re.fullmatch(r"[\w/.,+-]+", prefix) is None
         for mode in ("auto", "pass"):
-            program = os.path.join(options.build, "plain" if folder == "plain" else "", "moved")
-            run(["sh", "-c", command % (options.cc, mode), program, memtrace],
-                cwd=os.path.join(HERE, "project"), env=environment(CC=options.cc))
+            said = build_moved(options, prefix, '"$0" flags --mode %s --cflags --libs' % mode, quoted)
+            if ("needs eval" in said, said.count("\n")) != (quoted, int(quoted)):
+                sys.exit("flags in %s say: %r" % (folder, said))
+            check_program(memtrace, program, [C_PATH], options.build)
+            check_companion(memtrace, program, options.build)
+        if "," not in folder:
+            build_moved(options, prefix, "pkg-config --cflags --libs memtrace", True)
             check_program(memtrace, program, [C_PATH], options.build)
     for arguments, status in ((["--explain"], 0), (["--help"], 0), ([], 2), (["--mode", "x"], 2),
                               (["--cflags", "more"], 2), (["--nothing"], 2)):
@@ -233,7 +268,7 @@ def way_moved(options):
                               stderr=subprocess.PIPE, text=True)
         if done.returncode != status or (status and len(done.stderr.splitlines()) != 1):
             sys.exit("flags %s: status %d, %r" % (arguments, done.returncode, done.stderr))
-    os.remove(os.path.join(options.build, "plain", "lib", "libmemtrace.so"))
+    os.remove(os.path.join(prefix, "lib", "libmemtrace.so"))
     done = subprocess.run([memtrace, "flags", "--libs"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True)
     if done.returncode != 1 or "libmemtrace.so" not in done.stderr or done.stdout:
@@ -243,14 +278,16 @@ def way_moved(options):
 def way_wrong_calls(options):
     for call, words in (("memtrace_instrument(nobody)", "no such target"),
                         ("memtrace_instrument(headers_only)", "only executables"),
-                        ("memtrace_instrument(aliased::app)", "only executables"),
-                        ("memtrace_instrument(MemTrace::runtime)", "only executables"),
+                        ("memtrace_instrument(aliased::app)", "is an ALIAS of app: name app instead"),
+                        ("memtrace_instrument(MemTrace::runtime)", "MemTrace::runtime is IMPORTED"),
                         ("memtrace_instrument(app MODE fast)", "MODE is auto, pass, hooks or frame-pointer"),
                         ("memtrace_instrument(app MODE)", "MODE needs a value"),
                         ("memtrace_instrument(app REPORT_EVERY soon)", "REPORT_EVERY is a number"),
                         ("memtrace_instrument(app TOP many)", "TOP is a number"),
                         ("memtrace_instrument(app NOISY)", "NOISY"),
-                        ("memtrace_instrument(app)\nmemtrace_instrument(app)", "called twice")):
+                        ("memtrace_instrument(app)\nmemtrace_instrument(app)", "called twice"),
+                        ("memtrace_instrument_all(NOISY)", "memtrace_instrument_all(): what is \"NOISY\"?"),
+                        ("memtrace_instrument_all()\nmemtrace_instrument_all()", "called twice")):
         shutil.rmtree(options.build, ignore_errors=True)
         done = subprocess.run(["cmake", "-S", os.path.join(HERE, "wrong_calls"), "-B", options.build,
                                "-G", options.generator, "-DCMAKE_PREFIX_PATH=" + options.prefix,
@@ -285,6 +322,7 @@ def way_archive(options):
         if not os.path.exists(os.path.join(options.prefix, part)):
             sys.exit("%s lacks %s" % (package, part))
     memtrace = os.path.join(options.prefix, "bin", "memtrace")
+    run([memtrace, "flags", "--cmake"], env=environment())
     work = os.path.join(options.build, "work")
     os.makedirs(work)
     run([memtrace, "run", "--output", os.path.join(work, "ls.mtp"), "--", "/bin/ls", "/"], cwd=work,

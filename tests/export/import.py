@@ -155,7 +155,12 @@ def check_texts(folder):
     equal([(frame["function"], frame["file"], frame["line"]) for frame in data["contexts"][0]["frames"]],
           [("leaf", "a.c", 10), ("main", "a.c", 11)], "frames")
     equal((data["process"]["command"], data["executable"]), (["./small", "one"], "./small"), "command")
-    equal([point["resident_bytes"] for point in data["timeline"]], [16 * 4096], "resident memory")
+    blank = SMALL.replace("./small one", "/bin dir/x one").replace("s 6 /bin/x", "s a /bin dir/x")
+    data = check_text(folder, "blank", blank, NUMBERS)
+    equal((data["process"]["command"], data["executable"]), (["/bin dir/x", "one"], "/bin dir/x"),
+          "command with a blank")
+    data = report(os.path.join(folder, "small.mtr"))
+    equal({point["resident_bytes"] for point in data["timeline"]}, {16 * 4096}, "resident memory")
     check_text(folder, "gz", gzip.compress(SMALL.encode()), NUMBERS)
     check_text(folder, "older", OLDER, NUMBERS)
     check_text(folder, "oldest", OLDEST, NUMBERS)
@@ -164,8 +169,8 @@ def check_texts(folder):
     check_text(folder, "cut.gz", packed[:-4], NUMBERS, "it is cut off")
     check_text(folder, "nonsense", SMALL + "+ 99\n- zz\nqqq\n\n+\na 5\nt 9\ni\n- 77\nm\n", NUMBERS,
                "9 lines make no sense")
-    check_text(folder, "nothing", "", None, "no data file of heaptrack", 1)
-    check_text(folder, "other", "MEMTRREC\nv 10400 3\n", None, "no data file of heaptrack", 1)
+    check_text(folder, "nothing", "", None, "not a heaptrack data file", 1)
+    check_text(folder, "other", "MEMTRREC\nv 10400 3\n", None, "not a heaptrack data file", 1)
     check_text(folder, "newer", "v 20000 4\n", None, "version 4", 1)
     check_text(folder, "empty", "v 10400 3\n", [0] * 6)
 

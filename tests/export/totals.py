@@ -162,7 +162,7 @@ def check_output(recording, folder):
             ([], 2, "which format?"),
             (["--output", "out.bin"], 2, "which format?"),
             (["--format", "folded", "--cost", "much"], 2, "not 'much'"),
-            (["--format", "json", "--cost", "live"], 2, "--cost says nothing"),
+            (["--format", "json", "--cost", "live"], 2, "--cost has no effect"),
             (["--format", "folded", "--output", recording], 1, "name another --output"),
             (["--format", "folded", "--output", "/nowhere/x"], 1, "cannot write /nowhere/x")):
         result = execute([MEMTRACE, "export", *words, recording], clean_environment())

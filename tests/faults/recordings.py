@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
 from faults import SUBJECT, can_unshare, needs_root, small_tmpfs
-from harness import (LIBRARY, MEMTRACE, build, clean_environment, equal, execute, fail, finish, report,
+from harness import (MEMTRACE, PRELOAD, build, clean_environment, equal, execute, fail, finish, report,
                      scratch, skip)
 
 EVENTS = 40000 + 37500  # the subject's allocations and frees, at least
@@ -43,7 +43,7 @@ class Run:
             command = [MEMTRACE, "record", "--", *command]
         else:
             environment.update(MEMTRACE_RECORD="1", MEMTRACE_COMMAND=MEMTRACE)
-            command = ["env", "LD_PRELOAD=" + LIBRARY, *command]
+            command = ["env", "LD_PRELOAD=" + PRELOAD, *command]
         under = execute([*wrap, *command], clean_environment(**environment), cwd=self.spare)
         wait_for(self.regions)
         said = under.stderr.decode(errors="replace").splitlines()

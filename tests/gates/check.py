@@ -66,7 +66,7 @@ def check_growth(before, after, folder):
     with open(budgets, "w", encoding="utf-8") as file:
         file.write("growth <= 0% of leaked over before.mtp # as it was\n")
     line = check("--budgets", budgets, after, status=1)
-    if not re.match(r"\S*subject\.c:\d+: error: leaked is .* and was .*: \+3\.5 KiB in cache_fill \[", line):
+    if not re.match(r".*subject\.c:\d+: error: leaked is .* and was .*: \+3\.5 KiB in cache_fill \[", line):
         fail("growth:", line)
 
 
@@ -87,7 +87,7 @@ def check_gcc(path, budgets):
     with open(SUBJECT, encoding="utf-8") as file:
         source = file.read().splitlines()
     for line, code, budget in zip(lines, ("malloc(512)", "malloc(80)"), (3, 5)):
-        match = re.match(r"(\S+):(\d+): error: .* \[.*, (\S+):(\d+)\]$", line)
+        match = re.match(r"(.+?):(\d+): error: .* \[.*, (.+):(\d+)\]$", line)
         if not match or code not in source[int(match.group(2)) - 1]:
             fail("where it broke:", line)
         else:

@@ -35,11 +35,11 @@ def check_message(result, what):
     """The last failure goes to stderr, with a path that memtrace symbolize names."""
     lines = result.stderr.decode()
     if not re.search(r"expect\.c:\d+: error: MEMTRACE_EXPECT_ALLOCATIONS_AT_MOST: 2 allocations of 33 bytes, "
-                     r"more than 1; beyond that first at\n    \S+\+0x", lines):
+                     r"more than 1; beyond that first at\n    /.+\+0x", lines):
         fail(what, "message:", lines)
     named = subprocess.run([MEMTRACE, "symbolize"], input=result.stderr, capture_output=True).stdout.decode()
     path = named[named.index("beyond that first at"):]
-    if not re.search(r"take\S*( long\))? at \S*expect\.c:\d+.*\n(.*\n)*.*main at \S*expect\.c:\d+", path):
+    if not re.search(r"take\S*( long\))? at .*expect\.c:\d+.*\n(.*\n)*.*main at .*expect\.c:\d+", path):
         fail(what, "named:", named)
 
 

@@ -35,6 +35,8 @@ SUMS = {
     "--show-mappings": [("mapping-paths", "live_bytes", "mappings")],
     "--show-blocks": [], "--show-marks": [], "--show-timeline": [],
 }
+# Of the end, where totals are those of the file.
+AT_END = {"--show-fragmentation": ["--at", "end"]}
 RECORDING_ONLY = ("--show-sizes", "--show-blocks", "--show-fragmentation", "--show-marks",
                   "--show-shutdown")
 ALL = ([["--show-" + name] for name in METRICS] + [[name] for name in SUMS] +
@@ -64,12 +66,12 @@ def sums(path, data, is_recording):
     for option, columns in SUMS.items():
         if option in RECORDING_ONLY and not is_recording:
             continue
-        told = reports.tables(path, option)
+        told = reports.tables(path, option, *AT_END.get(option, []))
         for table, column, total in columns:
             if total:
                 equal(sum(row[column] for row in told[table]), totals[total], path, option, table,
                       column)
-        as_csv = reports.csv_tables(path, option)
+        as_csv = reports.csv_tables(path, option, *AT_END.get(option, []))
         equal([len(rows) for rows in as_csv], [len(rows) for rows in told.values()], path, option,
               "rows of CSV")
         for rows, others in zip(told.values(), as_csv):
@@ -158,7 +160,7 @@ def sampled(path):
     for options in ALL:
         reports.tables(path, *options)
     for option, columns in SUMS.items():
-        told = reports.tables(path, option)
+        told = reports.tables(path, option, *AT_END.get(option, []))
         for table, column, total in columns:
             if total in ("total_allocations", "total_bytes", "leaked_bytes", "leaked_blocks") and \
                     table not in ("regions", "fragmentation"):

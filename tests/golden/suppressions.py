@@ -102,7 +102,7 @@ def errors(path):
     result = reports.ask(path, "--show-leaked", "--suppressions", name)
     equal((result.returncode, b"2 suppressions that are not of leaks" in result.stderr,
            b"cache_refill" in result.stdout.split(b"Suppressed")[0]), (0, True, False), "other kinds")
-    for text, says in (("leak\n", b"is no suppression"), ("leak:\n", b"a pattern is missing"),
+    for text, says in (("leak\n", b"is not a suppression"), ("leak:\n", b"a pattern is missing"),
                        ("leak:a\n:b\n", b"bad.supp:2: ")):
         name = os.path.join(folder, "bad.supp")
         with open(name, "w") as file:

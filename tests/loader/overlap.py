@@ -8,8 +8,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
-from harness import (LIBRARY, SUBJECTS, bare, build, equal, fail, finish, heap, only_profile, scratch,
-                     traced)
+from harness import (PRELOAD, SUBJECTS, bare, build, equal, fail, finish, heap, only_profile,
+                     preloadable, scratch, traced)
 
 # The last one follows itself: the same file at the same place.
 ORDER = [0, 1, 0, 1, 1, 0]
@@ -52,7 +52,7 @@ def main(mode):
         command += [libraries[number], "ab"[number] + "_run"]
     equal(bare(command).returncode, 3, "bare exit status")
     under = traced(command, "with the shim", folder,
-                   {"MEMTRACE_UNWIND": mode, "LD_PRELOAD": LIBRARY + " " + shim})
+                   {"MEMTRACE_UNWIND": mode, "LD_PRELOAD": PRELOAD + " " + preloadable(shim)})
     equal((under.returncode, under.stderr), (3, b""), "exit status", under.stdout)
     if len(set(under.stdout.split())) != 1:
         fail("the libraries did not lie at the same place:", under.stdout.split())

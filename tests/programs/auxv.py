@@ -4,7 +4,7 @@ the one it was started with, however many variables `memtrace run` had put there
 
 import os
 
-from harness import LIBRARY, MEMTRACE, build, execute, fail, finish, same_behaviour, scratch
+from harness import MEMTRACE, PRELOAD, build, execute, fail, finish, same_behaviour, scratch
 
 # Odd and even numbers of variables.
 OPTIONS = [["run"], ["run", "--children", "none"], ["run", "--children", "exec"],
@@ -41,7 +41,7 @@ def by_hand():
     environment by argv sees its first variable twice."""
     program, folder = subject("bare"), scratch()
     alone = execute([program, "argument"], settings(folder), cwd=folder)
-    added = {"LD_PRELOAD": LIBRARY, "MEMTRACE_CHILDREN": "none", "MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": folder + "/out.mtp"}
+    added = {"LD_PRELOAD": PRELOAD, "MEMTRACE_CHILDREN": "none", "MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": folder + "/out.mtp"}
     for extra in ({}, {"MEMTRACE_TOP": "3"}):
         names = ",".join(["MEMTRACE_ADDED", *added, *extra])
         under = execute([program, "argument"],

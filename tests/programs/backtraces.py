@@ -74,7 +74,7 @@ def from_gdb(frames, program):
     for frame in frames:
         out.append({
             "names": {plain_name(frame["function"]), plain_name(demangle(frame["linkage"]))} - {""},
-            "line": frame["line"], "inlined": frame["inlined"], "dwarf": frame["dwarf"],
+            "line": frame["line"], "lines": frame["lines"], "inlined": frame["inlined"], "dwarf": frame["dwarf"],
             "signal": frame["function"] == "<signal>",
             "module": os.path.basename(os.path.realpath(frame["module"] or program))})
     # Nobody called what a fiber's first function returns to, but gdb goes on, to wherever that leads.
@@ -112,7 +112,7 @@ def frame_differs(ours, true):
     if not any(name == one or name.endswith("::" + one) or one.endswith("::" + name)
                for one in true["names"]):  # gdb leaves out what a lambda is in
         return "function"
-    if true["line"] and ours["line"] != true["line"]:
+    if true["line"] and ours["line"] not in (true["line"], *true["lines"]):
         return "line"
     if bool(ours["inlined"]) != true["inlined"]:
         return "inlined"
@@ -150,7 +150,10 @@ def compare(data, stacks, program, what, part=lambda frames: frames):
     groups = {}
     for size, found in stacks.items():
         for frames in found:
-            group = groups.setdefault(json.dumps(frames), [frames, 0, 0])
+            same = json.dumps([{**frame, "lines": None} for frame in frames])
+            group = groups.setdefault(same, [frames, 0, 0])
+            for known, frame in zip(group[0], frames):  # other calls in the same line
+                known["lines"] = sorted({*known["lines"], *frame["lines"]})
             group[1] += 1
             group[2] += size
     for frames, count, size in groups.values():

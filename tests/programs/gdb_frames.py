@@ -33,9 +33,35 @@ def is_allocator(frame):
             or "libmemtrace" in module_of(frame))
 
 
+rows = {}  # name of a source file -> {address: lines of its rows there}
+
+
+def lines_at(symtab, address):
+    if symtab is None or not symtab.is_valid():
+        return set()
+    table = rows.get(str(symtab))
+    if table is None:
+        table = rows[str(symtab)] = {}
+        for row in symtab.linetable():
+            table.setdefault(row.pc, set()).add(row.line)
+    return table.get(address, set())
+
+
+def lines_of(frame, place):
+    """gdb's line and the others of the same address: of several rows gdb takes one that begins a
+    statement, MemTrace, as addr2line, the last (tests/symbols compares that one)."""
+    lines = {place.line}
+    block = frame.block()
+    while block is not None and place.symtab:
+        if block.function is not None:
+            lines |= lines_at(block.function.symtab, place.pc)
+        block = block.superblock
+    return sorted(lines | lines_at(place.symtab, place.pc))
+
+
 def describe(frame):
     if frame.type() == gdb.SIGTRAMP_FRAME:
-        return {"function": "<signal>", "linkage": "", "line": 0, "module": module_of(frame),
+        return {"function": "<signal>", "linkage": "", "line": 0, "lines": [], "module": module_of(frame),
                 "inlined": False, "dwarf": False}
     function = frame.function()
     place = frame.find_sal()
@@ -43,6 +69,7 @@ def describe(frame):
         "function": frame.name() or "",
         "linkage": (function.linkage_name or "") if function else "",
         "line": place.line if place.symtab else 0,
+        "lines": lines_of(frame, place) if function and place.symtab else [],
         "module": module_of(frame),
         "inlined": frame.type() == gdb.INLINE_FRAME,
         "dwarf": function is not None,

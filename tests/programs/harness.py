@@ -7,6 +7,7 @@ where MemTrace was built: TEST_BUILD (with bin/memtrace and lib/libmemtrace.so).
 """
 
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -78,6 +79,38 @@ def scratch(prefix="memtrace-test-", where=None):
     return folder
 
 
+@functools.lru_cache(maxsize=None)
+def own_regions():
+    """Where this test's programs have their regions: what others leave behind is not told here."""
+    return scratch(where="/dev/shm")
+
+
+@functools.lru_cache(maxsize=None)
+def preloadable(library):
+    """The library as LD_PRELOAD takes it: by a link where its folder's path has a blank or a colon."""
+    if not re.search(r"[\s:$]", library):
+        return library
+    link = os.path.join(scratch(where="/tmp"), "lib")
+    os.symlink(os.path.dirname(library), link)
+    return os.path.join(link, os.path.basename(library))
+
+
+def shared(*files):
+    """Copies of programs that any user can reach and run: where the tests lie, others may not enter.
+    A library goes to where a command among them looks for it."""
+    folder = scratch(where="/tmp")
+    copies = []
+    for file in files:
+        place = os.path.join(folder, "lib" if ".so" in file else "bin")
+        os.makedirs(place, exist_ok=True)
+        copies.append(shutil.copy(file, place))
+    for place, _, _ in os.walk(folder):
+        os.chmod(place, 0o755)
+    for copy in copies:
+        os.chmod(copy, 0o755)
+    return copies
+
+
 def with_included(sources):
     """The sources and those files of ours that they include."""
     found = list(sources)
@@ -125,6 +158,9 @@ def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), librar
     return program
 
 
+PRELOAD = preloadable(LIBRARY)
+
+
 def clean_environment(**settings):
     """Our environment without anything of MemTrace's, plus the settings. Nothing is kept in the
     user's own cache."""
@@ -149,9 +185,10 @@ def traced(command, mode, folder, settings=None, **more):
     """The program under MemTrace; its profiles lie in `folder` afterwards, named NAME.PID.mtp."""
     settings = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_KEEP_SMALL": "1",
                 "MEMTRACE_OUTPUT": os.path.join(folder, "%e.%p.mtp"),
-                "MEMTRACE_RECORD_OUTPUT": os.path.join(folder, "%e.%p.mtr"), **(settings or {})}
+                "MEMTRACE_RECORD_OUTPUT": os.path.join(folder, "%e.%p.mtr"),
+                "MEMTRACE_REGION_DIR": own_regions(), **(settings or {})}
     if mode == "preload":
-        settings["LD_PRELOAD"] = LIBRARY
+        settings["LD_PRELOAD"] = PRELOAD
     if mode == "run":
         command = [MEMTRACE, "run", "--"] + command
     return execute(command, clean_environment(**settings), **more)

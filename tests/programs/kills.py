@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from harness import (LIBRARY, MEMTRACE, build, clean_environment, consistent, equal, execute, fail,
+from harness import (MEMTRACE, PRELOAD, build, clean_environment, consistent, equal, execute, fail,
                      finish, profiles, report, scratch)
 
 THREADS = 5
@@ -20,7 +20,7 @@ def kill_once(program, folder, regions, delay, from_start):
     """True if the program had got far enough to have a profile."""
     process = subprocess.Popen(
         [program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=clean_environment(LD_PRELOAD=LIBRARY if "preload" in folder else None,
+        env=clean_environment(LD_PRELOAD=PRELOAD if "preload" in folder else None,
                               MEMTRACE_REGION_DIR=regions,
                               MEMTRACE_OUTPUT=os.path.join(folder, "%p.mtp")))
     if not from_start:

@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 
+import lightreader
 from harness import (MEMTRACE, bare, build, clean_environment, consistent, equal, execute, fail,
                      finish, heap, profiles, report, same_behaviour, scratch, skip, traced)
 
@@ -49,8 +50,24 @@ def by_size(data):
     return sizes
 
 
+def light_children(path):
+    """by_size() of each forked child that stayed light: its part of its ancestor's profile."""
+    profile = lightreader.Profile(path)
+    found = []
+    for child in profile.children():
+        if child.state not in (lightreader.ENDED, lightreader.EXECED):
+            continue
+        sizes = {}
+        for _, _, alloc_bytes, allocations, _, frees in profile.paths(child).values():
+            if allocations and alloc_bytes % allocations == 0:
+                before = sizes.get(alloc_bytes // allocations, (0, 0))
+                sizes[alloc_bytes // allocations] = (before[0] + allocations, before[1] + frees)
+        found.append(sizes)
+    return found
+
+
 def check_processes(name, found, what):
-    """Each expected process has a profile of its own."""
+    """Each expected process has a profile of its own, or its part of its ancestor's."""
     left = list(found)
     for process in WANT[name]:
         match = next((sizes for sizes in left
@@ -91,13 +108,14 @@ def main():
             found = [os.path.join(regions, left) for left in os.listdir(regions)]
         else:
             equal(os.listdir(regions), [], what, "regions left behind")
-        reports = []
+        reports, light = [], []
         for path in found:
+            light += light_children(path)
             data = report(path, settings)
             if name not in ("late", "main_leaves_first", "exit_in_thread", "fork_threads"):
                 consistent(data, what + " " + os.path.basename(path), slack=4)
             reports.append(data)
-        check_processes(name, [by_size(data) for data in reports], what)
+        check_processes(name, [by_size(data) for data in reports] + light, what)
         if name == "foreign_frees" and reports:
             check_foreign(reports[0], what)
     finish()

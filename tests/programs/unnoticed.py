@@ -4,8 +4,8 @@ children, output, signal and floating-point state are as without it."""
 
 import sys
 
-from harness import (LIBRARY, bare, build, clean_environment, equal, execute, fail, finish,
-                     only_profile, same_behaviour, scratch, traced)
+from harness import (PRELOAD, bare, build, clean_environment, equal, execute, fail, finish, only_profile,
+                     preloadable, same_behaviour, scratch, traced)
 
 
 def environment_case(program, name):
@@ -13,8 +13,9 @@ def environment_case(program, name):
     alone = execute([program, name], clean_environment(KEPT="yes", MEMTRACE_CACHE=None))
     folder = scratch()
     under = traced([program, name], "run", folder, {
-        "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None,
-        "MEMTRACE_RECORD_OUTPUT": None, "MEMTRACE_CACHE": None}, cwd=folder)
+        "KEPT": "yes", "MEMTRACE_SUMMARY": None, "MEMTRACE_OUTPUT": None, "MEMTRACE_KEEP_SMALL": None,
+        "MEMTRACE_RECORD_OUTPUT": None, "MEMTRACE_CACHE": None,
+        "MEMTRACE_REGION_DIR": None}, cwd=folder)
     got = under.stdout.decode().splitlines()
     equal([line for line in got if line.startswith(("MEMTRACE", "LD_PRELOAD"))], [],
           "run: left in the environment")
@@ -22,14 +23,14 @@ def environment_case(program, name):
     equal(without_place(got), without_place(alone.stdout.decode().splitlines()), "run: environment")
     # another library that was preloaded stays
     folder = scratch()
-    other = build("plugin.c", "gcc", "-O2", "bare", shared=True,
-                  flags=["-DPLUGIN_INNER=other", "-DSIZE=1"])
+    other = preloadable(build("plugin.c", "gcc", "-O2", "bare", shared=True,
+                              flags=["-DPLUGIN_INNER=other", "-DSIZE=1"]))
     under = traced([program, name], "run", folder, {"LD_PRELOAD": other})
     equal({line for line in under.stdout.decode().splitlines() if line.startswith("LD_PRELOAD")},
           {"LD_PRELOAD=" + other}, "run: the user's own LD_PRELOAD")
     # what the user set by hand is not ours to remove
     under = traced([program, name], "preload", scratch())
-    if b"LD_PRELOAD=" + LIBRARY.encode() not in under.stdout:
+    if b"LD_PRELOAD=" + PRELOAD.encode() not in under.stdout:
         fail("preload: the user's LD_PRELOAD is gone")
 
 
@@ -42,12 +43,14 @@ def main():
             if mode == "run":
                 environment_case(program, name)
             continue
+        # what a program that is followed has open is its own business
+        followed = {"MEMTRACE_CHILDREN": "exec"} if name == "descriptors" else {}
         for settings in ({}, {"MEMTRACE_EVERY": "100ms", "MEMTRACE_LOG": "/dev/null"},
                          {"MEMTRACE_RECORD": "1", "MEMTRACE_REGION_DIR": scratch(where="/dev/shm")}):
             folder = scratch()
             alone = bare([program, name])
             equal(alone.returncode, 3, what, "bare exit status")
-            under = traced([program, name], mode, folder, settings)
+            under = traced([program, name], mode, folder, {**settings, **followed})
             same_behaviour(alone, under, what + str(settings))
             if name == "output" and not settings:
                 only_profile(folder, what)
@@ -56,7 +59,7 @@ def main():
                 equal(under.stdout, alone.stdout, what, "stdout with a summary")
                 lines = under.stderr.decode().splitlines()
                 equal([line for line in lines if not line.startswith("memtrace: ")], [], what, "stderr")
-                for word in ("maximum allocated", "total leaked", "allocations", "contexts", "profile",
+                for word in ("peak", "leaked", "allocations", "call paths", "profile",
                              "read it with"):
                     equal(sum(line.startswith("memtrace: " + word) for line in lines), 1, what, word)
 

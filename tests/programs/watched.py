@@ -8,8 +8,8 @@ import re
 import subprocess
 import sys
 
-from harness import (HERE, LIBRARY, build, clean_environment, equal, execute, fail, finish, have, scratch,
-                     skip)
+from harness import (HERE, PRELOAD, build, clean_environment, equal, execute, fail, finish, have,
+                     scratch, skip)
 
 OWN = 81  # frames of descend() in leaving.c
 DEEP = 20  # perf's kernel half shows 127 frames
@@ -17,7 +17,7 @@ GUARD = "memtrace_guard"
 
 
 def settings(folder, mode):
-    return {"SUBJECT_DEPTH": str(DEEP), "SUBJECT_DISTURB": "1", "LD_PRELOAD": LIBRARY,
+    return {"SUBJECT_DEPTH": str(DEEP), "SUBJECT_DISTURB": "1", "LD_PRELOAD": PRELOAD,
             "MEMTRACE_UNWIND": mode, "MEMTRACE_SUMMARY": "0",
             "MEMTRACE_REGION_DIR": scratch(where="/dev/shm"),  # it is killed: told to nobody else
             "MEMTRACE_OUTPUT": os.path.join(folder, "%p.mtp")}

@@ -50,6 +50,7 @@ def check_frames(path, data):
 
 def check_small(path, data):
     row = ask(path, "SELECT * FROM summary")[0]
+    equal((row["peak_bytes"], row["peak_error_bytes"]), (row["maximum_bytes"], row["maximum_error_bytes"]), "peak")
     equal([row[name] for name in ("maximum_bytes", "maximum_error_bytes", "live_bytes", "live_blocks",
                                   "total_bytes", "allocations", "frees", "temporary", "lost",
                                   "damage")],

@@ -17,7 +17,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
-from harness import BUILD, LIBRARY, MEMTRACE, clean_environment, execute  # noqa: E402
+from harness import (BUILD, LIBRARY, MEMTRACE, PRELOAD, clean_environment, execute,
+                     preloadable)  # noqa: E402
 
 OBSERVER = os.path.join(BUILD, "tests", "random", "real_stack.so")
 MODULE_SHIFT = 48
@@ -45,7 +46,7 @@ def real_path(path):
 def real_stacks(command, folder, low=0, high=(1 << 64) - 1, **more):
     """What the program's run shows to the observer: (stacks, the run itself)."""
     out = os.path.join(folder, "real_stacks")
-    result = execute(command, clean_environment(LD_PRELOAD=OBSERVER, REAL_STACK_OUT=out,
+    result = execute(command, clean_environment(LD_PRELOAD=preloadable(OBSERVER), REAL_STACK_OUT=out,
                                                 REAL_STACK_LOW=str(low), REAL_STACK_HIGH=str(high)),
                      **more)
     words = array.array("Q")
@@ -77,7 +78,7 @@ def recorded_stacks(command, folder, preload=True, **more):
     """What MemTrace records of the program's run: (stacks, the run itself)."""
     profile = os.path.join(folder, "recorded.mtp")
     result = execute(command, clean_environment(
-        LD_PRELOAD=LIBRARY if preload else None, MEMTRACE_SUMMARY="0", MEMTRACE_OUTPUT=profile), **more)
+        LD_PRELOAD=PRELOAD if preload else None, MEMTRACE_SUMMARY="0", MEMTRACE_OUTPUT=profile), **more)
     told = execute([MEMTRACE, "report", "--json", "--debug-folders", "/nonexistent", profile])
     if told.returncode != 0:
         raise Trouble("memtrace report: " + told.stderr.decode(errors="replace"))

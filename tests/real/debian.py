@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 LIMIT_S = 300
 
@@ -78,8 +79,24 @@ def source(package, cache):
     return unpacked
 
 
+def patched(package, cache):
+    """The folder of the sources as Debian builds them: with its patches. Needs dpkg-source."""
+    source(package, cache)
+    folder = os.path.join(os.path.abspath(cache), package)
+    result = os.path.join(folder, "patched")
+    if not os.path.isdir(result):
+        shutil.rmtree(result + ".new", ignore_errors=True)
+        run(["dpkg-source", "--no-check", "-x", glob.glob(os.path.join(folder, "*.dsc"))[0],
+             result + ".new"], "cannot unpack with patches")
+        os.rename(result + ".new", result)
+    return result
+
+
 def amalgamation(folder):
     """SQLite's one-file form, made by its own build (which needs tclsh)."""
     if not os.path.exists(os.path.join(folder, "sqlite3.c")):
-        run(["sh", "./configure", "--disable-tcl", "--disable-readline"], "configure", cwd=folder)
-        run(["make", "sqlite3.c"], "the amalgamation", cwd=folder)
+        with tempfile.TemporaryDirectory(dir="/tmp") as place:  # its Makefile takes no blank in a path
+            copy = shutil.copytree(folder, os.path.join(place, "sqlite"), symlinks=True)
+            run(["sh", "./configure", "--disable-tcl", "--disable-readline"], "configure", cwd=copy)
+            run(["make", "sqlite3.c"], "the amalgamation", cwd=copy)
+            shutil.copytree(copy, folder, symlinks=True, dirs_exist_ok=True)

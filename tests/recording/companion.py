@@ -4,7 +4,7 @@ preloaded and instrumented: a companion writes the recording, which is finished 
 end and says what the profile says."""
 
 from recorded import both, recordings, settings_for, wait_until, whole
-from harness import (LIBRARY, bare, build, clean_environment, equal, execute, finish, profiles, report,
+from harness import (PRELOAD, bare, build, clean_environment, equal, execute, finish, profiles, report,
                      scratch)
 
 
@@ -18,7 +18,7 @@ def main():
         command = [build("allocations.c", "gcc", "-O2", mode), "realloc"]
         alone, folder = bare(command), scratch()
         settings = settings_for(folder, MEMTRACE_RECORD="1", MEMTRACE_PROFILE="1",
-                                LD_PRELOAD=LIBRARY if mode == "preload" else None)
+                                LD_PRELOAD=PRELOAD if mode == "preload" else None)
         under = execute(command, clean_environment(**settings))
         equal((under.returncode, under.stdout), (alone.returncode, alone.stdout), mode, "behaviour",
               under.stderr)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counted.c FILE THREADS [EVENTS]: threads that allocate and free, each counting in the shared FILE
- * before and after each event what it did, so that whoever kills the program knows what was done,
- * to the event under way. For ever, or until EVENTS pairs are done by each thread.
+ * counted.c FILE THREADS [EVENTS [wait]]: threads that allocate and free, each counting in the
+ * shared FILE before and after each event what it did, so that whoever kills the program knows what
+ * was done, to the event under way. For ever, or until EVENTS pairs are done by each thread. wait:
+ * after that the program waits for the end of its standard input.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -72,6 +73,8 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < count; i++) {
         pthread_join(threads[i], NULL);
+    }
+    while (argc > 4 && read(0, (char[1]){0}, 1) > 0) {
     }
     return 0;
 }

@@ -13,41 +13,41 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 USAGE, FAILURE = 2, 1
 
 WRONG = [  # on the command line already
-    (["--size", "12X"], "--size: '12X' is no range of sizes (try 1K..64K, 4K.. or ..100)"),
-    (["--size", ".."], "--size: '..' is no range of sizes"),
-    (["--size", "2K..1K"], "--size: '2K..1K' is empty"),
-    (["--lifetime", "1s..x"], "--lifetime: '1s..x' is no range of durations"),
-    (["--chain-length", "1K"], "--chain-length: '1K' is no range of numbers"),
-    (["--address", "heap"], "--address: 'heap' is no range of addresses"),
-    (["--function", "a("], "--function: 'a(' is no regular expression: "),
-    (["--path", "xyz"], "--path: 'xyz' is no hash of a call path"),
-    (["--class", "stack"], "--class: 'stack' is no class: heap, mapping or pool"),
-    (["--from", "noon"], "--from: 'noon' is no time (try 1.5s, 300ms, 50%, mark:NAME, start"),
-    (["--from", "120%"], "--from: '120%' is no time"),
-    (["--allocated", "1s"], "--allocated: '1s' is no span of time (try 1s..2.5s"),
+    (["--size", "12X"], "--size: '12X' is not a range of sizes (try 1K..64K, 4K.. or ..100)"),
+    (["--size", ".."], "--size: '..' is not a range of sizes"),
+    (["--size", "2K..1K"], "--size: the range '2K..1K' is empty"),
+    (["--lifetime", "1s..x"], "--lifetime: '1s..x' is not a range of durations"),
+    (["--chain-length", "1K"], "--chain-length: '1K' is not a range of numbers"),
+    (["--address", "heap"], "--address: 'heap' is not a range of addresses"),
+    (["--function", "a("], "--function: 'a(' is not a regular expression: "),
+    (["--path", "xyz"], "--path: 'xyz' is not the hash of a call path"),
+    (["--class", "stack"], "--class: 'stack' is not a class: heap, mapping or pool"),
+    (["--from", "noon"], "--from: 'noon' is not a time (try 1.5s, 300ms, 50%, mark:NAME, start"),
+    (["--from", "120%"], "--from: '120%' is not a time"),
+    (["--allocated", "1s"], "--allocated: '1s' is not a span of time (try 1s..2.5s"),
     (["--between", "early"], "--between: 'early' is not two marks with a comma between them"),
     (["--to", "1s", "--at", "2s"], "--to and --at are the same"),
-    (["--from", "1s", "--between", "a,b"], "--between says from when to when already"),
-    (["--between", "a,b", "--to", "1s"], "--between says from when to when already"),
+    (["--from", "1s", "--between", "a,b"], "--between already says from when to when"),
+    (["--between", "a,b", "--to", "1s"], "--between already says from when to when"),
     (["--size", "1", "--size", "2"], "--size is given twice"),
     (["--leaked=yes"], "option --leaked takes no value"),
 ]
 UNKNOWN = [  # in this file
     (["--from", "mark:lunch"], "--from: there is no mark 'lunch'; marks are: early, late"),
     (["--to", "mark:early#9"], "--to: there is no mark 'early' number 9; marks are: early, late"),
-    (["--between", "late,early"], "--between: no mark 'early' comes behind 'late'"),
+    (["--between", "late,early"], "--between: no mark 'early' comes after 'late'"),
     (["--thread", "nobody"], "--thread: there is no thread 'nobody'; threads are: 2 main"),
     (["--pool", "lake"], "--pool: there is no pool 'lake'"),
     (["--from", "end"], "nothing is selected: --from is not before --to"),
 ]
 PROFILE = [
-    (["--lifetime", "1ms.."], "--lifetime asks of single blocks, which a profile does not tell; make"
+    (["--lifetime", "1ms.."], "--lifetime needs single blocks, which a profile does not have; make"
                               " a recording with `memtrace record`"),
-    (["--temporary"], "--temporary asks of single blocks, which a profile"),
+    (["--temporary"], "--temporary needs single blocks, which a profile"),
     (["--function", "main", "--show-threads"], "--show-threads with filters needs a recording; make"),
     (["--class", "heap", "--show-timeline"], "--show-timeline with filters needs a recording"),
-    (["--at", "50%"], "--at asks when things happened, which a profile does not tell; make"),
-    (["--between", "early,late"], "--between asks when things happened, which a profile"),
+    (["--at", "50%"], "--at needs to know when things happened, which a profile does not record; make"),
+    (["--between", "early,late"], "--between needs to know when things happened, which a profile"),
 ]
 
 

@@ -104,8 +104,8 @@ static void killed_is_moved(void **state) {
     assert_int_equal(notes.count, 1);
     assert_int_equal(notes.last.finished.place, FINISH_MOVED);
     assert_string_equal(notes.last.finished.path, place->output);
-    assert_non_null(strstr(notes.line, "the profile of example (pid "));
-    assert_non_null(strstr(notes.line, "which was killed, is now at /tmp/adopt_test-"));
+    assert_non_null(strstr(notes.line, "the profile that example (pid "));
+    assert_non_null(strstr(notes.line, "left unfinished is now at /tmp/adopt_test-"));
     assert_false(exists(region));
     profile = profile_open(place->output, NULL);
     assert_non_null(profile);
@@ -319,10 +319,10 @@ static void summary_text(void **state) {
     model = model_load(profile, NULL);
     text = finish_summary(model, "/tmp/with blank.mtp", NULL);
     assert_string_equal(text,
-                        "memtrace: maximum allocated  1.3 KiB (1,300 bytes)\n"
-                        "memtrace: total leaked       1.3 KiB (1,300 bytes in 5 blocks)\n"
+                        "memtrace: peak               1.3 KiB (1,300 bytes)\n"
+                        "memtrace: leaked             1.3 KiB (1,300 bytes in 5 blocks)\n"
                         "memtrace: allocations        8 (1.5 KiB in total), frees 3\n"
-                        "memtrace: contexts           3, lost 0\n"
+                        "memtrace: call paths         3, lost 0\n"
                         "memtrace: profile            /tmp/with blank.mtp\n"
                         "memtrace: read it with       memtrace report '/tmp/with blank.mtp'\n");
     free(text);

@@ -154,7 +154,7 @@ static void warns_of_a_module_that_is_gone(void **state) {
     assert_non_null(strstr(warning, "/gone: No such file or directory"));
     fixture_resolve("c.c", NULL, 0, nowhere, address, text, warning);
     assert_string_equal(text, "");
-    assert_non_null(strstr(warning, "no ELF file"));
+    assert_non_null(strstr(warning, "not an ELF file"));
     fixture_resolve(fixture_folder, NULL, 0, nowhere, address, text, warning);
     assert_string_equal(text, "");
 }

@@ -61,7 +61,7 @@ static void equals_a_plain_array(void **state) {
             assert_int_equal(model->context[page], 0);
         }
         if (i % 3 != 0) {
-            assert_int_equal(interval_add(&set, (struct interval){start, end, i, 0}), 0);
+            assert_int_equal(interval_add(&set, (struct interval){start, end, i, 0, 0}), 0);
             for (uintptr_t page = start; page < end; page++) {
                 model->context[page] = i;
             }

@@ -144,7 +144,7 @@ static void pressure(void **state) {
     put("/proc/pressure/memory", "some avg10=99.00 avg60=9\nfull avg10=19.90 avg60=9.9 total=1\n");
     assert_null(limits_check(&limits));
     put("/proc/pressure/memory", "some avg10=99.00 avg60=9\nfull avg10=34.50 avg60=9.9 total=1\n");
-    assert_tells(&limits, "waited for memory in 34% of the last ten seconds");
+    assert_tells(&limits, "waited for memory during 34% of the last ten seconds");
 }
 
 /* The group nearest to its limit tells, whatever is between it and the process; what the kernel
@@ -160,11 +160,11 @@ static void a_control_group(void **state) {
     put_number("/sys/fs/cgroup/outer/inner/memory.current", 90);
     assert_null(limits_check(&limits));
     put("/sys/fs/cgroup/outer/memory.stat", "inactive_file 10485760\n");
-    assert_tells(&limits, "the control group /outer has 80.0 MiB of the 100.0 MiB that it may");
+    assert_tells(&limits, "the control group /outer uses 80.0 MiB of the 100.0 MiB that it may");
     put_number("/sys/fs/cgroup/outer/memory.current", 80);
     assert_null(limits_check(&limits));
     put_number("/sys/fs/cgroup/outer/inner/memory.high", 91); /* where it is throttled */
-    assert_tells(&limits, "/outer/inner has 90.0 MiB of the 91.0 MiB");
+    assert_tells(&limits, "/outer/inner uses 90.0 MiB of the 91.0 MiB");
 }
 
 /* In a container the group's path may be the host's: then the mount is the group. */
@@ -174,7 +174,7 @@ static void a_container(void **state) {
     put("/proc/77/cgroup", "0::/docker/0123\n");
     put_number("/sys/fs/cgroup/memory.max", 10);
     put_number("/sys/fs/cgroup/memory.current", 6);
-    assert_tells(&limits, "the control group / has 6.0 MiB of the 10.0 MiB");
+    assert_tells(&limits, "the control group / uses 6.0 MiB of the 10.0 MiB");
 }
 
 static void version_1(void **state) {
@@ -187,7 +187,7 @@ static void version_1(void **state) {
     put("/sys/fs/cgroup/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 2097152\n");
     assert_null(limits_check(&limits));
     put_number("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", 7);
-    assert_tells(&limits, "the control group /job has 5.0 MiB of the 10.0 MiB");
+    assert_tells(&limits, "the control group /job uses 5.0 MiB of the 10.0 MiB");
 }
 
 /* --- the log ---------------------------------------------------------------------------------- */

@@ -131,8 +131,8 @@ static void people_and_places(void **state) {
     place = model_place(model, builder_frame(77, 0x5001));
     assert_int_equal(place.module, 0);
     assert_int_equal(place.offset, 0x5000);
-    assert_int_equal(model->timeline_count, 3);
-    assert_int_equal(model->timeline[1].time_ns, 20);
+    assert_int_equal(model->timeline_count, 5); /* the start, three samples, the end */
+    assert_int_equal(model->timeline[2].time_ns, 20);
     model_free(model);
 }
 

@@ -155,7 +155,7 @@ static void foreign_files(void **state) {
     struct builder *builder = builder_new();
     struct memtrace_header *header = builder_header(builder);
     (void)state;
-    expect_error("", 0, "is no MemTrace profile");
+    expect_error("", 0, "is not a MemTrace profile");
     header->version = 7;
     expect_error(builder->bytes, builder_size(builder), "has profile format 7");
     header->version = __builtin_bswap32(1);
@@ -165,7 +165,7 @@ static void foreign_files(void **state) {
     header->version = MEMTRACE_FORMAT_VERSION;
     expect_error(builder->bytes, builder_size(builder), "damaged header");
     header->magic[0] = 'X';
-    expect_error(builder->bytes, builder_size(builder), "is no MemTrace profile");
+    expect_error(builder->bytes, builder_size(builder), "is not a MemTrace profile");
     free(builder);
 }
 

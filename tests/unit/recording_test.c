@@ -377,9 +377,9 @@ static void not_a_recording(void **state) {
     struct error error = {""};
     (void)state;
     expect_error("", 0, "it is empty");
-    expect_error("something else", 14, "is no MemTrace recording");
+    expect_error("something else", 14, "is not a MemTrace recording");
     expect_error(build.bytes, 20, "inside its header, at byte 20 of 64");
-    expect_error(build.bytes, 64, "does not tell of which program");
+    expect_error(build.bytes, 64, "does not say which program");
     header->version = 77;
     expect_error(build.bytes, build.size, "recording format 77");
     header->version = MEMTRACE_RECORDING_VERSION;

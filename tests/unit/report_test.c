@@ -193,7 +193,7 @@ static void json(void **state) {
     assert_int_equal(sum(array(root, "mappings", 1), "live_bytes"), 4096);
     assert_int_equal(sum(array(root, "pools", 1), "live_bytes"), 32);
     assert_int_equal(sum(array(root, "threads", 2), "freed_for_others"), 1);
-    array(root, "timeline", 3);
+    array(root, "timeline", 5); /* the start, three samples, the end */
     array(root, "modules", 2);
     frames = array(YAJL_GET_ARRAY(contexts)->values[0], "frames", 3);
     assert_int_equal(member(YAJL_GET_ARRAY(frames)->values[0], "offset"), 0x302f);
@@ -231,7 +231,7 @@ static void summary(void **state) {
     expect(&subject, "1.3 KiB (1,300 bytes)");
     expect(&subject, "1.3 KiB (1,300 bytes in 5 blocks)");
     expect(&subject, "8 (1.5 KiB in total, 193 B on average), frees 3");
-    expect(&subject, "4.0 KiB held at the end in 1");
+    expect(&subject, "4.0 KiB live at the end in 1");
     expect(&subject, "The profile is damaged: cut off at byte 5 of 6.");
     expect(&subject, "worker \"2\" (ended)");
     close_subject(&subject);

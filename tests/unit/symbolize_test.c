@@ -27,7 +27,7 @@ static int make(void **state) {
 static int filter(const char *options, const char *text) {
     char path[256];
     fixture_write("input", text);
-    int status = fixture_run("%s symbolize %s <input >output 2>errors; s=$?; "
+    int status = fixture_run("'%s' symbolize %s <input >output 2>errors; s=$?; "
                              "cat output errors >all; (exit $s)",
                              memtrace, options);
     snprintf(path, sizeof path, "%s/all", fixture_folder);

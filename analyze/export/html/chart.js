@@ -82,11 +82,17 @@ function showMemory(section, details) {
 }
 
 function showRate(section, details) {
-    const rates = data.timeline.slice(1).map((point, i) => {
-        const before = data.timeline[i];
-        return {from: before[0], to: point[0],
-            rate: (point[3] - before[3]) / Math.max(point[0] - before[0], 1) * 1e9};
-    });
+    const last = data.timeline[data.timeline.length - 1];
+    const least = (last[0] - data.timeline[0][0]) / 400; // points may follow each other closely
+    const rates = [];
+    let before = data.timeline[0];
+    for (const point of data.timeline.slice(1)) {
+        if (point[0] - before[0] >= least || point === last) {
+            rates.push({from: before[0], to: point[0],
+                rate: (point[3] - before[3]) / Math.max(point[0] - before[0], 1) * 1e9});
+            before = point;
+        }
+    }
     const most = Math.max(...rates.map((each) => each.rate));
     const scales = makeChart(section, most, (value) => formatCount(Math.round(value)) + "/s", false);
     for (const {from, to, rate} of rates) {

@@ -15,13 +15,13 @@ function showTotals(section) {
         row(cost.title, cost.unit === "bytes" ? formatBytes(cost.total) + " (" + formatCount(cost.total) + " bytes)"
             : formatCost(cost.total, i), cost.name);
     }
-    row("Blocks held at the end", formatCount(data.live_blocks));
+    row("Blocks live at the end", formatCount(data.live_blocks));
     row("Frees", formatCount(data.frees));
     row("Call paths", formatCount(data.contexts));
     row("Threads", formatCount(data.thread_count));
     row("Events lost", formatCount(data.lost));
     if (data.peak_error_bytes > 0) {
-        row("Bound of the maximum's error", formatBytes(data.peak_error_bytes));
+        row("Bound of the peak's error", formatBytes(data.peak_error_bytes));
     }
 }
 
@@ -34,7 +34,7 @@ function showSummary(section) {
     };
     row("program", data.executable, "name");
     row("command", data.command.join(" "), "name");
-    row("process", data.pid + (data.live ? ", running" : data.ended ? ", ended" : ", killed, or ended without a word")
+    row("process", data.pid + (data.live ? ", running" : data.ended ? ", ended" : ", killed, or ended abruptly")
         + " after " + formatDuration(data.duration_ns));
     row("file", data.source, "name");
     if (data.selected !== null) {
@@ -52,7 +52,7 @@ function showSummary(section) {
         make("h2", section, "Beside the heap");
         showTable(section, [
             textColumn("what", (each) => each[0]),
-            numberColumn("held at the end", (each) => each[1], formatBytes),
+            numberColumn("live at the end", (each) => each[1], formatBytes),
             numberColumn("blocks", (each) => each[2]),
             numberColumn("total", (each) => each[3], formatBytes),
             numberColumn("allocations", (each) => each[4]),

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* callpaths.c: see callpaths.h. */
+#include "analyze/query/callpaths.h"
+
+#include "analyze/model/shortname.h"
+#include "analyze/symbol/chunks.h"
+#include "analyze/symbol/numbermap.h"
+
+#define XXH_INLINE_ALL
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { NAME_BYTES = 4096, KEPT = 64 };
+
+/* A text that SQLite's values and the cache share; the last one frees it. */
+struct shared {
+    size_t holders;
+    char text[];
+};
+
+struct callpaths {
+    struct numbermap names; /* by address of the frame's struct */
+    struct chunks memory;   /* of the names */
+    struct kept {
+        uint32_t node;
+        struct shared *path; /* NULL: none */
+    } kept[KEPT];            /* by node modulo KEPT */
+    uint32_t *grouped;       /* NULL: not asked for yet */
+};
+
+struct callpaths *callpaths_new(void) {
+    return calloc(1, sizeof(struct callpaths));
+}
+
+static void release(struct shared *shared) {
+    if (shared != NULL && --shared->holders == 0) {
+        sqlite3_free(shared);
+    }
+}
+
+static void release_text(void *text) {
+    release((struct shared *)((char *)text - offsetof(struct shared, text)));
+}
+
+void callpaths_free(struct callpaths *paths) {
+    if (paths == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < KEPT; i++) {
+        release(paths->kept[i].path);
+    }
+    numbermap_free(&paths->names);
+    chunks_free(&paths->memory);
+    free(paths->grouped);
+    free(paths);
+}
+
+/* ---- Names ---- */
+
+const char *callpaths_name(const struct query *query, const struct names_frame *frame) {
+    struct callpaths *paths = query->callpaths;
+    char full[NAME_BYTES];
+    char brief[NAME_BYTES];
+    char *name = numbermap_get(&paths->names, (uintptr_t)frame);
+    if (name != NULL) {
+        return name;
+    }
+    names_spell(frame, full, sizeof full);
+    name = chunks_string(
+        &paths->memory, query->source.has_full_names ? full : shortname(full, brief, sizeof brief));
+    return name != NULL && numbermap_put(&paths->names, (uintptr_t)frame, name) == 0 ? name : NULL;
+}
+
+/* ---- Paths ---- */
+
+/* Nodes of the path that are code, innermost first; returns their number, writes up to `most`. */
+static size_t code_nodes(const struct model *model, uint32_t node, uint32_t *nodes, size_t most) {
+    size_t count = 0;
+    for (; node != 0 && node < model->node_count; node = model->nodes[node].parent) {
+        if (model->nodes[node].frame >= MEMTRACE_FRAME_CLASSES) {
+            if (count < most) {
+                nodes[count] = node;
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+size_t callpaths_depth(const struct model *model, uint32_t node) {
+    return code_nodes(model, node, NULL, 0);
+}
+
+static void append_node(const struct query *query, uint32_t node, sqlite3_str *text) {
+    uint64_t frame = query->source.whole->nodes[node].frame;
+    size_t count;
+    const struct names_frame *frames = names_frames(query->source.names, frame, &count);
+    while (count > 0) {
+        const char *name = callpaths_name(query, &frames[--count]);
+        if (sqlite3_str_length(text) != 0) {
+            sqlite3_str_appendchar(text, 1, ';');
+        }
+        sqlite3_str_appendall(text, name != NULL ? name : "");
+    }
+}
+
+/* The caller frees it by sqlite3_free(). NULL: out of memory. */
+static struct shared *share(const char *text, size_t length) {
+    struct shared *shared = sqlite3_malloc64(sizeof *shared + length + 1);
+    if (shared != NULL) {
+        shared->holders = 1;
+        memcpy(shared->text, text, length);
+        shared->text[length] = '\0';
+    }
+    return shared;
+}
+
+static struct shared *make_path(const struct query *query, uint32_t node) {
+    size_t count = callpaths_depth(query->source.whole, node);
+    uint32_t *nodes = sqlite3_malloc64((count + 1) * sizeof *nodes);
+    sqlite3_str *text = sqlite3_str_new(query->db);
+    struct shared *shared = NULL;
+    if (nodes != NULL) {
+        code_nodes(query->source.whole, node, nodes, count);
+        while (count > 0) {
+            append_node(query, nodes[--count], text);
+        }
+        if (sqlite3_str_errcode(text) == SQLITE_OK) {
+            shared = share(sqlite3_str_length(text) != 0 ? sqlite3_str_value(text) : "",
+                           (size_t)sqlite3_str_length(text));
+        }
+    }
+    sqlite3_free(nodes);
+    sqlite3_free(sqlite3_str_finish(text));
+    return shared;
+}
+
+void callpaths_put(const struct query *query, uint32_t node, sqlite3_context *out) {
+    struct kept *kept = &query->callpaths->kept[node % KEPT];
+    if (kept->path == NULL || kept->node != node) {
+        struct shared *path = make_path(query, node);
+        if (path == NULL) {
+            sqlite3_result_error_nomem(out);
+            return;
+        }
+        release(kept->path);
+        *kept = (struct kept){node, path};
+    }
+    kept->path->holders++;
+    sqlite3_result_text(out, kept->path->text, -1, release_text);
+}
+
+/* ---- Groups ---- */
+
+struct place {
+    XXH128_hash_t path;
+    uint32_t row;
+};
+
+/* Of a path and one function more. A name may have a ';' in it: then it counts as two, since the
+ * path's text does not tell them apart. */
+static XXH128_hash_t extend(XXH128_hash_t path, const char *name) {
+    for (;;) {
+        size_t length = strcspn(name, ";");
+        XXH128_hash_t both[2] = {path, XXH3_128bits(name, length)};
+        path = XXH3_128bits(both, sizeof both);
+        if (name[length] == '\0') {
+            return path;
+        }
+        name += length + 1;
+    }
+}
+
+static XXH128_hash_t hash_node(const struct query *query, XXH128_hash_t path, uint64_t frame) {
+    size_t count;
+    const struct names_frame *frames = names_frames(query->source.names, frame, &count);
+    while (count > 0) {
+        const char *name = callpaths_name(query, &frames[--count]);
+        path = extend(path, name != NULL ? name : "");
+    }
+    return path;
+}
+
+/* Of each node's path; parents come before their children. The caller frees them. */
+static XXH128_hash_t *hash_nodes(const struct query *query) {
+    const struct model *model = query->source.whole;
+    XXH128_hash_t *hashes = calloc(model->node_count + 1, sizeof *hashes);
+    for (size_t id = 1; hashes != NULL && id < model->node_count; id++) {
+        const struct model_node *node = &model->nodes[id];
+        hashes[id] = node->frame >= MEMTRACE_FRAME_CLASSES
+                         ? hash_node(query, hashes[node->parent], node->frame)
+                         : hashes[node->parent];
+    }
+    return hashes;
+}
+
+static int by_path(const void *left, const void *right) {
+    const struct place *a = left;
+    const struct place *b = right;
+    int order = XXH128_cmp(&a->path, &b->path);
+    return order != 0 ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+/* In a hash of 128 bits two paths are never the same by chance. */
+const uint32_t *callpaths_grouped(const struct query *query) {
+    const struct model *model = query->source.model;
+    struct callpaths *paths = query->callpaths;
+    size_t count = model->context_count;
+    XXH128_hash_t *hashes;
+    struct place *places;
+    uint32_t *rows;
+    if (paths->grouped != NULL) {
+        return paths->grouped;
+    }
+    hashes = hash_nodes(query);
+    places = calloc(count + 1, sizeof *places);
+    rows = calloc(count + 1, sizeof *rows);
+    if (hashes != NULL && places != NULL && rows != NULL) {
+        for (uint32_t row = 0; row < count; row++) {
+            places[row] = (struct place){hashes[model->contexts[row].path], row};
+        }
+        qsort(places, count, sizeof *places, by_path);
+        for (size_t i = 0; i < count; i++) {
+            rows[i] = places[i].row;
+        }
+        paths->grouped = rows;
+        rows = NULL;
+    }
+    free(rows);
+    free(places);
+    free(hashes);
+    return paths->grouped;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* child.c: a forked child starts light, grows, or hands in what it did. See child.h. */
+#define _GNU_SOURCE
+#include "runtime/entry/child.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/entry/event.h"
+#include "runtime/entry/mapping.h"
+#include "runtime/record/light.h"
+
+static struct {
+    struct light light;
+    struct ledger_column *born;        /* of what it was born with; NULL: not needed yet */
+    const void *own_start;             /* of its segments */
+    uint32_t first_thread;             /* blocks of threads below it are inherited */
+    uint64_t freed_count, freed_bytes; /* inherited blocks, while light */
+    uint64_t events_most, live_most;
+    int is_wanted; /* to grow after the event that is going on */
+} child;
+
+/* --- what it was born with -------------------------------------------------------------------- */
+
+static int is_inherited(uint32_t thread) {
+    return thread < child.first_thread;
+}
+
+static void count_born(uint32_t context, uint64_t size, uint64_t count) {
+    if (child.born == NULL) {
+        child.born = ledger_add_column(&runtime.ledger);
+    }
+    if (child.born != NULL) {
+        ledger_inherit(&runtime.ledger, child.born, context, size, count);
+    } else {
+        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, count);
+    }
+}
+
+/* All that was live since the start was more by this block. */
+static void count_born_block(uint32_t context, uint64_t size) {
+    struct memtrace_header *header = runtime.space.header;
+    count_born(context, size, 1);
+    header->inherited_blocks++;
+    header->inherited_bytes += size;
+    __atomic_fetch_add(&header->maximum_bytes, (int64_t)size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&header->live_bytes, (int64_t)size, __ATOMIC_RELAXED);
+}
+
+int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size) {
+    if (!is_inherited(owner)) {
+        return 0;
+    }
+    if (child_is_light()) {
+        count_born_block(context, size);
+        child.freed_count++;
+        child.freed_bytes += size;
+    }
+    return 1;
+}
+
+int child_inherited_pool_freed(uint32_t owner, uint32_t context, uint64_t size) {
+    if (!is_inherited(owner)) {
+        return 0;
+    }
+    if (child_is_light()) {
+        count_born(context, size, 1);
+    }
+    return 1;
+}
+
+void child_inherited_unmapped(uint32_t context, uint64_t size, int is_last) {
+    count_born(context, size, is_last != 0);
+}
+
+/* In the child's recording the block begins anew, as one of its first thread's. */
+static void record_inherited(struct thread *thread, const struct heap_block *block) {
+    struct recorder_alloc alloc = {
+        .address = block->start, .size = block->size, .context = block->context};
+    struct heap_block own = *block;
+    own.thread = thread->id;
+    own.birth_tick = thread->tick;
+    heap_insert(&runtime.heap, &own);
+    event_record_alloc(thread, &runtime.heap, &alloc);
+}
+
+static void inherit_block(void *argument, const struct heap_block *block) {
+    struct thread *thread = argument;
+    if (!is_inherited(block->thread)) {
+        return;
+    }
+    count_born_block(block->context, block->size);
+    if (thread != NULL && thread->stream != NULL) {
+        record_inherited(thread, block);
+    }
+}
+
+static void inherit_pool_block(void *argument, const struct heap_block *block) {
+    (void)argument;
+    if (is_inherited(block->thread)) {
+        count_born(block->context, block->size, 1);
+    }
+}
+
+static void inherit_mapping(void *argument, const struct interval *item) {
+    struct thread *thread = argument;
+    uint64_t size = item->end - item->start;
+    count_born(item->context, size, !item->is_part);
+    if (thread != NULL && thread->stream != NULL) {
+        struct recorder_map map = {.operation = MEMTRACE_MAP_MAP,
+                                   .context = item->context,
+                                   .address = item->start,
+                                   .size = size};
+        event_record_map(thread, &map);
+    }
+}
+
+/* The numbers of what is not recorded as inherited are the parent's. */
+static void forget_number(void *argument, const struct heap_block *block) {
+    heap_set_number(argument, block->start, 0);
+}
+
+/* What is left of it is counted: the child has a region of its own. */
+static void inherit(struct thread *thread) {
+    int is_recorded = runtime.recorder.recording != NULL;
+    if (is_recorded) {
+        heap_visit(&runtime.pools, forget_number, &runtime.pools);
+    }
+    if (is_recorded && thread == NULL) {
+        heap_visit(&runtime.heap, forget_number, &runtime.heap);
+    }
+    heap_visit(&runtime.heap, inherit_block, thread);
+    heap_visit(&runtime.pools, inherit_pool_block, NULL);
+    mapping_inherit(inherit_mapping, thread);
+}
+
+/* --- a region of its own ---------------------------------------------------------------------- */
+
+/* What is the child's own, and of its parent's tree, modules and pools, so that ids stay valid. */
+static int is_kept(void *argument, const struct memtrace_segment *segment) {
+    const struct runtime *parent = argument;
+    const void *start = segment;
+    if (start >= child.own_start) {
+        return 1;
+    }
+    if (segment->kind == MEMTRACE_SEGMENT_MODULES) {
+        return segment->index < MODULE_LIMIT / MODULE_LEAF_ITEMS &&
+               (const void *)parent->modules.leaf[segment->index] == start;
+    }
+    return start == (const void *)parent->region.pools || context_is_leaf(&parent->tree, segment);
+}
+
+static int move_to_own_region(void) {
+    struct region_heirs heirs = {.keep = is_kept, .argument = &runtime};
+    uint32_t modules = LOAD_ACQUIRE(&runtime.modules.header->module_count);
+    if (region_grow(&runtime.region, &heirs) != 0) {
+        return -1;
+    }
+    context_end_private(&runtime.tree);
+    runtime.space.header->malloc_by = runtime.malloc_by;
+    runtime.space.header->module_count = modules;
+    runtime.modules.header = runtime.space.header;
+    region_describe(&runtime.region, 1);
+    runtime_find_helpers();
+    return 0;
+}
+
+/* Signals wait: a handler would count in what is being moved. */
+static int grow(void) {
+    uint64_t mask = sys_block_signals();
+    int is_grown;
+    thread_pass_through(1);
+    child.is_wanted = 0;
+    is_grown = move_to_own_region() == 0;
+    if (is_grown) {
+        inherit(NULL);
+        light_close(&child.light, 1);
+        if (thread_self->record != NULL) {
+            thread_settle_special(thread_self, 0);
+        }
+    } else { /* no room: not at each event again */
+        child.events_most *= 2;
+        child.live_most *= 2;
+    }
+    thread_pass_through(0);
+    sys_restore_signals(mask);
+    return is_grown;
+}
+
+int child_grow(void) {
+    if (!child_is_light()) {
+        return 1;
+    }
+    if (thread_is_inside()) {
+        child.is_wanted = 1;
+        return 0;
+    }
+    return grow();
+}
+
+/* --- the start -------------------------------------------------------------------------------- */
+
+/* Header and tree become private, unless the parent was light: then they are. */
+static int leave_parent(void) {
+    int was_light = runtime.space.is_private;
+    light_close(&child.light, 0); /* the record is the parent's */
+    if (was_light) {
+        return space_begin_private_again(&runtime.space) == 0 ? 0 : -1;
+    }
+    child.light.ancestor = space_begin_private(&runtime.space);
+    context_begin_private(&runtime.tree);
+    return child.light.ancestor != NULL ? 0 : -1;
+}
+
+/* Locks that threads may have held which are not here, and what was theirs. */
+static int begin_anew(void) {
+    runtime.rules.lock.held = 0;
+    runtime.world.libunwind = NULL; /* its locks may be held, too */
+    runtime.modules.lock.held = 0;
+    runtime.modules.header = child.light.ancestor;
+    runtime.recorder.recording = NULL;
+    runtime.has_companion = 0;
+    runtime.churn_printed = runtime.churn_sampled = runtime.snapshots_answered = 0;
+    context_fork(&runtime.tree);
+    ledger_fork(&runtime.ledger);
+    runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
+    runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
+    return ledger_init(&runtime.ledger, &runtime.space);
+}
+
+/* Threads go on where the parent's end, while there are numbers. 0: they start anew. */
+static int number_threads(uint32_t count) {
+    enum { ROOM_FOR_THREADS = 512 };
+    int have_room = count < REGION_THREAD_LIMIT - ROOM_FOR_THREADS;
+    child.first_thread = have_room ? count : UINT32_MAX;
+    if (have_room) {
+        runtime.space.header->thread_count = count;
+    }
+    return have_room;
+}
+
+int child_start(void) {
+    uint32_t threads = LOAD_RELAXED(&runtime.space.header->thread_count);
+    uint32_t pools = LOAD_RELAXED(&runtime.space.header->pool_count);
+    struct thread *thread;
+    int is_light;
+    if (leave_parent() != 0) {
+        return -1;
+    }
+    child.own_start = runtime.space.base + runtime.space.header->end;
+    child.born = NULL;
+    child.freed_count = child.freed_bytes = 0;
+    child.events_most = CHILD_EVENTS_MOST;
+    child.live_most = CHILD_LIVE_MOST;
+    child.is_wanted = 0;
+    if (region_begin_light(&runtime.region) != 0 || begin_anew() != 0) {
+        return -1;
+    }
+    runtime.space.header->pool_count = pools;
+    /* A handler that interrupted an event goes on in it with what was its parent's. */
+    is_light = number_threads(threads) && !thread_forked_inside() &&
+               runtime.settings.recording.state == MEMTRACE_RECORD_NONE &&
+               light_is_open(&child.light, &runtime.space) &&
+               light_open(&child.light, &runtime.space) == 0;
+    if (!is_light && move_to_own_region() != 0) {
+        return -1;
+    }
+    thread_init_child();
+    mapping_init_child(thread_forked_inside());
+    *runtime.alive = 1;
+    STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
+    thread = thread_join();
+    if (!is_light) {
+        inherit(thread);
+        light_close(&child.light, 1);
+        child.first_thread = child.first_thread == UINT32_MAX ? 0 : child.first_thread;
+    }
+    return 0;
+}
+
+/* --- while it is light ------------------------------------------------------------------------ */
+
+static void add_thread(struct light_totals *totals, uint32_t id) {
+    const struct memtrace_thread_record *record = region_thread(&runtime.region, id);
+    if (record != NULL) {
+        totals->alloc_count += record->alloc_count;
+        totals->alloc_bytes += record->alloc_bytes;
+        totals->free_count += record->free_count;
+        totals->free_bytes += record->free_bytes;
+    }
+}
+
+static struct light_totals own_totals(void) {
+    struct light_totals totals = {0};
+    add_thread(&totals, MEMTRACE_THREAD_OTHERS);
+    for (uint32_t id = child.first_thread; id < runtime.space.header->thread_count; id++) {
+        add_thread(&totals, id);
+    }
+    totals.free_count -= child.freed_count;
+    totals.free_bytes -= child.freed_bytes;
+    return totals;
+}
+
+void child_note(void) {
+    struct light_totals totals;
+    if (!child_is_light()) {
+        return;
+    }
+    totals = own_totals();
+    light_count(&child.light, &totals);
+    if (child.is_wanted || totals.alloc_count + totals.free_count >= child.events_most ||
+        totals.alloc_bytes - totals.free_bytes >= child.live_most ||
+        runtime.space.header->lost[MEMTRACE_LOST_MODULES] != 0 || /* another leaf is needed */
+        LOAD_RELAXED(&child.light.ancestor->state) != MEMTRACE_STATE_RUNNING) {
+        child_grow();
+    }
+}
+
+int child_hand_in(enum memtrace_state state) {
+    struct light_totals totals = own_totals();
+    struct light_work work = {.space = &runtime.space,
+                              .tree = &runtime.tree,
+                              .ledger = &runtime.ledger,
+                              .born = child.born,
+                              .alloc_count = totals.alloc_count};
+    light_count(&child.light, &totals);
+    if (light_is_open(&child.light, &runtime.space)) {
+        light_hand_in(&child.light, &work,
+                      state == MEMTRACE_STATE_EXECED ? MEMTRACE_PROCESS_EXECED
+                                                     : MEMTRACE_PROCESS_ENDED);
+        return 1;
+    }
+    /* Nobody would read it there. What did nothing is not worth a file. */
+    return (totals.alloc_count == 0 && totals.free_count == 0) || !grow();
+}
+
+void child_after_failed_exec(void) {
+    light_take_back(&child.light, &runtime.space);
+}

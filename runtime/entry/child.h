@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * child.h: living on in a forked child.
+ *
+ * At its first event a child becomes light: header, tables, columns and new nodes of the tree are
+ * private memory, at the addresses where the parent has its own; the full leaves of the tree and
+ * the table of modules stay shared. What it does is counted like anywhere else, and told in a
+ * record in the region of its nearest ancestor that has one (record/light.h). It grows when it has
+ * done something worth a region of its own, or needs one: then a file is made and mapped over the
+ * private memory, and what is left of the blocks that it was born with is counted.
+ *
+ * Blocks that it was born with are told by the thread in their records, since a child's own threads
+ * have higher numbers. One that is freed while the child is light is counted then, in a column of
+ * its own, as if it had been counted at the start: it was there all the time, the maximum grows by
+ * its size whenever that was.
+ *
+ * A light child has one thread: it grows before there is another.
+ */
+#ifndef RUNTIME_ENTRY_CHILD_H
+#define RUNTIME_ENTRY_CHILD_H
+
+#include "runtime/entry/runtime.h"
+#include "runtime/entry/thread.h"
+
+enum {
+    CHILD_EVENTS_MOST = 10000, /* allocations and frees; then it grows */
+    CHILD_LIVE_MOST =
+        4 << 20, /* bytes of its own: a server that forks for each connection has one */
+};
+
+/* At the first event of a forked child. 0, or -1: it cannot be profiled. */
+int child_start(void);
+INLINE int child_is_light(void) {
+    return UNLIKELY(runtime.space.is_private) && *runtime.alive != 0;
+}
+
+/* After an event of a light child, outside of it. May grow. */
+void child_note(void);
+/* A region of its own is needed: now, or after the event that is interrupted. 1: it is there. */
+int child_grow(void);
+
+/* A block of thread `owner`, or a part of a mapping, that a child was born with is gone, and was
+ * counted as freed. 1: it was such a block. */
+int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size);
+void child_inherited_unmapped(uint32_t context, uint64_t size, int is_last);
+int child_inherited_pool_freed(uint32_t owner, uint32_t context, uint64_t size);
+
+/* At the end, or before exec. 1: all is handed in; 0: it has a region of its own now, to be written
+ * out like any other. */
+int child_hand_in(enum memtrace_state state);
+void child_after_failed_exec(void);
+
+#endif

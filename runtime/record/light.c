@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* light.c: the record and the paths of a light child. See light.h. */
+#define _GNU_SOURCE
+#include "runtime/record/light.h"
+
+#include "runtime/base/sys.h"
+
+#include <errno.h>
+
+enum {
+    PLACE_BITS = 8,
+    LEAF_BITS = 24,
+    PATHS_UNDER_HEADER = 2, /* items of a segment of paths that lie under its header */
+};
+
+/* --- the record ------------------------------------------------------------------------------- */
+
+static long write_at(int fd, uint64_t offset, const void *from, size_t size) {
+    return sys_pwrite_all(fd, from, size, offset);
+}
+
+static long publish(int fd, uint64_t offset) {
+    uint32_t magic = MEMTRACE_SEGMENT_MAGIC;
+    return write_at(fd, offset + offsetof(struct memtrace_segment, magic), &magic, sizeof magic);
+}
+
+static void make_void(int fd, uint64_t offset) {
+    uint16_t none = 0;
+    write_at(fd, offset + offsetof(struct memtrace_segment, kind), &none, sizeof none);
+}
+
+/* A new segment of records in the ancestor's file. Returns its descriptor or a negative errno. */
+static long add_leaf(struct space *space, struct memtrace_header *header, uint32_t index,
+                     uint64_t *offset) {
+    struct memtrace_segment segment = {.kind = MEMTRACE_SEGMENT_PROCESSES,
+                                       .header_size = sizeof segment,
+                                       .index = index,
+                                       .size = MEMTRACE_PAGE_SIZE,
+                                       .item_size = sizeof(struct memtrace_process),
+                                       .item_count = LIGHT_RECORDS_PER_LEAF};
+    long fd = space_append(space, header, MEMTRACE_PAGE_SIZE, offset);
+    long result = fd < 0 ? fd : write_at((int)fd, *offset, &segment, sizeof segment);
+    if (result == 0) {
+        result = publish((int)fd, *offset);
+    }
+    return result < 0 ? result : fd;
+}
+
+static uint64_t word_of(uint64_t offset, uint32_t leaf, uint32_t place) {
+    return offset / MEMTRACE_PAGE_SIZE << (PLACE_BITS + LEAF_BITS) | (uint64_t)leaf << PLACE_BITS |
+           place;
+}
+
+/* A place for a record: which of how many leaves, and where that lies. 0 or a negative errno. */
+static long take_place(struct space *space, struct memtrace_header *header, uint64_t *taken) {
+    uint64_t word = LOAD_ACQUIRE(&header->process_place);
+    for (;;) {
+        uint32_t leaf = (uint32_t)(word >> PLACE_BITS) & ((1u << LEAF_BITS) - 1);
+        uint32_t next = word != 0 ? leaf + 1 : 0;
+        uint64_t offset = 0;
+        uint64_t first;
+        long fd;
+        if (word != 0 && (word & ((1u << PLACE_BITS) - 1)) < LIGHT_RECORDS_PER_LEAF) {
+            if (__atomic_compare_exchange_n(&header->process_place, &word, word + 1, 0,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+                *taken = word;
+                return 0;
+            }
+            continue;
+        }
+        fd = next < LIGHT_LEAVES_MOST ? add_leaf(space, header, next, &offset) : -EOVERFLOW;
+        if (fd < 0) {
+            return fd;
+        }
+        first = word_of(offset, next, 1);
+        if (__atomic_compare_exchange_n(&header->process_place, &word, first + 1, 0,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            *taken = first;
+            return 0;
+        }
+        make_void((int)fd, offset); /* another was first */
+    }
+}
+
+static uint64_t now_of(const struct light *light) {
+    return sys_clock_ns(CLOCK_MONOTONIC) - light->ancestor->start_monotonic_ns;
+}
+
+static void name(struct memtrace_process *process) {
+    char text[16];
+    sys_thread_name(text);
+    __builtin_memcpy(process->name, text, sizeof text);
+}
+
+long light_open(struct light *light, struct space *space) {
+    uint64_t word = 0;
+    long result = take_place(space, light->ancestor, &word);
+    long fd = result == 0 ? space_descriptor(space) : result;
+    uint32_t place = (uint32_t)word & ((1u << PLACE_BITS) - 1);
+    uint64_t offset = (word >> (PLACE_BITS + LEAF_BITS)) * MEMTRACE_PAGE_SIZE;
+    struct memtrace_process *records;
+    if (result == -EOVERFLOW) { /* without a record; counted as lost at the end */
+        return 0;
+    }
+    records = fd < 0 ? NULL : sys_map_file(MEMTRACE_PAGE_SIZE, (int)fd, offset);
+    if (records == NULL) {
+        return fd < 0 ? fd : -ENOMEM;
+    }
+    light->process = &records[place];
+    light->number =
+        ((uint32_t)(word >> PLACE_BITS) & ((1u << LEAF_BITS) - 1)) * LIGHT_RECORDS_PER_LEAF + place;
+    light->process->pid = sys_getpid();
+    light->process->parent_pid = sys_getppid();
+    light->process->start_ns = now_of(light);
+    name(light->process);
+    STORE_RELEASE(&light->process->state, (uint32_t)MEMTRACE_PROCESS_RUNNING);
+    return 0;
+}
+
+int light_is_open(const struct light *light, struct space *space) {
+    struct stat status;
+    long fd = space_descriptor(space);
+    return LOAD_ACQUIRE(&light->ancestor->state) == MEMTRACE_STATE_RUNNING &&
+           (fd < 0 || (sys_fstat((int)fd, &status) == 0 && status.st_nlink != 0));
+}
+
+void light_count(struct light *light, const struct light_totals *totals) {
+    struct memtrace_process *process = light->process;
+    uint64_t live = totals->alloc_bytes - totals->free_bytes;
+    if (process == NULL) {
+        return;
+    }
+    STORE_RELAXED(&process->alloc_bytes, totals->alloc_bytes);
+    STORE_RELAXED(&process->alloc_count, totals->alloc_count);
+    STORE_RELAXED(&process->free_bytes, totals->free_bytes);
+    STORE_RELAXED(&process->free_count, totals->free_count);
+    if (live > process->maximum_bytes) {
+        STORE_RELAXED(&process->maximum_bytes, live);
+    }
+}
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+/* What was done in one context. 0: nothing. */
+static int add_up(const struct light_work *work, uint32_t id, struct memtrace_path *path) {
+    const struct ledger_column *column = work->ledger->made;
+    struct memtrace_cell *cell;
+    *path = (struct memtrace_path){.id = id};
+    for (; column != NULL; column = column->next_made) {
+        cell = ledger_cell((struct ledger_column *)column, id);
+        if (cell == NULL) {
+            continue;
+        }
+        if (column == work->born) {
+            path->free_bytes -= cell->alloc_bytes;
+            path->free_count -= cell->alloc_count;
+        } else {
+            path->alloc_bytes += cell->alloc_bytes;
+            path->alloc_count += cell->alloc_count;
+            path->free_bytes += cell->free_bytes;
+            path->free_count += cell->free_count;
+        }
+    }
+    return path->alloc_count != 0 || path->free_count != 0 || path->free_bytes != 0;
+}
+
+static int has_cells(const struct light_work *work, uint32_t leaf) {
+    const struct ledger_column *column = work->ledger->made;
+    int found = 0;
+    for (; column != NULL; column = column->next_made) {
+        if (column->leaf[leaf] != NULL) {
+            sys_expect_reads(column->leaf[leaf],
+                             context_places(work->tree, leaf) * sizeof(struct memtrace_cell));
+            found = 1;
+        }
+    }
+    return found;
+}
+
+/* The paths of one leaf of the tree, and the nodes in it that are not the ancestor's. */
+static uint32_t collect_leaf(const struct light_work *work, uint32_t leaf,
+                             struct memtrace_path *to) {
+    uint32_t first = leaf * MEMTRACE_LEAF_ITEMS;
+    uint32_t end = first + context_places(work->tree, leaf);
+    uint32_t count = 0;
+    for (uint32_t id = first + MEMTRACE_FIRST_CONTEXT; id < end; id++) {
+        const struct memtrace_node *node = context_node(work->tree, (struct context_id){id});
+        struct memtrace_path path;
+        int is_used = add_up(work, id, &path);
+        if (context_is_own(work->tree, id) && node->frame != 0) {
+            path.frame = node->frame;
+            path.parent = node->parent;
+            is_used = 1;
+        }
+        if (is_used && to != NULL) {
+            to[count] = path;
+        }
+        count += (uint32_t)is_used;
+    }
+    return count;
+}
+
+/* In the order of ids, in which parents come first. `to`: NULL to count them. */
+static uint32_t collect(const struct light_work *work, struct memtrace_path *to) {
+    const struct context_tree *tree = work->tree;
+    uint32_t count = 0;
+    for (uint32_t leaf = 0; leaf < tree->leaves && leaf < CONTEXT_LEAVES; leaf++) {
+        uint32_t last = leaf * MEMTRACE_LEAF_ITEMS + MEMTRACE_LEAF_ITEMS - 1;
+        if (tree->leaf[leaf] != NULL && (has_cells(work, leaf) || context_is_own(tree, last))) {
+            count += collect_leaf(work, leaf, to != NULL ? to + count : NULL);
+        }
+    }
+    return count;
+}
+
+static uint64_t size_for(uint32_t count) {
+    uint64_t size = (uint64_t)(count + PATHS_UNDER_HEADER) * sizeof(struct memtrace_path);
+    return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
+}
+
+/* All paths of a file have a bound. */
+static int take_room(struct memtrace_header *header, uint64_t size) {
+    if (__atomic_add_fetch(&header->path_bytes, size, __ATOMIC_RELAXED) <= MEMTRACE_PATHS_MOST) {
+        return 1;
+    }
+    __atomic_fetch_sub(&header->path_bytes, size, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/* The segment is whole in private memory; it goes to the ancestor's file. 0: it is there. */
+static long write_paths(struct light *light, struct space *space,
+                        const struct memtrace_segment *segment) {
+    uint64_t offset;
+    long fd = space_append(space, light->ancestor, segment->size, &offset);
+    long result = fd < 0 ? fd : write_at((int)fd, offset, segment, segment->size);
+    if (result == 0) {
+        result = publish((int)fd, offset);
+    }
+    if (result == 0) {
+        light->paths_at = offset;
+        light->paths_size = segment->size;
+    }
+    return result;
+}
+
+/* Returns how many paths are in the ancestor's file now; 0: they did not fit. */
+static uint32_t hand_in_paths(struct light *light, const struct light_work *work, uint32_t count) {
+    uint64_t size = size_for(count);
+    struct memtrace_path *paths;
+    struct memtrace_segment *segment;
+    if (!take_room(light->ancestor, size)) {
+        return 0;
+    }
+    paths = sys_map(size);
+    if (paths != NULL) {
+        segment = (struct memtrace_segment *)paths;
+        *segment = (struct memtrace_segment){.kind = MEMTRACE_SEGMENT_PATHS,
+                                             .header_size = sizeof *segment,
+                                             .owner = light->number,
+                                             .size = size,
+                                             .item_size = sizeof *paths,
+                                             .item_count = count + PATHS_UNDER_HEADER};
+        collect(work, paths + PATHS_UNDER_HEADER);
+        write_paths(light, work->space, segment);
+        sys_unmap(paths, size);
+    }
+    if (light->paths_size == 0) {
+        __atomic_fetch_sub(&light->ancestor->path_bytes, size, __ATOMIC_RELAXED);
+        return 0;
+    }
+    return count;
+}
+
+void light_hand_in(struct light *light, const struct light_work *work,
+                   enum memtrace_process_state state) {
+    struct memtrace_process *process = light->process;
+    uint32_t count;
+    uint64_t lost = 0;
+    if (process == NULL) {
+        __atomic_fetch_add(&light->ancestor->lost[MEMTRACE_LOST_EVENTS], work->alloc_count,
+                           __ATOMIC_RELAXED);
+        return;
+    }
+    for (int i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
+        lost += work->space->header->lost[i];
+    }
+    count = collect(work, NULL);
+    if (count != 0) {
+        uint32_t kept = hand_in_paths(light, work, count);
+        STORE_RELAXED(&process->path_count, kept);
+        lost += kept == 0;
+    }
+    process->lost = lost;
+    process->end_ns = now_of(light);
+    name(process);
+    STORE_RELEASE(&process->state, (uint32_t)state);
+}
+
+void light_take_back(struct light *light, struct space *space) {
+    if (light->process == NULL) {
+        return;
+    }
+    STORE_RELEASE(&light->process->state, (uint32_t)MEMTRACE_PROCESS_RUNNING);
+    STORE_RELAXED(&light->process->path_count, 0u);
+    light->process->end_ns = 0;
+    if (light->paths_size != 0) {
+        long fd = space_descriptor(space);
+        if (fd >= 0) {
+            make_void((int)fd, light->paths_at);
+        }
+        __atomic_fetch_sub(&light->ancestor->path_bytes, light->paths_size, __ATOMIC_RELAXED);
+        light->paths_size = 0;
+    }
+}
+
+void light_close(struct light *light, int grown) {
+    uintptr_t page = (uintptr_t)light->process & ~(uintptr_t)(MEMTRACE_PAGE_SIZE - 1);
+    if (light->process != NULL) {
+        if (grown) {
+            STORE_RELEASE(&light->process->state, (uint32_t)MEMTRACE_PROCESS_GROWN);
+        }
+        sys_unmap((void *)page, MEMTRACE_PAGE_SIZE);
+    }
+    if (grown && light->ancestor != NULL) {
+        sys_unmap(light->ancestor, MEMTRACE_PAGE_SIZE);
+        light->ancestor = NULL;
+    }
+    light->process = NULL;
+    light->number = 0;
+    light->paths_size = 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* resident.c: see resident.h. */
+#include "runtime/record/resident.h"
+
+#include "runtime/base/compiler.h"
+#include "runtime/base/sys.h"
+
+#include <fcntl.h>
+
+/* The start of a file, ended by NUL; "" where it cannot be read. */
+static void read_start(const char *path, char *buffer, size_t capacity) {
+    long fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    long size = fd < 0 ? fd : sys_read((int)fd, buffer, capacity - 1);
+    if (fd >= 0) {
+        sys_close((int)fd);
+    }
+    buffer[size > 0 ? size : 0] = '\0';
+}
+
+/* The first number at or behind `at`. */
+static uint64_t number_at(const char *at) {
+    uint64_t number = 0;
+    while (*at != '\0' && (*at < '0' || *at > '9')) {
+        at++;
+    }
+    for (; *at >= '0' && *at <= '9'; at++) {
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    return number;
+}
+
+uint64_t resident_now(void) {
+    char text[128];
+    const char *at = text;
+    read_start("/proc/self/statm", text, sizeof text);
+    while (*at != '\0' && *at != ' ') { /* the first number is the address space */
+        at++;
+    }
+    return number_at(at) * MEMTRACE_PAGE_SIZE;
+}
+
+/* Behind the line's name; NULL: there is no such line. */
+static const char *find_line(const char *text, const char *name) {
+    while (*text != '\0') {
+        const char *at = name;
+        while (*at != '\0' && *text == *at) {
+            at++;
+            text++;
+        }
+        if (*at == '\0') {
+            return text;
+        }
+        while (*text != '\0' && *text++ != '\n') {
+        }
+    }
+    return NULL;
+}
+
+void resident_note_peak(struct memtrace_header *header) {
+    char text[2048];
+    const char *line;
+    uint64_t bytes;
+    read_start("/proc/self/status", text, sizeof text);
+    line = find_line(text, "VmHWM:");
+    bytes = line != NULL ? number_at(line) * 1024 : 0;
+    if (bytes > LOAD_RELAXED(&header->peak_resident_bytes)) {
+        STORE_RELAXED(&header->peak_resident_bytes, bytes);
+    }
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""usage_test.py CASE: command lines that are wrong, of every command: exit status 2 and one line that
+says what was meant, before anything is done."""
+
+from outside import MEMTRACE, case, check, equal, execute, folder
+
+COMMANDS = ("run record report diff query check export import extract repack strip anonymize merge "
+            "info list trace symbolize flags").split()
+
+
+def refused(arguments, *words):
+    done = execute(MEMTRACE, *arguments)
+    equal((done.returncode, done.out, done.err.count(b"\n")), (2, b"", 1), arguments, done.err)
+    for word in words:
+        check(word.encode() in done.err, arguments, "no", repr(word), "in", done.err)
+
+
+def test_misspelt_names():
+    refused(["reprot"], "did you mean report?")
+    refused(["help", "recrod"], "did you mean record?")
+    refused(["--hepl"], "did you mean --help?")
+    refused(["xyzzy"], "there is no command 'xyzzy' (try:")
+    for command in COMMANDS:
+        refused([command, "--hlep"], "there is no option --hlep: did you mean --help?")
+        refused([command, "--xyzzy=3"], "there is no option --xyzzy (try: memtrace %s --help)" % command)
+        equal(execute(MEMTRACE, command, "--help").returncode, 0, command)
+    refused(["report", "--show-frag"], "did you mean --show-fragmentation?")
+    refused(["report", "--jsno", "x.mtp"], "did you mean --json?")
+    refused(["run", "--evrey", "1s", "--", "true"], "did you mean --every?")
+    refused(["export", "--format", "pporf", "x.mtp"], "did you mean pprof?")
+
+
+def test_two_answers():
+    """One output has one form."""
+    refused(["report", "--json", "--csv", "x.mtp"], "json and csv exclude each other")
+    refused(["report", "--format", "markdown", "--json", "x.mtp"], "exclude each other")
+    refused(["report", "--flat", "--paths", "x.mtp"], "--flat and --paths")
+    refused(["report", "--top-down", "--bottom-up", "x.mtp"], "exclude each other")
+    refused(["diff", "--markdown", "--csv", "a.mtp", "b.mtp"], "--markdown and --csv")
+    for command in ("query", "check", "export"):
+        refused([command, "--format", "json", "--format", "gcc" if command == "check" else "csv", "x.mtp"],
+                "exclude each other")
+    done = execute(MEMTRACE, "report", "--json", "--format", "json", "x.mtp")
+    equal(done.returncode, 1, "the same twice", done.err)
+
+
+def test_wrong_values():
+    for sizes in ("10-5", "5", "a-b", "-0", "1-2-3"):
+        refused(["record", "--sizes=" + sizes, "--", "true"], "--sizes", "the smaller first")
+    for sizes in ("4K-", "-1M", "100-200"):
+        equal(execute(MEMTRACE, "record", "--sizes", sizes, "--", "true").returncode, 0, sizes)
+    refused(["report", "--size", "10..5", "x.mtp"], "10..5")
+    refused(["report", "--size", "10-5", "x.mtp"], "try 1K..64K")
+    for command in ("run", "record"):
+        refused([command, "-o", folder + "/absent/x", "--", "true"], "/absent/: No such file or directory")
+
+
+def test_one_vocabulary():
+    """Every command takes each name of a metric, and says the same one for all of them."""
+    names = {"peak": ("maximum",), "leaked": ("live",), "allocated": ("total", "cumulative"),
+             "allocations": (), "temporary": ()}
+    summary = execute(MEMTRACE, "run", "-o", "some.mtp", "--", "ls").err.decode()
+    check("memtrace: peak  " in summary and "memtrace: leaked  " in summary, summary)
+
+    def answer(*arguments):
+        done = execute(MEMTRACE, *arguments)
+        check(done.returncode in (0, 1) and not done.err.startswith(b"memtrace: "), arguments, done.err)
+        return done.out.replace(b"[%s " % arguments[-1].split()[0].encode(), b"[")
+
+    for name, synonyms in names.items():
+        for synonym in synonyms:
+            for before, after in ((["report", "some.mtp", "--show-"], []),
+                                  (["diff", "some.mtp", "some.mtp", "--metric="], []),
+                                  (["export", "some.mtp", "--format=folded", "--cost="], [])):
+                equal(answer(*before[:-1], before[-1] + synonym, *after),
+                      answer(*before[:-1], before[-1] + name, *after), synonym)
+            equal(answer("check", "some.mtp", synonym + " <= 1"), answer("check", "some.mtp", name + " <= 1"))
+            equal(answer("check", "some.mtp", "--max-%s=1" % synonym),
+                  answer("check", "some.mtp", "--max-%s=1" % name))
+        refused(["diff", "a.mtp", "b.mtp", "--metric", name + "x"])
+    for arguments in (["report", "some.mtp"], ["diff", "some.mtp", "some.mtp"], ["list"],
+                      ["report", "some.mtp", "--show-lifetimes", "--show-groups"]):
+        out = answer(*arguments).lower()
+        for word in (b"maximum", b"cumulative", b"half of those"):
+            check(word not in out, arguments, "says", word)
+
+
+case(globals())

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""first.py: the usual report shows what is wrong with a program, and commands that can be pasted as they
+are; of a program with nothing wrong it does not. Fragmentation is looked at when it is worst."""
+
+import os
+import re
+import sys
+
+import reports
+import lives
+from recorded import only_recording, profiles, record
+from harness import BUILD, MEMTRACE, SOURCE, build, clean_environment, equal, execute, fail, finish, scratch
+
+QUIET = """
+#include <stdlib.h>
+int main(void) {
+    static void *all[3000];
+    for (int i = 0; i < 3000; i++) { all[i] = malloc(1000); }
+    for (int i = 0; i < 3000; i++) { free(all[i * 7 % 3000 + 0]); all[i * 7 % 3000] = 0; }
+}
+"""
+
+
+def usual(path, folder):
+    return reports.written(os.path.basename(path), cwd=folder).decode()
+
+
+def titles(text):
+    return [line for before, line in zip([""] + text.split("\n"), text.split("\n")) if before == "" and line]
+
+
+def hints(text):
+    return re.findall(r"^  (memtrace report [^#\n]*[^# \n]) *#", text.split("\nNext\n")[1], re.MULTILINE)
+
+
+def paste(command, folder):
+    """The command as it stands, in a shell."""
+    path = os.path.dirname(MEMTRACE) + ":" + os.environ["PATH"]
+    done = execute(["sh", "-c", command], clean_environment(PATH=path, **reports.SETTINGS), folder)
+    if done.returncode != 0 or not done.stdout:
+        fail(command, done.returncode, done.stderr)
+
+
+def wrong_program():
+    """A leak, temporaries and holes: examples/newsdesk."""
+    folder = os.path.join(scratch(), "it's a folder")
+    os.makedirs(folder)
+    program = build(os.path.join(SOURCE, "examples", "newsdesk", "newsdesk.cpp"), optimize="-O2")
+    equal(record([program], folder, "--precise").returncode, 0, "newsdesk")
+    found = only_recording(folder, "newsdesk")
+    path = os.path.join(folder, "a day's.mtr")
+    os.rename(found, path)
+    text = usual(path, folder)
+    shown = titles(text)
+    for title in ("Top call paths by temporary allocations", "Fragmentation", "Next"):
+        if title not in shown:
+            fail("newsdesk:", title, "is not in", shown)
+    if not shown.index("Top call paths by temporary allocations") < shown.index("Fragmentation") < len(shown) - 1 or \
+            shown[-1] != "Next":
+        fail("what is wrong does not come first:", shown)
+    commands = hints(text)
+    equal([re.search("--show-[a-z]*", command).group() for command in commands],
+          ["--show-leaked", "--show-temporary", "--show-fragmentation"], text[-500:])
+    for command in commands:
+        paste(command, folder)
+    part = reports.written(os.path.basename(path), "--function", "Topics::find|it's", cwd=folder).decode()
+    for command in hints(part):
+        paste(command, folder)
+    worst_moment(path)
+
+
+def unused(path, *options):
+    told = reports.tables(path, "--show-fragmentation", *options)["fragmentation"][0]
+    return told["hole_bytes"], told["time_ns"]
+
+
+def worst_moment(path):
+    """No moment with an allocation next has more; a twentieth is for pages and bytes."""
+    worst, time_ns = unused(path)
+    births = sorted({life.birth for life in lives.Story(path).lives if life.heap})
+    last_ns = births[-1]
+    for at in births[::len(births) // 8 + 1] + births[-2:]:
+        other, _ = unused(path, "--at", "%.9fs" % (at / 1e9))
+        if other * 0.95 > worst:
+            fail(path, "has", other, "bytes in holes at", at, "ns, and", worst, "at", time_ns)
+    if time_ns > last_ns + 1:
+        fail(path, "fragmentation is told of", time_ns, "after the last allocation at", last_ns)
+
+
+def quiet_program():
+    folder = scratch()
+    source = os.path.join(folder, "quiet.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(QUIET)
+    program = build(source)
+    equal(record([program], folder, "--precise").returncode, 0, "quiet")
+    text = usual(only_recording(folder, "quiet"), folder)
+    for title in titles(text):
+        if title in ("Top call paths by temporary allocations", "Fragmentation"):
+            fail("a program with nothing wrong has a section", title)
+    for command in hints(text):
+        paste(command, folder)
+
+
+def others():
+    """Any program's worst moment, and one whose recording holds no heap block."""
+    folder = scratch()
+    program = build(os.path.join(reports.HERE, "..", "selection", "busy.c"))
+    equal(record([program, "7", "2", "3000"], folder, "--precise").returncode, 0, "busy")
+    worst_moment(only_recording(folder, "busy"))
+    equal(unused(only_recording(folder, "busy"), "--from", "start")[0] > 0, True, "holes from the start on")
+
+
+wrong_program()
+quiet_program()
+others()
+finish()

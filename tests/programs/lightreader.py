@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""lightreader.py FILE: an independent reader of what light children left in a profile, written from
+docs/format.md alone: their records and, by call path, what they did."""
+
+import bisect
+import collections
+import struct
+import subprocess
+import sys
+
+PAGE, LEAF = 4096, 1024
+TREE, LEDGER, MODULES, PROCESSES, PATHS = 1, 2, 5, 10, 11
+RUNNING, ENDED, EXECED, GROWN = 1, 2, 3, 4
+SEGMENT = struct.Struct("<IHHIIQII")
+PROCESS = struct.Struct("<IIIIQQQQQQQQ32s")
+PATH = struct.Struct("<QIIQQQQ")
+FRAME_CLASSES = 4096
+
+Segment = collections.namedtuple("Segment", "offset kind owner index size item_size item_count")
+Process = collections.namedtuple(
+    "Process", "number pid parent_pid state path_count start_ns end_ns alloc_count alloc_bytes"
+               " free_count free_bytes maximum_bytes lost name")
+
+
+class Profile:
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.data = file.read()
+        assert self.data[:8] == b"MEMTRACE", path
+        self.end = min(struct.unpack_from("<Q", self.data, 24)[0], len(self.data))
+        self.live_bytes, self.maximum_bytes = struct.unpack_from("<qq", self.data, 128)
+        self.segments = list(self._segments())
+        self.nodes = {}
+        self.modules = {}
+        for segment in self.segments:
+            if segment.kind == TREE:
+                for place in range(4, LEAF):
+                    frame, parent = struct.unpack_from("<QI", self.data, segment.offset + 16 * place)
+                    if frame:
+                        self.nodes[segment.index * LEAF + place] = (frame, parent)
+            if segment.kind == MODULES:
+                for place in range(1, segment.item_count):
+                    at = segment.offset + 1024 * place
+                    number, = struct.unpack_from("<I", self.data, at)
+                    bias, = struct.unpack_from("<Q", self.data, at + 24)
+                    name = self.data[at + 80:at + 1024].split(b"\0")[0].decode()
+                    if number:
+                        self.modules[number] = (name, bias)
+        self.symbols = {}
+
+    def _segments(self):
+        at = 16384
+        while at + SEGMENT.size <= self.end:
+            magic, kind, _, owner, index, size, item_size, item_count = SEGMENT.unpack_from(self.data, at)
+            if magic != 0x474D4553:
+                at += PAGE
+                continue
+            yield Segment(at, kind, owner, index, size, item_size, item_count)
+            at += size
+
+    def children(self):
+        """The records, by number."""
+        found = []
+        for segment in self.segments:
+            if segment.kind == PROCESSES:
+                assert segment.item_size == PROCESS.size, segment
+                for place in range(1, segment.item_count):
+                    fields = PROCESS.unpack_from(self.data, segment.offset + PROCESS.size * place)
+                    if fields[2]:
+                        name = fields[-1].split(b"\0")[0].decode()
+                        found.append(Process(segment.index * segment.item_count + place,
+                                             *fields[:-1], name))
+        return found
+
+    def paths(self, child):
+        """{context: (frame, parent, alloc_bytes, alloc_count, free_bytes, free_count)}"""
+        found = {}
+        for segment in self.segments:
+            if segment.kind == PATHS and segment.owner == child.number and child.path_count:
+                for place in range(2, 2 + child.path_count):
+                    frame, number, parent, *counts = PATH.unpack_from(self.data,
+                                                                      segment.offset + 48 * place)
+                    assert number not in found, "a context comes twice"
+                    assert not frame or parent == 0 or parent in found or parent in self.nodes, \
+                        "a parent comes late"
+                    assert frame or number in self.nodes, "a context of the tree that is not there"
+                    found[number] = (frame, parent, *counts)
+        return found
+
+    def frames(self, paths, context):
+        """Of a child's context, innermost first; class frames too."""
+        frames = []
+        while context:
+            frame, parent = paths[context][:2] if context in paths and paths[context][0] \
+                else self.nodes[context]
+            frames.append(frame)
+            context = parent
+        return frames
+
+    def functions(self, paths, context):
+        """The names of the frames that the programs' symbol tables know, innermost first."""
+        return [name for name in map(self.function, self.frames(paths, context)) if name]
+
+    def function(self, frame):
+        if frame < FRAME_CLASSES:
+            return {1: "[mapping]", 2: "[unknown]"}.get(frame, "[pool]")
+        module, bias = self.modules.get(frame >> 48 & 0x7FFF, ("", 0))
+        if module not in self.symbols:
+            table = subprocess.run(["nm", "--defined-only", module], capture_output=True, text=True)
+            self.symbols[module] = sorted(
+                (int(line.split()[0], 16), line.split()[2]) for line in table.stdout.splitlines()
+                if len(line.split()) == 3 and line.split()[1] in "tTwW")
+        at = bisect.bisect(self.symbols[module], ((frame & (1 << 48) - 1) - 1 - bias, "\U0010ffff"))
+        return self.symbols[module][at - 1][1] if at else None
+
+
+def main():
+    profile = Profile(sys.argv[1])
+    for child in profile.children():
+        print(child)
+        paths = profile.paths(child)
+        for context, path in paths.items():
+            if path[3] or path[5]:
+                print("   ", path[2:], profile.functions(paths, context))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""resident.py: the most memory that was resident is what the kernel says, not what was sampled: of
+profiles and recordings, of programs that ended and that were killed; and in the report's text."""
+
+import os
+import re
+
+from harness import (LIBRARY, MEMTRACE, build, clean_environment, equal, execute, fail, finish,
+                     report, scratch)
+
+KIB = 1024
+SPARE = 2048 * KIB  # what the program touches after it has asked, and the kernel's own batches
+
+
+def check(path, said, what):
+    got = report(path)["process"]["peak_resident_bytes"]
+    if not said - SPARE <= got <= said + SPARE:
+        fail(what, ": resident", got, "but the program said", said)
+    text = execute([MEMTRACE, "report", path]).stdout.decode()
+    line = re.search(r"^ *resident +([0-9.]+) MiB at most$", text, re.MULTILINE)
+    if line is None or abs(float(line.group(1)) * KIB * KIB - got) > 0.1 * KIB * KIB:
+        fail(what, ": the report says", line and line.group(0))
+
+
+def run(command, what, **settings):
+    folder = scratch()
+    environment = clean_environment(MEMTRACE_SUMMARY="0", MEMTRACE_REGION_DIR=scratch(),
+                                    MEMTRACE_OUTPUT=os.path.join(folder, "run.mtp"),
+                                    MEMTRACE_RECORD_OUTPUT=os.path.join(folder, "run.mtr"),
+                                    **settings)
+    said = int(execute(command, environment).stdout) * KIB
+    found = sorted(os.listdir(folder))
+    if equal(len(found), 1, what, "files"):
+        check(os.path.join(folder, found[0]), said, what)
+
+
+def main():
+    program = build("resident.c", "gcc", "-O1")
+    for last in ([], ["killed"]):
+        how = last[0] if last else "ended"
+        run([MEMTRACE, "run", "--", program, *last], "run, " + how)
+        run([MEMTRACE, "record", "--", program, *last], "record, " + how)
+    run([program], "preloaded", LD_PRELOAD=LIBRARY)
+
+
+main()
+finish()
