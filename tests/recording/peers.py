@@ -22,6 +22,7 @@ from harness import (LIBRARY, MEMTRACE, TIMEOUT, build, clean_environment, equal
 from rust import compile_rust
 
 PAGE = 4096
+WAIT_SECONDS = 60
 WAYS = {  # command, settings, what it leaves
     "record": ([MEMTRACE, "record", "--no-summary", "--"], {}, ".mtr"),
     "run": ([MEMTRACE, "run", "--no-summary", "--"], {}, ".mtp"),
@@ -62,18 +63,18 @@ class Run:
         out, err = self.process.communicate(timeout=TIMEOUT)
         equal((self.process.returncode, err), (status, b""), self.what, "status and stderr", out)
         equal(b"WRONG" in out, False, self.what, out)
-        if self.environment.get("MEMTRACE_RECORD") or status < 0:  # by a collector, by the next command
-            self.wait_until(self.is_complete, "the end of the recording")
+        if self.environment.get("MEMTRACE_RECORD") or status < 0:
+            self.wait_until(self.is_complete, "the end of the file")
         return out
 
     def is_complete(self):
+        """A collector may still be at it; what a killed program left, the next command finishes."""
         execute([MEMTRACE, "list"], self.environment)
         found = files(self.folder, self.ending)
         return found and all(report(path).get("recording", {}).get("closed", True) for path in found)
 
     def wait_until(self, condition, what):
-        wait_until(condition, self.what + " " + what, TIMEOUT)
-
+        wait_until(condition, self.what + " " + what, WAIT_SECONDS)
 
     def path(self):
         """Of the only recording or profile."""
@@ -93,9 +94,9 @@ def done(way, command, **settings):
     return run
 
 
-def ask(source, sql):
+def ask(source, sql, *options):
     """The rows of a statement. Files and process numbers are asked alike."""
-    result = execute([MEMTRACE, "query", "--format", "json", str(source), sql])
+    result = execute([MEMTRACE, "query", "--format", "json", *options, str(source), sql])
     if result.returncode != 0:
         fail(sql, source, result.stderr.decode(errors="replace"))
         finish()
@@ -106,9 +107,9 @@ def ask(source, sql):
 OWN = "IN (SELECT context FROM frames WHERE level = 0 AND file REGEXP '/(peers|returns|plugin)[^/]*$')"
 
 
-def costs(source):
+def costs(source, *options):
     """{size of the only block of a call path: how often it was freed}."""
-    rows = ask(source, "SELECT * FROM contexts WHERE class = 'heap' AND id " + OWN)
+    rows = ask(source, "SELECT * FROM contexts WHERE class = 'heap' AND id " + OWN, *options)
     return {row["total_bytes"] // row["allocations"]: row["frees"] / row["allocations"]
             for row in rows}
 
@@ -197,7 +198,7 @@ def mappings():
         run = Run(way, [c_program(), "mappings"])
         named = run.line() == b"named\n"
         if run.ending == ".mtr":
-            run.wait_until(lambda: files(run.folder, ".mtr") and ask(run.path(), SEEN), "a look at smaps")
+            run.wait_until(lambda: files(run.folder, ".mtr") and ask(run.path(), TOUCHED), "a look at smaps")
         run.end()
         rows = ask(run.path(), "SELECT * FROM contexts WHERE class = 'mapping' AND id " + OWN)
         equal({row["total_bytes"] // PAGE: row["live_bytes"] // PAGE for row in rows}, STAY, run.what,
@@ -207,7 +208,7 @@ def mappings():
             check_smaps(run, named)
 
 
-SEEN = "SELECT * FROM smaps LIMIT 1"
+TOUCHED = "SELECT * FROM smaps WHERE size = 5 * 4096 AND resident_bytes = 2 * 4096"
 PIECES = {  # (page of the mapping where a piece begins, its pages, whether it was unmapped)
     127: [(0, 127, False)], 5: [(0, 5, False)], 11: [(0, 11, True)],
     13: [(0, 6, True), (6, 7, False)],  # cut at the start,
@@ -246,7 +247,8 @@ def check_smaps(run, named):
     """The kernel's view of two that were never unmapped: one with two pages in use, one with none."""
     found = own_mappings(run.path())
     for pages, resident in ((127, 0), (5, 2)):
-        rows = ask(run.path(), "SELECT * FROM smaps WHERE address = %d" % found[pages][0]["address"])
+        rows = ask(run.path(), "SELECT * FROM smaps WHERE address = %d AND "
+                               "time = (SELECT max(time) FROM smaps)" % found[pages][0]["address"])
         equal({(row["size"] // PAGE, row["resident_bytes"] // PAGE, row["protection"], row["shared"],
                 row["offset"]) for row in rows}, {(pages, resident, "rw-", 0, 0)}, run.what, "smaps of",
               pages)
@@ -284,7 +286,7 @@ def fork():
         run = Run(way, [c_program(), "fork"])
         mine = "peers.%s." % run.end().decode().strip()
         everywhere = sorted(size for path in files(run.folder, ".mtr") + files(run.folder, ".mtp")
-                            for size in costs(path) if size in CHILD)
+                            for size in costs(path, "--all-processes") if size in CHILD)
         equal(everywhere, CHILD, run.what, "the child's blocks, each once")
         parents = {size: 0 for sizes in PARENT for size in sizes}
         found = files(run.folder, run.ending)
@@ -407,15 +409,15 @@ def backtrace():
 
 
 def returns():
-    """test_return_opt_u128, test_return_f64: what is returned through replaced return addresses is whole;
-    the subject looks."""
+    """test_return_opt_u128, test_return_f64: what is returned through replaced return addresses is whole
+    (the subject looks), and the call paths are."""
     have("rustc")
     program = compile_rust("returns", scratch())
     for way in WAYS:
         run = done(way, [program])
         for size, name in ((70001, "give_wide"), (70002, "give_real")):
-            rows = ask(run.path(), "SELECT * FROM contexts WHERE class = 'heap' AND total_bytes = 50 * %d AND "
-                                   "allocations = 50" % size)
+            rows = ask(run.path(), "SELECT * FROM contexts WHERE class = 'heap' AND allocations = 50 AND "
+                                   "total_bytes = 50 * %d" % size)
             if equal(len(rows), 1, run.what, "call paths of 50 blocks of", size):
                 functions = [function.split("::")[-1] for function in rows[0]["path"].split(";")]
                 start = functions.index("compare") if "compare" in functions else 0
