@@ -15,13 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Root also takes what its run's programs count as other users. */
-static bool is_trusted(uid_t owner) {
-    return owner == geteuid() || geteuid() == 0;
-}
-
-/* A descriptor of the file's folder, if it is its owner's alone; else -1 with errno. */
-static int open_folder(const char *path, uid_t *owner) {
+/* A descriptor of the file's folder, if it is ours alone; else -1 with errno. */
+static int open_folder(const char *path) {
     char folder[sizeof((struct region *)0)->path];
     struct stat status;
     char *slash;
@@ -37,20 +32,18 @@ static int open_folder(const char *path, uid_t *owner) {
     if (fd < 0) {
         return -1;
     }
-    if (fstat(fd, &status) != 0 || !is_trusted(status.st_uid) || (status.st_mode & 022) != 0) {
+    if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
         close(fd);
         errno = EPERM;
         return -1;
     }
-    *owner = status.st_uid;
     return fd;
 }
 
 /* The region's descriptor, or -1 with errno. */
 static int open_file(const char *path, struct stat *status) {
     const char *slash = strrchr(path, '/');
-    uid_t owner = 0;
-    int folder = open_folder(path, &owner);
+    int folder = open_folder(path);
     int fd;
     int reason;
     if (folder < 0) {
@@ -64,7 +57,7 @@ static int open_file(const char *path, struct stat *status) {
     if (fd < 0) {
         return -1;
     }
-    if (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_uid != owner ||
+    if (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_uid != geteuid() ||
         status->st_nlink != 1) {
         reason = status->st_nlink == 0 ? ENOENT : EPERM;
         close(fd);

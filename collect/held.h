@@ -8,8 +8,7 @@
  *
  * A region is only claimed if nobody else can have put it there: its folder and the file belong to
  * this user, the folder is closed to others, the file is a regular one with one name, and no
- * symbolic link is followed. Root also claims those of other users, for its run's programs that
- * changed their user: folder and file belong to the same one.
+ * symbolic link is followed.
  */
 #ifndef COLLECT_HELD_H
 #define COLLECT_HELD_H

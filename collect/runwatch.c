@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,24 +116,10 @@ static int64_t changed_ns(const struct region_folders *folders, size_t count) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - latest > CLOCK_STEP_NS ? latest : -1;
 }
 
-/* Programs of root's run that count as other users have their regions in those users' folders. */
-static void look_at_other_users(struct runwatch *watch) {
-    glob_t found;
-    if (glob("/dev/shm/memtrace-[1-9]*", GLOB_ONLYDIR, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc; i++) {
-            look_in(watch, found.gl_pathv[i]);
-        }
-        globfree(&found);
-    }
-}
-
 static void look(struct runwatch *watch) {
     struct region_folders folders;
     size_t count = region_folders(geteuid(), &folders);
     int64_t changed = changed_ns(&folders, count);
-    if (geteuid() == 0) {
-        look_at_other_users(watch);
-    }
     if (changed >= 0 && changed == watch->looked_ns) {
         return;
     }

@@ -6,7 +6,6 @@
 #include "runtime/base/sys.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/mapping.h"
-#include "runtime/record/identity.h"
 #include "runtime/record/light.h"
 
 static struct {
@@ -300,12 +299,10 @@ static struct light_totals own_totals(void) {
     return totals;
 }
 
-/* A process that dropped its privileges stays light unless root's `memtrace run` collects it: its
- * profile could not be written beside the others. */
+/* A process that dropped its privileges stays light: a region of another user is none that the
+ * run's command looks at, and the profile could not be written beside the others. */
 static int is_other_user(void) {
-    return child.light.ancestor->uid != sys_getuid() &&
-           light_is_open(&child.light, &runtime.space) &&
-           !runtime_is_collected(identity_pid_namespace());
+    return child.light.ancestor->uid != sys_getuid() && light_is_open(&child.light, &runtime.space);
 }
 
 /* Whether it has done what is worth a region of its own. */

@@ -26,7 +26,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct runtime runtime;
@@ -98,29 +97,19 @@ static int wants_collector(struct memtrace_header *header) {
            header->limit.percent != 0 || region_recording(header)->state != MEMTRACE_RECORD_NONE;
 }
 
-static int is_of_root(uint32_t pid) {
-    char buffer[32];
-    struct stat status;
-    struct text path;
-    text_init(&path, buffer, sizeof buffer);
-    text_add(&path, "/proc/");
-    text_add_number(&path, pid);
-    return sys_lstat(buffer, &status) == 0 && status.st_uid == 0;
-}
-
 /* Whether the `memtrace run` that we belong to is there and can collect us: its pid means nothing
  * in other namespaces, and another user's region is nothing to it. */
-int runtime_is_collected(uint64_t pid_namespace) {
-    return runtime.settings.collector_pid != 0 && runtime.settings.run_namespace == pid_namespace &&
-           (sys_may_signal(runtime.settings.collector_pid) ||
-            (runtime.settings.folder[0] == '\0' && is_of_root(runtime.settings.collector_pid)));
+static int is_run_collected(const struct memtrace_header *header) {
+    return runtime.settings.collector_pid != 0 &&
+           runtime.settings.run_namespace == header->run.pid_namespace &&
+           sys_may_signal(runtime.settings.collector_pid);
 }
 
 /* Whoever watches us: `memtrace run`; else a companion, if there is work for one. */
 static void find_collector(void) {
     struct memtrace_header *header = runtime.space.header;
     runtime.has_companion = 0;
-    if (runtime_is_collected(header->run.pid_namespace)) {
+    if (is_run_collected(header)) {
         header->collector_pid = runtime.settings.collector_pid;
     } else if (wants_collector(header)) {
         runtime.has_companion = companion_start(&runtime.region, environ) == 0;

@@ -47,8 +47,6 @@ extern struct runtime runtime;
 int runtime_ensure(void);
 /* Once there is a region: who prints, finishes, records. */
 void runtime_find_helpers(void);
-/* Whether the `memtrace run` that the process belongs to is there and can collect it. */
-int runtime_is_collected(uint64_t pid_namespace);
 /* The last act: writes the profile and the summary, or leaves them to the collector. Only the
  * process that owns the region does anything. */
 void runtime_finish(enum memtrace_state state);

@@ -177,26 +177,11 @@ def privileges(compiling=(), linking=(), under=(), **settings):
         undisturbed(*as_stranger(*under, *arguments, MEMTRACE_OUTPUT=folder + "/out.mtp", **settings),
                     alone)
         equal(profiles(), ["out.mtp"], "profiles")
-        wanted = {"count": 2, "allocations": 2 * (20000 + tables), "leaked_bytes": 0, "lost": 0}
-        found = workers(folder + "/out.mtp")
-        equal({name: found[name] for name in wanted}, wanted, "workers with", early, "early blocks")
-        check(found["maximum_bytes"] >= (20000 - early) * 1000, found)
-
-
-def workers(entry):
-    """What the run's entry tells of the forked children: those with profiles of their own, or what
-    stands in their parent's. The entry is removed."""
-    if os.path.isdir(entry):
-        with open(entry + "/run.json", encoding="utf-8") as file:
-            rows = [row for row in json.load(file)["processes"] if row["allocations"] > 1000]
-        shutil.rmtree(entry)
-        equal([row["end"] for row in rows], ["ended"] * 2, rows)
-        return {"count": len(rows), "maximum_bytes": max(row["peak_bytes"] for row in rows),
-                **{name: sum(row[name] for row in rows)
-                   for name in ("allocations", "leaked_bytes", "lost")}}
-    data = told(entry)
-    os.unlink(entry)
-    return data["forked_children"]
+        workers = told(folder + "/out.mtp")["forked_children"]
+        equal((workers["count"], workers["allocations"], workers["leaked_bytes"], workers["lost"]),
+              (2, 2 * (20000 + tables), 0, 0), "workers, allocations, leaked, lost with", early, "early")
+        check(workers["maximum_bytes"] >= (20000 - early) * 1000, workers)
+        os.unlink(folder + "/out.mtp")
 
 
 def test_privileges_run():
@@ -210,20 +195,6 @@ def test_privileges_preloaded():
 def test_privileges_instrumented():
     privileges(*(shlex.split(execute(MEMTRACE, "flags", kind).out.decode())
                  for kind in ("--cflags", "--libs")))
-
-
-def test_privileges_started():
-    """A program that root's run starts as another user is part of the run."""
-    change = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-    needs_root(*OWN_SHM)
-    needs_root(*change)
-    command = ["sh", "-c", '"$@"; echo "$?"', "sh", *change, "grep", "-c", "^", "/etc/passwd"]
-    alone = execute(*command)
-    undisturbed(*as_stranger(MEMTRACE, "run", "-o", "out.mtp", "--", *command), alone)
-    with open(folder + "/out.mtp/run.json", encoding="utf-8") as file:
-        rows = {os.path.basename(row["program"]): (row["end"], row["lost"])
-                for row in json.load(file)["processes"]}
-    equal((rows.get("setpriv"), rows.get("grep")), (("execed", 0), ("ended", 0)), rows)
 
 
 def nginx():
