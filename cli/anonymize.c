@@ -133,7 +133,7 @@ static int anonymize_file(struct request *request) {
     if (status != CLI_OK) {
         return status;
     }
-    if (source_open(&source, request->file, request->debug_folders, &progress, &error) != 0) {
+    if (source_open(&source, request->file, NULL, request->debug_folders, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }
     status = anonymize_source(&source, request);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char help_text[] =
-    "usage: memtrace check [OPTION]... [BUDGET]... [FILE|PID]\n"
+    "usage: memtrace check [OPTION]... [BUDGET]... [FILE|RUN|PID]\n"
     "\n"
     "Checks whether a profile (*.mtp), a recording (*.mtr) or a running program keeps its\n"
     "budgets, and prints a line for each that is broken, with the code that broke it most.\n"
@@ -43,6 +43,9 @@ static const char help_text[] =
     "  --baseline FILE                    what --max-growth compares with\n"
     "\n"
     "how:\n"
+    "  --process PID|NAME[:IMAGE]         this process of a run (a folder); default: the one that\n"
+    "                                     held most\n"
+    "  --all-processes                    the sum of all of them by call path\n"
     "  --tolerance P                      limits may be exceeded by so many percent\n"
     "  --format gcc|github|junit|json     lines as compilers print them (default), workflow\n"
     "                                     commands of GitHub, JUnit XML, JSON\n"

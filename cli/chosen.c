@@ -16,6 +16,10 @@ int chosen_take(struct chosen_options *options, const struct cli_scan *scan, int
     }
     if (key == CHOSEN_NO_CACHE) {
         setenv("MEMTRACE_CACHE", "", 1);
+    } else if (key == CHOSEN_PROCESS) {
+        options->choice.process = scan->value;
+    } else if (key == CHOSEN_ALL_PROCESSES) {
+        options->choice.all = true;
     } else {
         options->debug_folders = scan->value;
     }
@@ -40,7 +44,8 @@ int chosen_open(struct chosen *chosen, const char *name, const struct chosen_opt
                 struct error *error) {
     const struct replay_options replay = progress_replay();
     *chosen = (struct chosen){0};
-    if (source_open(&chosen->source, name, options->debug_folders, &replay, error) != 0) {
+    if (source_open(&chosen->source, name, &options->choice, options->debug_folders, &replay,
+                    error) != 0) {
         return -1;
     }
     if (open_rest(chosen, options, &replay, error) != 0) {

@@ -20,15 +20,24 @@ struct chosen {
 
 /* The options of all such commands; keys from CHOSEN_KEYS on go to chosen_take(). A command that
  * knows leaks has SUPPRESSING_OPTIONS, too. */
-enum { CHOSEN_KEYS = 880, CHOSEN_DEBUG_FOLDERS = CHOSEN_KEYS, CHOSEN_NO_CACHE };
+enum {
+    CHOSEN_KEYS = 880,
+    CHOSEN_DEBUG_FOLDERS = CHOSEN_KEYS,
+    CHOSEN_NO_CACHE,
+    CHOSEN_PROCESS,
+    CHOSEN_ALL_PROCESSES
+};
 // clang-format off
 #define CHOSEN_OPTIONS                                 \
     {"debug-folders", 0, true, CHOSEN_DEBUG_FOLDERS},  \
     {"no-cache", 0, false, CHOSEN_NO_CACHE},           \
+    {"process", 0, true, CHOSEN_PROCESS},              \
+    {"all-processes", 0, false, CHOSEN_ALL_PROCESSES}, \
     FILTER_OPTIONS
 // clang-format on
 
 struct chosen_options {
+    struct source_choice choice; /* of the processes of a run */
     const char *debug_folders;
     struct filters *filters; /* NULL: none */
     bool has_leaks;          /* the suppressions are wanted */

@@ -15,13 +15,16 @@
 /* ---- The command line ---- */
 
 static const char help_text[] =
-    "usage: memtrace export --format FORMAT [OPTION]... [FILE|PID]\n"
+    "usage: memtrace export --format FORMAT [OPTION]... [FILE|RUN|PID]\n"
     "\n"
     "Writes a profile (*.mtp), a recording (*.mtr) or what a running program holds now in the\n"
     "format of another tool. Without an argument: the newest such file of this folder.\n"
     "\n"
     "  --format FORMAT      one of those below; not needed where the name of the output says it\n"
     "  --output FILE        write to FILE; default and -: to stdout\n"
+    "  --process PID|NAME[:IMAGE]\n"
+    "                       this process of a run (a folder); default: the one that held most\n"
+    "  --all-processes      the sum of all of them by call path\n"
     "  --cost COST          what is counted, where a format holds one, or shows one first:\n"
     "                       peak         bytes held when the program held most (default)\n"
     "                       leaked       bytes never freed; of a running program: live now\n"

@@ -9,10 +9,11 @@
 #include <stdio.h>
 
 static const char help_text[] =
-    "usage: memtrace info [--json] FILE...\n"
+    "usage: memtrace info [--json] FILE|RUN...\n"
     "\n"
     "Shows what is in a profile (*.mtp) or a recording (*.mtr): of which program, from when, how\n"
-    "many events, what takes the space, whether it is complete. Events are not read.\n"
+    "many events, what takes the space, whether it is complete. Events are not read. Of a\n"
+    "run of several processes (a folder): which files are in it, and whose.\n"
     "\n"
     "  --json               one JSON object for each file\n"
     "  --help               show this\n";
@@ -49,6 +50,18 @@ static int tell_profile(const char *name, bool json) {
     return result == 0 ? CLI_OK : cli_error("out of memory");
 }
 
+static int tell_run(const char *name, bool json) {
+    struct error error = {""};
+    struct run *run = run_open(name, &error);
+    int result;
+    if (run == NULL) {
+        return cli_error("%s", error.message);
+    }
+    result = fileinfo_run(stdout, run, json);
+    run_close(run);
+    return result == 0 ? CLI_OK : cli_error("out of memory");
+}
+
 int cmd_info(int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("info", argc, argv, options);
     bool json = false;
@@ -69,8 +82,9 @@ int cmd_info(int argc, char **argv) {
         return cli_usage("info", "a file is needed");
     }
     for (int i = scan.index; i < argc; i++) {
-        int result =
-            recording_is(argv[i]) ? tell_recording(argv[i], json) : tell_profile(argv[i], json);
+        int result = run_is(argv[i])         ? tell_run(argv[i], json)
+                     : recording_is(argv[i]) ? tell_recording(argv[i], json)
+                                             : tell_profile(argv[i], json);
         if (i + 1 < argc && !json) {
             putchar('\n');
         }

@@ -2,6 +2,7 @@
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
 #include "collect/merge.h"
 
+#include "analyze/read/run.h"
 #include "analyze/report/number.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
@@ -15,12 +16,14 @@
 #include <string.h>
 
 static const char help_text[] =
-    "usage: memtrace merge [OPTION]... --output FILE FILE...\n"
+    "usage: memtrace merge [OPTION]... --output FILE FILE|RUN...\n"
     "\n"
     "Writes one recording of several: the parts of a rotated one, wherever they lie, or those of\n"
     "several processes, say a program and its children: paths that are the same in both become\n"
     "one, their threads stay apart, and times count from when the first process started.\n"
-    "Profiles become one profile in the same way.\n"
+    "Profiles become one profile in the same way. A run of several processes (a folder) stands "
+    "for\n"
+    "all files in it.\n"
     "\n"
     "  --output FILE        the new recording or profile\n"
     "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
@@ -36,7 +39,7 @@ static const struct cli_option options[] = {
 
 struct request {
     struct rewriting rewriting;
-    char **files;
+    char **files; /* of ours */
     size_t count;
     bool help;
 };
@@ -50,6 +53,40 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     return CLI_OK;
 }
 
+static int add_file(struct request *request, char *path, struct error *error) {
+    char **grown =
+        path != NULL ? reallocarray(request->files, request->count + 1, sizeof *grown) : NULL;
+    if (grown == NULL) {
+        free(path);
+        return error_set(error, "out of memory");
+    }
+    request->files = grown;
+    grown[request->count++] = path;
+    return 0;
+}
+
+static int add_run(struct request *request, const char *path, struct error *error) {
+    struct run *run = run_open(path, error);
+    int result = run != NULL ? 0 : -1;
+    for (size_t i = 0; result == 0 && i < run->file_count; i++) {
+        result = add_file(request, run_file_path(run, run->files[i]), error);
+    }
+    run_close(run);
+    return result;
+}
+
+/* CLI_OK, or CLI_FAILURE after a line was printed. */
+static int add_operands(struct request *request, char **operands, size_t count) {
+    struct error error = {""};
+    for (size_t i = 0; i < count; i++) {
+        if ((run_is(operands[i]) ? add_run(request, operands[i], &error)
+                                 : add_file(request, strdup(operands[i]), &error)) != 0) {
+            return cli_error("%s", error.message);
+        }
+    }
+    return CLI_OK;
+}
+
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("merge", argc, argv, options);
     int status = cli_scan_all(&scan, take_option, request);
@@ -59,9 +96,9 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     if (argc == scan.index) {
         return cli_usage("merge", "which recordings?");
     }
-    request->files = argv + scan.index;
-    request->count = (size_t)(argc - scan.index);
-    return rewriting_check(&request->rewriting, &scan);
+    status = rewriting_check(&request->rewriting, &scan);
+    return status == CLI_OK ? add_operands(request, argv + scan.index, (size_t)(argc - scan.index))
+                            : status;
 }
 
 /* The files that were named, and the parts that lie beside them. */
@@ -186,5 +223,10 @@ int cmd_merge(int argc, char **argv) {
         fputs(help_text, stdout);
         return cli_finish(CLI_OK);
     }
-    return status == CLI_OK ? merge(&request) : status;
+    status = status == CLI_OK ? merge(&request) : status;
+    for (size_t i = 0; i < request.count; i++) {
+        free(request.files[i]);
+    }
+    free(request.files);
+    return status;
 }

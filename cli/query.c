@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const char help_text[] =
-    "usage: memtrace query [OPTION]... [FILE|PID] [SQL]\n"
+    "usage: memtrace query [OPTION]... [FILE|RUN|PID] [SQL]\n"
     "\n"
     "Answers SQL over a profile (*.mtp), a recording (*.mtr) or what a running program holds\n"
     "now; without a file: the newest of this folder. Without SQL it asks at the terminal, or\n"
@@ -28,6 +28,9 @@ static const char help_text[] =
     "  --format FORMAT      table, markdown, csv, tsv or json; default: at a terminal a table,\n"
     "                       else tsv without a heading\n"
     "  --header on|off      with names of columns or without\n"
+    "  --process PID|NAME[:IMAGE]\n"
+    "                       this process of a run (a folder); default: the one that held most\n"
+    "  --all-processes      the sum of all of them by call path\n"
     "  --full-names         C++ names with parameters, template arguments, return types\n"
     "  --no-cache           keep nothing on disk for the next command\n"
     "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
@@ -198,6 +201,7 @@ static int query_chosen(const struct chosen *chosen, const struct request *reque
                                  .selection = &chosen->filtered.selection,
                                  .names = chosen->names,
                                  .parts = chosen->source.parts,
+                                 .run = chosen->source.run,
                                  .replay = &replay,
                                  .has_full_names = request->full_names};
     struct error error;

@@ -109,7 +109,10 @@ static int apply_filters(const struct source *source, const struct names *names,
 }
 
 static int report_model(const struct source *source, const struct request *request) {
-    struct report report = {.options = request->options, .source = source->path};
+    const struct report_run run = {source->run, source->chosen, request->processes};
+    struct report report = {.options = request->options,
+                            .source = source->path,
+                            .run = source->run != NULL ? &run : NULL};
     struct filtered filtered = {0};
     struct error error;
     struct names *names = source_names(source, request->debug_folders,
@@ -134,7 +137,8 @@ static int report_source(const char *name, const struct request *request) {
     struct error error;
     struct source source;
     int status;
-    if (source_open(&source, name, request->debug_folders, &replay, &error) != 0) {
+    if (source_open(&source, name, &request->choice, request->debug_folders, &replay, &error) !=
+        0) {
         return cli_error("%s", error.message);
     }
     status = reportdetail_check(request, &source, &error) == 0 ? report_model(&source, request)
@@ -154,7 +158,8 @@ static int report_any(const struct request *request) {
 }
 
 int cmd_report(int argc, char **argv) {
-    struct request request = {.options = {.min_percent = 1, .limit = 20}, .filters = filters_new()};
+    struct request request = {
+        .options = {.min_percent = 1, .limit = 20}, .processes = 10, .filters = filters_new()};
     int status;
     if (request.filters == NULL) {
         return cli_error("out of memory");

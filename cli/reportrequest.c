@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 const char reportrequest_help[] =
-    "usage: memtrace report [OPTION]... [FILE|PID]\n"
+    "usage: memtrace report [OPTION]... [FILE|RUN|PID]\n"
     "\n"
     "Shows a profile (*.mtp) or a recording (*.mtr), or what a running program holds now. Without\n"
     "an argument: the newest such file of this folder. Without a --show-... option: a summary,\n"
@@ -38,6 +38,14 @@ const char reportrequest_help[] =
     "  --show-timeline      memory over time as a chart\n"
     "  --show-marks       R what the program marked\n"
     "  --show-threads       a table of threads, and who freed whose blocks\n"
+    "  --show-processes     a table of the processes of a run, or of a profile's forked children\n"
+    "\n"
+    "of a run of several processes (a folder):\n"
+    "  --process PID|NAME[:IMAGE]\n"
+    "                       this one, and of those that replaced themselves by exec this image;\n"
+    "                       default: the one that held most\n"
+    "  --all-processes      the sum of all by call path, small forked children included\n"
+    "  --processes N        lines of the tree of processes (default: 10; 0: all)\n"
     "\n"
     "how:\n"
     "  --top-down           trees from main to the allocating function (default)\n"
@@ -90,6 +98,9 @@ enum {
     KEY_SHUTDOWN_AT,
     KEY_WITHIN,
     KEY_BLOCKS_BY,
+    KEY_PROCESS,
+    KEY_ALL_PROCESSES,
+    KEY_PROCESSES,
     KEY_METRIC,                        /* + enum metric */
     KEY_SHOW = KEY_METRIC + METRIC_ALL /* + enum show */
 };
@@ -119,6 +130,10 @@ static const struct cli_option known_options[] = {
     {"show-timeline", 0, false, KEY_SHOW + SHOW_TIMELINE},
     {"show-marks", 0, false, KEY_SHOW + SHOW_MARKS},
     {"show-threads", 0, false, KEY_SHOW + SHOW_THREADS},
+    {"show-processes", 0, false, KEY_SHOW + SHOW_PROCESSES},
+    {"process", 0, true, KEY_PROCESS},
+    {"all-processes", 0, false, KEY_ALL_PROCESSES},
+    {"processes", 0, true, KEY_PROCESSES},
     {"top-down", 0, false, KEY_TOP_DOWN},
     {"bottom-up", 0, false, KEY_BOTTOM_UP},
     {"flat", 0, false, KEY_FLAT},
@@ -222,6 +237,12 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
         good = parse_size(scan->value, &request->options.depth) == 0;
         request->depth_given = true;
         break;
+    case KEY_PROCESS:
+        request->choice.process = scan->value;
+        break;
+    case KEY_PROCESSES:
+        good = parse_size(scan->value, &request->processes) == 0;
+        break;
     case KEY_COLOR:
         request->color = scan->value;
         good = cli_color(scan->value, STDOUT_FILENO) >= 0;
@@ -272,6 +293,9 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return take_format(request, scan, REPORT_CSV);
     case KEY_ALL_FRAMES:
         request->options.all_frames = true;
+        return 0;
+    case KEY_ALL_PROCESSES:
+        request->choice.all = true;
         return 0;
     case KEY_NO_CACHE:
         setenv("MEMTRACE_CACHE", "", 1);

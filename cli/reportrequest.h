@@ -6,6 +6,7 @@
 
 #include "analyze/report/report.h"
 #include "cli/filters.h"
+#include "cli/source.h"
 #include "cli/suppressing.h"
 
 enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64, REQUEST_TABLE_DEPTH = 3 };
@@ -23,6 +24,7 @@ enum show {
     SHOW_TIMELINE,
     SHOW_MARKS,
     SHOW_THREADS,
+    SHOW_PROCESSES,
     SHOW_COUNT
 };
 
@@ -48,6 +50,8 @@ struct request {
     const char *debug_folders;
     const char *output;
     const char *source;
+    struct source_choice choice; /* of the processes of a run */
+    size_t processes;            /* lines of their tree; 0: all */
     struct filters *filters;
     struct suppressing suppressing;
 };

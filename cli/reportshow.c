@@ -101,6 +101,11 @@ static int write_marks(const struct report *report) {
     return 0;
 }
 
+static int write_processes(const struct report *report) {
+    report_processes(report);
+    return 0;
+}
+
 static int write_shows(const struct report *report, const struct request *request) {
     static int (*const writers[SHOW_COUNT])(const struct report *) = {
         [SHOW_GROUPS] = report_groups,
@@ -112,6 +117,7 @@ static int write_shows(const struct report *report, const struct request *reques
         [SHOW_TIMELINE] = report_timeline,
         [SHOW_MARKS] = write_marks,
         [SHOW_THREADS] = report_threads,
+        [SHOW_PROCESSES] = write_processes,
     };
     int result = 0;
     for (size_t i = 0; result == 0 && i < SHOW_COUNT; i++) {
@@ -157,12 +163,17 @@ static int write_wrong(const struct report *report, const struct request *reques
 
 static int write_default(const struct report *report, const struct request *request) {
     const struct model_totals *totals = &report->model->totals;
-    int result;
+    int result = 0;
     table_drawing_begin(report, NULL);
+    if (report->run != NULL) {
+        result = report_run(report);
+    }
     report_summary(report);
     report_warnings(report);
     table_drawing_end(report);
-    result = write_wrong(report, request);
+    if (result == 0) {
+        result = write_wrong(report, request);
+    }
     if (result == 0 && request->form == FORM_TREE && totals->maximum_bytes != 0) {
         result = write_top(report, request, METRIC_MAXIMUM, 5);
     }
@@ -221,6 +232,9 @@ int reportshow_write(const struct report *report, const struct request *request)
     }
     in_document.document = &document;
     if (report_is_for_people(report) && is_special) {
+        if (report->run != NULL && !request->shows[SHOW_PROCESSES]) {
+            report_run_chosen(report);
+        }
         report_selected(report);
         report_warnings(report);
     }

@@ -7,6 +7,7 @@
 #include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
 #include "cli/cli.h"
+#include "cli/runsource.h"
 #include "collect/adopt.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@
 /* Takes the file's place in *newest if it was written later. */
 static void keep_newer(char **newest, struct timespec *when, const char *path) {
     struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+    if (stat(path, &status) != 0 || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
         return;
     }
     if (*newest == NULL || status.st_mtim.tv_sec > when->tv_sec ||
@@ -86,7 +87,7 @@ static void keep_newer_left(char **newest, struct timespec *when) {
     free(folder);
 }
 
-/* The newest *.mtp or *.mtr of this folder; the caller frees it. NULL: none. */
+/* The newest *.mtp or *.mtr of this folder, file or run; the caller frees it. NULL: none. */
 static char *find_newest(void) {
     char *newest = NULL;
     struct timespec when = {0};
@@ -169,9 +170,7 @@ static void remove_folder(const char *folder) {
     nftw(folder, remove_entry, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Where folders of extracted files go, their names but for what makes each one new. The process is
- * in it, so that whoever comes later can tell those that nobody needs. */
-static int folder_pattern(char *pattern, size_t size, const char *process, const char *rest) {
+int source_temporary(char *pattern, size_t size, const char *process, const char *rest) {
     const char *root = getenv("TMPDIR");
     int length = snprintf(pattern, size, "%s/memtrace-%s-%s",
                           root != NULL && *root != '\0' ? root : "/tmp", process, rest);
@@ -183,7 +182,7 @@ static int folder_pattern(char *pattern, size_t size, const char *process, const
 static void remove_forgotten(void) {
     char pattern[PATH_MAX];
     glob_t found;
-    if (folder_pattern(pattern, sizeof pattern, "*", "??????") != 0 ||
+    if (source_temporary(pattern, sizeof pattern, "*", "??????") != 0 ||
         glob(pattern, GLOB_ONLYDIR, NULL, &found) != 0) {
         return;
     }
@@ -209,7 +208,7 @@ static char *extract_symbols(const struct recording *recording) {
     size_t count = 0;
     remove_forgotten();
     snprintf(process, sizeof process, "%ld", (long)getpid());
-    if (folder_pattern(pattern, sizeof pattern, process, "XXXXXX") != 0 ||
+    if (source_temporary(pattern, sizeof pattern, process, "XXXXXX") != 0 ||
         (folder = strdup(pattern)) == NULL) {
         return NULL;
     }
@@ -264,13 +263,14 @@ static bool add_part(struct parts *parts, const char *first, size_t part) {
 
 /* Opens the file and the parts that lie beside it. 0 or -1. */
 static int open_parts(struct source *source, struct error *error) {
-    struct parts parts = {.items = {recording_open(source->path, error)}, .count = 1};
+    const char *path = source->merged != NULL ? source->merged : source->path;
+    struct parts parts = {.items = {recording_open(path, error)}, .count = 1};
     const struct recording **items;
     if (parts.items[0] == NULL) {
         return -1;
     }
     while (parts.items[0]->header.part == 0 && parts.count < MOST_PARTS &&
-           add_part(&parts, source->path, parts.count)) {
+           add_part(&parts, path, parts.count)) {
     }
     items = malloc(parts.count * sizeof *items);
     if (items == NULL) {
@@ -286,7 +286,8 @@ static struct model *replay_file(struct source *source, const char *debug_folder
                                  const struct replay_options *options, struct error *error) {
     struct model *model = NULL;
     if (open_parts(source, error) == 0) {
-        model = modelcache_replay(source->parts, options, error);
+        model = source->merged == NULL ? modelcache_replay(source->parts, options, error)
+                                       : model_replay(source->parts, options, error);
     }
     if (model != NULL && names_lacks_files(model, debug_folders)) {
         source->symbols = extract_symbols(source->parts.items[source->parts.count - 1]);
@@ -319,15 +320,25 @@ static int find_file(const char *name, char **path, struct error *error) {
     return *path != NULL ? 0 : error_set(error, "out of memory");
 }
 
-int source_open(struct source *source, const char *name, const char *debug_folders,
+/* Makes the model of the file at source->path, or of the sum in source->merged. */
+static int load(struct source *source, const char *debug_folders,
                 const struct replay_options *options, struct error *error) {
-    *source = (struct source){0};
+    const char *path = source->merged != NULL ? source->merged : source->path;
+    source->model = recording_is(path) ? replay_file(source, debug_folders, options, error)
+                                       : load_file(path, error);
+    return source->model != NULL ? 0 : -1;
+}
+
+int source_open(struct source *source, const char *name, const struct source_choice *choice,
+                const char *debug_folders, const struct replay_options *options,
+                struct error *error) {
+    *source = (struct source){.chosen = RUN_NONE};
     if (find_file(name, &source->path, error) != 0) {
         return -1;
     }
-    source->model = recording_is(source->path) ? replay_file(source, debug_folders, options, error)
-                                               : load_file(source->path, error);
-    if (source->model == NULL ||
+    if (runsource_choose(source, choice, error) != 0 ||
+        load(source, debug_folders, options, error) != 0 ||
+        runsource_check(source, choice, error) != 0 ||
         framenames_read(&source->names, source->parts.items, source->parts.count, error) != 0) {
         source_close(source);
         return -1;
@@ -336,7 +347,7 @@ int source_open(struct source *source, const char *name, const char *debug_folde
 }
 
 int source_open_parts(struct source *source, const char *name, struct error *error) {
-    *source = (struct source){.path = strdup(name)};
+    *source = (struct source){.path = strdup(name), .chosen = RUN_NONE};
     if (source->path == NULL) {
         return error_set(error, "out of memory");
     }
@@ -354,6 +365,8 @@ void source_close(struct source *source) {
     }
     model_free(source->model);
     close_parts(source->parts.items, source->parts.count);
+    runsource_drop(source);
+    run_close(source->run);
     free((void *)source->parts.items);
     free(source->symbols);
     free(source->path);

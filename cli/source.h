@@ -10,27 +10,42 @@
 
 #include "analyze/model/names.h"
 #include "analyze/model/replay.h"
+#include "analyze/read/run.h"
+
+/* Which process of a run. Neither: the one that held most. */
+struct source_choice {
+    const char *process; /* PID or NAME, with :IMAGE behind it; NULL: not said */
+    bool all;            /* the sum of all */
+};
 
 struct source {
     struct model *model;          /* of all of it */
     struct timeorder_parts parts; /* the recording, open; count 0: a profile */
-    char *path;                   /* the file that was read */
+    char *path;                   /* the file that was read; of the sum of a run: its folder */
     char *symbols; /* a folder with the symbols that a recording carries; NULL: none are needed, its
                       modules are here as they were */
     struct framenames names; /* of frames, where the file carries them itself */
+    struct run *run;         /* NULL: the file was named itself */
+    size_t chosen;           /* of the run's processes; RUN_NONE: the sum of all */
+    char *merged;            /* the file that the sum was read from, which goes; NULL: none */
 };
 
 /* Loads a profile or replays a recording; options are for the latter. A number is a process,
  * running or killed, unless there is a file of that name; NULL is the newest *.mtp or *.mtr of this
- * folder. debug_folders: NULL, or as for the
- * symbolizer. 0 or -1. */
-int source_open(struct source *source, const char *name, const char *debug_folders,
-                const struct replay_options *options, struct error *error);
+ * folder, which may be a run's folder. choice: of its processes; NULL: a run is an error.
+ * debug_folders: NULL, or as for the symbolizer. 0 or -1. */
+int source_open(struct source *source, const char *name, const struct source_choice *choice,
+                const char *debug_folders, const struct replay_options *options,
+                struct error *error);
 /* Opens a recording and the parts beside it, without going through its events: there is no model.
  * 0, or -1, also for a profile. */
 int source_open_parts(struct source *source, const char *name, struct error *error);
 /* Also removes the folder. */
 void source_close(struct source *source);
+
+/* Where temporary files and folders go, their names but for what makes each one new. The process is
+ * in it, so that whoever comes later can tell those that nobody needs. 0, or -1: too long. */
+int source_temporary(char *pattern, size_t size, const char *process, const char *rest);
 
 /* The names of the model's frames, also from what came along with the file. debug_folders: NULL, or
  * as for the symbolizer. The caller closes them, before the source. NULL: error is set. */

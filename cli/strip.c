@@ -110,7 +110,7 @@ int cmd_strip(int argc, char **argv) {
         fputs(help_text, stdout);
         return cli_finish(CLI_OK);
     }
-    if (source_open(&source, request.file, NULL, &progress, &error) != 0) {
+    if (source_open(&source, request.file, NULL, NULL, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }
     status = strip_source(&source, &request);

@@ -98,7 +98,9 @@ static int add_modules(struct mergemap *map, const struct model *model,
     if (grown == NULL || source->modules == NULL || source->bases == NULL) {
         return -1;
     }
-    map->module_count += map->module_count == 0;
+    if (map->module_count == 0) {
+        map->modules[map->module_count++] = (struct memtrace_module){0};
+    }
     source->module_count = model->module_count;
     for (size_t i = 1; i < model->module_count; i++) {
         const struct model_module *module = &model->modules[i];

@@ -2,6 +2,8 @@
 /* mergeprofiles.c: one profile of several. See mergeprofiles.h. */
 #include "collect/mergeprofiles.h"
 
+#include "analyze/read/recording.h"
+#include "collect/mergechildren.h"
 #include "collect/mergemap.h"
 #include "collect/mergetimeline.h"
 #include "collect/profilewrite.h"
@@ -33,6 +35,8 @@ struct merging {
     struct model_foreign *foreign; /* with the map's thread ids */
     size_t foreign_count;
     struct mergetimeline timeline;
+    struct mergechildren children;
+    const struct merge_everything *everything; /* NULL: profiles alone, children stay children */
 };
 
 static int no_memory(struct error *error) {
@@ -50,19 +54,37 @@ static int compare_inputs(const void *left, const void *right) {
     return a->pid != b->pid ? (a->pid > b->pid) - (a->pid < b->pid) : strcmp(a->path, b->path);
 }
 
+/* The head of a file. 0 or -1. */
+static int look_at_file(const struct merging *merging, const char *path, struct input *input,
+                        struct error *error) {
+    if (merging->everything != NULL && recording_is(path)) {
+        struct recording *recording = recording_open(path, error);
+        if (recording == NULL) {
+            return -1;
+        }
+        *input = (struct input){path, recording->program.start_realtime_ns, recording->header.pid};
+        recording_close(recording);
+    } else {
+        struct profile *profile = profile_open(path, error);
+        if (profile == NULL) {
+            return -1;
+        }
+        *input = (struct input){path, profile->header.start_realtime_ns, profile->header.pid};
+        profile_close(profile);
+    }
+    return 0;
+}
+
 static int look_at(struct merging *merging, char *const *paths, size_t count, struct error *error) {
     merging->inputs = calloc(count, sizeof *merging->inputs);
     if (merging->inputs == NULL) {
         return no_memory(error);
     }
     for (size_t i = 0; i < count; i++) {
-        struct profile *profile = profile_open(paths[i], error);
-        if (profile == NULL) {
+        if (look_at_file(merging, paths[i], &merging->inputs[i], error) != 0) {
             return -1;
         }
-        merging->inputs[merging->count++] =
-            (struct input){paths[i], profile->header.start_realtime_ns, profile->header.pid};
-        profile_close(profile);
+        merging->count++;
     }
     qsort(merging->inputs, count, sizeof *merging->inputs, compare_inputs);
     return 0;
@@ -154,6 +176,32 @@ static int add_costs(struct merging *merging, const struct model *model,
     return 0;
 }
 
+/* What light children did, as if their parent had done it. The maximum is the parent's alone. */
+static void fold_children(struct merging *merging, const struct model *model,
+                          const struct mergesource *source) {
+    for (size_t i = 0; i < model->child_path_count; i++) {
+        const struct model_child_path *path = &model->child_paths[i];
+        struct memtrace_cell *cell = &merging->cells[mergesource_context(source, path->node)];
+        cell->alloc_bytes += path->total_bytes;
+        cell->alloc_count += path->allocations;
+        cell->free_bytes += path->freed_bytes;
+        cell->free_count += path->frees;
+        cell->peak_epoch = PEAK_EPOCH; /* else what is live would count as held at the maximum */
+    }
+    for (size_t i = 0; i < model->child_count; i++) {
+        merging->header.lost[MEMTRACE_LOST_EVENTS] += model->children[i].lost;
+    }
+}
+
+static int add_children(struct merging *merging, const struct model *model,
+                        const struct mergesource *source) {
+    if (merging->everything == NULL) {
+        return mergechildren_add(&merging->children, model, source);
+    }
+    fold_children(merging, model, source);
+    return 0;
+}
+
 static int add_foreign(struct merging *merging, const struct model *model,
                        struct mergesource *source) {
     struct model_foreign *grown = reallocarray(
@@ -207,20 +255,34 @@ static int add_model(struct merging *merging, const struct model *model, uint64_
          mergetimeline_add(&merging->timeline, model, shift_ns) != 0)) {
         result = no_memory(error);
     }
-    mergesource_free(&source);
     add_header(merging, model, shift_ns);
+    if (result == 0 && add_children(merging, model, &source) != 0) {
+        result = no_memory(error);
+    }
+    mergesource_free(&source);
     return result;
 }
 
+static struct model *load_input(const struct merging *merging, const struct input *input,
+                                struct error *error) {
+    struct profile *profile;
+    struct model *model;
+    if (merging->everything != NULL && recording_is(input->path)) {
+        return merging->everything->load(merging->everything->context, input->path, error);
+    }
+    profile = profile_open(input->path, error);
+    model = profile != NULL ? model_load(profile, error) : NULL;
+    profile_close(profile);
+    return model;
+}
+
 static int add_input(struct merging *merging, const struct input *input, struct error *error) {
-    struct profile *profile = profile_open(input->path, error);
-    struct model *model = profile != NULL ? model_load(profile, error) : NULL;
+    struct model *model = load_input(merging, input, error);
     int result = -1;
     if (model != NULL) {
         result = add_model(merging, model, input->start_ns - merging->inputs[0].start_ns, error);
     }
     model_free(model);
-    profile_close(profile);
     return result;
 }
 
@@ -358,7 +420,8 @@ static int write_out(struct merging *merging, FILE *out, struct error *error) {
         write_leaves(&write, MEMTRACE_SEGMENT_LIFETIMES, 0, merging->lifetimes,
                      sizeof *merging->lifetimes, merging->lifetime_count) != 0 ||
         write_threads(&write, map) != 0 || write_pools(&write, map) != 0 ||
-        write_timeline(&write, merging) != 0) {
+        write_timeline(&write, merging) != 0 ||
+        mergechildren_write(&merging->children, &write) != 0) {
         return no_memory(error);
     }
     write_foreign(&write, merging);
@@ -366,20 +429,32 @@ static int write_out(struct merging *merging, FILE *out, struct error *error) {
     return profilewrite_end(&write, &merging->header, error);
 }
 
-int merge_profiles(char *const *paths, size_t count, FILE *out, struct error *error) {
-    struct merging merging = {0};
-    int result = look_at(&merging, paths, count, error);
-    for (size_t i = 0; result == 0 && i < merging.count; i++) {
-        result = add_input(&merging, &merging.inputs[i], error);
+static int merge_files(struct merging *merging, char *const *paths, size_t count, FILE *out,
+                       struct error *error) {
+    int result = look_at(merging, paths, count, error);
+    for (size_t i = 0; result == 0 && i < merging->count; i++) {
+        result = add_input(merging, &merging->inputs[i], error);
     }
     if (result == 0) {
-        result = write_out(&merging, out, error);
+        result = write_out(merging, out, error);
     }
-    mergemap_free(&merging.map);
-    mergetimeline_free(&merging.timeline);
-    free(merging.inputs);
-    free(merging.cells);
-    free(merging.lifetimes);
-    free(merging.foreign);
+    mergemap_free(&merging->map);
+    mergetimeline_free(&merging->timeline);
+    mergechildren_free(&merging->children);
+    free(merging->inputs);
+    free(merging->cells);
+    free(merging->lifetimes);
+    free(merging->foreign);
     return result;
+}
+
+int merge_profiles(char *const *paths, size_t count, FILE *out, struct error *error) {
+    struct merging merging = {0};
+    return merge_files(&merging, paths, count, out, error);
+}
+
+int merge_everything(char *const *paths, size_t count, const struct merge_everything *how,
+                     FILE *out, struct error *error) {
+    struct merging merging = {.everything = how};
+    return merge_files(&merging, paths, count, out, error);
 }

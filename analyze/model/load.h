@@ -25,6 +25,7 @@ struct sum {
 /* Each returns 0, or -1: out of memory. What they have filled model_free() frees. */
 int columns_load(struct model *model, const struct profile *profile);
 int census_load(struct model *model, const struct profile *profile);
+int children_load(struct model *model, const struct profile *profile); /* after the nodes */
 
 /* contexts.c. The class that an innermost frame tells. */
 enum model_class contexts_class(uint64_t frame);

@@ -141,7 +141,8 @@ struct model *model_load(const struct profile *profile, struct error *error) {
     model->live = profile->live;
     take_header(model, profile);
     /* Costs before nodes and modules: what a cost refers to was there before it. */
-    if (columns_load(model, profile) != 0 || census_load(model, profile) != 0) {
+    if (columns_load(model, profile) != 0 || census_load(model, profile) != 0 ||
+        children_load(model, profile) != 0) {
         error_set(error, "out of memory while reading %s", profile->path);
         model_free(model);
         return NULL;
@@ -170,6 +171,8 @@ void model_free(struct model *model) {
     free(model->pools);
     free(model->timeline);
     free(model->marks);
+    free(model->children);
+    free(model->child_paths);
     free(model->mark_names);
     index_free(model->index);
     free(model);

@@ -147,6 +147,35 @@ struct model_mark {
     const char *name; /* "" where it has none */
 };
 
+/* A forked child that stayed light: what it did stands in its parent's profile, and is in none of
+ * the model's totals and contexts. One that wrote a profile of its own is not among them. */
+struct model_child {
+    uint32_t pid;
+    uint32_t parent_pid;
+    bool ended;  /* else it ran still, or was killed */
+    bool execed; /* it ended by exec */
+    uint64_t start_ns;
+    uint64_t end_ns; /* 0: it had not ended */
+    uint64_t allocations;
+    uint64_t total_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t maximum_bytes;
+    uint64_t lost;
+    size_t first_path; /* of model.child_paths */
+    size_t path_count; /* 0: it wrote none */
+    char name[32];
+};
+
+/* What a child did in one context. */
+struct model_child_path {
+    uint32_t node; /* in nodes: of the file's tree, or of those that children made, behind them */
+    uint64_t total_bytes;
+    uint64_t allocations;
+    uint64_t freed_bytes; /* <= total_bytes */
+    uint64_t frees;       /* <= allocations */
+};
+
 struct index;
 
 struct model {
@@ -171,6 +200,10 @@ struct model {
     struct model_mark *marks; /* of recordings, by time; the first MODEL_MARKS of them */
     size_t mark_count;
     uint64_t mark_total;
+    struct model_child *children; /* of profiles, in the order of their starts */
+    size_t child_count;
+    struct model_child_path *child_paths;
+    size_t child_path_count;
     char *mark_names; /* of the marks, each once; NULL: all are "" */
     size_t mark_names_size;
     uint64_t from_ns; /* only what happened in [from_ns, to_ns) is counted: see selection.h */
@@ -192,6 +225,16 @@ void model_free(struct model *model);
 
 /* The context with this id, or NULL if it has no counts. NULL model: NULL. */
 const struct model_context *model_find(const struct model *model, uint32_t id);
+
+/* The children of a profile, summed up. */
+struct model_children {
+    uint64_t allocations;
+    uint64_t total_bytes;
+    uint64_t live_bytes;    /* what they had not freed when they ended */
+    uint64_t maximum_bytes; /* the most that one of them held */
+    uint64_t lost;
+};
+struct model_children model_sum_children(const struct model *model);
 
 /* What a frame says. offset: in the file's own terms, one less for return addresses, as
  * symbolizer_resolve wants it; of frames in no known module: the address itself, one less too. */

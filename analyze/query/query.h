@@ -11,6 +11,7 @@
 #define ANALYZE_QUERY_QUERY_H
 
 #include "analyze/model/selection.h"
+#include "analyze/read/run.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ struct query_source {
     const struct model *model;           /* of what is selected; may be the same */
     const struct names *names;           /* of the whole model */
     struct timeorder_parts parts;        /* count 0: a profile, which has no events */
+    const struct run *run;               /* NULL: the file stands for itself */
     const struct selection *selection;   /* that the model was made with */
     const struct replay_options *replay; /* for its progress; NULL: none */
     bool has_full_names;                 /* C++ names with parameters and template arguments */

@@ -9,13 +9,11 @@
 
 /* In the order in which a written file has them: rows of the first ones are few. */
 const struct vtable *const vtable_list[] = {
-    &vtable_summary,     &vtable_threads,
-    &vtable_modules,     &vtable_contexts,
-    &vtable_frames,      &vtable_timeline,
-    &vtable_samples,     &vtable_markers,
-    &vtable_scopes,      &vtable_foreign_frees,
-    &vtable_mappings,    &vtable_smaps,
-    &vtable_allocations, NULL,
+    &vtable_summary,  &vtable_processes,     &vtable_threads,
+    &vtable_modules,  &vtable_contexts,      &vtable_frames,
+    &vtable_timeline, &vtable_samples,       &vtable_markers,
+    &vtable_scopes,   &vtable_foreign_frees, &vtable_mappings,
+    &vtable_smaps,    &vtable_allocations,   NULL,
 };
 
 /* ---- SQLite's side ---- */

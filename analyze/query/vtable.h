@@ -114,7 +114,7 @@ extern const sqlite3_module vtable_array_module;
     .module = &vtable_array_module, .cursor_size = sizeof(struct vtable_array_cursor)
 
 extern const struct vtable *const vtable_list[]; /* NULL ends it */
-enum { VTABLES = 13 };
+enum { VTABLES = 14 };
 
 extern const struct vtable vtable_allocations;
 extern const struct vtable vtable_contexts;
@@ -123,6 +123,7 @@ extern const struct vtable vtable_frames;
 extern const struct vtable vtable_mappings;
 extern const struct vtable vtable_markers;
 extern const struct vtable vtable_modules;
+extern const struct vtable vtable_processes;
 extern const struct vtable vtable_samples;
 extern const struct vtable vtable_scopes;
 extern const struct vtable vtable_smaps;

@@ -38,6 +38,10 @@ static uint32_t item_size_of(uint32_t kind) {
         return sizeof(struct memtrace_foreign_frees);
     case MEMTRACE_SEGMENT_EVENTS:
         return sizeof(struct memtrace_chunk);
+    case MEMTRACE_SEGMENT_PROCESSES:
+        return sizeof(struct memtrace_process);
+    case MEMTRACE_SEGMENT_PATHS:
+        return sizeof(struct memtrace_path);
     default:
         return 0;
     }

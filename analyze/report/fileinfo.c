@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { LABEL = 14, THREADS = 1 << MEMTRACE_THREAD_BITS };
@@ -355,6 +356,8 @@ static const char *const segment_names[] = {
     [MEMTRACE_SEGMENT_TIMELINE] = "timeline",
     [MEMTRACE_SEGMENT_FREES] = "frees",
     [MEMTRACE_SEGMENT_EVENTS] = "events",
+    [MEMTRACE_SEGMENT_PROCESSES] = "processes",
+    [MEMTRACE_SEGMENT_PATHS] = "paths",
 };
 enum { SEGMENT_KINDS = sizeof segment_names / sizeof segment_names[0] };
 
@@ -385,6 +388,88 @@ int fileinfo_profile(FILE *out, const struct profile *profile, bool json) {
     put_count(&writer, "threads", "threads", profile->header.thread_count);
     put_count(&writer, "call paths", "contexts", profile->header.context_count);
     put_kinds(&writer, "segments", segment_names, kinds, SEGMENT_KINDS);
+    close_writer(&writer);
+    return result;
+}
+
+/* ---- Runs ---- */
+
+/* Whose file it is: "cc1 (1300)", or how many processes it stands for. */
+static void spell_owner(const struct run *run, const char *file, char *text, size_t size) {
+    const struct run_process *owner = NULL;
+    size_t count = 0;
+    size_t light = 0;
+    for (size_t i = 0; i < run->process_count; i++) {
+        const struct run_process *process = &run->processes[i];
+        if (process->file != NULL && strcmp(process->file, file) == 0) {
+            owner = owner == NULL || !process->light ? process : owner;
+            count += !process->light;
+            light += process->light;
+        }
+    }
+    if (owner == NULL) {
+        snprintf(text, size, "part of another file, or not of this run");
+    } else if (count > 1 || run_is_merged(file)) {
+        snprintf(text, size, "the sums of %zu small processes", count);
+    } else {
+        int length = snprintf(text, size, "%s (%" PRIu32 ")", run_name(owner), owner->pid);
+        if (light != 0 && length > 0 && (size_t)length < size) {
+            snprintf(text + length, size - (size_t)length, " and %zu forked children", light);
+        }
+    }
+}
+
+static int put_run_file(const struct writer *writer, const struct run *run, const char *file) {
+    char *path = run_file_path(run, file);
+    struct stat status = {0};
+    char owner[300];
+    char text[700];
+    struct number bytes;
+    if (path == NULL) {
+        return -1;
+    }
+    if (stat(path, &status) != 0) {
+        status.st_size = 0;
+    }
+    free(path);
+    spell_owner(run, file, owner, sizeof owner);
+    if (writer->json != NULL) {
+        jsonwriter_map(writer->json, NULL);
+        jsonwriter_string(writer->json, "file", file);
+        jsonwriter_number(writer->json, "bytes", (uint64_t)status.st_size);
+        jsonwriter_string(writer->json, "of", owner);
+        jsonwriter_end_map(writer->json);
+        return 0;
+    }
+    snprintf(text, sizeof text, "%-36s %10s  %s", file,
+             number_bytes(&bytes, (uint64_t)status.st_size), owner);
+    put_line(writer, "", text);
+    return 0;
+}
+
+int fileinfo_run(FILE *out, const struct run *run, bool json) {
+    struct writer writer;
+    int result = 0;
+    if (open_writer(&writer, out, json) != 0) {
+        return -1;
+    }
+    put_text(&writer, "run", "path", run->path);
+    put_text(&writer, RUN_SUMMARY, "summary",
+             run->trouble[0] != '\0' ? run->trouble
+             : run->has_summary      ? "whole"
+                                     : "none: the run goes on, or was killed");
+    put_count(&writer, "processes", "processes", run->process_count);
+    put_duration(&writer, "duration", "duration_ns", run->duration_ns);
+    put_count(&writer, "files", "file_count", run->file_count);
+    if (json) {
+        jsonwriter_array(writer.json, "files");
+    }
+    for (size_t i = 0; result == 0 && i < run->file_count; i++) {
+        result = put_run_file(&writer, run, run->files[i]);
+    }
+    if (json) {
+        jsonwriter_end_array(writer.json);
+    }
     close_writer(&writer);
     return result;
 }

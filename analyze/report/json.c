@@ -147,6 +147,22 @@ static void put_totals(struct jsonwriter *json, const struct report *report) {
     put_lost(json, report);
 }
 
+/* Forked children that stayed light, summed up: their call paths are not among the contexts. */
+static void put_children(struct jsonwriter *json, const struct model *model) {
+    struct model_children sum = model_sum_children(model);
+    if (model->child_count == 0) {
+        return;
+    }
+    jsonwriter_map(json, "forked_children");
+    jsonwriter_number(json, "count", model->child_count);
+    jsonwriter_number(json, "allocations", sum.allocations);
+    jsonwriter_number(json, "total_bytes", sum.total_bytes);
+    jsonwriter_number(json, "leaked_bytes", sum.live_bytes);
+    jsonwriter_number(json, "maximum_bytes", sum.maximum_bytes);
+    jsonwriter_number(json, "lost", sum.lost);
+    jsonwriter_end_map(json);
+}
+
 static void put_errors(struct jsonwriter *json, const struct model_errors *errors) {
     jsonwriter_map(json, "standard_errors");
     jsonwriter_double(json, "maximum_bytes", errors->maximum_bytes);
@@ -297,6 +313,10 @@ int report_json(const struct report *report) {
     put_contexts(json, report, "contexts", MODEL_HEAP);
     put_contexts(json, report, "mappings", MODEL_MAPPING);
     put_contexts(json, report, "pools", MODEL_POOL);
+    put_children(json, report->model);
+    if (report->run != NULL) {
+        report_run_json(report, json);
+    }
     jsonwriter_end_map(json);
     jsonwriter_close(json);
     return 0;

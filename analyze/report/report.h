@@ -11,6 +11,7 @@
 #include "analyze/model/detail.h"
 #include "analyze/model/names.h"
 #include "analyze/model/suppressions.h"
+#include "analyze/read/run.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>
@@ -47,6 +48,13 @@ struct report_holes {
 
 struct table_document;
 
+/* Which run the model is a part of. */
+struct report_run {
+    const struct run *run;
+    size_t chosen; /* the process whose model it is; RUN_NONE: the sum of all */
+    size_t limit;  /* processes in the tree; 0: all */
+};
+
 struct report {
     FILE *out;
     struct table_document *document; /* table.h; NULL: REPORT_TEXT needs none */
@@ -60,6 +68,7 @@ struct report {
     const struct report_holes *holes;  /* what fragmentation is shown of; NULL: of the view's end */
     struct timeorder_parts parts;      /* the recording; count 0: a profile */
     struct suppressions *suppressions; /* leaks not to tell; NULL: none */
+    const struct report_run *run;      /* NULL: the file stands for itself */
 };
 
 /* "Leaked: never freed", or in a view of some time "Live at 1.5 s". Returns the buffer's text. */
@@ -75,6 +84,15 @@ static inline bool report_is_for_people(const struct report *report) {
 }
 
 void report_summary(const struct report *report);
+/* The processes of a run as a tree, and what all of them held. -1: out of memory. */
+int report_run(const struct report *report);
+/* A line: which process of the run the rest is about. */
+void report_run_chosen(const struct report *report);
+/* A row for each process of the run, or for each forked child of the profile. */
+void report_processes(const struct report *report);
+struct jsonwriter;
+/* The run as a member of an object. */
+void report_run_json(const struct report *report, struct jsonwriter *json);
 void report_warnings(const struct report *report);
 /* A line that says which part of the file this is about, if it is a part. */
 void report_selected(const struct report *report);

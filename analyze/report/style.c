@@ -89,6 +89,24 @@ void style_text(const struct report *report, const char *text) {
     put_name(report, text, 0);
 }
 
+void style_text_cut(const struct report *report, const char *text, size_t columns) {
+    put_name(report, text, columns);
+}
+
+void style_bars(const struct report *report, const uint64_t *values, size_t count) {
+    enum { LEVELS = 8 };
+    static const char *const bars[LEVELS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const typed[LEVELS + 1] = {" ", "_", ".", ":", "-", "=", "+", "*", "#"};
+    uint64_t most = 1;
+    for (size_t i = 0; i < count; i++) {
+        most = values[i] > most ? values[i] : most;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t level = (size_t)((double)values[i] / (double)most * LEVELS + 0.5);
+        fputs(report->options.unicode ? bars[level] : typed[level], report->out);
+    }
+}
+
 /* Columns of the first `size` bytes; escape sequences take none. */
 static size_t columns_in(const char *text, size_t size) {
     size_t columns = 0;

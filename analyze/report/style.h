@@ -44,6 +44,11 @@ size_t style_lines(const struct report *report, const char *text, size_t indent)
 
 /* Text from outside, without control characters. */
 void style_text(const struct report *report, const char *text);
+/* The same, of at most so many columns; 0: all. */
+void style_text_cut(const struct report *report, const char *text, size_t columns);
+
+/* Numbers as a row of bars, each one column wide. */
+void style_bars(const struct report *report, const uint64_t *values, size_t count);
 
 /* The part of a path behind its last slash. */
 const char *style_base(const char *path);

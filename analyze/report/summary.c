@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHART_COLUMNS = 60, CHART_LEVELS = 8, LABEL_COLUMNS = 22 };
+enum { CHART_COLUMNS = 60, LABEL_COLUMNS = 22 };
 
 static void put_label(const struct report *report, const char *label) {
     fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
@@ -156,6 +156,25 @@ static void put_others(const struct report *report, enum model_class class, cons
             number_count(&count, maximum.side));
 }
 
+/* Those that stayed light: what they did is not in the sums above. */
+static void put_children(const struct report *report) {
+    const struct model *model = report->model;
+    struct model_children sum = model_sum_children(model);
+    struct number numbers[4];
+    if (model->child_count == 0) {
+        return;
+    }
+    put_label(report, "forked children");
+    fprintf(report->out, "%s, %s allocations (%s), most held at once by one: %s",
+            number_count(&numbers[0], model->child_count),
+            number_count(&numbers[1], sum.allocations), number_bytes(&numbers[2], sum.total_bytes),
+            number_bytes(&numbers[3], sum.maximum_bytes));
+    if (sum.lost != 0) {
+        fprintf(report->out, ", lost %s", number_count(&numbers[0], sum.lost));
+    }
+    fputc('\n', report->out);
+}
+
 static void put_losses(const struct report *report) {
     static const char *const kinds[MEMTRACE_LOSS_KINDS] = {
         [MEMTRACE_LOST_EVENTS] = "allocations not counted",
@@ -241,9 +260,6 @@ static void put_events(const struct report *report) {
 
 /* What was live over time, as one row of bars; each column shows the most of its share of time. */
 static void put_chart(const struct report *report) {
-    static const char *const bars[CHART_LEVELS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char *const typed[CHART_LEVELS + 1] = {" ", "_", ".", ":", "-",
-                                                        "=", "+", "*", "#"};
     const struct model *model = report->model;
     uint64_t columns[CHART_COLUMNS] = {0};
     size_t width = report->options.width;
@@ -269,10 +285,7 @@ static void put_chart(const struct report *report) {
         return;
     }
     put_label(report, "over time");
-    for (size_t i = 0; i < count; i++) {
-        size_t level = (size_t)((double)columns[i] / (double)most * CHART_LEVELS + 0.5);
-        fputs(report->options.unicode ? bars[level] : typed[level], report->out);
-    }
+    style_bars(report, columns, count);
     fputc('\n', report->out);
 }
 
@@ -314,6 +327,7 @@ static void put_all(const struct report *report) {
     put_counts(report);
     put_others(report, MODEL_MAPPING, "mappings");
     put_others(report, MODEL_POOL, "pools");
+    put_children(report);
     put_losses(report);
     put_resident(report);
     put_chart(report);

@@ -109,7 +109,8 @@ _memtrace() {
             --show-allocated --show-total --show-cumulative
             --show-allocations --show-temporary --temporary-within --show-caller-callee --show-groups
             --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings
-            --show-timeline --show-marks --show-threads --top-down --bottom-up --flat --paths --by
+            --show-timeline --show-marks --show-threads --show-processes --process --all-processes
+            --processes --top-down --bottom-up --flat --paths --by
             --full-names --no-cache --min-percent --limit --depth --all-frames --color --debug-folders --format
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --json --csv --output
             --help"
@@ -119,7 +120,7 @@ _memtrace() {
         fi
         ;;
     check)
-        options="--budgets --max-leaked --max-live --max-peak --max-maximum --max-allocated --max-total
+        options="--process --all-processes --budgets --max-leaked --max-live --max-peak --max-maximum --max-allocated --max-total
             --max-cumulative --max-allocations --max-temporary
             --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --format --debug-folders
@@ -130,7 +131,7 @@ _memtrace() {
         fi
         ;;
     diff)
-        options="--metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color
+        options="--process --all-processes --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --debug-folders --markdown --json --csv
             --output --no-cache --help"
         if [[ $current != -* ]]; then
@@ -139,14 +140,14 @@ _memtrace() {
         fi
         ;;
     export)
-        options="--format --output --cost --by --full-names --all-frames --debug-folders --no-cache --list --help"
+        options="--process --all-processes --format --output --cost --by --full-names --all-frames --debug-folders --no-cache --list --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return
         fi
         ;;
     query)
-        options="--schema --script --format --header --full-names --no-cache --debug-folders --output --help"
+        options="--process --all-processes --schema --script --format --header --full-names --no-cache --debug-folders --output --help"
         if [[ $current != -* ]]; then
             COMPREPLY=($(compgen -f -X '!*.mt[pr]' -- "$current"))
             return

@@ -38,7 +38,7 @@ for option in summary no-summary
 end
 for option in show-peak show-maximum show-leaked show-live show-allocated show-total show-cumulative show-allocations show-temporary show-threads \
         show-shutdown show-groups show-lifetimes show-sizes show-blocks show-fragmentation show-mappings \
-        show-timeline show-marks
+        show-timeline show-marks show-processes
     complete -c memtrace -n '__memtrace_on report' -l $option
 end
 for option in top-down bottom-up flat paths full-names no-cache all-frames json csv
@@ -124,6 +124,9 @@ complete -c memtrace -n '__memtrace_on flags' -l compiler -x -a '(__fish_complet
 for option in cflags libs explain gdb cmake
     complete -c memtrace -n '__memtrace_on flags' -l $option
 end
+complete -c memtrace -n '__memtrace_on report' -l processes -x
+complete -c memtrace -n '__memtrace_on report diff check query export' -l process -x
+complete -c memtrace -n '__memtrace_on report diff check query export' -l all-processes
 # Which part of a file.
 for option in between function not-function file not-file module not-module path path-depth pool \
         group-allocations group-bytes group-live-blocks group-live-bytes size first-size last-size \

@@ -72,7 +72,8 @@ _memtrace() {
             '--show-groups' '--show-lifetimes' '--show-sizes' '--show-blocks' \
             '--blocks-by[order]:order:(largest oldest first)' '--show-fragmentation' \
             '--show-mappings' '--show-timeline' '--show-marks' \
-            '--show-threads' '--top-down' '--bottom-up' '--flat' '--paths' \
+            '--show-threads' '--show-processes' '--process[of a run]:PID or NAME' '--all-processes' \
+            '--processes[lines of their tree]:count' '--top-down' '--bottom-up' '--flat' '--paths' \
             '--by[branches]:what:(function line)' '--full-names' '--no-cache' '--min-percent[threshold]:percent' \
             '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
@@ -81,7 +82,8 @@ _memtrace() {
             '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
         ;;
     check)
-        _arguments $filters '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
             '--max-live[never freed]:size' '--max-peak[held at most]:size' '--max-maximum[held at most]:size' \
             '--max-allocated[ever]:size' '--max-total[ever]:size' '--max-cumulative[ever]:size' \
@@ -94,7 +96,8 @@ _memtrace() {
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     diff)
-        _arguments $filters '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
+            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' \
             '*--metric[compared]:metric:(peak leaked allocated allocations temporary)' \
             '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
@@ -104,13 +107,14 @@ _memtrace() {
             '*:profile:_files -g "*.mt[pr]"'
         ;;
     query)
-        _arguments $filters '--schema' '--script[statements]:file:_files' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' '--schema' '--script[statements]:file:_files' \
             '--format[of answers]:format:(table markdown csv tsv json)' '--header[names of columns]:when:(on off)' \
             '--full-names' '--no-cache' '--debug-folders[folders]:folders:_files -/' '--output[file]:file:_files' \
             '1:file:_files -g "*.mt[pr]"' '2:SQL'
         ;;
     export)
-        _arguments $filters '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
+        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
+            '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
             '--output[file]:file:_files' '--cost[counted]:cost:(peak leaked allocated allocations temporary)' \
             '--by[branches]:what:(function line)' '--full-names' '--all-frames' \
             '--debug-folders[folders]:folders:_files -/' '--no-cache' '--list' '*:file:_files -g "*.mt[pr]"'

@@ -20,6 +20,7 @@ COMMANDS = [
     ["report", "--show-timeline", "--show-mappings", "--show-marks", "--show-threads"],
     ["report", "--from", "10%", "--to", "90%", "--show-maximum", "--bottom-up"],
     ["report", "--size", "1..100", "--lifetime", "1us..", "--show-leaked", "--paths"],
+    ["report", "--all-processes"], ["report", "--show-processes"],
     ["check", "leaked <= 0"], ["info"], ["info", "--json"],
     ["query", "SELECT count(*), sum(size) FROM allocations"],
     ["query", "SELECT * FROM contexts JOIN frames ON frames.context = contexts.id"],

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * children.c: the forked children of a profile that stayed light: their records and call paths,
+ * checked. See model.h and struct memtrace_process.
+ *
+ * A child names its contexts by ids of its own: one that is also of the file's tree stands for that
+ * one, every other extends a context that was named before it. Those become nodes behind the
+ * tree's, the same path of several children one node.
+ */
+#define XXH_INLINE_ALL
+#include "analyze/model/load.h"
+#include "analyze/symbol/numbermap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { NODES_MOST = 1 << 28 };
+
+struct model_children model_sum_children(const struct model *model) {
+    struct model_children sum = {0};
+    for (size_t i = 0; i < model->child_count; i++) {
+        const struct model_child *child = &model->children[i];
+        uint64_t live = child->total_bytes - child->freed_bytes;
+        sum.allocations = model_add(sum.allocations, child->allocations);
+        sum.total_bytes = model_add(sum.total_bytes, child->total_bytes);
+        sum.live_bytes = model_add(sum.live_bytes, live);
+        sum.lost = model_add(sum.lost, child->lost);
+        sum.maximum_bytes =
+            child->maximum_bytes > sum.maximum_bytes ? child->maximum_bytes : sum.maximum_bytes;
+    }
+    return sum;
+}
+
+struct loading {
+    struct model *model;
+    const struct profile *profile;
+    size_t tree_nodes; /* of the file */
+    size_t node_capacity;
+    size_t path_capacity;
+    struct numbermap made; /* hash of parent and frame -> the node behind the tree's */
+};
+
+/* ---- Records ---- */
+
+static void take_child(struct model *model, const struct memtrace_process *record, size_t number) {
+    struct model_child *child = &model->children[model->child_count++];
+    uint32_t state = profile_load_u32(&record->state);
+    *child = (struct model_child){
+        .pid = record->pid,
+        .parent_pid = record->parent_pid,
+        .ended = state == MEMTRACE_PROCESS_ENDED || state == MEMTRACE_PROCESS_EXECED,
+        .execed = state == MEMTRACE_PROCESS_EXECED,
+        .start_ns = record->start_ns,
+        .end_ns = record->end_ns,
+        .frees = profile_load_u64(&record->free_count),
+        .freed_bytes = profile_load_u64(&record->free_bytes),
+        .allocations = profile_load_u64(&record->alloc_count),
+        .total_bytes = profile_load_u64(&record->alloc_bytes),
+        .maximum_bytes = profile_load_u64(&record->maximum_bytes),
+        .lost = profile_load_u64(&record->lost),
+        .first_path = number, /* until the paths are there */
+        .path_count = profile_load_u32(&record->path_count),
+    };
+    child->frees = child->frees < child->allocations ? child->frees : child->allocations;
+    child->freed_bytes =
+        child->freed_bytes < child->total_bytes ? child->freed_bytes : child->total_bytes;
+    memcpy(child->name, record->name, sizeof child->name - 1);
+}
+
+static bool is_light(const struct memtrace_process *record) {
+    uint32_t state = profile_load_u32(&record->state);
+    return state != MEMTRACE_PROCESS_FREE && state != MEMTRACE_PROCESS_GROWN;
+}
+
+static int load_records(struct model *model, const struct profile *profile) {
+    size_t capacity = 0;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        if (profile->segments[i].kind == MEMTRACE_SEGMENT_PROCESSES) {
+            capacity += profile->segments[i].item_count;
+        }
+    }
+    if (capacity == 0) {
+        return 0;
+    }
+    model->children = calloc(capacity, sizeof *model->children);
+    if (model->children == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 1;
+             segment->kind == MEMTRACE_SEGMENT_PROCESSES && place < segment->item_count; place++) {
+            const struct memtrace_process *record = profile_item(profile, segment, place);
+            if (record != NULL && is_light(record)) {
+                take_child(model, record, (size_t)segment->index * segment->leaf_items + place);
+            }
+        }
+    }
+    return 0;
+}
+
+static int by_number(const void *left, const void *right) {
+    const struct model_child *a = left;
+    const struct model_child *b = right;
+    return (a->first_path > b->first_path) - (a->first_path < b->first_path);
+}
+
+/* In a damaged file several may have one number, which would share paths: the first one counts. */
+static void drop_doubles(struct model *model) {
+    size_t kept = 0;
+    qsort(model->children, model->child_count, sizeof *model->children, by_number);
+    for (size_t i = 0; i < model->child_count; i++) {
+        if (kept == 0 || model->children[kept - 1].first_path != model->children[i].first_path) {
+            model->children[kept++] = model->children[i];
+        }
+    }
+    model->child_count = kept;
+}
+
+/* ---- Paths ---- */
+
+/* Room for one more node. 0 or -1. */
+static int grow_nodes(struct loading *loading) {
+    struct model *model = loading->model;
+    struct model_node *grown;
+    if (model->node_count < loading->node_capacity) {
+        return 0;
+    }
+    loading->node_capacity = model->node_count * 2 + MEMTRACE_LEAF_ITEMS;
+    grown = reallocarray(model->nodes, loading->node_capacity, sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    model->nodes = grown;
+    return 0;
+}
+
+/* The node of a path that a child made; 0: out of memory. */
+static uint32_t node_of(struct loading *loading, uint32_t parent, uint64_t frame) {
+    struct model *model = loading->model;
+    uint64_t key[2] = {parent, frame};
+    uint64_t hash = XXH3_64bits(key, sizeof key);
+    uintptr_t known;
+    while ((known = (uintptr_t)numbermap_get(&loading->made, hash)) != 0) {
+        if (model->nodes[known].parent == parent && model->nodes[known].frame == frame) {
+            return (uint32_t)known;
+        }
+        hash++;
+    }
+    if (model->node_count >= NODES_MOST || grow_nodes(loading) != 0 ||
+        numbermap_put(&loading->made, hash, (void *)model->node_count) != 0) {
+        return 0;
+    }
+    model->nodes[model->node_count] = (struct model_node){.frame = frame, .parent = parent};
+    return (uint32_t)model->node_count++;
+}
+
+/* Room for one more path, which is all zero. NULL: out of memory. */
+static struct model_child_path *new_path(struct loading *loading) {
+    struct model *model = loading->model;
+    struct model_child_path *grown;
+    if (model->child_path_count == loading->path_capacity) {
+        loading->path_capacity = loading->path_capacity * 2 + 64;
+        grown = reallocarray(model->child_paths, loading->path_capacity, sizeof *grown);
+        if (grown == NULL) {
+            return NULL;
+        }
+        model->child_paths = grown;
+    }
+    grown = &model->child_paths[model->child_path_count++];
+    *grown = (struct model_child_path){0};
+    return grown;
+}
+
+/* A context that a child names: one it made, else one of the tree. 0: there is no such. */
+static uint32_t named(const struct loading *loading, const struct numbermap *own, uint32_t id) {
+    uint32_t node = (uint32_t)(uintptr_t)numbermap_get(own, id);
+    return node != 0 ? node : id < loading->tree_nodes ? id : 0;
+}
+
+/* One item. Where it names what nobody knows, its sums are kept without that path. */
+static int take_path(struct loading *loading, struct numbermap *own,
+                     const struct memtrace_path *path) {
+    struct model_child_path *to;
+    uint32_t node;
+    if (path->frame == 0) {
+        node = path->id < loading->tree_nodes && loading->model->nodes[path->id].frame != 0
+                   ? path->id
+                   : 0;
+        if (node == 0 && path->alloc_count != 0) {
+            node = node_of(loading, 0, MEMTRACE_FRAME_UNKNOWN);
+        }
+        if (node == 0) {
+            return path->alloc_count != 0 ? -1 : 0; /* a place that was not used */
+        }
+    } else {
+        node = node_of(loading, named(loading, own, path->parent), path->frame);
+        if (node == 0 || numbermap_put(own, path->id, (void *)(uintptr_t)node) != 0) {
+            return -1;
+        }
+    }
+    to = new_path(loading);
+    if (to == NULL) {
+        return -1;
+    }
+    to->node = node;
+    to->total_bytes = path->alloc_bytes;
+    to->allocations = path->alloc_count;
+    to->freed_bytes = path->free_bytes < path->alloc_bytes ? path->free_bytes : path->alloc_bytes;
+    to->frees = path->free_count < path->alloc_count ? path->free_count : path->alloc_count;
+    return 0;
+}
+
+static void subtract(uint64_t *from, uint64_t number) {
+    *from -= number < *from ? number : *from;
+}
+
+/* One that was killed wrote no paths, or not all: the rest of its heap has none. In a profile
+ * without contexts all of it, and there is nothing to add it to. */
+static int add_remainder(struct loading *loading, const struct model_child *child) {
+    const struct model *model = loading->model;
+    struct model_child_path rest = {.total_bytes = child->total_bytes,
+                                    .allocations = child->allocations,
+                                    .freed_bytes = child->freed_bytes,
+                                    .frees = child->frees};
+    struct model_child_path *to;
+    for (size_t i = child->first_path; i < model->child_path_count; i++) {
+        const struct model_child_path *path = &model->child_paths[i];
+        if (contexts_class(model->nodes[path->node].frame) == MODEL_HEAP) {
+            subtract(&rest.total_bytes, path->total_bytes);
+            subtract(&rest.allocations, path->allocations);
+            subtract(&rest.freed_bytes, path->freed_bytes);
+            subtract(&rest.frees, path->frees);
+        }
+    }
+    if (rest.allocations == 0 || model->header.stacks == MEMTRACE_STACKS_NONE) {
+        return 0;
+    }
+    rest.frees = rest.frees < rest.allocations ? rest.frees : rest.allocations;
+    rest.freed_bytes = rest.freed_bytes < rest.total_bytes ? rest.freed_bytes : rest.total_bytes;
+    rest.node = node_of(loading, 0, MEMTRACE_FRAME_UNKNOWN);
+    to = rest.node != 0 ? new_path(loading) : NULL;
+    if (to == NULL) {
+        return -1;
+    }
+    *to = rest;
+    return 0;
+}
+
+/* The items of a child's segments, in their order; at most as many as it said. */
+static int load_paths(struct loading *loading, struct model_child *child, size_t first,
+                      size_t count, const struct profile_segment *const *segments) {
+    struct numbermap own = {0};
+    size_t wanted = child->path_count;
+    size_t taken = 0;
+    int result = 0;
+    child->first_path = loading->model->child_path_count;
+    for (size_t i = first; result == 0 && i < first + count; i++) {
+        for (uint32_t place = 0; result == 0 && taken < wanted && place < segments[i]->item_count;
+             place++) {
+            const struct memtrace_path *path = profile_item(loading->profile, segments[i], place);
+            if (path != NULL && place >= 2) { /* the first two lie under the header */
+                result = take_path(loading, &own, path);
+                taken++;
+            }
+        }
+    }
+    if (result == 0) {
+        result = add_remainder(loading, child);
+    }
+    child->path_count = loading->model->child_path_count - child->first_path;
+    numbermap_free(&own);
+    return result;
+}
+
+static int by_owner(const void *left, const void *right) {
+    const struct profile_segment *a = *(const struct profile_segment *const *)left;
+    const struct profile_segment *b = *(const struct profile_segment *const *)right;
+    if (a->owner != b->owner) {
+        return a->owner < b->owner ? -1 : 1;
+    }
+    if (a->index != b->index) {
+        return a->index < b->index ? -1 : 1;
+    }
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* Children and segments are both sorted by the child's number. */
+static int load_all_paths(struct loading *loading, const struct profile_segment **segments,
+                          size_t count) {
+    struct model *model = loading->model;
+    size_t first = 0;
+    int result = 0;
+    if (count != 0) {
+        qsort(segments, count, sizeof(void *), by_owner);
+    }
+    for (size_t i = 0; result == 0 && i < model->child_count; i++) {
+        struct model_child *child = &model->children[i];
+        size_t end;
+        while (first < count && segments[first]->owner < child->first_path) {
+            first++;
+        }
+        for (end = first; end < count && segments[end]->owner == child->first_path; end++) {
+        }
+        result = load_paths(loading, child, first, end - first, segments);
+        first = end;
+    }
+    return result;
+}
+
+static int by_start(const void *left, const void *right) {
+    const struct model_child *a = left;
+    const struct model_child *b = right;
+    if (a->start_ns != b->start_ns) {
+        return a->start_ns < b->start_ns ? -1 : 1;
+    }
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+int children_load(struct model *model, const struct profile *profile) {
+    struct loading loading = {.model = model,
+                              .profile = profile,
+                              .tree_nodes = model->node_count,
+                              .node_capacity = model->node_count};
+    const struct profile_segment **segments;
+    size_t count = 0;
+    int result;
+    if (load_records(model, profile) != 0) {
+        return -1;
+    }
+    if (model->child_count == 0) {
+        return 0;
+    }
+    segments = calloc(profile->segment_count + 1, sizeof *segments);
+    if (segments == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        if (profile->segments[i].kind == MEMTRACE_SEGMENT_PATHS) {
+            segments[count++] = &profile->segments[i];
+        }
+    }
+    drop_doubles(model);
+    result = load_all_paths(&loading, segments, count);
+    qsort(model->children, model->child_count, sizeof *model->children, by_start);
+    free(segments);
+    numbermap_free(&loading.made);
+    return result;
+}

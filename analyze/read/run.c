@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c: opens the folder of a run, and brings its processes in order. See run.h. */
+#include "analyze/read/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SUMMARY_MOST = 1 << 28 };
+
+bool run_is(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+char *run_file_path(const struct run *run, const char *file) {
+    char *path;
+    return asprintf(&path, "%s/%s", run->path, file) >= 0 ? path : NULL;
+}
+
+const char *run_name(const struct run_process *process) {
+    const char *slash = strrchr(process->program, '/');
+    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : process->program;
+    return name[0] != '\0' ? name : "?";
+}
+
+bool run_is_merged(const char *file) {
+    return strcmp(file, RUN_OTHERS) == 0;
+}
+
+/* Grows an array by doubling: room for one more item. */
+static void *grow(void *items, size_t count, size_t size) {
+    return (count & (count - 1)) == 0 ? reallocarray(items, count != 0 ? count * 2 : 1, size)
+                                      : items;
+}
+
+struct run_process *run_add_process(struct run *run) {
+    struct run_process *grown = grow(run->processes, run->process_count, sizeof *grown);
+    if (grown == NULL) {
+        return NULL;
+    }
+    run->processes = grown;
+    grown += run->process_count++;
+    *grown = (struct run_process){.parent = RUN_NONE};
+    return grown;
+}
+
+int run_add_point(struct run *run, struct run_point point) {
+    size_t count = run->timeline_count;
+    struct run_point *grown;
+    if (count != 0 && point.time_ns <= run->timeline[count - 1].time_ns) {
+        return 0;
+    }
+    grown = grow(run->timeline, count, sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    run->timeline = grown;
+    run->timeline[run->timeline_count++] = point;
+    return 0;
+}
+
+/* ---- What belongs together ---- */
+
+static int by_start(const void *left, const void *right) {
+    const struct run_process *a = left;
+    const struct run_process *b = right;
+    if (a->start_ns != b->start_ns) {
+        return a->start_ns < b->start_ns ? -1 : 1;
+    }
+    if (a->pid == b->pid && a->image != b->image) {
+        return a->image < b->image ? -1 : 1;
+    }
+    return a->first_image < b->first_image ? -1 : 1; /* as they stood */
+}
+
+/* Places by pid, then by their order: whoever has a pid at some time is found by halving. */
+struct by_pid {
+    uint32_t pid;
+    size_t place;
+};
+
+static int compare_pids(const void *left, const void *right) {
+    const struct by_pid *a = left;
+    const struct by_pid *b = right;
+    if (a->pid != b->pid) {
+        return a->pid < b->pid ? -1 : 1;
+    }
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+/* The last one with this pid before `place`; RUN_NONE. */
+static size_t latest_with(const struct by_pid *pids, size_t count, uint32_t pid, size_t place) {
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (pids[middle].pid < pid || (pids[middle].pid == pid && pids[middle].place < place)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low != 0 && pids[low - 1].pid == pid ? pids[low - 1].place : RUN_NONE;
+}
+
+/* A later image goes on with the process of its pid; else who had the parent's pid then started it.
+ * Both lie before it, so there is no cycle, whatever the numbers are. */
+static int relate(struct run *run) {
+    struct by_pid *pids = calloc(run->process_count + 1, sizeof *pids);
+    if (pids == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < run->process_count; i++) {
+        run->processes[i].first_image = i;
+    }
+    if (run->process_count != 0) {
+        qsort(run->processes, run->process_count, sizeof *run->processes, by_start);
+    }
+    for (size_t i = 0; i < run->process_count; i++) {
+        pids[i] = (struct by_pid){run->processes[i].pid, i};
+    }
+    qsort(pids, run->process_count, sizeof *pids, compare_pids);
+    for (size_t i = 0; i < run->process_count; i++) {
+        struct run_process *process = &run->processes[i];
+        size_t before =
+            process->image > 1 ? latest_with(pids, run->process_count, process->pid, i) : RUN_NONE;
+        size_t parent = latest_with(pids, run->process_count, process->parent_pid, i);
+        bool goes_on = before != RUN_NONE && run->processes[before].image < process->image;
+        process->first_image = goes_on ? run->processes[before].first_image : i;
+        process->parent = goes_on              ? run->processes[before].parent
+                          : parent != RUN_NONE ? run->processes[parent].first_image
+                                               : RUN_NONE;
+    }
+    free(pids);
+    return 0;
+}
+
+/* ---- The peak of all ---- */
+
+struct change {
+    uint64_t time_ns;
+    bool begins;
+    uint64_t bytes;
+};
+
+static int by_time(const void *left, const void *right) {
+    const struct change *a = left;
+    const struct change *b = right;
+    if (a->time_ns != b->time_ns) {
+        return a->time_ns < b->time_ns ? -1 : 1;
+    }
+    return (int)b->begins - (int)a->begins; /* whoever ends in that moment was there in it */
+}
+
+static uint64_t add(uint64_t left, uint64_t right) {
+    uint64_t sum;
+    return __builtin_add_overflow(left, right, &sum) ? UINT64_MAX : sum;
+}
+
+/* The most that the peaks of processes alive at one time sum up to: no moment saw more. */
+static int bound_peak(struct run *run) {
+    struct change *changes = calloc(2 * run->process_count + 1, sizeof *changes);
+    uint64_t bound = 0;
+    uint64_t sum = 0;
+    if (changes == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < run->process_count; i++) {
+        const struct run_process *process = &run->processes[i];
+        uint64_t most = add(process->peak_bytes, process->peak_error_bytes);
+        changes[2 * i] = (struct change){process->start_ns, true, most};
+        changes[2 * i + 1] = (struct change){process->end_ns, false, most};
+    }
+    qsort(changes, 2 * run->process_count, sizeof *changes, by_time);
+    for (size_t i = 0; i < 2 * run->process_count; i++) {
+        sum = changes[i].begins ? add(sum, changes[i].bytes)
+                                : sum - (changes[i].bytes < sum ? changes[i].bytes : sum);
+        bound = sum > bound ? sum : bound;
+    }
+    free(changes);
+    run->peak.bound_bytes = bound;
+    return 0;
+}
+
+/* What a summary tells stays, as far as it can be true. */
+static int finish_peak(struct run *run) {
+    for (size_t i = 0; i < run->timeline_count; i++) {
+        if (run->timeline[i].live_bytes > run->peak.seen_bytes) {
+            run->peak.seen_bytes = run->timeline[i].live_bytes;
+            run->peak.at_ns = run->timeline[i].time_ns;
+        }
+    }
+    for (size_t i = 0; i < run->process_count; i++) {
+        if (run->processes[i].peak_bytes > run->peak.seen_bytes) {
+            run->peak.seen_bytes = run->processes[i].peak_bytes;
+            run->peak.at_ns = 0;
+        }
+    }
+    if (run->peak.bound_bytes == 0 && bound_peak(run) != 0) {
+        return -1;
+    }
+    if (run->peak.bound_bytes < run->peak.seen_bytes) {
+        run->peak.bound_bytes = run->peak.seen_bytes;
+    }
+    return 0;
+}
+
+static int by_name(const void *left, const void *right) {
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Only what was seen in the folder is ever opened, whatever a summary says. */
+static void drop_missing(struct run *run, struct run_process *process) {
+    if (process->file != NULL &&
+        (run->file_count == 0 || bsearch(&process->file, run->files, run->file_count,
+                                         sizeof *run->files, by_name) == NULL)) {
+        free(process->file);
+        process->file = NULL;
+        run->missing_files++;
+    }
+}
+
+static int finish(struct run *run) {
+    for (size_t i = 0; i < run->process_count; i++) {
+        struct run_process *process = &run->processes[i];
+        process->first_image = i;
+        drop_missing(run, process);
+        process->end_ns = process->end_ns > process->start_ns ? process->end_ns : process->start_ns;
+        run->duration_ns = process->end_ns > run->duration_ns ? process->end_ns : run->duration_ns;
+    }
+    return relate(run) == 0 ? finish_peak(run) : -1;
+}
+
+size_t run_largest(const struct run *run) {
+    size_t largest = RUN_NONE;
+    for (size_t i = 0; i < run->process_count; i++) {
+        const struct run_process *process = &run->processes[i];
+        if (process->file != NULL && !process->light && !run_is_merged(process->file) &&
+            (largest == RUN_NONE || process->peak_bytes > run->processes[largest].peak_bytes)) {
+            largest = i;
+        }
+    }
+    for (size_t i = 0; largest == RUN_NONE && i < run->process_count; i++) {
+        largest = run->processes[i].file != NULL ? i : RUN_NONE; /* small ones alone */
+    }
+    return largest;
+}
+
+/* ---- The folder ---- */
+
+static bool ends_in(const char *name, const char *ending) {
+    size_t size = strlen(name);
+    return size > strlen(ending) && strcmp(name + size - strlen(ending), ending) == 0;
+}
+
+/* 0, or -1: out of memory. */
+static int take_name(struct run *run, const char *name) {
+    char **grown;
+    if (name[0] == '.' || !(ends_in(name, ".mtp") || ends_in(name, ".mtr"))) {
+        return 0;
+    }
+    grown = grow(run->files, run->file_count, sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    run->files = grown;
+    run->files[run->file_count] = strdup(name);
+    return run->files[run->file_count++] != NULL ? 0 : -1;
+}
+
+static int list_files(struct run *run, struct error *error) {
+    DIR *folder = opendir(run->path);
+    const struct dirent *entry;
+    int result = 0;
+    if (folder == NULL) {
+        return error_set(error, "cannot read %s: %s", run->path, strerror(errno));
+    }
+    while (result == 0 && (entry = readdir(folder)) != NULL) {
+        result = take_name(run, entry->d_name);
+    }
+    closedir(folder);
+    if (run->file_count != 0) {
+        qsort(run->files, run->file_count, sizeof *run->files, by_name);
+    }
+    return result == 0 ? 0 : error_set(error, "out of memory while reading %s", run->path);
+}
+
+/* ---- Its summary ---- */
+
+static int read_all(int fd, char *text, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = read(fd, text + done, size - done);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return -1;
+        }
+        done += (size_t)count;
+    }
+    return 0;
+}
+
+/* As runreader_read(). */
+static int read_text(struct run *run, int fd) {
+    struct stat status;
+    char *text;
+    int result = -1;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > SUMMARY_MOST) {
+        snprintf(run->trouble, sizeof run->trouble, "it is too large, or no file");
+        return -1;
+    }
+    text = malloc((size_t)status.st_size + 1);
+    if (text == NULL) {
+        return 1;
+    }
+    text[status.st_size] = '\0';
+    if (read_all(fd, text, (size_t)status.st_size) == 0) {
+        result = runreader_read(run, text, (size_t)status.st_size);
+    } else {
+        snprintf(run->trouble, sizeof run->trouble, "it cannot be read");
+    }
+    free(text);
+    return result;
+}
+
+static void drop_processes(struct run *run) {
+    for (size_t i = 0; i < run->process_count; i++) {
+        free(run->processes[i].program);
+        free(run->processes[i].command);
+        free(run->processes[i].file);
+    }
+    free(run->processes);
+    free(run->timeline);
+    free(run->command);
+    run->command = NULL;
+    run->processes = NULL;
+    run->timeline = NULL;
+    run->process_count = run->timeline_count = 0;
+    run->peak = (struct run_peak){0};
+    run->duration_ns = 0;
+    run->has_exit = false;
+}
+
+/* As runreader_read(); 0 also if there is no summary. */
+static int read_summary(struct run *run) {
+    char *path = run_file_path(run, RUN_SUMMARY);
+    int result;
+    int fd;
+    if (path == NULL) {
+        return 1;
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    free(path);
+    if (fd < 0) {
+        if (errno != ENOENT) {
+            snprintf(run->trouble, sizeof run->trouble, "%s", strerror(errno));
+        }
+        return 0;
+    }
+    result = read_text(run, fd);
+    close(fd);
+    run->has_summary = result == 0;
+    if (result < 0) {
+        drop_processes(run);
+    }
+    return result;
+}
+
+static int read_folder(struct run *run, struct error *error) {
+    if (list_files(run, error) != 0) {
+        return -1;
+    }
+    if (read_summary(run) > 0 || (!run->has_summary && runfiles_read(run) != 0) ||
+        finish(run) != 0) {
+        return error_set(error, "out of memory while reading %s", run->path);
+    }
+    if (run->process_count == 0) {
+        return error_set(
+            error, "%s is a folder without a profile (*.mtp) or a recording (*.mtr)%s%s", run->path,
+            run->trouble[0] != '\0' ? "; its run.json cannot be used: " : "", run->trouble);
+    }
+    return 0;
+}
+
+struct run *run_open(const char *path, struct error *error) {
+    struct run *run = calloc(1, sizeof *run);
+    if (run == NULL || (run->path = strdup(path)) == NULL) {
+        free(run);
+        error_set(error, "out of memory while reading %s", path);
+        return NULL;
+    }
+    for (size_t size = strlen(run->path); size > 1 && run->path[size - 1] == '/';) {
+        run->path[--size] = '\0';
+    }
+    if (read_folder(run, error) != 0) {
+        run_close(run);
+        return NULL;
+    }
+    return run;
+}
+
+void run_close(struct run *run) {
+    if (run == NULL) {
+        return;
+    }
+    drop_processes(run);
+    for (size_t i = 0; i < run->file_count; i++) {
+        free(run->files[i]);
+    }
+    free(run->files);
+    free(run->path);
+    free(run);
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* runsource.c: see runsource.h. */
+#include "cli/runsource.h"
+
+#include "analyze/report/number.h"
+#include "cli/cli.h"
+#include "collect/merge.h"
+#include "collect/mergeprofiles.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- One process ---- */
+
+/* PID or NAME, and :IMAGE. */
+struct wanted {
+    const char *name;
+    size_t name_size;
+    uint64_t pid;   /* 0: a name is meant */
+    uint64_t image; /* 0: any */
+};
+
+static struct wanted parse(const char *text) {
+    const char *colon = strrchr(text, ':');
+    struct wanted wanted = {.name = text, .name_size = strlen(text)};
+    char head[32];
+    if (colon != NULL && cli_parse_u64(colon + 1, &wanted.image) == 0 && wanted.image != 0) {
+        wanted.name_size = (size_t)(colon - text);
+    } else {
+        wanted.image = 0;
+    }
+    snprintf(head, sizeof head, "%.*s", (int)(wanted.name_size < 31 ? wanted.name_size : 31), text);
+    if (cli_parse_u64(head, &wanted.pid) != 0) {
+        wanted.pid = 0;
+    }
+    return wanted;
+}
+
+static bool has_name(const struct wanted *wanted, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path;
+    return wanted->name_size != 0 && ((strlen(path) == wanted->name_size &&
+                                       memcmp(path, wanted->name, wanted->name_size) == 0) ||
+                                      (strlen(base) == wanted->name_size &&
+                                       memcmp(base, wanted->name, wanted->name_size) == 0));
+}
+
+/* By its number, its program's name or path, or what it was called by. */
+static bool is_wanted(const struct wanted *wanted, const struct run_process *process) {
+    bool is_it = wanted->pid != 0 && process->pid == wanted->pid;
+    is_it |= has_name(wanted, process->program) || has_name(wanted, process->command);
+    return is_it && (wanted->image == 0 || wanted->image == process->image);
+}
+
+/* What was found in the run: the image that held most, and of how many processes there are some. */
+struct found {
+    size_t best;
+    size_t best_kept; /* of those with a file */
+    size_t processes;
+};
+
+static bool is_better(const struct run *run, size_t place, size_t than) {
+    return than == RUN_NONE || run->processes[place].peak_bytes > run->processes[than].peak_bytes;
+}
+
+static struct found find(const struct run *run, const struct wanted *wanted) {
+    struct found found = {RUN_NONE, RUN_NONE, 0};
+    size_t last = RUN_NONE; /* the process of the match before */
+    for (size_t i = 0; i < run->process_count; i++) {
+        const struct run_process *process = &run->processes[i];
+        if (!is_wanted(wanted, process)) {
+            continue;
+        }
+        found.processes += process->first_image == i || process->first_image != last;
+        last = process->first_image;
+        found.best = is_better(run, i, found.best) ? i : found.best;
+        if (process->file != NULL && is_better(run, i, found.best_kept)) {
+            found.best_kept = i;
+        }
+    }
+    return found;
+}
+
+/* For messages: the terminal gets no control characters. */
+static void append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t size, const char *format, ...) {
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+    for (char *at = text + used; *at != '\0'; at++) {
+        *at = iscntrl((unsigned char)*at) ? '?' : *at;
+    }
+}
+
+static int by_peak(const void *left, const void *right) {
+    const struct run_process *a = *(const struct run_process *const *)left;
+    const struct run_process *b = *(const struct run_process *const *)right;
+    if (a->peak_bytes != b->peak_bytes) {
+        return a->peak_bytes > b->peak_bytes ? -1 : 1;
+    }
+    return (a > b) - (a < b);
+}
+
+/* "there is no process 'x' in out.mtp; it has cc1 (1300), sh (1299), ... and 5 more" */
+static int tell_candidates(const struct run *run, const char *wanted, struct error *error) {
+    enum { SHOWN = 8 };
+    const struct run_process **ranked = calloc(run->process_count + 1, sizeof(void *));
+    size_t shown = run->process_count < SHOWN ? run->process_count : SHOWN;
+    char text[400] = "";
+    if (ranked == NULL) {
+        return error_set(error, "out of memory");
+    }
+    for (size_t i = 0; i < run->process_count; i++) {
+        ranked[i] = &run->processes[i];
+    }
+    qsort(ranked, run->process_count, sizeof(void *), by_peak);
+    append(text, sizeof text, "there is no process '%.80s' in %.100s; it has", wanted, run->path);
+    for (size_t i = 0; i < shown; i++) {
+        append(text, sizeof text, "%s %.20s (%" PRIu32 ")", i != 0 ? "," : "", run_name(ranked[i]),
+               ranked[i]->pid);
+    }
+    if (run->process_count > shown) {
+        append(text, sizeof text, " and %zu more", run->process_count - shown);
+    }
+    free(ranked);
+    return error_set(error, "%s", text);
+}
+
+/* Which of several it is, and where the file says more, or less, than was asked for. */
+static void note_choice(const struct run *run, const char *wanted, const struct found *found) {
+    const struct run_process *process = &run->processes[found->best_kept];
+    char text[400] = "";
+    struct number peak;
+    if (found->processes > 1) {
+        append(text, sizeof text,
+               "%zu processes are meant by '%.80s': this is %" PRIu32
+               ", which held most of those that were kept (%s)",
+               found->processes, wanted, process->pid, number_bytes(&peak, process->peak_bytes));
+        fprintf(stderr, "memtrace: %s\n", text);
+    }
+    text[0] = '\0';
+    if (process->light) {
+        append(text, sizeof text,
+               "process %" PRIu32 " is a small forked child: this is the profile of its parent, "
+               "%.100s; --all-processes adds the child's call paths",
+               process->pid, process->file);
+    } else if (run_is_merged(process->file)) {
+        append(text, sizeof text,
+               "process %" PRIu32 " is a small one: %s has the sums of all small processes",
+               process->pid, process->file);
+    }
+    if (text[0] != '\0') {
+        fprintf(stderr, "memtrace: %s\n", text);
+    }
+}
+
+static int find_process(struct source *source, const char *text, struct error *error) {
+    struct wanted wanted = parse(text);
+    struct found found = find(source->run, &wanted);
+    if (found.best == RUN_NONE) {
+        return tell_candidates(source->run, text, error);
+    }
+    if (found.best_kept == RUN_NONE) {
+        return error_set(error, "process %" PRIu32 " was seen, but nothing of it was kept",
+                         source->run->processes[found.best].pid);
+    }
+    note_choice(source->run, text, &found);
+    source->chosen = found.best_kept;
+    return 0;
+}
+
+static int choose_process(struct source *source, const char *text, struct error *error) {
+    source->chosen = run_largest(source->run);
+    if (text != NULL && find_process(source, text, error) != 0) {
+        return -1;
+    }
+    if (source->chosen == RUN_NONE) {
+        return error_set(error, "%s has no profile of any of its processes", source->run->path);
+    }
+    free(source->path);
+    source->path = run_file_path(source->run, source->run->processes[source->chosen].file);
+    return source->path != NULL ? 0 : error_set(error, "out of memory");
+}
+
+/* ---- The sum of all ---- */
+
+/* The files to add up: the first part of a recording stands for all. */
+struct inputs {
+    char **paths;
+    size_t count;
+    size_t recordings;
+};
+
+static void free_inputs(struct inputs *inputs) {
+    for (size_t i = 0; i < inputs->count; i++) {
+        free(inputs->paths[i]);
+    }
+    free(inputs->paths);
+}
+
+static int list_inputs(const struct run *run, struct inputs *inputs, struct error *error) {
+    inputs->paths = calloc(run->file_count + 1, sizeof *inputs->paths);
+    for (size_t i = 0; inputs->paths != NULL && i < run->file_count; i++) {
+        char *path = run_file_path(run, run->files[i]);
+        struct recording *recording = NULL;
+        if (path == NULL) {
+            return error_set(error, "out of memory");
+        }
+        if (recording_is(path)) {
+            recording = recording_open(path, error);
+            if (recording == NULL) {
+                free(path);
+                return -1;
+            }
+        }
+        if (recording != NULL && recording->header.part != 0) {
+            free(path);
+        } else {
+            inputs->paths[inputs->count++] = path;
+            inputs->recordings += recording != NULL;
+        }
+        recording_close(recording);
+    }
+    return inputs->paths != NULL ? 0 : error_set(error, "out of memory");
+}
+
+static struct model *load_recording(void *context, const char *path, struct error *error) {
+    struct source source;
+    struct model *model;
+    (void)context;
+    if (source_open(&source, path, NULL, NULL, NULL, error) != 0) {
+        return NULL;
+    }
+    model = source.model;
+    source.model = NULL;
+    source_close(&source);
+    return model;
+}
+
+/* Recordings alone become one with all their events. */
+static int merge_recorded(const struct inputs *inputs, const char *path, struct error *error) {
+    struct source *sources = calloc(inputs->count, sizeof *sources);
+    const struct recording **all = NULL;
+    struct rewrite_options options = {.level = 1};
+    struct merge_result merged;
+    size_t opened = 0;
+    size_t count = 0;
+    int result = sources != NULL ? 0 : error_set(error, "out of memory");
+    for (; result == 0 && opened < inputs->count; opened += result == 0) {
+        const struct recording **grown;
+        result = source_open_parts(&sources[opened], inputs->paths[opened], error);
+        if (result != 0) {
+            break;
+        }
+        grown = reallocarray(all, count + sources[opened].parts.count, sizeof *grown);
+        if (grown == NULL) {
+            opened++;
+            result = error_set(error, "out of memory");
+            break;
+        }
+        all = grown;
+        memcpy(all + count, sources[opened].parts.items,
+               sources[opened].parts.count * sizeof *grown);
+        count += sources[opened].parts.count;
+    }
+    if (result == 0) {
+        result = merge_recordings(all, count, path, &options, &merged, error);
+    }
+    while (opened > 0) {
+        source_close(&sources[--opened]);
+    }
+    free(all);
+    free(sources);
+    return result;
+}
+
+static int merge_summed(const struct inputs *inputs, FILE *out, struct error *error) {
+    const struct merge_everything how = {.load = load_recording};
+    return merge_everything(inputs->paths, inputs->count, &how, out, error);
+}
+
+/* A new file in a new folder of ours, open. NULL: error is set. */
+static FILE *open_merged(struct source *source, const char *name, struct error *error) {
+    char folder[PATH_MAX];
+    char process[32];
+    FILE *file = NULL;
+    snprintf(process, sizeof process, "%ld", (long)getpid());
+    if (source_temporary(folder, sizeof folder, process, "XXXXXX") == 0 &&
+        mkdtemp(folder) != NULL) {
+        if (asprintf(&source->merged, "%s/%s", folder, name) < 0) {
+            source->merged = NULL;
+            rmdir(folder);
+        } else {
+            file = fopen(source->merged, "w+e");
+        }
+    }
+    if (file == NULL) {
+        error_set(error, "cannot make a file for the sum of all processes: %m");
+    }
+    return file;
+}
+
+void runsource_drop(struct source *source) {
+    if (source->merged != NULL) {
+        unlink(source->merged);
+        *strrchr(source->merged, '/') = '\0';
+        rmdir(source->merged);
+        free(source->merged);
+        source->merged = NULL;
+    }
+}
+
+static int merge_inputs(struct source *source, const struct inputs *inputs, struct error *error) {
+    bool is_recording = inputs->count != 0 && inputs->recordings == inputs->count;
+    FILE *file;
+    int result;
+    if (inputs->count == 0) {
+        return error_set(error, "%s has no profile of any of its processes", source->path);
+    }
+    file = open_merged(source, is_recording ? "sum.mtr" : "sum.mtp", error);
+    if (file == NULL) {
+        return -1;
+    }
+    result = is_recording ? merge_recorded(inputs, source->merged, error)
+                          : merge_summed(inputs, file, error);
+    if (fclose(file) != 0 && result == 0) {
+        result = error_set(error, "cannot write %s: %m", source->merged);
+    }
+    return result;
+}
+
+static int merge_run(struct source *source, struct error *error) {
+    struct inputs inputs = {0};
+    int result = list_inputs(source->run, &inputs, error);
+    if (result == 0) {
+        result = merge_inputs(source, &inputs, error);
+    }
+    free_inputs(&inputs);
+    return result;
+}
+
+/* A profile and the children in it. A recording has none. */
+static int merge_children(struct source *source, struct error *error) {
+    struct inputs inputs = {.paths = &source->path, .count = 1};
+    return recording_is(source->path) ? 0 : merge_inputs(source, &inputs, error);
+}
+
+/* ---- What is meant ---- */
+
+int runsource_choose(struct source *source, const struct source_choice *choice,
+                     struct error *error) {
+    if (choice != NULL && choice->all && choice->process != NULL) {
+        return error_set(error, "--process and --all-processes: only one of them");
+    }
+    if (!run_is(source->path)) {
+        return choice != NULL && choice->all ? merge_children(source, error) : 0;
+    }
+    if (choice == NULL) {
+        return error_set(error, "%s is a folder; name one of the files in it", source->path);
+    }
+    source->run = run_open(source->path, error);
+    if (source->run == NULL) {
+        return -1;
+    }
+    return choice->all ? merge_run(source, error) : choose_process(source, choice->process, error);
+}
+
+int runsource_check(const struct source *source, const struct source_choice *choice,
+                    struct error *error) {
+    const struct memtrace_header *header = &source->model->header;
+    struct run_process process = {.pid = header->pid,
+                                  .image = 1,
+                                  .program = (char *)header->executable,
+                                  .command = (char *)header->command};
+    struct wanted wanted;
+    if (choice == NULL || choice->process == NULL || source->run != NULL) {
+        return 0;
+    }
+    wanted = parse(choice->process);
+    if (is_wanted(&wanted, &process)) {
+        return 0;
+    }
+    return error_set(error, "%s is the file of one process, %s (%" PRIu32 "), not of '%s'",
+                     source->path, run_name(&process), header->pid, choice->process);
+}
