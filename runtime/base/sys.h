@@ -42,7 +42,7 @@ uint32_t sys_getppid(void);
 uint32_t sys_gettid(void);
 uint32_t sys_getuid(void);
 int sys_pid_alive(uint32_t pid);
-int sys_may_signal(uint32_t pid); /* it is alive, and one of our own user */
+int sys_may_signal(uint32_t pid);    /* it is alive, and one of our own user */
 void sys_thread_name(char name[16]); /* of the calling thread */
 
 /* Private zeroed memory, or NULL. The kernel commits pages as they are touched. */

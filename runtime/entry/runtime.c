@@ -97,8 +97,8 @@ static int wants_collector(struct memtrace_header *header) {
            header->limit.percent != 0 || region_recording(header)->state != MEMTRACE_RECORD_NONE;
 }
 
-/* Whether the `memtrace run` that we belong to is there and can collect us: its pid means nothing in
- * other namespaces, and another user's region is nothing to it. */
+/* Whether the `memtrace run` that we belong to is there and can collect us: its pid means nothing
+ * in other namespaces, and another user's region is nothing to it. */
 static int is_run_collected(const struct memtrace_header *header) {
     return runtime.settings.collector_pid != 0 &&
            runtime.settings.run_namespace == header->run.pid_namespace &&
