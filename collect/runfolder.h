@@ -7,10 +7,8 @@
 #ifndef COLLECT_RUNFOLDER_H
 #define COLLECT_RUNFOLDER_H
 
+#include "analyze/read/run.h"
 #include "collect/runwriter.h"
-
-#define RUN_OTHERS  "others.mtp"
-#define RUN_SUMMARY "run.json"
 
 /* Fills run->folder from run->path. */
 void runfolder_name(struct runwriter *run);

@@ -225,6 +225,21 @@ static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
     return result;
 }
 
+/* A forked child that is light counts in the region of the process that it came from, which it has
+ * mapped. 0: `region` is the process's own. */
+static pid_t counted_by(pid_t pid, const struct region *region) {
+    struct memtrace_header header;
+    size_t size = offsetof(struct memtrace_header, executable);
+    int fd = open(region->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_read = fd >= 0 && pread(fd, &header, size, 0) == (ssize_t)size;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_read && header.run.pid_namespace == region_namespace() && header.pid != (uint32_t)pid
+               ? (pid_t)header.pid
+               : 0;
+}
+
 int region_find(pid_t pid, struct region *region, struct error *error) {
     struct stat status;
     char path[64];
@@ -244,7 +259,13 @@ int region_find(pid_t pid, struct region *region, struct error *error) {
     }
     by_maps = find_by_maps(pid, ticks, region);
     if (by_maps == 0) {
-        return 0;
+        pid_t ancestor = counted_by(pid, region);
+        return ancestor == 0
+                   ? 0
+                   : error_set(error,
+                               "process %ld is a forked child that has allocated little so "
+                               "far; it is counted in the profile of process %ld",
+                               (long)pid, (long)ancestor);
     }
     if (status.st_uid != geteuid() && geteuid() != 0) {
         return error_set(error,

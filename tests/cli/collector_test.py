@@ -5,6 +5,7 @@ that were killed or replaced themselves, with `memtrace list`."""
 import json
 import os
 import re
+import subprocess
 import time
 
 from outside import (MEMTRACE, PRELOAD, TOTALS, allocations, build, case, check, equal, execute,
@@ -141,6 +142,19 @@ def test_list():
     no_leftovers()
     done = execute(MEMTRACE, "list", "surplus")
     equal((done.returncode, done.err.count(b"\n")), (2, 1), done.err)
+
+
+def test_light_child():
+    """Asked about a forked child that has hardly done anything, one line names where it is counted."""
+    process = preload("/bin/sh", "-c", "( word=$(echo one); echo $word; sleep 60; : ) & echo $!; wait")
+    lines = {process.stdout.readline().strip() for _ in range(2)}
+    child, = lines - {b"one"}
+    done = execute(MEMTRACE, "report", child.decode())
+    equal((done.returncode, done.out), (1, b""), done.err)
+    equal(done.err, b"memtrace: process %s is a forked child that has allocated little so far; it is "
+          b"counted in the profile of process %d\n" % (child, process.pid))
+    subprocess.run(["pkill", "-P", child.decode()], check=True)
+    process.communicate(timeout=30)
 
 
 def test_killed_profiles_do_not_collide():

@@ -131,12 +131,18 @@ def way_whole(options):
         check_whole(options, build, mode == "pass")
 
 
+def flags_of(options, *which):
+    """What is printed; where the path has a blank a line beside it says that shells need eval."""
+    return subprocess.run([memtrace_of(options), "flags", "--compiler", options.cc, *which],
+                          env=environment(), check=True, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL).stdout.strip()
+
+
 def way_flags(options):
     """Flags in CMake's own variables: no function of ours at all."""
     flags = {}
     for what in ("cflags", "libs"):
-        flags[what] = run([memtrace_of(options), "flags", "--compiler", options.cc, "--" + what],
-                          env=environment()).strip()
+        flags[what] = flags_of(options, "--" + what)
     build = os.path.join(options.build, "build")
     configure_and_build(source("whole"), build, options,
                         ["-DCMAKE_C_FLAGS=-g " + flags["cflags"],
@@ -152,8 +158,7 @@ def way_flags(options):
 def way_makefile(options):
     """A Makefile that sets its own flags, and is strict: only its compiler is ours to name."""
     shutil.copytree(source("project"), options.build)
-    flags = run([memtrace_of(options), "flags", "--compiler", options.cc, "--cflags", "--libs"],
-                env=environment()).strip()
+    flags = flags_of(options, "--cflags", "--libs")
     run(["make", "-f", source("make/strict.mk"), "CC=%s %s" % (options.cc, flags)],
         env=environment(), cwd=options.build)
     program = os.path.join(options.build, "strict")
@@ -175,7 +180,7 @@ def way_compilers(options):
         done = subprocess.run([memtrace_of(options), "flags", "--cflags", *arguments],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=environment(**settings))
-        lines = done.stderr.splitlines()
+        lines = [line for line in done.stderr.splitlines() if "quoted path" not in line]
         if done.returncode != status or words not in done.stderr or len(lines) != (status != 0) or \
            bool(done.stdout) != (status == 0):
             sys.exit("flags %s %s: status %d, %r %r" % (arguments, settings, done.returncode,
