@@ -69,7 +69,7 @@ static bool belongs_here(const struct region *region, const char *folder) {
     return here;
 }
 
-/* What killed programs left is read where it is: moving it is for `memtrace list`. */
+/* What programs that were killed have left for this folder. */
 static void keep_newer_left(char **newest, struct timespec *when) {
     char *folder = getcwd(NULL, 0);
     struct region *list;
@@ -87,6 +87,25 @@ static void keep_newer_left(char **newest, struct timespec *when) {
     free(folder);
 }
 
+static void note_place(void *context, const struct adopted *adopted) {
+    char **path = context;
+    char *place = strdup(adopted->finished.path);
+    if (place != NULL) {
+        free(*path);
+        *path = place;
+    }
+}
+
+/* The region of the program that is asked about goes to its place; those of others stay. */
+static char *move_left(char *region) {
+    char *path = strdup(region);
+    if (path != NULL) {
+        adopt_region(region, note_place, &path);
+    }
+    free(region);
+    return path;
+}
+
 /* The newest *.mtp or *.mtr of this folder, file or run; the caller frees it. NULL: none. */
 static char *find_newest(void) {
     char *newest = NULL;
@@ -98,6 +117,9 @@ static char *find_newest(void) {
             keep_newer(&newest, &when, found.gl_pathv[i]);
         }
         globfree(&found);
+    }
+    if (newest != NULL && newest[0] == '/') {
+        newest = move_left(newest);
     }
     return newest != NULL ? first_part(newest) : NULL;
 }

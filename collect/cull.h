@@ -3,9 +3,12 @@
  * cull.h: leaves out of a recording what is freed soon after it was allocated, both ends, and keeps
  * its totals.
  *
- * Called by collect/record, from one thread. Before events are written all that lies in the buffers
- * is shown to cull_note(), so that the free of an allocation is known when the allocation's turn
- * comes; the free's own turn may come much later, in another stream.
+ * Blocks that realloc made of each other are one chain: it is left out or kept as a whole, by the
+ * time from its first allocation to its last free.
+ *
+ * Called by collect/recordevents, from one thread. Before events are written all that lies in the
+ * buffers is shown to cull_note(), so that both ends of a chain are known when the turn of any of
+ * its events comes: those of other threads may be written earlier or much later.
  */
 #ifndef COLLECT_CULL_H
 #define COLLECT_CULL_H
@@ -22,8 +25,8 @@ struct cull_map {
 
 struct cull {
     uint64_t below_ns;              /* 0: nothing is left out */
-    struct cull_map ends;           /* when blocks are freed, as noted */
-    struct cull_map culled;         /* left out, their frees have not come yet */
+    struct cull_map noted;          /* births and ends that lie in the buffers */
+    struct cull_map culled;         /* one end was left out, the turn of the other has not come */
     struct cull_map places;         /* of a context and thread in `totals` */
     struct memtrace_culled *totals; /* not written yet */
     size_t total_count;
@@ -37,9 +40,12 @@ void cull_close(struct cull *cull);
 void cull_begin(struct cull *cull);
 /* 0 or -1 (out of memory). */
 int cull_note(struct cull *cull, const struct event *event);
+/* All is noted: finds the chains that are short. */
+void cull_judge(struct cull *cull);
 
-/* Whether the event is written, perhaps as another: a realloc whose old block was left out is an
- * allocation, one whose new block is, a free. 1, 0: left out, -1: out of memory. */
+/* Whether the event is written, perhaps as another: where the buffers were needed in the middle of
+ * a chain, a realloc whose old block was left out is an allocation, one whose new block is, a free.
+ * 1, 0: left out, -1: out of memory. */
 int cull_decide(struct cull *cull, struct event *event);
 
 /* Writes the totals since the last call. 0 or -1. */

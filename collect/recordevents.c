@@ -189,6 +189,7 @@ int recordevents_note(struct recordevents *events, bool ended) {
             }
         }
     }
+    cull_judge(&events->cull);
     return 0;
 }
 

@@ -236,6 +236,13 @@ static bool is_small(const struct model *model, const struct profile *region) {
            !has_segment(region, MEMTRACE_SEGMENT_PATHS);
 }
 
+/* The recording of the command itself is what was asked for, however few events it has. A wrapper
+ * that became another program by exec is not. */
+static bool is_asked_for(const struct runwriter *run, const struct held *held) {
+    return run->is_recording && held->region.pid == run->pid &&
+           held_load_u32(&held->header->state) != MEMTRACE_STATE_EXECED;
+}
+
 enum runwriter_place runwriter_place(struct runwriter *run, const struct held *held,
                                      const struct model *model, const struct profile *region,
                                      bool is_last) {
@@ -253,7 +260,7 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct held *h
         }
         return RUNWRITER_ALONE;
     }
-    if (!run->keeps_small && is_small(model, region)) {
+    if (!run->keeps_small && !is_asked_for(run, held) && is_small(model, region)) {
         runfolder_small_path(run, output, size);
         return RUNWRITER_SMALL;
     }

@@ -86,18 +86,40 @@ static int remove_range(struct mapping_lives *lives, const struct timeorder_even
     return result;
 }
 
-static int add_range(struct mapping_lives *lives, const struct timeorder_event *entry) {
-    const struct event *event = &entry->event;
-    struct mapping_life life = {.id = ++lives->made,
-                                .start = event->address,
-                                .born_ns = event->time_ns,
+/* Only mmap says it: what mremap moves keeps what it had (its own flags are others), the break is
+ * memory to read and write. */
+static void set_protection(const struct mapping_lives *lives, const struct event *event,
+                           struct mapping_life *life) {
+    if (event->operation == MEMTRACE_MAP_MAP) {
+        life->protection = event->protection;
+        life->flags = event->flags;
+    } else if (event->operation == MEMTRACE_MAP_BREAK) {
+        life->protection = PROT_READ | PROT_WRITE;
+    } else {
+        size_t place = first_behind(lives, event->old_address);
+        if (place < lives->count && lives->pieces[place].start <= event->old_address) {
+            life->protection = lives->pieces[place].protection;
+            life->flags = lives->pieces[place].flags;
+        }
+    }
+}
+
+/* What the event makes: still without an id and an end. */
+static struct mapping_life made_by(const struct mapping_lives *lives,
+                                   const struct timeorder_event *entry) {
+    struct mapping_life life = {.start = entry->event.address,
+                                .born_ns = entry->event.time_ns,
                                 .freed_ns = UINT64_MAX,
-                                .context = event->context,
+                                .context = entry->event.context,
                                 .thread = entry->thread,
-                                .operation = event->operation,
-                                .protection = event->protection,
-                                .flags = event->flags};
-    uint64_t size = page_up(event->size);
+                                .operation = entry->event.operation};
+    set_protection(lives, &entry->event, &life);
+    return life;
+}
+
+static int add_range(struct mapping_lives *lives, struct mapping_life life, uint64_t size_bytes) {
+    uint64_t size = page_up(size_bytes);
+    life.id = ++lives->made;
     if (size == 0 || __builtin_add_overflow(life.start, size, &life.end)) {
         return 0;
     }
@@ -106,6 +128,7 @@ static int add_range(struct mapping_lives *lives, const struct timeorder_event *
 
 int mapping_lives_take(struct mapping_lives *lives, const struct timeorder_event *entry) {
     const struct event *event = &entry->event;
+    struct mapping_life made = made_by(lives, entry);
     int result = 0;
     switch ((enum memtrace_map_operation)event->operation) {
     case MEMTRACE_MAP_UNMAP:
@@ -114,14 +137,14 @@ int mapping_lives_take(struct mapping_lives *lives, const struct timeorder_event
         if (event->flags & MAP_FIXED) {
             result = remove_range(lives, entry, event->address, event->size);
         }
-        return result == 0 ? add_range(lives, entry) : result;
+        return result == 0 ? add_range(lives, made, event->size) : result;
     case MEMTRACE_MAP_REMAP:
     case MEMTRACE_MAP_BREAK:
         result = remove_range(lives, entry, event->old_address, event->old_size);
         if (result == 0) {
             result = remove_range(lives, entry, event->address, event->size);
         }
-        return result == 0 ? add_range(lives, entry) : result;
+        return result == 0 ? add_range(lives, made, event->size) : result;
     default:
         return 0;
     }

@@ -58,5 +58,6 @@ def main():
             check_names(names_at(data, 91101, what), ["give", "load"], what)
 
 
-main()
-finish()
+if __name__ == "__main__":
+    main()
+    finish()

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """culling.py: the same deterministic program is recorded whole and with its short-lived blocks left out.
-Totals are the same call path by call path, the culled ones included; events are fewer."""
+Totals are the same call path by call path, the culled ones included; events are fewer. Threads that
+free and resize each other's blocks at random leave both ends of a block in the file, or none."""
 
 import os
 
 from recorded import HERE, only_recording, record, whole
-from harness import build, consistent, equal, fail, finish, report, scratch
+from harness import build, consistent, equal, fail, finish, profiles, report, scratch, totals
+
+BUSY = os.path.join(os.path.dirname(HERE), "selection", "busy.c")
 
 PAIRS = 200000
 COSTS = ("total_bytes", "allocations", "frees", "live_bytes", "live_blocks")
@@ -35,5 +38,18 @@ def main():
              uncut["recording"]["events"])
 
 
+def several_threads():
+    for options in (["--cull-below", "20ms"], ["--cull-below", "20ms", "--precise"],
+                    ["--cull-below", "600s"]):
+        folder = scratch()
+        under = record([build(BUSY), "7", "4", "4000"], folder, *options)
+        equal(under.returncode, 0, options, "exit status", under.stderr)
+        data = report(only_recording(folder, options))
+        whole(data, options)
+        consistent(data, options)
+        equal(totals(data), totals(report(profiles(folder)[0])), options, "totals")
+
+
 main()
+several_threads()
 finish()

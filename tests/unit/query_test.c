@@ -363,6 +363,37 @@ static void mappings_end_in_pieces(void **state) {
     mapping_lives_free(&lives);
 }
 
+/* mremap and brk do not say how memory may be used; the flags of mremap are none of mmap's. */
+static void moved_mappings_keep_their_protection(void **state) {
+    struct pieces pieces = {.count = 0};
+    struct mapping_lives lives = {.ended = take_piece, .context = &pieces};
+    struct timeorder_event mapped = {.event = {.kind = EVENT_MAP,
+                                               .operation = MEMTRACE_MAP_MAP,
+                                               .address = 100 * PAGE,
+                                               .size = 10 * PAGE,
+                                               .protection = PROT_READ | PROT_EXEC,
+                                               .flags = MAP_PRIVATE}};
+    struct timeorder_event moved = {.event = {.kind = EVENT_MAP,
+                                              .operation = MEMTRACE_MAP_REMAP,
+                                              .address = 200 * PAGE,
+                                              .size = 20 * PAGE,
+                                              .old_address = 100 * PAGE,
+                                              .old_size = 10 * PAGE,
+                                              .flags = MREMAP_MAYMOVE}};
+    (void)state;
+    assert_int_equal(mapping_lives_take(&lives, &mapped), 0);
+    assert_int_equal(mapping_lives_take(&lives, &moved), 0);
+    map(&lives, MEMTRACE_MAP_BREAK, 3, 300, 1, 0);
+    assert_int_equal(mapping_lives_finish(&lives), 0);
+    assert_int_equal(pieces.count, 3);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pieces.lives[i].protection, PROT_READ | PROT_EXEC);
+        assert_int_equal(pieces.lives[i].flags, MAP_PRIVATE);
+    }
+    assert_int_equal(pieces.lives[2].protection, PROT_READ | PROT_WRITE);
+    mapping_lives_free(&lives);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(limit_ends_the_pass, open_session, close_session),
@@ -375,6 +406,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(errors_say_where, open_session, close_session),
         cmocka_unit_test(queues),
         cmocka_unit_test(mappings_end_in_pieces),
+        cmocka_unit_test(moved_mappings_keep_their_protection),
     };
     int failed;
     int fd = mkstemp(path);
