@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -220,6 +221,15 @@ static bool is_set(const struct launch *launch, const char *variable) {
     return value != NULL && strcmp(value, "1") == 0;
 }
 
+/* Each process that runs takes some descriptors of ours. Not of the program's: it has started. */
+static void allow_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 /* The variables are set: starts the program and stays until its end. */
 static int run_program(struct launch *launch, char **argv) {
     bool is_recording = is_set(launch, "MEMTRACE_RECORD");
@@ -227,6 +237,7 @@ static int run_program(struct launch *launch, char **argv) {
     if (status != 0) {
         return status;
     }
+    allow_descriptors();
     if (runwriter_begin(&launch->run, launch->id,
                         launchfiles_path(&launch->files, is_recording, launch->child.pid),
                         is_recording, argv) != 0) {

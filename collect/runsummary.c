@@ -10,17 +10,6 @@
 
 enum { MOST_LINES = 5, UNCOUNTED_LINES = 3 };
 
-const struct runwriter_process *runwriter_largest(const struct runwriter *run) {
-    const struct runwriter_process *largest = NULL;
-    for (size_t i = 0; i < run->process_count; i++) {
-        const struct runwriter_process *process = &run->processes[i];
-        if (largest == NULL || process->peak_bytes > largest->peak_bytes) {
-            largest = process;
-        }
-    }
-    return largest;
-}
-
 /* Those that held most first; of two alike the one that allocated more. */
 static int compare(const void *left, const void *right) {
     const struct runwriter_process *a = *(const struct runwriter_process *const *)left;
@@ -107,6 +96,29 @@ static void print_uncounted(FILE *out, const struct runwriter *run) {
     }
 }
 
+static int compare_pids(const void *left, const void *right) {
+    pid_t a = *(const pid_t *)left;
+    pid_t b = *(const pid_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* What a process was before and after an exec is one process. */
+static size_t count_processes(const struct runwriter *run) {
+    pid_t *pids = calloc(run->process_count + 1, sizeof *pids);
+    size_t count = 0;
+    for (size_t i = 0; pids != NULL && i < run->process_count; i++) {
+        pids[i] = run->processes[i].pid;
+    }
+    if (pids != NULL) {
+        qsort(pids, run->process_count, sizeof *pids, compare_pids);
+    }
+    for (size_t i = 0; pids != NULL && i < run->process_count; i++) {
+        count += i == 0 || pids[i] != pids[i - 1];
+    }
+    free(pids);
+    return count;
+}
+
 static void print_totals(FILE *out, const struct runwriter *run) {
     struct runwriter_peak peak = runwriter_peak(run);
     uint64_t lost = 0;
@@ -117,7 +129,7 @@ static void print_totals(FILE *out, const struct runwriter *run) {
         exact = exact && run->processes[i].uncounted == NULL;
     }
     fprintf(out, "memtrace: processes          %s, peak of all at once %s",
-            number_count(&n[0], run->process_count), number_bytes(&n[1], peak.seen_bytes));
+            number_count(&n[0], count_processes(run)), number_bytes(&n[1], peak.seen_bytes));
     if (strcmp(n[1].text, number_bytes(&n[2], peak.bound_bytes)) != 0) {
         fprintf(out, " seen, at most %s", n[2].text);
     }

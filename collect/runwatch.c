@@ -76,7 +76,7 @@ static bool attach(struct runwatch *watch, const char *path) {
         return true;
     }
     free(collector);
-    return status != HELD_BUSY && status != HELD_EMPTY;
+    return status == HELD_ABSENT;
 }
 
 /* false: something there may be ours in a moment. */

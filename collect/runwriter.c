@@ -254,8 +254,8 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct held *h
     }
     if (is_alone) {
         if (!run->is_recording) {
-            runfolder_clear(
-                run->path); /* an earlier run's; any other folder stays, and is told of */
+            /* What an earlier run left; any other folder stays, which the writer tells of. */
+            runfolder_clear(run->path);
             snprintf(output, size, "%s", run->path);
         }
         return RUNWRITER_ALONE;

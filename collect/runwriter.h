@@ -123,9 +123,6 @@ int runwriter_end(struct runwriter *run, const struct runwriter_exit *how, struc
 /* The lines for the user, "memtrace: " before each. Freed by the caller; NULL: out of memory. */
 char *runwriter_summary(const struct runwriter *run);
 
-/* The process that held most. NULL: there is none. */
-const struct runwriter_process *runwriter_largest(const struct runwriter *run);
-
 /* Whether the entry is a folder. */
 static inline bool runwriter_has_several(const struct runwriter *run) {
     return run->has_folder;
