@@ -237,19 +237,22 @@ static int finish(struct run *run) {
     return relate(run) == 0 ? finish_peak(run) : -1;
 }
 
-size_t run_largest(const struct run *run) {
+static size_t largest_kept(const struct run *run, bool with_small) {
     size_t largest = RUN_NONE;
     for (size_t i = 0; i < run->process_count; i++) {
         const struct run_process *process = &run->processes[i];
-        if (process->file != NULL && !process->light && !run_is_merged(process->file) &&
+        if (process->file != NULL &&
+            (with_small || (!process->light && !run_is_merged(process->file))) &&
             (largest == RUN_NONE || process->peak_bytes > run->processes[largest].peak_bytes)) {
             largest = i;
         }
     }
-    for (size_t i = 0; largest == RUN_NONE && i < run->process_count; i++) {
-        largest = run->processes[i].file != NULL ? i : RUN_NONE; /* small ones alone */
-    }
     return largest;
+}
+
+size_t run_largest(const struct run *run) {
+    size_t largest = largest_kept(run, false);
+    return largest != RUN_NONE ? largest : largest_kept(run, true);
 }
 
 /* ---- The folder ---- */

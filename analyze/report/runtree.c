@@ -323,8 +323,11 @@ void report_run_chosen(const struct report *report) {
     process = &run->run->processes[run->chosen];
     fprintf(report->out, "Process %" PRIu32 " (", process->pid);
     style_text(report, run_name(process));
-    fprintf(report->out, "%s\n",
-            run->chosen == run_largest(run->run) ? "), which held most:" : "):");
+    fputs(run->chosen == run_largest(run->run) ? "), which held most" : ")", report->out);
+    fputs(process->file != NULL && run_is_merged(process->file)
+              ? ". What follows is the sum of all small processes:\n"
+              : ":\n",
+          report->out);
 }
 
 static int make_tree(struct tree *tree) {

@@ -37,6 +37,15 @@ def write_run(name):
     return run
 
 
+def check_small(run):
+    """Where all were small, the image that held most is named, and that others.mtp has more than it."""
+    record(run + "/others.mtp", "ls", 3000, 50)
+    describe(run, [process(100, 1, "sh", 0, 10, 50, end="execed", file="others.mtp"),
+                   process(100, 1, "ls", 10, 20, 3000, image=2, file="others.mtp")])
+    text = command("report", run)[0]
+    one(text, "Process 100 (ls), which held most. What follows is the sum of all small processes:")
+
+
 def check_text(run):
     text = command("report", "--processes", "3", run)[0]
     one(text, "MemTrace run of make -j2")
@@ -183,6 +192,7 @@ def check_odd():
 
 
 run = write_run("run")
+check_small(make("small.mtp"))
 check_text(run)
 check_forms(run)
 check_without(run)
