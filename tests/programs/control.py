@@ -163,7 +163,7 @@ def test_child_names():
     program, folder = build("control.c", "gcc", "-O1", "preload"), os.path.join(scratch(), "100%p")
     os.mkdir(folder)
     execute([MEMTRACE, "run", "--keep-small", "--no-summary", "-o", "out.mtp", "--", "sh", "-c",
-             "%s child; cd /; %s child; true" % (program, program)],
+             "'%s' child; cd /; '%s' child; true" % (program, program)],
             clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm")), cwd=folder)
     equal(os.listdir(folder), ["out.mtp"], "one entry")
     names = sorted(re.sub(r"\d+", "N", name) for name in os.listdir(os.path.join(folder, "out.mtp"))
