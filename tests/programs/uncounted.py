@@ -64,7 +64,7 @@ def uncounted(program, mode, what, name, at_start=True):
     under = run(program, mode, folder)
     as_alone(program, under, what)
     equal(len(START.findall(under.stderr)) >= at_start, True, what, "a line at the start", under.stderr)
-    if not re.search(rb"contexts +\d+, lost not known \(0 seen\)\n", under.stderr):
+    if not re.search(rb"call paths +\d+, lost not known \(0 seen\)\n", under.stderr):
         fail(what, "the summary says that it is exact:", under.stderr)
     if mode == "run" and not re.search(rb"memtrace: not counted  .*" + name.encode(), under.stderr):
         fail(what, "the summary does not name", name, under.stderr)
