@@ -22,9 +22,23 @@ static const struct link_map *object_of(const void *address) {
     return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_link_map : NULL;
 }
 
+/* A program that is not position-independent and takes malloc's address has an entry of its own for
+ * it, which only jumps to where the function is: the symbol's value without a section is the
+ * address of that (psABI, "Function Addresses"). */
+static int is_only_called(const void *address) {
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    return dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
+           symbol->st_shndx == SHN_UNDEF;
+}
+
 void othermalloc_look(struct memtrace_malloc *found) {
-    const struct link_map *by = object_of(dlsym(RTLD_DEFAULT, "malloc"));
+    const void *address = dlsym(RTLD_DEFAULT, "malloc");
+    const struct link_map *by = object_of(address);
     *found = (struct memtrace_malloc){0};
+    if (by != NULL && by->l_name[0] == '\0' && is_only_called(address)) {
+        return;
+    }
     if (by == NULL || by == object_of((const void *)othermalloc_look)) {
         return;
     }

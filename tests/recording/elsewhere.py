@@ -22,7 +22,7 @@ def main():
     folder, temporary = scratch(), scratch()
     program = os.path.join(folder, "children")
     shutil.copy(build(os.path.join(HERE, "children.c"), "gcc", "-O0"), program)
-    under = record([program, "exec"], folder)
+    under = record([program, "exec"], folder, settings={"MEMTRACE_CHILDREN": "none"})
     equal(under.returncode, 0, "exit status", under.stderr)
     path = only_recording(folder, "elsewhere")
     before = named_frames(path, program)
