@@ -154,6 +154,13 @@ def own():
         equal([line.startswith("own_allocator has a malloc of its own") for line in warnings], [True])
 
 
+def address_taken():
+    """A program that calls malloc by its address has none of its own."""
+    program = subject(flags=["-DTAKEN", "-fno-pie", "-no-pie"])
+    for mode in ("preload", "run"):
+        counted(program, mode, "address taken %s:" % mode)
+
+
 def library_first():
     """An instrumented program whose shared allocator the loader finds first: `run` mends that."""
     if archive("jemalloc") is None:
@@ -187,8 +194,8 @@ def main():
     if name in ("jemalloc", "tcmalloc_minimal"):
         static(name)
     else:
-        {"hidden": hidden, "named": named, "own": own, "library_first": library_first,
-         "sanitizers": sanitizers}[name]()
+        {"hidden": hidden, "named": named, "own": own, "address_taken": address_taken,
+         "library_first": library_first, "sanitizers": sanitizers}[name]()
 
 
 main()
