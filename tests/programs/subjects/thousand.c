@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #if defined(TAKEN) /* by its address, of which a program at a fixed place has one of its own */
-static void *(*volatile taken)(size_t) = malloc;
-#define MALLOC taken
+static void *(*volatile taken)(size_t);
+#define MALLOC(size) (taken = malloc, taken(size))
 #define FREE   free
 #elif !defined(MALLOC)
 #define MALLOC malloc
