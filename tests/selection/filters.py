@@ -90,16 +90,26 @@ class Asker:
                    sum(life.thread != number for life in died)), options, "thread", number)
 
     def check_timeline(self, options, data, chosen, start, end):
-        """At each point what had happened up to then, if blocks were looked at one by one."""
+        """At each point what had happened up to then, if blocks were looked at one by one. Of what
+        happens at one and the same time (threads: within a tick of the clock) a point may have a part:
+        the moment of the maximum."""
         heap = [life for life in chosen if life.heap]
-        points = [point["time_ns"] for point in self.all["timeline"] if start <= point["time_ns"] < end]
-        want = []
-        for time in points:
-            born = [life.size for life in heap if start <= life.birth <= time]
-            held = [life.size for life in heap if life.birth <= time < life.death >= start]
-            want.append((time, sum(held), len(born), sum(born)))
-        equal([(point["time_ns"], point["live_bytes"], point["allocations"], point["total_bytes"])
-               for point in data["timeline"]], want, options, "timeline")
+        whole = {point["time_ns"] for point in self.all["timeline"] if start <= point["time_ns"] < end}
+        points = {point["time_ns"]: point for point in data["timeline"]}
+        if not whole <= set(points) or not all(start <= time < end for time in points):
+            fail(options, "timeline: points", sorted(points), "of", sorted(whole))
+        slack = lives.TICK if len(self.all["threads"]) > 1 else 0
+        for time, point in points.items():
+            born = [life.size for life in heap if start <= life.birth <= time + slack]
+            surely = [life.size for life in heap if start <= life.birth < time]
+            most = sum(life.size for life in heap if life.birth <= time + slack and life.death >= max(time, start))
+            least = sum(life.size for life in heap
+                        if life.birth < time and life.death > time + slack and life.death >= start)
+            if (not least <= point["live_bytes"] <= most
+                    or not len(surely) <= point["allocations"] <= len(born)
+                    or not sum(surely) <= point["total_bytes"] <= sum(born)):
+                fail(options, "timeline:", point, "live", least, most, "allocated", len(surely), len(born),
+                     sum(surely), sum(born))
 
     @staticmethod
     def check_totals(options, data):
