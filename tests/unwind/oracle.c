@@ -197,7 +197,7 @@ static const char *walk_recorded(const void *block) {
 
 static struct memtrace_header no_modules = {.module_count = MODULE_LIMIT}; /* full: none is added */
 static struct space no_space = {.header = &no_modules};
-static struct modules modules = {.space = &no_space};
+static struct modules modules = {.space = &no_space, .header = &no_modules};
 static struct rules rules = {.modules = &modules}; /* without a table none is kept */
 static void walk_interpreted(struct frame frame) {
     clear(&interpreted);
