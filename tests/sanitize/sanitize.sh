@@ -38,7 +38,8 @@ try() {
 export XDG_CACHE_HOME=$work/cache
 export MEMTRACE_LIBRARY=$main/lib/libmemtrace.so
 try "$memtrace" run --every 50ms --top 5 --output whole.mtp -- sh -c 'ls / >/dev/null; sleep 0.3'
-if [ ! -s whole.mtp ]; then
+try "$memtrace" run --children none --output one.mtp -- sh -c 'ls / >/dev/null; sleep 0.3'
+if [ ! -s one.mtp ] || [ ! -s whole.mtp/run.json ]; then
     cat err
     echo "no profile"
     exit 1
@@ -58,21 +59,22 @@ try "$memtrace" trace $$ 0x1000
 try "$memtrace" flags --cflags --libs
 try "$memtrace" report $$
 try "$memtrace" report /etc/passwd
+try "$memtrace" report --all-processes whole.mtp
 echo "  $(command -v sh)+0x1234" | try "$memtrace" symbolize
 
 [ "$sanitizers" != thread ] || exit 0
 
 # Cut off anywhere, damaged anywhere; the same places each time.
-size=$(stat -c %s whole.mtp)
+size=$(stat -c %s one.mtp)
 RANDOM=1
 pick() { # pick BELOW: sets picked
     picked=$(((RANDOM * 32768 + RANDOM) % $1))
 }
 for _ in $(seq 8); do
     pick "$size"
-    head -c "$picked" whole.mtp >cut.mtp
+    head -c "$picked" one.mtp >cut.mtp
     try "$memtrace" report --json cut.mtp
-    cp whole.mtp damaged.mtp
+    cp one.mtp damaged.mtp
     for change in $(seq 20); do
         # Half of the damage in the header, where every number matters.
         pick $((change % 2 ? size : 600))
@@ -82,7 +84,7 @@ for _ in $(seq 8); do
             dd of=damaged.mtp bs=1 seek="$place" conv=notrunc status=none
     done
     try "$memtrace" report --json damaged.mtp
-    try "$memtrace" diff --json damaged.mtp whole.mtp
+    try "$memtrace" diff --json damaged.mtp one.mtp
     try "$memtrace" export --format html --output exported damaged.mtp
 done
 echo "clean"
