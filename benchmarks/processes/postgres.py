@@ -87,8 +87,18 @@ class Server:
         try:
             process.communicate(timeout=START_LIMIT_S)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            self._kill_all()
+            process.wait()
+            raise RunFailed("postgres does not end: a process of it hangs") from None
+
+    def _kill_all(self):
+        """Its processes have sessions of their own; what they share is the folder that they are in."""
+        for link in glob.glob("/proc/[0-9]*/cwd"):
+            try:
+                if os.readlink(link) == self.data:
+                    os.kill(int(link.split("/")[2]), signal.SIGKILL)
+            except OSError:
+                pass
 
     def rate(self, variant, seconds):
         """Transactions a second of one run."""
