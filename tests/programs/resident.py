@@ -5,7 +5,7 @@ profiles and recordings, of programs that ended and that were killed; and in the
 import os
 import re
 
-from harness import (LIBRARY, MEMTRACE, build, clean_environment, equal, execute, fail, finish,
+from harness import (MEMTRACE, PRELOAD, build, clean_environment, equal, execute, fail, finish,
                      report, scratch)
 
 KIB = 1024
@@ -40,7 +40,7 @@ def main():
         how = last[0] if last else "ended"
         run([MEMTRACE, "run", "--", program, *last], "run, " + how)
         run([MEMTRACE, "record", "--", program, *last], "record, " + how)
-    run([program], "preloaded", LD_PRELOAD=LIBRARY)
+    run([program], "preloaded", LD_PRELOAD=PRELOAD)
 
 
 main()

@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 from recorded import child_of, wait_until  # finds the modules below
-from harness import (LIBRARY, MEMTRACE, TIMEOUT, build, clean_environment, equal, execute, fail, files,
+from harness import (MEMTRACE, PRELOAD, TIMEOUT, build, clean_environment, equal, execute, fail, files,
                      finish, have, report, scratch)
 from rust import compile_rust
 
@@ -26,8 +26,8 @@ WAIT_SECONDS = 60
 WAYS = {  # command, settings, what it leaves
     "record": ([MEMTRACE, "record", "--no-summary", "--"], {}, ".mtr"),
     "run": ([MEMTRACE, "run", "--no-summary", "--"], {}, ".mtp"),
-    "preloaded": ([], {"LD_PRELOAD": LIBRARY, "MEMTRACE_SUMMARY": "0"}, ".mtp"),
-    "preloaded, recording": ([], {"LD_PRELOAD": LIBRARY, "MEMTRACE_SUMMARY": "0",
+    "preloaded": ([], {"LD_PRELOAD": PRELOAD, "MEMTRACE_SUMMARY": "0"}, ".mtp"),
+    "preloaded, recording": ([], {"LD_PRELOAD": PRELOAD, "MEMTRACE_SUMMARY": "0",
                                   "MEMTRACE_RECORD": "1"}, ".mtr"),
 }
 RECORDING = [way for way, (_, _, ending) in WAYS.items() if ending == ".mtr"]
