@@ -7,7 +7,7 @@
 #if defined(TAKEN) /* by its address, of which a program at a fixed place has one of its own */
 static void *(*volatile taken)(size_t);
 #define MALLOC(size) (taken = malloc, taken(size))
-#define FREE   free
+#define FREE         free
 #elif !defined(MALLOC)
 #define MALLOC malloc
 #define FREE   free
