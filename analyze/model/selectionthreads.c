@@ -3,6 +3,7 @@
 #include "analyze/model/selectionthreads.h"
 
 #include "analyze/model/tally.h"
+#include "analyze/model/timepoints.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,29 +54,16 @@ void selectionthreads_free(struct selectionthreads *threads) {
 
 /* ---- Timeline ---- */
 
-/* The first point that sees what happened at that time. */
-static size_t point_of(const struct model *model, uint64_t time_ns) {
-    size_t low = 0;
-    size_t high = model->timeline_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (model->timeline[middle].time_ns < time_ns) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static void take_steps(struct selectionthreads *threads, const struct life *life,
                        struct selectionsums_seen seen) {
-    struct step *birth = &threads->steps[seen.born ? point_of(threads->model, life->birth_ns) : 0];
+    struct step *birth =
+        &threads->steps[seen.born ? timepoints_place(threads->model, life->birth_ns) : 0];
     birth->live_bytes += life_bytes(life);
     birth->alloc_bytes += seen.born ? life_bytes(life) : 0;
     birth->alloc_units += seen.born ? life_units(life) : 0;
     if (seen.died) {
-        threads->steps[point_of(threads->model, life->death_ns)].live_bytes -= life_bytes(life);
+        threads->steps[timepoints_place(threads->model, life->death_ns)].live_bytes -=
+            life_bytes(life);
     }
 }
 

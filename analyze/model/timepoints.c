@@ -106,8 +106,7 @@ static uint64_t between(uint64_t a, uint64_t b, double share) {
     return a + (uint64_t)((long double)(b - a) * (long double)share);
 }
 
-/* The first point that is not before this time. */
-static size_t place_of(const struct model *model, uint64_t time_ns) {
+size_t timepoints_place(const struct model *model, uint64_t time_ns) {
     size_t low = 0;
     size_t high = model->timeline_count;
     while (low < high) {
@@ -145,7 +144,7 @@ static struct memtrace_point point_between(const struct model *model, size_t pla
 
 /* That so much was live then is known. There is room for it. */
 static void put(struct model *model, uint64_t time_ns, uint64_t live_bytes) {
-    size_t place = place_of(model, time_ns);
+    size_t place = timepoints_place(model, time_ns);
     struct memtrace_point *at = &model->timeline[place];
     if (place < model->timeline_count && at->time_ns == time_ns) {
         at->live_bytes = live_bytes > at->live_bytes ? live_bytes : at->live_bytes;

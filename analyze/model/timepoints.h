@@ -48,4 +48,8 @@ int timepoints_put_maximum(struct model *model);
  * memory. */
 int timepoints_complete(struct model *model, uint64_t from_ns, uint64_t to_ns, uint64_t start_live);
 
+/* The place of the first point of model->timeline that is not before this time: the first that sees
+ * what happened then. Their number where there is none. */
+size_t timepoints_place(const struct model *model, uint64_t time_ns);
+
 #endif
