@@ -301,15 +301,15 @@ static uint64_t pool_removed(struct thread *thread, const void *pointer, int rep
         return 0;
     }
     event_tick(thread);
-    if (heap_remove(&runtime.pools, (uintptr_t)pointer, thread->tick >> TICK_LOW_BITS != 0,
+    if (heap_remove(&runtime.pools, (uintptr_t)pointer, heap_has_high_births(thread->tick),
                     &block)) {
         struct ledger_event event = {.context = block.context, .size = block.size};
-        uint32_t age = heap_age(&block, thread->tick);
         child_inherited_pool_freed(block.thread, block.context, block.size);
-        event.lifetime_bucket = ledger_lifetime_bucket(age);
+        event.lifetime_bucket = ledger_lifetime_bucket(heap_age(&block, thread->tick));
         ledger_free(&runtime.ledger, thread->column, &event);
         if (thread->stream != NULL) {
-            name = event_take_name(&runtime.pools, block.start, block.thread, thread->tick - age);
+            name = event_take_name(&runtime.pools, block.start, block.thread,
+                                   heap_birth(&block, thread->tick));
         }
     }
     if (name != 0 && !replaced) {
