@@ -155,7 +155,7 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->walker = walker;
     thread->countdown = 1;
     thread->interval = FIRST_INTERVAL;
-    peak_join(&thread->peak, header, alone);
+    peak_join(&thread->peak, header, thread->record, alone ? PEAK_ALONE : PEAK_SHARED);
     record_by(thread, &own_streams[++own_stream % 2]);
     thread->is_special |= runtime.space.is_private;
     thread->gate = LOAD_RELAXED(&runtime.gate);
@@ -242,9 +242,8 @@ static void make_late(void) {
         pool.late->id = MEMTRACE_THREAD_OTHERS;
         pool.late->countdown = 1;
         pool.late->interval = FIRST_INTERVAL;
-        pool.late->peak.step = 1 << 16;
-        pool.late->peak.room = 1 << 16;
-        pool.late->peak.ceiling = 1 << 17;
+        pool.late->peak =
+            (struct peak_share){.low = INT64_MAX, .high = INT64_MIN, .record = pool.late->record};
         pool.late->gate = GATE_OPEN;
         pool.late->is_late = 1;
         pool.late->is_special = 1;
@@ -262,6 +261,7 @@ static struct thread *join_late(void) {
         walk_free(&pool.late_walker);
         make_late();
     }
+    peak_end_alone(runtime.space.header);
     pool.late->gate = LOAD_RELAXED(&runtime.gate);
     return pool.late;
 }
@@ -378,6 +378,7 @@ void thread_init_child(void) {
     pool.late_lock.held = 0;
     pool.free = NULL; /* what was in it is wiped */
     pool.joined = 0;
+    peak_fork();
 }
 
 int thread_before_fork(void) {
@@ -491,6 +492,7 @@ COLD uint64_t thread_tick_slow(struct thread *thread) {
     thread->countdown = thread->interval;
     STORE_RELAXED(&header->clock_ns, now);
     tell_churn(thread);
+    peak_flush(&thread->peak, header);
     if (UNLIKELY(switch_has_to_tell())) {
         switch_tell(thread);
     }
