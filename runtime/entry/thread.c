@@ -485,14 +485,16 @@ COLD uint64_t thread_tick_slow(struct thread *thread) {
     } else if (tick == thread->tick && thread->interval < LAST_INTERVAL) {
         thread->interval *= 2;
     }
-    if (thread->stream != NULL && tick != thread->tick) {
-        recorder_set_time(thread->stream, now);
+    if (tick != thread->tick) {
+        peak_flush(&thread->peak, header);
+        if (thread->stream != NULL) {
+            recorder_set_time(thread->stream, now);
+        }
     }
     thread->tick = tick;
     thread->countdown = thread->interval;
     STORE_RELAXED(&header->clock_ns, now);
     tell_churn(thread);
-    peak_flush(&thread->peak, header);
     if (UNLIKELY(switch_has_to_tell())) {
         switch_tell(thread);
     }
