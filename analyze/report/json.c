@@ -220,6 +220,7 @@ static void put_threads(struct jsonwriter *json, const struct model *model) {
         jsonwriter_number(json, "id", thread->id);
         jsonwriter_string(json, "name", thread->name);
         jsonwriter_number(json, "tid", thread->tid);
+        jsonwriter_number(json, "earlier", thread->earlier);
         jsonwriter_bool(json, "alive", thread->alive);
         jsonwriter_number(json, "start_ns", thread->start_ns);
         jsonwriter_number(json, "end_ns", thread->end_ns);

@@ -23,6 +23,7 @@ static void equals_a_plain_model(void **state) {
     struct space *space = space_fixture_open();
     struct ledger *ledger = calloc(1, sizeof *ledger);
     struct ledger_column *column;
+    struct memtrace_thread_record record = {0};
     struct peak_share share;
     uint64_t held[CONTEXTS] = {0}, best[CONTEXTS] = {0}, total = 0, maximum = 0, sum = 0;
     struct {
@@ -34,7 +35,7 @@ static void equals_a_plain_model(void **state) {
     assert_int_equal(ledger_init(ledger, space), 0);
     column = ledger_adopt(ledger);
     assert_non_null(column);
-    peak_join(&share, space->header, 1);
+    peak_join(&share, space->header, &record, PEAK_ALONE);
     for (int i = 0; i < EVENTS; i++) {
         uint32_t place;
         struct ledger_event event = {0};
@@ -44,13 +45,15 @@ static void equals_a_plain_model(void **state) {
             event.size = blocks[place].size = 1 + (seed >> 20);
             event.context = blocks[place].context = MEMTRACE_FIRST_CONTEXT + seed % CONTEXTS;
             ledger_alloc(ledger, column, &event);
-            peak_grow(&share, space->header, event.size);
+            record.alloc_bytes += event.size;
+            peak_grow(&share, space->header, peak_live(&record));
             held[event.context - MEMTRACE_FIRST_CONTEXT] += event.size;
             total += event.size;
         } else {
             event.size = blocks[place].size;
             event.context = blocks[place].context;
-            peak_shrink(&share, space->header, event.size);
+            record.free_bytes += event.size;
+            peak_shrink(&share, space->header, peak_live(&record), event.size);
             ledger_free(ledger, column, &event);
             held[event.context - MEMTRACE_FIRST_CONTEXT] -= event.size;
             total -= event.size;
