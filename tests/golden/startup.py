@@ -3,11 +3,12 @@
 itself is shown in each of them."""
 
 import os
+import re
 
 from reports import written
 from harness import MEMTRACE, build, clean_environment, execute, fail, finish, profiles, scratch, traced
 
-# The C library has a function of this name, which seldom allocates.
+# C libraries have functions of these names, which seldom allocate.
 SOURCE = """
 #include <stdlib.h>
 static void *volatile kept;
@@ -16,7 +17,12 @@ __attribute__((noinline)) static void start_thread(size_t size) {
     kept = malloc(size);
     inner(11);
 }
-int main(int argc, char **argv) { start_thread(50001 * (size_t)argc); return 0; }
+__attribute__((noinline)) static void thread_start(size_t size) { kept = malloc(size); __asm__ volatile(""); }
+int main(int argc, char **argv) {
+    start_thread(50001 * (size_t)argc);
+    thread_start(20000 / (size_t)argc);
+    return 0;
+}
 """
 
 
@@ -36,6 +42,13 @@ def expect(text, words, what):
         fail(what, "no line of start_thread with", words, "in", text)
 
 
+def expect_rows(text, changes):
+    """Each function's own row in a difference: what changed, and below it where."""
+    for function, change in changes.items():
+        if not re.search(r"^ +%s .*\n +%s " % (re.escape(change), function), text, re.MULTILINE):
+            fail("diff: no row of", function, "with", change, "in", text)
+
+
 def main():
     small, large = profile(), profile("argument")
     for options in (["--top-down"], ["--bottom-up"], ["--flat"], ["--flat", "--all-frames"]):
@@ -44,8 +57,7 @@ def main():
     if "start_thread" not in shown.split("inner")[0]:
         fail("--paths:", shown)
     done = execute([MEMTRACE, "diff", small, large], clean_environment())
-    if b"start_thread" not in done.stdout:
-        fail("diff:", done.stdout.decode(), done.stderr.decode())
+    expect_rows(done.stdout.decode(), {"start_thread": "+48.8 KiB", "thread_start": "-9.8 KiB"})
     finish()
 
 
