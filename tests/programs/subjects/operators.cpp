@@ -77,7 +77,8 @@ NOINLINE static void case_aligned() {
     freed(16384);
 }
 
-/* Alignments that posix_memalign refuses: served as any other, not refused and left to libstdc++. */
+/* Alignments that posix_memalign refuses: served as any other, not refused and left to libstdc++.
+ */
 NOINLINE static void case_barely_aligned() {
     const std::align_val_t narrow{opaque(4)};
     void *one = ::operator new(opaque(1001), narrow);
