@@ -410,7 +410,8 @@ static void spell_owner(const struct run *run, const char *file, char *text, siz
     if (owner == NULL) {
         snprintf(text, size, "part of another file, or not of this run");
     } else if (count > 1 || run_is_merged(file)) {
-        snprintf(text, size, "the sums of %zu small processes", count);
+        struct number number;
+        snprintf(text, size, "the sums of %s", number_items(&number, count, "small process"));
     } else {
         int length = snprintf(text, size, "%s (%" PRIu32 ")", run_name(owner), owner->pid);
         if (light != 0 && length > 0 && (size_t)length < size) {

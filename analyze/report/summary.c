@@ -75,8 +75,8 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
     struct number spelled;
     struct number exact;
     put_label(report, label);
-    fprintf(report->out, "%s%s%s (%s bytes", style_on(report, STYLE_NAME),
-            number_bytes(&spelled, bytes), style_off(report), number_count(&exact, bytes));
+    fprintf(report->out, "%s%s%s (%s", style_on(report, STYLE_NAME), number_bytes(&spelled, bytes),
+            style_off(report), number_items(&exact, bytes, "byte"));
     put_error(report, number_bytes(&spelled, (uint64_t)error));
 }
 
@@ -98,7 +98,7 @@ static void put_memory(const struct report *report) {
     }
     fputs(")\n", report->out);
     put_bytes(report, held_label(report->model), totals->live_bytes, errors->live_bytes);
-    fprintf(report->out, " in %s blocks)\n", number_count(&number, totals->live_blocks));
+    fprintf(report->out, " in %s)\n", number_items(&number, totals->live_blocks, "block"));
 }
 
 static void put_counts(const struct report *report) {
@@ -165,9 +165,10 @@ static void put_children(const struct report *report) {
         return;
     }
     put_label(report, "forked children");
-    fprintf(report->out, "%s, %s allocations (%s), most held at once by one: %s",
+    fprintf(report->out, "%s, %s (%s), most held at once by one: %s",
             number_count(&numbers[0], model->child_count),
-            number_count(&numbers[1], sum.allocations), number_bytes(&numbers[2], sum.total_bytes),
+            number_items(&numbers[1], sum.allocations, "allocation"),
+            number_bytes(&numbers[2], sum.total_bytes),
             number_bytes(&numbers[3], sum.maximum_bytes));
     if (sum.lost != 0) {
         fprintf(report->out, ", lost %s", number_count(&numbers[0], sum.lost));
