@@ -125,6 +125,9 @@ static int put_program(const struct writer *writer, const struct memtrace_header
     } else {
         fprintf(writer->out, "%-*s %" PRIu32 "\n", LABEL, "process", header->pid);
     }
+    if (header->merged > 1) {
+        put_count(writer, "profiles in it", "merged", header->merged);
+    }
     put_start(writer, header);
     if (header->end_monotonic_ns > header->start_monotonic_ns) {
         last_ns = header->end_monotonic_ns - header->start_monotonic_ns;

@@ -19,7 +19,7 @@ static void put_command(const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
     const char *at = header->command;
     const char *end = header->command + sizeof header->command - 1;
-    put_label(report, "command");
+    put_label(report, header->merged > 1 ? "first command" : "command");
     if (at[0] == '\0') {
         fputs(header->executable, report->out);
     }
@@ -35,6 +35,16 @@ static void put_command(const struct report *report) {
         at++;
     }
     fputc('\n', report->out);
+}
+
+/* Of a merged profile: what its numbers are the sums of. */
+static void put_merged(const struct report *report) {
+    const struct memtrace_header *header = &report->model->header;
+    struct number numbers[2];
+    put_label(report, "sums of");
+    fprintf(report->out, "%s over %s, the first one of process %" PRIu32 "\n",
+            number_items(&numbers[0], header->merged, "profile"),
+            number_duration(&numbers[1], report->model->now_ns), header->pid);
 }
 
 static void put_state(const struct report *report) {
@@ -312,12 +322,17 @@ static void put_resident(const struct report *report) {
 
 static void put_all(const struct report *report) {
     const struct model *model = report->model;
-    fprintf(report->out, "%sMemTrace report of %s%s\n", style_on(report, STYLE_HEADING),
-            style_base(model->header.executable), style_off(report));
+    fprintf(report->out, "%sMemTrace report of %s", style_on(report, STYLE_HEADING),
+            style_base(model->header.executable));
+    if (model->header.merged > 1) {
+        struct number others;
+        fprintf(report->out, " and %s", number_items(&others, model->header.merged - 1, "other"));
+    }
+    fprintf(report->out, "%s\n", style_off(report));
     put_label(report, model->recording.present ? "recording" : "profile");
     fprintf(report->out, "%s\n", report->source);
     put_command(report);
-    put_state(report);
+    (model->header.merged > 1 ? put_merged : put_state)(report);
     put_events(report);
     if (report->selected != NULL) {
         put_label(report, "selected");
