@@ -18,11 +18,11 @@ static uint64_t at_peak(const struct memtrace_cell *cell, uint32_t epoch) {
     return present ? cell->alloc_bytes - cell->free_bytes : (uint64_t)cell->saved_live;
 }
 
-/* One thread: everything is exact. */
-static void equals_a_plain_model(void **state) {
+/* One writer: everything is exact, in a column of one's own as in the shared one. */
+static void equals_a_plain_model(int is_shared) {
     struct space *space = space_fixture_open();
     struct ledger *ledger = calloc(1, sizeof *ledger);
-    struct ledger_column *column;
+    struct ledger_column *column, *written;
     struct memtrace_thread_record record = {0};
     struct peak_share share;
     uint64_t held[CONTEXTS] = {0}, best[CONTEXTS] = {0}, total = 0, maximum = 0, sum = 0;
@@ -31,10 +31,10 @@ static void equals_a_plain_model(void **state) {
         uint32_t context;
     } blocks[BLOCKS] = {{0, 0}};
     uint32_t seed = 7;
-    (void)state;
     assert_int_equal(ledger_init(ledger, space), 0);
-    column = ledger_adopt(ledger);
+    column = is_shared ? ledger->proxy : ledger_adopt(ledger);
     assert_non_null(column);
+    written = is_shared ? ledger->shared : column;
     peak_join(&share, space->header, &record, PEAK_ALONE);
     for (int i = 0; i < EVENTS; i++) {
         uint32_t place;
@@ -66,7 +66,7 @@ static void equals_a_plain_model(void **state) {
     }
     peak_flush(&share, space->header);
     for (uint32_t i = 0; i < CONTEXTS; i++) {
-        const struct memtrace_cell *cell = ledger_cell(column, MEMTRACE_FIRST_CONTEXT + i);
+        const struct memtrace_cell *cell = ledger_cell(written, MEMTRACE_FIRST_CONTEXT + i);
         assert_int_equal(cell->alloc_bytes - cell->free_bytes, held[i]);
         sum += at_peak(cell, space->header->peak_epoch);
         assert_int_equal(at_peak(cell, space->header->peak_epoch), best[i]);
@@ -76,6 +76,17 @@ static void equals_a_plain_model(void **state) {
     assert_int_equal(space->header->live_bytes, total);
     free(ledger);
     space_fixture_close(space);
+}
+
+static void a_column_equals_a_plain_model(void **state) {
+    (void)state;
+    equals_a_plain_model(0);
+}
+
+/* What a thread writes for which no column is left. */
+static void the_shared_column_does_too(void **state) {
+    (void)state;
+    equals_a_plain_model(1);
 }
 
 /* A dead thread's column goes to the next new thread as it is. */
@@ -110,7 +121,8 @@ static void lifetime_buckets(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_a_plain_model),
+        cmocka_unit_test(a_column_equals_a_plain_model),
+        cmocka_unit_test(the_shared_column_does_too),
         cmocka_unit_test(columns_are_adopted),
         cmocka_unit_test(lifetime_buckets),
     };
