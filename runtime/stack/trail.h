@@ -49,6 +49,7 @@ INLINE struct walk_trail *trail_begin(struct walker *walker, const struct rules 
     if (seldom) {
         return NULL;
     }
+    walker->trails_used |= 1u << (set - walker->trails);
     trail = &set->way[set->next++ % TRAIL_WAYS];
     trail->from.pc = 0; /* until it is whole, whatever a handler does meanwhile */
     SIGNAL_FENCE();

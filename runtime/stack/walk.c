@@ -17,16 +17,46 @@ static size_t bytes_of(uint32_t frames) {
 }
 
 int walk_init(struct walker *walker, uintptr_t low, uintptr_t high) {
-    walker->capacity = FIRST_CAPACITY;
     walker->stack = (struct stack_bounds){.low = low, .high = high};
-    walker->remembered_count = 0;
-    walker->remembered = sys_map(bytes_of(FIRST_CAPACITY));
-    walker->fresh = sys_map(bytes_of(FIRST_CAPACITY));
+    if (walker->remembered == NULL) {
+        walker->capacity = FIRST_CAPACITY;
+        walker->remembered = sys_map(bytes_of(FIRST_CAPACITY));
+        walker->fresh = sys_map(bytes_of(FIRST_CAPACITY));
+    }
     if (walker->remembered == NULL || walker->fresh == NULL) {
         walk_free(walker);
         return -1;
     }
     return 0;
+}
+
+static void forget_trails(struct walker *walker) {
+    for (uint32_t used = walker->trails_used; used != 0; used &= used - 1) {
+        struct trail_set *set = &walker->trails[__builtin_ctz(used)];
+        set->missed = set->next = 0;
+        for (uint32_t i = 0; i < TRAIL_WAYS; i++) {
+            set->way[i].from.pc = 0;
+        }
+    }
+    walker->trails_used = 0;
+}
+
+/* The cache stays: what is the child of what is true for all. */
+void walk_forget(struct walker *walker) {
+    walker->last = (struct walk_last){0};
+    walker->remembered_count = 0;
+    walker->generation = 0;
+    walker->base_index = BASE_OUTERMOST;
+    walker->base_context = 0;
+    walker->base_slot = walker->base_pc = 0;
+    walker->vouched = walker->unsure = 0;
+    walker->compared = 0;
+    walker->guards_off = 0;
+    forget_trails(walker);
+    shadow_free(&walker->shadow);
+    if (walker->capacity > FIRST_CAPACITY) { /* of a deep stack */
+        walk_free(walker);
+    }
 }
 
 void walk_free(struct walker *walker) {
