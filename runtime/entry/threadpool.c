@@ -87,13 +87,15 @@ struct walker *threadpool_take_walker(void) {
 }
 
 void threadpool_return_walker(struct walker *walker) {
-    walk_forget(walker);
-    if (LOAD_RELAXED(&pool.walkers) < WALKERS_KEPT && sys_take(&pool.lock)) {
-        if (pool.walkers < WALKERS_KEPT) {
-            pool.walker[pool.walkers++] = walker;
-            walker = NULL;
+    if (LOAD_RELAXED(&pool.walkers) < WALKERS_KEPT) {
+        walk_forget(walker);
+        if (sys_take(&pool.lock)) {
+            if (pool.walkers < WALKERS_KEPT) {
+                pool.walker[pool.walkers++] = walker;
+                walker = NULL;
+            }
+            trylock_release(&pool.lock);
         }
-        trylock_release(&pool.lock);
     }
     if (walker != NULL) {
         walk_free(walker);

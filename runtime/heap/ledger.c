@@ -123,31 +123,32 @@ static void open_leaf(struct ledger *ledger, struct ledger_column *column, uint3
     }
 }
 
-static uint32_t pages_of(uint32_t cells) {
-    return (uint32_t)((cells * sizeof(struct memtrace_cell) + MEMTRACE_PAGE_SIZE - 1) /
-                      MEMTRACE_PAGE_SIZE);
+/* 1: so many pages are within the budget of all threads but the first one, and taken from it. */
+static int take_private(struct ledger *ledger, uint32_t pages) {
+    uint32_t most = LEDGER_PRIVATE_BYTES / MEMTRACE_PAGE_SIZE;
+    if (LOAD_RELAXED(&ledger->private_pages) + pages > most) {
+        return 0;
+    }
+    __atomic_fetch_add(&ledger->private_pages, pages, __ATOMIC_RELAXED);
+    return 1;
 }
 
-/* Of a thread's own column, while the budget lasts. The first thread's: as long as the tree allows.
- */
+/* Of a thread's own column. */
 static void open_private(struct ledger *ledger, struct ledger_column *column, uint32_t context) {
-    int is_wide = column->number == 1 || column->groups >= LEDGER_FEW_GROUPS;
-    uint32_t pages = is_wide ? pages_of(MEMTRACE_LEAF_ITEMS) : 1;
-    if (column->number != 1 && __atomic_add_fetch(&ledger->private_pages, pages, __ATOMIC_RELAXED) >
-                                   LEDGER_PRIVATE_BYTES / MEMTRACE_PAGE_SIZE) {
-        __atomic_fetch_sub(&ledger->private_pages, pages, __ATOMIC_RELAXED);
-        return;
-    }
-    if (is_wide) {
+    if (column->number == 1) {
         open_leaf(ledger, column, context);
-    } else {
-        open_group(ledger, column, context);
+    } else if (column->groups < LEDGER_FEW_GROUPS) {
+        if (take_private(ledger, 1)) {
+            open_group(ledger, column, context);
+        }
+    } else if (take_private(ledger, LEDGER_LEAF_PAGES)) {
+        open_leaf(ledger, column, context);
     }
 }
 
 /* The cell to write, opened if need be; *is_shared tells how. NULL: no room. */
-static struct memtrace_cell *cell_for(struct ledger *ledger, struct ledger_column *column,
-                                      uint32_t context, int *is_shared) {
+static struct memtrace_cell *open_cell(struct ledger *ledger, struct ledger_column *column,
+                                       uint32_t context, int *is_shared) {
     struct memtrace_cell *cell;
     *is_shared = 0;
     if (column->number != 0) {
@@ -161,11 +162,23 @@ static struct memtrace_cell *cell_for(struct ledger *ledger, struct ledger_colum
     if (ledger_cell(ledger->shared, context) == NULL) {
         open_leaf(ledger, ledger->shared, context);
     }
-    cell = ledger_cell(ledger->shared, context);
+    return ledger_cell(ledger->shared, context);
+}
+
+/* The same. Where there is no room the event is lost. */
+static struct memtrace_cell *cell_for(struct ledger *ledger, struct ledger_column *column,
+                                      uint32_t context, int *is_shared) {
+    struct memtrace_cell *cell = open_cell(ledger, column, context, is_shared);
     if (cell == NULL) {
         space_lost(ledger->space, MEMTRACE_LOST_EVENTS, 1);
     }
     return cell;
+}
+
+COLD int ledger_has_room(struct ledger *ledger, struct ledger_column *column, uint32_t context) {
+    int is_shared;
+    return ledger_cell(column, context) != NULL ||
+           open_cell(ledger, column, context, &is_shared) != NULL;
 }
 
 static void add(uint64_t *counter, uint64_t value) {

@@ -22,6 +22,7 @@
 enum {
     LEDGER_GROUPS = 1 << (MEMTRACE_CONTEXT_BITS - MEMTRACE_GROUP_SHIFT),
     LEDGER_GROUPS_PER_LEAF = MEMTRACE_LEAF_ITEMS / MEMTRACE_GROUP_ITEMS,
+    LEDGER_LEAF_PAGES = MEMTRACE_LEAF_ITEMS * sizeof(struct memtrace_cell) / MEMTRACE_PAGE_SIZE,
     LEDGER_PRIVATE_BYTES = 128 << 20, /* beyond the first thread's column */
     LEDGER_FEW_GROUPS = 16,           /* a column that has so many opens whole leaves */
     LEDGER_LIFETIMES_RUN = 16,        /* records of lifetimes that a column takes at a time */
@@ -66,6 +67,9 @@ void ledger_fork(struct ledger *ledger);
 /* A column for a new thread: a dead one's, a new one, or the proxy of the shared one. */
 struct ledger_column *ledger_adopt(struct ledger *ledger);
 void ledger_release(struct ledger *ledger, struct ledger_column *column);
+
+/* Whether this context has a cell, or can have one. */
+int ledger_has_room(struct ledger *ledger, struct ledger_column *column, uint32_t context);
 
 void ledger_alloc_slow(struct ledger *ledger, struct ledger_column *column,
                        const struct ledger_event *event);
