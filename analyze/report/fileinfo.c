@@ -361,6 +361,7 @@ static const char *const segment_names[] = {
     [MEMTRACE_SEGMENT_EVENTS] = "events",
     [MEMTRACE_SEGMENT_PROCESSES] = "processes",
     [MEMTRACE_SEGMENT_PATHS] = "paths",
+    [MEMTRACE_SEGMENT_CELLS] = "cells",
 };
 enum { SEGMENT_KINDS = sizeof segment_names / sizeof segment_names[0] };
 

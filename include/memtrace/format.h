@@ -217,6 +217,7 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_EVENTS = 9, /* struct memtrace_chunk[32] (events.h): buffers, while running */
     MEMTRACE_SEGMENT_PROCESSES = 10, /* struct memtrace_process[], light children of this process */
     MEMTRACE_SEGMENT_PATHS = 11,     /* struct memtrace_path[] of light child `owner` */
+    MEMTRACE_SEGMENT_CELLS = 13,     /* struct memtrace_cell[66] of column `owner`: see there */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
@@ -288,6 +289,12 @@ struct memtrace_cell {
     uint32_t lifetimes; /* 0 none; bit 31: one free, in bucket (bits 0..3); else its record's id */
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 56, "cell size");
+
+/* A column's cells lie in segments of two kinds, which may overlap: add them up. MEMTRACE_SEGMENT_
+ * LEDGER has those of the 1024 contexts of a leaf, by their place. MEMTRACE_SEGMENT_CELLS, a page,
+ * is for threads that need few: item MEMTRACE_GROUP_FIRST + i is that of context index *
+ * MEMTRACE_GROUP_ITEMS + i. */
+enum { MEMTRACE_GROUP_SHIFT = 6, MEMTRACE_GROUP_ITEMS = 64, MEMTRACE_GROUP_FIRST = 2 };
 
 #define MEMTRACE_LIFETIME_SINGLE 0x80000000u
 

@@ -85,7 +85,7 @@ void thread_note_stack(void) {
 
 static int make_walker(void) {
     if (own_walker == NULL) {
-        struct walker *walker = sys_map(sizeof *walker);
+        struct walker *walker = threadpool_take_walker();
         if (walker == NULL) {
             return -1;
         }
@@ -150,7 +150,7 @@ static struct thread *own_struct(void) {
 struct thread *thread_join(void) {
     uint64_t mask = sys_block_signals();
     struct thread *thread = NULL;
-    if (sys_getpid() == sys_gettid() && stack_high == 0) {
+    if (stack_high == 0 && sys_getpid() == sys_gettid()) {
         note_main_stack();
     }
     if (make_walker() == 0) {
@@ -190,8 +190,7 @@ static void retire(struct thread *thread) {
     region_end_thread(&runtime.region, thread->record);
     ledger_release(&runtime.ledger, thread->column);
     if (own_walker != NULL) {
-        walk_free(own_walker);
-        sys_unmap(own_walker, sizeof *own_walker);
+        threadpool_return_walker(own_walker);
         own_walker = NULL;
     }
     threadpool_return(thread);
@@ -416,7 +415,7 @@ COLD struct shadow_stack *thread_shadow_slow(void) {
         return NULL;
     }
     mask = sys_block_signals();
-    if (sys_getpid() == sys_gettid() && stack_high == 0) {
+    if (stack_high == 0 && sys_getpid() == sys_gettid()) {
         note_main_stack();
     }
     if (stack_high != 0 && make_walker() == 0 &&

@@ -4,7 +4,7 @@
 
 #include "runtime/base/sys.h"
 
-enum { POOL_BYTES = 1 << 20 };
+enum { POOL_BYTES = 1 << 20, WALKERS_KEPT = 16 };
 
 struct thread_pool {
     struct thread_pool *older; /* full */
@@ -16,6 +16,8 @@ static struct {
     struct thread_pool *newest;
     uint32_t taken; /* of the newest */
     struct thread *free;
+    struct walker *walker[WALKERS_KEPT];
+    uint32_t walkers;
     struct trylock lock; /* held for a few instructions */
 } pool;
 
@@ -42,6 +44,7 @@ void threadpool_init(void) {
 /* What was free is wiped, lists and all; the structs of threads that are not here are idle. */
 void threadpool_fork(void) {
     pool.free = NULL;
+    pool.walkers = 0;
     pool.lock.held = 0;
 }
 
@@ -69,6 +72,34 @@ void threadpool_return(struct thread *thread) {
         thread->next_free = pool.free;
         pool.free = thread;
         trylock_release(&pool.lock);
+    }
+}
+
+struct walker *threadpool_take_walker(void) {
+    struct walker *walker = NULL;
+    if (LOAD_RELAXED(&pool.walkers) != 0 && sys_take(&pool.lock)) {
+        if (pool.walkers != 0) {
+            walker = pool.walker[--pool.walkers];
+        }
+        trylock_release(&pool.lock);
+    }
+    return walker != NULL ? walker : sys_map(sizeof *walker);
+}
+
+void threadpool_return_walker(struct walker *walker) {
+    if (LOAD_RELAXED(&pool.walkers) < WALKERS_KEPT) {
+        walk_forget(walker);
+        if (sys_take(&pool.lock)) {
+            if (pool.walkers < WALKERS_KEPT) {
+                pool.walker[pool.walkers++] = walker;
+                walker = NULL;
+            }
+            trylock_release(&pool.lock);
+        }
+    }
+    if (walker != NULL) {
+        walk_free(walker);
+        sys_unmap(walker, sizeof *walker);
     }
 }
 

@@ -132,6 +132,16 @@ def test_fork():
         equal(children.get("allocations"), 10, "the child's allocations", children)
 
 
+def test_resident():
+    """A thread with 20 blocks adds 40 KiB at most to what is resident."""
+    program = build("threads.c", optimize="-O1")
+    kib = lambda result: int(re.search(rb"resident (\d+)", result.stdout).group(1))
+    _, under = run("resident", 200)
+    added = kib(under) - kib(bare([program, "resident", "200"]))
+    if added > 40:
+        fail("a thread adds", added, "KiB")
+
+
 main = globals().get("test_" + sys.argv[1])
 main()
 finish()

@@ -108,6 +108,60 @@ static void columns_are_adopted(void **state) {
     space_fixture_close(space);
 }
 
+static uint64_t count_segments(const struct space *space, uint32_t kind, uint64_t *bytes) {
+    const struct memtrace_segment *segment;
+    uint64_t at = MEMTRACE_HEADER_SIZE, count = 0;
+    while ((segment = space_next(space, &at, space->header->end)) != NULL) {
+        count += segment->kind == kind;
+        *bytes += segment->kind == kind ? segment->size : 0;
+    }
+    return count;
+}
+
+/* A thread with few contexts costs pages, one with many opens leaves; what is open stays. */
+static void few_cells_take_few_pages(void **state) {
+    enum { FEW = 10, THREADS = 20, MANY = 3000 };
+    struct space *space = space_fixture_open();
+    struct ledger *ledger = calloc(1, sizeof *ledger);
+    struct ledger_column *column[THREADS];
+    uint64_t bytes = 0;
+    (void)state;
+    assert_int_equal(ledger_init(ledger, space), 0);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        column[i] = ledger_adopt(ledger);
+        for (uint32_t event = 0; event < 3 * FEW; event++) {
+            struct ledger_event few = {.context = 2000 + event % FEW, .size = 10};
+            ledger_alloc(ledger, column[i], &few);
+            ledger_free(ledger, column[i], &few);
+        }
+    }
+    assert_true(count_segments(space, MEMTRACE_SEGMENT_CELLS, &bytes) <= 2 * THREADS);
+    count_segments(space, MEMTRACE_SEGMENT_LIFETIMES, &bytes);
+    assert_true(bytes / THREADS <= 12 << 10);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t id = MEMTRACE_FIRST_CONTEXT; id < MANY; id++) {
+            struct ledger_event event = {.context = id, .size = id};
+            if (id % MEMTRACE_LEAF_ITEMS >= MEMTRACE_FIRST_CONTEXT) {
+                ledger_alloc(ledger, column[THREADS - 1], &event);
+            }
+        }
+    }
+    bytes = 0;
+    assert_true(count_segments(space, MEMTRACE_SEGMENT_CELLS, &bytes) <=
+                2 * THREADS + LEDGER_FEW_GROUPS);
+    for (uint32_t id = MEMTRACE_FIRST_CONTEXT; id < MANY; id++) {
+        if (id % MEMTRACE_LEAF_ITEMS >= MEMTRACE_FIRST_CONTEXT) {
+            const struct memtrace_cell *cell = ledger_cell(column[THREADS - 1], id);
+            uint64_t few = id >= 2000 && id < 2000 + FEW ? 3 : 0;
+            assert_int_equal(cell->alloc_count, 2 + few);
+            assert_int_equal(cell->alloc_bytes, 2 * (uint64_t)id + 10 * few);
+            assert_int_equal(cell->free_count, few);
+        }
+    }
+    free(ledger);
+    space_fixture_close(space);
+}
+
 static void lifetime_buckets(void **state) {
     (void)state;
     assert_int_equal(ledger_lifetime_bucket(0), 0);
@@ -124,6 +178,7 @@ int main(void) {
         cmocka_unit_test(a_column_equals_a_plain_model),
         cmocka_unit_test(the_shared_column_does_too),
         cmocka_unit_test(columns_are_adopted),
+        cmocka_unit_test(few_cells_take_few_pages),
         cmocka_unit_test(lifetime_buckets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

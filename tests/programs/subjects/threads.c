@@ -247,6 +247,54 @@ static void alive(int count) {
     free(threads);
 }
 
+/* --- what a thread costs -----------------------------------------------------------------------
+ */
+
+static long resident_kib(void) {
+    char text[4096];
+    int file = open("/proc/self/smaps_rollup", O_RDONLY);
+    ssize_t size = read(file, text, sizeof text - 1);
+    const char *line;
+    close(file);
+    text[size > 0 ? size : 0] = '\0';
+    line = strstr(text, "\nRss:");
+    return line != NULL ? atol(line + 5) : 0;
+}
+
+static void *twenty_blocks(void *argument) {
+    void *blocks[20];
+    for (int i = 0; i < 20; i++) {
+        keep(blocks[i] = malloc(SHORT_BYTES));
+    }
+    for (int i = 0; i < 20; i++) {
+        free(blocks[i]);
+    }
+    pthread_barrier_wait(&all_there);
+    pthread_barrier_wait(&all_stopped);
+    return NULL;
+}
+
+/* So much memory is resident for each thread that is alive. */
+static void resident(int count) {
+    pthread_t *threads = calloc((size_t)count, sizeof *threads);
+    char line[100];
+    long before;
+    pthread_barrier_init(&all_there, NULL, (unsigned)count + 1);
+    pthread_barrier_init(&all_stopped, NULL, (unsigned)count + 1);
+    before = resident_kib();
+    for (int i = 0; i < count; i++) {
+        check(pthread_create(&threads[i], NULL, twenty_blocks, NULL) == 0, "pthread_create");
+    }
+    pthread_barrier_wait(&all_there);
+    snprintf(line, sizeof line, "resident %ld\n", (resident_kib() - before) / count);
+    say(line);
+    pthread_barrier_wait(&all_stopped);
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    free(threads);
+}
+
 /* --- a child of one with many ----------------------------------------------------------------- */
 
 static void fork_after_many(int count) {
@@ -289,6 +337,10 @@ int main(int argc, char **argv) {
     }
     if (argc == 3 && strcmp(argv[1], "alive") == 0) {
         alive(atoi(argv[2]));
+        return 3;
+    }
+    if (argc == 3 && strcmp(argv[1], "resident") == 0) {
+        resident(atoi(argv[2]));
         return 3;
     }
     if (argc == 3 && strcmp(argv[1], "fork") == 0) {
