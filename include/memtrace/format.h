@@ -192,7 +192,7 @@ struct memtrace_header {
      * | its index << 8 | place in it; 0: there is none yet */
     uint64_t process_place;
     uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
-    uint32_t merged; /* a merged profile: of how many; the process is the first one's */
+    uint32_t merged;     /* a merged profile: of how many; the process is the first one's */
     char reserved[180];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
