@@ -11,6 +11,7 @@
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
 #include "runtime/entry/watching.h"
+#include "runtime/stack/interrupted.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,9 +24,7 @@ THREAD_LOCAL struct thread *thread_self = (struct thread *)&thread_none;
 THREAD_LOCAL struct shadow_stack *thread_shadow;
 static THREAD_LOCAL struct walker *own_walker;
 static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
-static THREAD_LOCAL int passing_through;
-static THREAD_LOCAL int said_goodbye;
-static THREAD_LOCAL int goodbye_rounds;
+static THREAD_LOCAL int passing_through, said_goodbye, goodbye_rounds;
 static THREAD_LOCAL struct recorder_stream own_streams[2]; /* taken in turn: see struct thread */
 static THREAD_LOCAL unsigned own_stream;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
@@ -41,8 +40,7 @@ enum { POOL_BYTES = 1 << 20, FIRST_INTERVAL = 1, LAST_INTERVAL = 256, GOODBYE_RO
 /* All struct threads, in memory that forked children find wiped. */
 static struct {
     struct thread *start;
-    uint32_t taken;
-    uint32_t capacity;
+    uint32_t taken, capacity;
     struct thread *free;
     struct trylock lock; /* held for a few instructions, with signals blocked */
     pthread_key_t key;
@@ -153,6 +151,8 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->record = region_add_thread(&runtime.region, thread->column->number);
     thread->id = thread->record->id;
     thread->walker = walker;
+    thread_set_tick(thread, 0);
+    walker->last.pc = 0; /* its cell is of another column */
     thread->countdown = 1;
     thread->interval = FIRST_INTERVAL;
     peak_join(&thread->peak, header, alone);
@@ -283,8 +283,7 @@ static int is_between(uintptr_t address, uintptr_t low, uintptr_t high) {
  * to where it was, or past it. Addresses of two stacks tell nothing, and a handler's stack may lie
  * inside another. */
 static int was_left(uintptr_t gate, uintptr_t address) {
-    uintptr_t low;
-    uintptr_t high;
+    uintptr_t low, high;
     int on_alternate;
     sys_alternate_stack(&low, &high);
     on_alternate = is_between(address, low, high);
@@ -380,9 +379,11 @@ void thread_init_child(void) {
     pool.joined = 0;
 }
 
-int thread_before_fork(void) {
+int thread_before_fork(struct frame caller) {
     struct thread *thread = thread_self;
-    if (LIKELY(thread->gate < GATE_ADDRESSES)) {
+    if (LIKELY(thread->gate < GATE_ADDRESSES) && /* which is open in a fast half, too */
+        (thread->gate != GATE_OPEN ||
+         !interrupted_inside(&runtime.rules, &thread->walker->stack, caller))) {
         return 0;
     }
     forked_inside.column = thread->column;
@@ -487,7 +488,7 @@ COLD uint64_t thread_tick_slow(struct thread *thread) {
     if (thread->stream != NULL && tick != thread->tick) {
         recorder_set_time(thread->stream, now);
     }
-    thread->tick = tick;
+    thread_set_tick(thread, tick);
     thread->countdown = thread->interval;
     STORE_RELAXED(&header->clock_ns, now);
     tell_churn(thread);

@@ -67,6 +67,8 @@ struct walk_last {
     const uint32_t *word; /* its function's frame word, which holds `parent`; NULL: it has none */
     uint32_t parent;
     uint32_t context;
+    struct memtrace_cell
+        *cell; /* where its caller counts that context, with a word; NULL: unknown */
 };
 
 /* A way outwards that was taken before: trail.h. */
@@ -160,6 +162,7 @@ INLINE void walk_note_last(struct walker *walker, struct frame frame, const uint
     walker->last.word = word;
     walker->last.parent = parent;
     walker->last.context = context;
+    walker->last.cell = NULL;
 }
 
 /* At the end of a way over frame words: that of the allocating function vouches next time. */
