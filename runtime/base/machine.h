@@ -60,6 +60,10 @@ enum {
  * compare with (CET) nor is the address signed. */
 int machine_can_patch_returns(void);
 
+/* Whether valgrind runs the program: it shows stacks of its own, and no guard's table is on them.
+ */
+int machine_is_valgrind(void);
+
 /* Counters with one writer, but never torn for their readers. Changed in one instruction, which is
  * not locked: a handler on the writer's thread that changes it too comes before or after. */
 INLINE void counter_add(uint64_t *counter, uint64_t value) {

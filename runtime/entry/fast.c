@@ -13,6 +13,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
+#include "runtime/entry/tick.h"
 
 #include <stdlib.h>
 
@@ -36,7 +37,7 @@ INLINE int take_hands(struct hands *hands) {
     hands->record = thread->record;
     SIGNAL_FENCE();
     return LIKELY(thread->gate == GATE_OPEN) && LIKELY(!thread->is_special) &&
-           LIKELY(--thread->countdown > 0);
+           LIKELY(!tick_is_due(thread));
 }
 
 /* Where the block's record lies. 1, or 0: there was no block near it yet. */
@@ -95,7 +96,7 @@ PUBLIC void *malloc(size_t size) {
     counter_add(&last.cell->alloc_count, 1);
     counter_add(&hands.record->alloc_count, 1);
     counter_add(&hands.record->alloc_bytes, size);
-    if (UNLIKELY(hands.thread->tick >> TICK_LOW_BITS != 0)) {
+    if (UNLIKELY(heap_has_high_births(hands.thread->tick))) {
         struct shadow_heap heap = event_heap();
         *heap_birth_high(&heap, leaf, (uintptr_t)block) = hands.thread->tick >> TICK_LOW_BITS;
     }
@@ -120,7 +121,7 @@ INLINE int is_own(const struct hands *hands, const void *block, uint64_t record)
 INLINE uint32_t *bucket_of(const struct hands *hands, const void *block, uint8_t *leaf,
                            uint64_t record, const struct memtrace_cell *cell) {
     uint32_t birth = (uint32_t)(record >> MEMTRACE_BLOCK_BIRTH_SHIFT);
-    if (UNLIKELY(hands->thread->tick >> TICK_LOW_BITS != 0)) {
+    if (UNLIKELY(heap_has_high_births(hands->thread->tick))) {
         struct shadow_heap heap = event_heap();
         birth |= (uint32_t)*heap_birth_high(&heap, leaf, (uintptr_t)block) << TICK_LOW_BITS;
     }
