@@ -31,11 +31,10 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
     taken->name = 0;
-    taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
-                               heap_has_high_births(thread->tick) || tick_is_due(thread), block);
+    taken->known = heap_remove(&runtime.heap, (uintptr_t)address, tick_now(thread), block);
     if (taken->known && thread->stream != NULL) {
-        taken->name = event_take_name(&runtime.heap, (uintptr_t)address, block->thread,
-                                      heap_birth(block, thread->tick));
+        taken->name =
+            event_take_name(&runtime.heap, (uintptr_t)address, block->thread, block->birth_tick);
     }
 }
 
