@@ -265,7 +265,6 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
                        uint64_t replaces, struct frame caller) {
     struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)pointer};
     struct ledger_event event = {.size = size};
-    struct context_id context;
     int number = region_pool(&runtime.region, pool);
     if (number < 0 && child_is_light() && child_grow()) { /* a new name is not its parent's */
         number = region_pool(&runtime.region, pool);
@@ -274,13 +273,11 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
         return;
     }
     event_tick(thread);
-    context.value = event_context(thread, caller);
-    context = context_cached_child(&runtime.tree, &thread->walker->cache, context,
-                                   MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0),
-                                   CONTEXT_CHARGED);
-    block.context = event.context = context.value;
+    block.context = event.context = event_class_context(
+        thread, caller, MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0));
     block.birth_tick = thread->tick;
-    if (number < 0 || !ensure_pools() || heap_insert(&runtime.pools, &block) != 0) {
+    if (block.context == 0 || number < 0 || !ensure_pools() ||
+        heap_insert(&runtime.pools, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
         if (replaces != 0) {
             event_record_free(thread, replaces);

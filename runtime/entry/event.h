@@ -51,13 +51,27 @@ INLINE void event_tick(struct thread *thread) {
     }
 }
 
-INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
+/* The call path: cut where the tree had no room, {0} where it is not known. */
+INLINE struct context_id event_path(struct thread *thread, struct frame caller) {
     struct context_id context = {0};
     if (LIKELY(runtime.settings.stacks != MEMTRACE_STACKS_NONE)) {
         context = walk_context(&runtime.world, thread->walker, caller);
     }
-    return LIKELY(context.value != 0) ? context.value : runtime.unknown_context;
+    return context;
 }
+
+/* What is charged where the path is cut, or not known: an ancestor, or one without a path. */
+uint32_t event_ancestor(const struct thread *thread, struct context_id path);
+
+/* What an allocation is charged to. One whose path is cut is counted as lost. */
+INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
+    struct context_id path = event_path(thread, caller);
+    return LIKELY((int32_t)path.value > 0) ? path.value : event_ancestor(thread, path);
+}
+
+/* The same for what is no heap block: `class_frame` (format.h: struct memtrace_node) is innermost.
+ * 0: there is no room for the class. */
+uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_t class_frame);
 
 /* How a block was allocated: MEMTRACE_ALLOC_ZEROED, log2 of the alignment asked for, and whether it
  * is another allocator's than malloc's. Only recordings tell. */

@@ -16,7 +16,7 @@ static struct frame caller_of(const struct thread *thread) {
 /* Whether a signal handler runs: the way outwards leads over an instruction that was interrupted.
  */
 static int is_in_handler(struct thread *thread) {
-    struct context_id at = walk_context(&runtime.world, thread->walker, caller_of(thread));
+    struct context_id at = context_kept(event_path(thread, caller_of(thread)));
     while (at.value != 0) {
         const struct memtrace_node *node = context_node(&runtime.tree, at);
         if ((node->frame & MEMTRACE_FRAME_EXACT) != 0) {
@@ -80,7 +80,8 @@ uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint
 INLINE void record_free(struct thread *thread, uint64_t name) {
     uint32_t context = 0;
     if (UNLIKELY(runtime.recorder.recording->flags & MEMTRACE_RECORDING_FREE_STACKS)) {
-        context = event_context(thread, caller_of(thread));
+        context = context_kept(event_path(thread, caller_of(thread))).value;
+        context = context != 0 ? context : runtime.unknown_context;
     }
     if (UNLIKELY(!recorder_free(thread->stream, name, context))) {
         free_late(thread, name, context);

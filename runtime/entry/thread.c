@@ -11,6 +11,7 @@
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/tick.h"
 #include "runtime/entry/watching.h"
+#include "runtime/stack/libunwind.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,8 +25,7 @@ THREAD_LOCAL struct shadow_stack *thread_shadow;
 static THREAD_LOCAL struct walker *own_walker;
 static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
 static THREAD_LOCAL int passing_through;
-static THREAD_LOCAL int said_goodbye;
-static THREAD_LOCAL int goodbye_rounds;
+static THREAD_LOCAL int said_goodbye, goodbye_rounds;
 static THREAD_LOCAL struct recorder_stream own_streams[2]; /* taken in turn: see struct thread */
 static THREAD_LOCAL unsigned own_stream;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
@@ -309,7 +309,8 @@ static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
         thread->gate = LOAD_RELAXED(&runtime.gate);
         return thread;
     }
-    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS,
+               !libunwind_calls(runtime.world.libunwind, address));
     return NULL;
 }
 
