@@ -191,8 +191,11 @@ struct memtrace_header {
     /* live: where the next light child's record goes: page of the newest segment of processes << 32
      * | its index << 8 | place in it; 0: there is none yet */
     uint64_t process_place;
-    uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
-    char reserved[184];
+    uint64_t path_bytes;    /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
+    uint64_t birth_zero_ns; /* zero of the ticks of births in the shadow heap, on the monotonic
+                               clock: the start of the process or, in a forked child, which
+                               inherits blocks, that of its first ancestor */
+    char reserved[176];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
@@ -438,8 +441,8 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_point) == 40, "point size");
  * A leaf is fine, coarse, numbers, in one mapping (docs/format.md gives the offsets).
  * A fine record is 0 where no block starts in the granule, else (see the MEMTRACE_BLOCK_* shifts)
  *   context (24 bits) | size (10) | thread id (12) | start offset in the granule / 8 (2) | birth
- * (16) birth is the low part of the tick of birth since header.start_monotonic_ns; birth_high, the
- * next 16 bits, is written only once the process is older than 2^16 ticks and is right (0) before.
+ * (16) birth is the low part of the tick of birth since header.birth_zero_ns; birth_high, the next
+ * 16 bits, is written only once the clock nears 2^16 ticks and is right (0) before.
  */
 enum {
     MEMTRACE_SPAN_SHIFT = 25,   /* 32 MiB of address space a leaf */

@@ -183,8 +183,7 @@ API void memtrace_name_thread(const char *name) {
 /* --- one block -------------------------------------------------------------------------------- */
 
 static uint64_t age_of(const struct heap_block *block) {
-    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-    uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
+    uint32_t tick = tick_now();
     uint32_t birth = block->size < FINE_SIZE_LIMIT ? block->birth_tick
                                                    : heap_whole_birth(block->birth_tick, tick);
     return (uint64_t)heap_age(birth, tick) << MEMTRACE_TICK_SHIFT;

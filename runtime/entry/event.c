@@ -69,7 +69,8 @@ uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
     taken->name = 0;
-    taken->known = heap_remove(&runtime.heap, (uintptr_t)address, tick_now(thread), block);
+    taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
+                               tick_is_due(thread) ? tick_now() : thread->tick, block);
     if (taken->known && thread->stream != NULL) {
         taken->name =
             event_take_name(&runtime.heap, (uintptr_t)address, block->thread, block->birth_tick);

@@ -17,16 +17,12 @@ void tick_tell_churn(struct thread *thread) {
     }
 }
 
-static uint64_t now_ns(void) {
-    return sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
+static uint32_t tick_of(uint64_t monotonic_ns) {
+    return (uint32_t)((monotonic_ns - runtime.space.header->birth_zero_ns) >> MEMTRACE_TICK_SHIFT);
 }
 
-static uint32_t tick_of(uint64_t time_ns) {
-    return (uint32_t)(time_ns >> MEMTRACE_TICK_SHIFT);
-}
-
-uint32_t tick_now(const struct thread *thread) {
-    return tick_is_due(thread) ? tick_of(now_ns()) : thread->tick;
+uint32_t tick_now(void) {
+    return tick_of(sys_clock_ns(CLOCK_MONOTONIC));
 }
 
 void tick_ask(struct thread *thread) {
@@ -36,7 +32,7 @@ void tick_ask(struct thread *thread) {
 static void tell(struct thread *thread, uint64_t time_ns) {
     thread->told_ns = time_ns;
     if (thread->stream != NULL) {
-        recorder_set_time(thread->stream, time_ns);
+        recorder_set_time(thread->stream, time_ns, thread->tick);
     }
     STORE_RELAXED(&runtime.space.header->clock_ns, time_ns);
     tick_tell_churn(thread);
@@ -46,10 +42,12 @@ static void tell(struct thread *thread, uint64_t time_ns) {
 /* Where each event looks at the clock (clock_unknown), few have anything to tell. */
 COLD uint64_t tick_slow(struct thread *thread) {
     uint32_t before = thread->tick;
+    uint64_t now_ns;
     uint64_t time_ns;
     thread->clock_seen = clock_seen(thread->clock_word);
-    time_ns = now_ns();
-    thread->tick = tick_of(time_ns);
+    now_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    time_ns = now_ns - runtime.space.header->start_monotonic_ns;
+    thread->tick = tick_of(now_ns);
     if (thread->tick != before || time_ns - thread->told_ns >= TELL_NS) {
         tell(thread, time_ns);
     }
