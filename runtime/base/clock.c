@@ -20,7 +20,8 @@
 const volatile clock_word clock_unknown;
 
 enum {
-    PAGE_BYTES = 4096,
+    LEAST_PAGE_BYTES =
+        4096,       /* whatever the size of a page is, the times lie in the first of these */
     MOST_PAGES = 8, /* below the vDSO; 6 as of Linux 6.18 */
     TRIES = 3,      /* an interrupt may come in between */
     LINE_BYTES = 64,
@@ -28,18 +29,14 @@ enum {
     SLOWEST_NS = 10 * 1000 * 1000,
 };
 
-/* What is to be found: nanoseconds and, right behind them, the next clock's seconds. */
-struct moment {
-    struct timespec realtime, monotonic, boot;
-};
-
-static void take_moment(struct moment *moment) {
+static void take_moment(struct clock_moment *moment) {
     clock_gettime(CLOCK_REALTIME_COARSE, &moment->realtime);
     clock_gettime(CLOCK_MONOTONIC_COARSE, &moment->monotonic);
     clock_gettime(CLOCK_BOOTTIME, &moment->boot);
 }
 
-static int matches(const volatile uint64_t *at, const struct moment *now) {
+/* Nanoseconds and, right behind them, the next clock's seconds. */
+static int matches(const volatile uint64_t *at, const struct clock_moment *now) {
     return (at[0] == (uint64_t)now->realtime.tv_nsec && at[1] == (uint64_t)now->monotonic.tv_sec) ||
            (at[0] == (uint64_t)now->monotonic.tv_nsec && at[1] == (uint64_t)now->boot.tv_sec);
 }
@@ -53,9 +50,9 @@ static int is_in_one_line(uintptr_t at) {
     return (at + SKIPPED_BYTES) % LINE_BYTES <= LINE_BYTES - sizeof(clock_word);
 }
 
-static const volatile clock_word *find_in_page(uintptr_t page, const struct moment *now) {
+const volatile clock_word *clock_find_in(uintptr_t page, const struct clock_moment *now) {
     const volatile clock_word *found = NULL;
-    uintptr_t end = page + PAGE_BYTES - 2 * sizeof(uint64_t);
+    uintptr_t end = page + LEAST_PAGE_BYTES - 2 * sizeof(uint64_t);
     for (uintptr_t at = page; at <= end; at += sizeof(uint64_t)) {
         if (matches((const volatile uint64_t *)at, now)) {
             found = word_at(at);
@@ -68,12 +65,13 @@ static const volatile clock_word *find_in_page(uintptr_t page, const struct mome
 }
 
 /* In the pages below the vDSO, some of which are for other kinds of machines and cannot be read. */
-static const volatile clock_word *find_below(uintptr_t vdso, const struct moment *now) {
+static const volatile clock_word *find_below(uintptr_t vdso, const struct clock_moment *now) {
+    uintptr_t page_bytes = getauxval(AT_PAGESZ);
     const volatile clock_word *found = NULL;
     for (uintptr_t i = 1; i <= MOST_PAGES && found == NULL; i++) {
-        uintptr_t page = vdso - i * PAGE_BYTES;
+        uintptr_t page = vdso - i * page_bytes;
         if (sys_readable((const void *)page)) {
-            found = find_in_page(page, now);
+            found = clock_find_in(page, now);
         }
     }
     return found;
@@ -130,7 +128,7 @@ static uintptr_t find_data_page(void) {
  * MAKE_MEM_DEFINED (valgrind's manual, "The Client Request mechanism"), and nothing to a CPU. */
 static void declare_readable(uintptr_t page) {
 #ifdef __x86_64__
-    const uint64_t request[6] = {UINT64_C(0x4d430002), page, PAGE_BYTES};
+    const uint64_t request[6] = {UINT64_C(0x4d430002), page, LEAST_PAGE_BYTES};
     uint64_t result = 0;
     __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
                      "xchgq %%rbx, %%rbx"
@@ -158,12 +156,12 @@ const volatile clock_word *clock_find(void) {
     }
     for (int i = 0; i < TRIES && is_coarse_clock_fine(); i++) {
         const volatile clock_word *found = NULL;
-        struct moment now;
+        struct clock_moment now;
         take_moment(&now);
         if (vdso != 0) {
             found = find_below(vdso, &now);
         } else if (page != 0) {
-            found = find_in_page(page, &now);
+            found = clock_find_in(page, &now);
         }
         if (found != NULL) {
             return found;
@@ -175,7 +173,7 @@ const volatile clock_word *clock_find(void) {
 const volatile clock_word *clock_check(const volatile clock_word *word) {
     uintptr_t at = (uintptr_t)word - SKIPPED_BYTES;
     for (int i = 0; i < TRIES && word != &clock_unknown; i++) {
-        struct moment now;
+        struct clock_moment now;
         take_moment(&now);
         if (matches((const volatile uint64_t *)at, &now)) {
             return word;
