@@ -124,7 +124,8 @@ static uint32_t found_birth(uintptr_t start, uint64_t size, uint32_t birth, uint
 /* Who frees a block may have looked at the clock earlier than who allocated it, or much later; the
  * clock may be about to outgrow what is kept of a birth. */
 static void births_by_other_clocks(void **state) {
-    static const uint32_t ticks[] = {5, 65535, 65536, 65600, (1 << 28) - 1, 1 << 28, UINT32_MAX - 2000};
+    static const uint32_t ticks[] = {
+        5, 65535, 65536, 65600, (1 << 28) - 1, 1 << 28, UINT32_MAX - 2000};
     const uintptr_t start = UINT64_C(0x7b0000000000);
     (void)state;
     for (size_t i = 0; i < sizeof ticks / sizeof ticks[0]; i++) {
