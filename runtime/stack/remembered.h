@@ -53,6 +53,9 @@ INLINE int base_holds(const struct walker *walker) {
     if (base == BASE_OUTERMOST || base == BASE_UNKNOWN) {
         return base == BASE_OUTERMOST;
     }
+    if (base == BASE_ZERO) {
+        return stack_load(walker->base_slot & ~(uintptr_t)SHADOW_KNOWN) == 0;
+    }
     return base <= shadow->top && shadow->slot[base] == walker->base_slot &&
            shadow->entry[base].pc == walker->base_pc &&
            shadow->entry[base].context == walker->base_context;
@@ -87,13 +90,23 @@ INLINE int word_vouches(const struct walk_frame *it) {
     return (it->flags & WALK_HAS_WORD) != 0 && *walk_frame_word(it) == it->parent;
 }
 
+/* Whether signal frame `it[1]`, which is there, still says that it interrupted frame `it`. */
+INLINE int interruption_holds(const struct walk_frame *it) {
+    struct frame frame;
+    if (LIKELY((it->flags & WALK_INTERRUPTED) == 0)) {
+        return 0;
+    }
+    step_from_signal(it[1].frame.slot, &frame);
+    return frame.pc == it->frame.pc && frame.slot == it->frame.slot && frame.fp == it->frame.fp;
+}
+
 /* Frame `from` is there and vouches for nothing. The next older one that vouches for the rest, or
  * the oldest, which stands on its base; NULL: one is not what it was, forgotten is all from there.
  */
 INLINE struct walk_frame *find_voucher(struct walker *walker, struct walk_frame *from) {
     struct walk_frame *oldest = walker->remembered;
     for (struct walk_frame *it = from; it-- != oldest;) {
-        if (inputs_hold(it, WALK_UNSURE | WALK_HAS_WORD)) {
+        if (inputs_hold(it, WALK_UNSURE | WALK_HAS_WORD) || interruption_holds(it)) {
             continue;
         }
         if (guard_holds(it) || (inputs_hold(it, WALK_UNSURE) && word_vouches(it))) {

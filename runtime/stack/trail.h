@@ -64,7 +64,8 @@ INLINE struct walk_trail *trail_begin(struct walker *walker, const struct rules 
 /* The word at `address` was read on the way. 0: it is too long to be kept. */
 INLINE int trail_add(struct walk_trail *trail, uintptr_t address) {
     uint32_t i = trail->count;
-    if (i == TRAIL_MOST) {
+    if (i == TRAIL_MOST ||
+        address - trail->from.slot > UINT32_MAX) { /* or leads to another stack */
         return 0;
     }
     trail->at[i] = (uint32_t)(address - trail->from.slot);

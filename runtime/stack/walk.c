@@ -100,7 +100,7 @@ static inline void remember(struct walker *walker, const struct walk_frame *fres
     to->guard = fresh->guard;
     SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
     walker->remembered_count++;
-    if (UNLIKELY((fresh->flags & WALK_UNSURE) != 0)) {
+    if (UNLIKELY((fresh->flags & (WALK_UNSURE | WALK_INTERRUPTED)) == WALK_UNSURE)) {
         walker->unsure = walker->remembered_count;
     }
 }
@@ -148,8 +148,15 @@ static inline struct context_id shadow_fill(struct walk_world *world, struct wal
     return context;
 }
 
-/* From the oldest fresh frame to the newest. Frames on the thread's own stack are remembered, since
- * their words can always be read, as long as all older ones are. */
+/* Other threads may run there, so what a guard vouches for may not be what it vouched for. */
+static COLD int remembers_elsewhere(struct walk_frame *fresh) {
+    fresh->flags |= WALK_UNPATCHED;
+    fresh->guard = 0;
+    return stack_is_aligned(fresh->frame.slot);
+}
+
+/* From the oldest fresh frame to the newest. Frames are remembered whose words can be read when
+ * they are compared, as long as all older ones are. */
 INLINE struct context_id come_back_over(struct walk_world *world, struct walker *walker,
                                         struct context_id context, uint32_t count, int has_shadow,
                                         uint32_t shadow_index) {
@@ -169,7 +176,8 @@ INLINE struct context_id come_back_over(struct walk_world *world, struct walker 
         } else {
             context = child_of(world, walker, parent, fresh, kind);
         }
-        may_remember &= stack_holds(&walker->stack, fresh->frame.slot);
+        may_remember &=
+            stack_holds(&walker->stack, fresh->frame.slot) || remembers_elsewhere(fresh);
         if (may_remember && slot == 0) {
             remember(walker, fresh, parent.value, context.value);
         }
@@ -193,13 +201,15 @@ struct progress {
     uint32_t count; /* fresh frames, this one left out */
     uint32_t shadow_index;
     int32_t input_at;
-    uint32_t guard; /* as in struct walk_frame */
-    enum step how;  /* this frame was reached */
+    uint32_t guard;       /* as in struct walk_frame */
+    enum step how;        /* this frame was reached */
+    uint16_t interrupted; /* by a signal: WALK_INTERRUPTED */
     /* The next frame word may be left over from an earlier call: a signal or lazy binding can come
      * before it is made. Only there: a call to what may allocate comes after its making. */
     int doubtful;
     uint32_t base;  /* index + 1 of the remembered frame that this one is; 0: none */
     uint32_t known; /* the context of this frame, from the word of the one before; 0: not known */
+    uint32_t end;   /* the base of a path that ends here: as in struct walker, or BASE_ZERO */
 };
 
 /* Looks at the frame word of `fresh`, whose caller is `caller`. */
@@ -242,6 +252,24 @@ static inline void see_through(struct progress *at, struct frame *next) {
     }
 }
 
+/* The path ends with the present frame: what that says of the next path with the same frames. */
+static COLD void note_end(struct walk_world *world, struct walker *walker, struct progress *at,
+                          struct rule rule, uintptr_t next_slot) {
+    int is_own = stack_holds(&walker->stack, at->frame.slot);
+    at->end = BASE_OUTERMOST;
+    /* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
+    if (at->how == STEP_LOST && is_own && !world->rules->by_frame_pointer) { /* whose chain ends */
+        space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
+    }
+    if (!is_own && at->how != STEP_END && rule.kind != RULE_UNKNOWN) {
+        at->end = BASE_UNKNOWN;
+        if (at->how == STEP_SURE && stack_is_aligned(next_slot)) {
+            at->end = BASE_ZERO;
+            at->frame.slot = next_slot;
+        }
+    }
+}
+
 /* Notes the present frame as fresh and goes to the next. 0, or -1: the walk ends here. */
 static inline int advance(struct walk_world *world, struct walker *walker, struct progress *at) {
     struct rule rule = rule_find(world->rules, at->frame.pc);
@@ -256,16 +284,13 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     fresh->flags = (uint16_t)((rule.may_catch ? WALK_UNPATCHED : 0) | (own_fp ? WALK_OWN_FP : 0));
     note_input(fresh, at->input_at);
     if (UNLIKELY(!rule.plain || at->how != STEP_SURE || world->own_frames_only)) {
-        fresh->flags |= unusual_flags(world, rule, at->how);
+        fresh->flags |= (uint16_t)(unusual_flags(world, rule, at->how) | at->interrupted);
+        at->interrupted = rule.kind == RULE_SIGNAL ? WALK_INTERRUPTED : 0;
         at->doubtful |= rule.kind == RULE_SIGNAL || rule.loader;
     }
     at->how = step(world->rules, &walker->stack, rule, &at->frame, &next);
     if (UNLIKELY(at->how >= STEP_END || next.pc == 0)) {
-        /* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
-        if (at->how == STEP_LOST && stack_holds(&walker->stack, at->frame.slot) &&
-            !world->rules->by_frame_pointer) { /* whose chain just ends */
-            space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
-        }
+        note_end(world, walker, at, rule, next.slot);
         return -1;
     }
     see_through(at, &next);
@@ -362,6 +387,7 @@ walk(struct walk_world *world, struct walker *walker, const struct frame *from) 
     struct progress at = {.frame = *from,
                           .shadow_index = walker->shadow.capacity != 0 ? walker->shadow.top : 0};
     struct context_id context = {0};
+    stack_begin(&walker->stack, from->slot);
     for (;;) {
         context.value = look_up(world, walker, &at);
         if (context.value != 0) {
@@ -375,7 +401,7 @@ walk(struct walk_world *world, struct walker *walker, const struct frame *from) 
         }
         if (advance(world, walker, &at) != 0) {
             /* Nothing older is known: the path starts here. */
-            remember_above(walker, BASE_OUTERMOST, &at.frame, 0);
+            remember_above(walker, at.end, &at.frame, 0);
             break;
         }
     }

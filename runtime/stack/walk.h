@@ -42,6 +42,9 @@ enum {
     /* Whatever fp is in this frame, nothing older depends on it: the function uses the register for
      * something else, and has saved its caller's. */
     WALK_OWN_FP = 32,
+    /* Unsure, but its pc, slot and fp lie in the kernel's signal frame that the next newer
+     * remembered frame returns to, and are compared there. */
+    WALK_INTERRUPTED = 64,
 };
 
 /* How stacks are walked: MEMTRACE_UNWIND. */
@@ -56,7 +59,8 @@ enum walk_unwind {
 
 enum {
     BASE_OUTERMOST = 0,        /* nobody called the oldest frame */
-    BASE_UNKNOWN = UINT32_MAX, /* somebody, of whom only a frame word told */
+    BASE_UNKNOWN = UINT32_MAX, /* somebody, of whom only a frame word told; or it cannot be told */
+    BASE_ZERO = BASE_UNKNOWN - 1, /* nobody, as a 0 in its return slot says, at base_slot */
 };
 
 /* The newest allocation, for the next one from the same place. */
@@ -139,8 +143,7 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
                                     uintptr_t slot, uintptr_t fp);
 
 /* Takes the guards off the calling thread's stack, from this frame outwards. */
-void walk_remove_guards(struct walk_world *world, const struct stack_bounds *stack,
-                        struct frame frame);
+void walk_remove_guards(struct walk_world *world, struct stack_bounds stack, struct frame frame);
 
 /* The walk over frames with words, as far as it is simple; 0: it is not, nothing was done. */
 struct context_id word_walk(struct walk_world *world, struct walker *walker, uintptr_t pc,
