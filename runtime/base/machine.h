@@ -58,6 +58,9 @@ enum {
  * compare with (CET) nor is the address signed. */
 int machine_can_patch_returns(void);
 
+/* Whether there is an instruction before this address that calls and comes back to it. */
+int machine_follows_call(uintptr_t pc);
+
 /* An instruction that stores a 32-bit constant to the stack. */
 struct machine_store {
     uintptr_t start, end;

@@ -111,6 +111,9 @@ static void changed(const struct change *change, struct frame caller) {
 static void *map(void *address, size_t size, int protection, int flags, int fd, off_t offset,
                  struct frame caller) {
     void *result;
+    if ((flags & MAP_FIXED) != 0) {
+        stack_note_unmapping();
+    }
     if (UNLIKELY(real.mmap == NULL)) {
         result = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
     } else {
@@ -143,6 +146,7 @@ PUBLIC int munmap(void *address, size_t size) {
     uintptr_t start = (uintptr_t)address;
     struct frame caller = EVENT_CALLER();
     int result;
+    stack_note_unmapping();
     if (size != 0 &&
         start % MEMTRACE_PAGE_SIZE == 0) { /* before: the range may be reused at once */
         struct change change = {
@@ -161,6 +165,7 @@ PUBLIC void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
     uintptr_t start = (uintptr_t)old;
     void *target = NULL;
     void *result;
+    stack_note_unmapping();
     if (flags & MREMAP_FIXED) {
         va_list list;
         va_start(list, flags);

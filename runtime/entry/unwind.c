@@ -81,8 +81,8 @@ static void remove_guards(void *frame_address) {
     struct frame caller = event_caller(frame_address);
     caller.pc = guard_restore(frame_address);
     if (runtime.world.patches) {
-        walk_remove_guards(&runtime.world,
-                           thread->walker != NULL ? thread->walker->stack : unknown, caller);
+        walk_remove_guards(&runtime.world, thread->walker != NULL ? thread->walker->stack : unknown,
+                           caller);
     }
 }
 

@@ -2,7 +2,10 @@
 /* bounds.c: what the kernel says of other stacks. See bounds.h. */
 #include "runtime/stack/bounds.h"
 
+#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
+
+uint32_t stack_unmappings;
 
 enum { FAR = 16 * STACK_PAGE };
 
@@ -50,4 +53,9 @@ COLD int stack_ask(struct stack_bounds *stack, uintptr_t address) {
         stack->there_end = page + STACK_PAGE;
     }
     return 1;
+}
+
+COLD int stack_is_called(uintptr_t pc, uintptr_t slot) {
+    return slot % (2 * sizeof(uintptr_t)) == sizeof(uintptr_t) && pc >> 63 == 0 &&
+           machine_follows_call(pc);
 }

@@ -105,6 +105,10 @@ INLINE int interruption_holds(const struct walk_frame *it) {
  */
 INLINE struct walk_frame *find_voucher(struct walker *walker, struct walk_frame *from) {
     struct walk_frame *oldest = walker->remembered;
+    if (UNLIKELY(walker->apart) && walker->unmappings != LOAD_RELAXED(&stack_unmappings)) {
+        walker->remembered_count = 0; /* another page may be gone */
+        return NULL;
+    }
     for (struct walk_frame *it = from; it-- != oldest;) {
         if (inputs_hold(it, WALK_UNSURE | WALK_HAS_WORD) || interruption_holds(it)) {
             continue;

@@ -64,14 +64,19 @@ INLINE struct walk_trail *trail_begin(struct walker *walker, const struct rules 
 /* The word at `address` was read on the way. 0: it is too long to be kept. */
 INLINE int trail_add(struct walk_trail *trail, uintptr_t address) {
     uint32_t i = trail->count;
-    if (i == TRAIL_MOST ||
-        address - trail->from.slot > UINT32_MAX) { /* or leads to another stack */
+    if (i == TRAIL_MOST) {
         return 0;
     }
     trail->at[i] = (uint32_t)(address - trail->from.slot);
     trail->value[i] = stack_load(address);
     trail->count = i + 1;
     return 1;
+}
+
+/* Whether all words between two frames can be read where the newer one is. */
+INLINE int trail_is_readable(const struct stack_bounds *stack, uintptr_t newest, uintptr_t oldest) {
+    return stack_same_page(newest, oldest) ||
+           (stack_holds(stack, newest) && stack_holds(stack, oldest));
 }
 
 /* Keeps the way from here over what was just remembered to remembered frame `base`, if it is one
@@ -81,7 +86,10 @@ INLINE void trail_keep(struct walk_world *world, struct walker *walker, const st
     const struct walk_frame *oldest = &walker->remembered[base];
     const struct walk_frame *newest = &walker->remembered[walker->remembered_count - 1];
     struct walk_trail *trail =
-        newest - oldest - 1 < TRAIL_MOST ? trail_begin(walker, world->rules, from) : NULL;
+        newest - oldest - 1 < TRAIL_MOST &&
+                trail_is_readable(&walker->stack, from->slot, oldest->frame.slot)
+            ? trail_begin(walker, world->rules, from)
+            : NULL;
     if (trail == NULL) {
         return;
     }

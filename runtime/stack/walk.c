@@ -82,6 +82,8 @@ static inline void remember_above(struct walker *walker, uint32_t base, const st
     walker->base_slot = frame->slot | SHADOW_KNOWN;
     walker->base_pc = frame->pc;
     walker->base_context = context;
+    walker->apart = 0;
+    walker->unmappings = walker->stack.begun;
 }
 
 /* Word by word: what was just stored in words is not read back in one piece without a stall. */
@@ -148,20 +150,23 @@ static inline struct context_id shadow_fill(struct walk_world *world, struct wal
     return context;
 }
 
-/* Other threads may run there, so what a guard vouches for may not be what it vouched for. */
-static COLD int remembers_elsewhere(struct walk_frame *fresh) {
-    fresh->flags |= WALK_UNPATCHED;
-    fresh->guard = 0;
-    return stack_is_aligned(fresh->frame.slot);
+/* How frame `it`, which is not on the thread's own stack, was reached: from the frame `newer`.
+ * Whether its words may be compared later where all newer ones are what they were. */
+static COLD int may_follow(struct walker *walker, struct walk_frame *it,
+                           const struct frame *newer) {
+    int apart = !stack_same_page(it->frame.slot, newer->slot);
+    /* Another thread may run there and place the like of a guard that this one remembers. */
+    it->flags |= WALK_UNPATCHED;
+    it->guard = 0;
+    walker->apart |= apart;
+    return !apart || stack_is_called(newer->pc, it->frame.slot);
 }
 
-/* From the oldest fresh frame to the newest. Frames are remembered whose words can be read when
- * they are compared, as long as all older ones are. */
+/* From the oldest fresh frame to the newest. */
 INLINE struct context_id come_back_over(struct walk_world *world, struct walker *walker,
                                         struct context_id context, uint32_t count, int has_shadow,
                                         uint32_t shadow_index) {
     struct walk_frame *fresh = walker->fresh + count;
-    int may_remember = 1;
     while (fresh-- != walker->fresh) {
         struct context_id parent = context;
         enum context_kind kind = fresh == walker->fresh ? CONTEXT_CHARGED : CONTEXT_INNER;
@@ -172,14 +177,17 @@ INLINE struct context_id come_back_over(struct walk_world *world, struct walker 
         }
         if (slot != 0) {
             context = shadow_fill(world, walker, slot, fresh, parent, kind);
-            may_remember = 1;
         } else {
             context = child_of(world, walker, parent, fresh, kind);
         }
-        may_remember &=
-            stack_holds(&walker->stack, fresh->frame.slot) || remembers_elsewhere(fresh);
-        if (may_remember && slot == 0) {
+        if (slot != 0) {
+            continue;
+        }
+        if (LIKELY(stack_holds(&walker->stack, fresh->frame.slot)) ||
+            may_follow(walker, fresh, &fresh[fresh != walker->fresh ? -1 : 0].frame)) {
             remember(walker, fresh, parent.value, context.value);
+        } else {
+            remember_above(walker, BASE_UNKNOWN, &fresh->frame, context.value);
         }
     }
     return context;
@@ -263,7 +271,7 @@ static COLD void note_end(struct walk_world *world, struct walker *walker, struc
     }
     if (!is_own && at->how != STEP_END && rule.kind != RULE_UNKNOWN) {
         at->end = BASE_UNKNOWN;
-        if (at->how == STEP_SURE && stack_is_aligned(next_slot)) {
+        if (at->how == STEP_SURE && stack_same_page(next_slot, at->frame.slot)) {
             at->end = BASE_ZERO;
             at->frame.slot = next_slot;
         }
@@ -327,10 +335,17 @@ static inline uint32_t look_up(struct walk_world *world, struct walker *walker,
     }
     at->base = at->how == STEP_SURE ? recognise(world, walker, &at->frame) : 0;
     if (at->base != 0) {
+        struct walk_frame *base = &walker->remembered[at->base - 1];
+        context = base->context;
         if (at->count != 0) {
-            note_input(&walker->remembered[at->base - 1], at->input_at);
+            note_input(base, at->input_at);
+            if (UNLIKELY(!stack_holds(&walker->stack, base->frame.slot)) &&
+                !may_follow(walker, base, &walker->fresh[at->count - 1].frame)) {
+                remember_above(walker, BASE_UNKNOWN, &at->frame, context);
+                at->base = 0;
+            }
         }
-        return walker->remembered[at->base - 1].context;
+        return context;
     }
     if (at->known != 0) {
         remember_above(walker, BASE_UNKNOWN, &at->frame, at->known);

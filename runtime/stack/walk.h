@@ -113,6 +113,10 @@ struct walker {
     uint32_t base_context;
     uintptr_t base_slot;
     uintptr_t base_pc;
+    /* Some remembered frame of another stack than the thread's own is on another page than the next
+     * newer one; stack_unmappings before it was read. */
+    int apart;
+    uint32_t unmappings;
     uint32_t vouched;  /* index of the remembered frame that vouches for all older ones */
     uint32_t unsure;   /* index + 1 of the newest remembered frame that can never be known again */
     uint32_t chance;   /* a number of a pseudo-random sequence */
