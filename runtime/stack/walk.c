@@ -177,12 +177,9 @@ INLINE struct context_id come_back_over(struct walk_world *world, struct walker 
         }
         if (slot != 0) {
             context = shadow_fill(world, walker, slot, fresh, parent, kind);
-        } else {
-            context = child_of(world, walker, parent, fresh, kind);
-        }
-        if (slot != 0) {
             continue;
         }
+        context = child_of(world, walker, parent, fresh, kind);
         if (LIKELY(stack_holds(&walker->stack, fresh->frame.slot)) ||
             may_follow(walker, fresh, &fresh[fresh != walker->fresh ? -1 : 0].frame)) {
             remember(walker, fresh, parent.value, context.value);

@@ -38,7 +38,7 @@ def neighbour():
 FIBER = ["take_two", *DEEP, "fiber_main"]
 CASES = {
     "neighbour": neighbour(),
-    "caller": both(72001, 3, ["alone"]) + both(72005, 3, ["alone", "pretended"]),
+    "caller": [(72001, 3, ["once"]), (72005, 3, ["once", "pretended"])],
     "smaller": both(73001, 24, FIBER),
     "interrupted": both(74001, 6, ["on_interruption", "first_interrupted", "case_interrupted", "main"])
                    + both(74005, 6, ["on_interruption", "second_interrupted", "case_interrupted", "main"]),
