@@ -61,6 +61,10 @@ int machine_can_patch_returns(void);
 /* Whether there is an instruction before this address that calls and comes back to it. */
 int machine_follows_call(uintptr_t pc);
 
+/* Whether valgrind runs the program: it shows stacks of its own, and no guard's table is on them.
+ */
+int machine_is_valgrind(void);
+
 /* An instruction that stores a 32-bit constant to the stack. */
 struct machine_store {
     uintptr_t start, end;
