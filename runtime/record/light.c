@@ -10,7 +10,8 @@
 enum {
     PLACE_BITS = 8,
     LEAF_BITS = 24,
-    PATHS_UNDER_HEADER = 2, /* items of a segment of paths that lie under its header */
+    FEW_BYTES = 4 * MEMTRACE_PAGE_SIZE, /* whose pages may come one by one */
+    PATHS_UNDER_HEADER = 2,             /* items of a segment of paths that lie under its header */
 };
 
 /* --- the record ------------------------------------------------------------------------------- */
@@ -168,9 +169,11 @@ static int has_cells(const struct light_work *work, uint32_t leaf) {
     const struct ledger_column *column = work->ledger->made;
     int found = 0;
     for (; column != NULL; column = column->next_made) {
+        size_t bytes = context_places(work->tree, leaf) * sizeof(struct memtrace_cell);
         if (column->leaf[leaf] != NULL) {
-            sys_expect_reads(column->leaf[leaf],
-                             context_places(work->tree, leaf) * sizeof(struct memtrace_cell));
+            if (bytes > FEW_BYTES) {
+                sys_expect_reads(column->leaf[leaf], bytes);
+            }
             found = 1;
         }
     }
@@ -227,31 +230,17 @@ static int take_room(struct memtrace_header *header, uint64_t size) {
     return 0;
 }
 
-/* The segment is whole in private memory; it goes to the ancestor's file. 0: it is there. */
-static long write_paths(struct light *light, struct space *space,
-                        const struct memtrace_segment *segment) {
-    uint64_t offset;
-    long fd = space_append(space, light->ancestor, segment->size, &offset);
-    long result = fd < 0 ? fd : write_at((int)fd, offset, segment, segment->size);
-    if (result == 0) {
-        result = publish((int)fd, offset);
-    }
-    if (result == 0) {
-        light->paths_at = offset;
-        light->paths_size = segment->size;
-    }
-    return result;
-}
-
 /* Returns how many paths are in the ancestor's file now; 0: they did not fit. */
 static uint32_t hand_in_paths(struct light *light, const struct light_work *work, uint32_t count) {
+    /* Enough for nearly all; mapping memory costs more than a child of a shell does otherwise. */
+    static _Alignas(struct memtrace_path) uint8_t one_page[MEMTRACE_PAGE_SIZE];
     uint64_t size = size_for(count);
     struct memtrace_path *paths;
     struct memtrace_segment *segment;
     if (!take_room(light->ancestor, size)) {
         return 0;
     }
-    paths = sys_map(size);
+    paths = size <= sizeof one_page ? __builtin_memset(one_page, 0, size) : sys_map(size);
     if (paths != NULL) {
         segment = (struct memtrace_segment *)paths;
         *segment = (struct memtrace_segment){.kind = MEMTRACE_SEGMENT_PATHS,
@@ -261,8 +250,12 @@ static uint32_t hand_in_paths(struct light *light, const struct light_work *work
                                              .item_size = sizeof *paths,
                                              .item_count = count + PATHS_UNDER_HEADER};
         collect(work, paths + PATHS_UNDER_HEADER);
-        write_paths(light, work->space, segment);
-        sys_unmap(paths, size);
+        if (space_append_segment(work->space, light->ancestor, segment, &light->paths_at) == 0) {
+            light->paths_size = size;
+        }
+        if (size > sizeof one_page) {
+            sys_unmap(paths, size);
+        }
     }
     if (light->paths_size == 0) {
         __atomic_fetch_sub(&light->ancestor->path_bytes, size, __ATOMIC_RELAXED);
