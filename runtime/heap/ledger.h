@@ -25,11 +25,13 @@ enum {
 };
 
 struct ledger_column {
-    struct memtrace_cell *leaf[LEDGER_LEAVES]; /* NULL: not opened, or the shared one is used */
     uint32_t number;
     uint32_t lifetimes_next, lifetimes_end; /* free places for this column's lifetime records */
     struct ledger_column *next_free;
     struct ledger_column *next_made;
+    /* NULL: not opened, or the shared one is used. Last, so that the first leaves and the fields
+     * share a page, of which a forked child has to make a copy. */
+    struct memtrace_cell *leaf[LEDGER_LEAVES];
 };
 
 struct ledger {

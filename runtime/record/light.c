@@ -233,7 +233,7 @@ static int take_room(struct memtrace_header *header, uint64_t size) {
 /* Returns how many paths are in the ancestor's file now; 0: they did not fit. */
 static uint32_t hand_in_paths(struct light *light, const struct light_work *work, uint32_t count) {
     /* Enough for nearly all; mapping memory costs more than a child of a shell does otherwise. */
-    static _Alignas(struct memtrace_path) uint8_t one_page[MEMTRACE_PAGE_SIZE];
+    static _Alignas(MEMTRACE_PAGE_SIZE) uint8_t one_page[MEMTRACE_PAGE_SIZE];
     uint64_t size = size_for(count);
     struct memtrace_path *paths;
     struct memtrace_segment *segment;
