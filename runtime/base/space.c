@@ -247,10 +247,8 @@ const struct memtrace_segment *space_next(const struct space *space, uint64_t *a
 static long copy_segment(int fd, uint64_t offset, const struct memtrace_segment *segment,
                          int whole) {
     struct memtrace_segment header = *segment;
-    long result = 0;
     if (whole) {
-        result = sys_allocate(fd, offset, segment->size);
-        return result == 0 ? sys_pwrite_all(fd, segment, segment->size, offset) : result;
+        return sys_pwrite_all(fd, segment, segment->size, offset); /* which makes its blocks */
     }
     header.kind = 0;
     return sys_pwrite_all(fd, &header, sizeof header, offset);

@@ -263,7 +263,8 @@ int child_start(void) {
     child.own_start = runtime.space.base + runtime.space.header->end;
     child.born = NULL;
     child.freed_count = child.freed_bytes = 0;
-    child.events_most = CHILD_EVENTS_MOST;
+    /* A region of its own gets a copy of the tree: worth it for who does much. */
+    child.events_most = CHILD_EVENTS_MOST + runtime.tree.leaves * MEMTRACE_LEAF_ITEMS / 4;
     child.live_most = CHILD_LIVE_MOST;
     child.is_wanted = 0;
     if (region_begin_light(&runtime.region) != 0 || begin_anew() != 0) {
