@@ -232,6 +232,11 @@ PUBLIC int brk(void *end) {
     return result;
 }
 
+static void mark_inherited(void *argument, struct interval *range) {
+    (void)argument;
+    range->is_inherited = 1;
+}
+
 /* A forked child inherits the mappings, unless they were just being changed: half moved as they are
  * nobody can tell them. (Nor unmap them: where they lie may be half changed too.) */
 void mapping_init_child(int inside) {
@@ -240,16 +245,27 @@ void mapping_init_child(int inside) {
         mappings = (struct intervals){0};
         mappings_lock.held = 0;
     }
-    for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
-        mappings.item[i].is_inherited = 1;
+    if (!mappings_lock.held) {
+        interval_visit(&mappings, mark_inherited, NULL);
+    }
+}
+
+struct inheritance {
+    void (*visit)(void *argument, const struct interval *range);
+    void *argument;
+};
+
+static void inherit(void *argument, struct interval *range) {
+    const struct inheritance *inheritance = argument;
+    if (range->is_inherited) {
+        range->is_inherited = 0;
+        inheritance->visit(inheritance->argument, range);
     }
 }
 
 void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument) {
-    for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
-        if (mappings.item[i].is_inherited) {
-            mappings.item[i].is_inherited = 0;
-            visit(argument, &mappings.item[i]);
-        }
+    struct inheritance inheritance = {visit, argument};
+    if (!mappings_lock.held) {
+        interval_visit(&mappings, inherit, &inheritance);
     }
 }
