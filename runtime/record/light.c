@@ -10,8 +10,7 @@
 enum {
     PLACE_BITS = 8,
     LEAF_BITS = 24,
-    FEW_BYTES = 4 * MEMTRACE_PAGE_SIZE, /* whose pages may come one by one */
-    PATHS_UNDER_HEADER = 2,             /* items of a segment of paths that lie under its header */
+    PATHS_UNDER_HEADER = 2, /* items of a segment of paths that lie under its header */
 };
 
 /* --- the record ------------------------------------------------------------------------------- */
@@ -167,14 +166,12 @@ static int add_up(const struct light_work *work, uint32_t id, struct memtrace_pa
 
 static int has_cells(const struct light_work *work, uint32_t leaf) {
     const struct ledger_column *column = work->ledger->made;
+    uint32_t first = leaf * LEDGER_GROUPS_PER_LEAF;
+    uint32_t places = context_places(work->tree, leaf);
     int found = 0;
     for (; column != NULL; column = column->next_made) {
-        size_t bytes = context_places(work->tree, leaf) * sizeof(struct memtrace_cell);
-        if (column->leaf[leaf] != NULL) {
-            if (bytes > FEW_BYTES) {
-                sys_expect_reads(column->leaf[leaf], bytes);
-            }
-            found = 1;
+        for (uint32_t i = 0; i * MEMTRACE_GROUP_ITEMS < places; i++) {
+            found |= column->group[first + i] != NULL;
         }
     }
     return found;
