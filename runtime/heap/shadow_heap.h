@@ -31,7 +31,7 @@ enum {
 };
 
 struct shadow_heap {
-    uint8_t **root; /* SPAN_COUNT leaves; NULL: no memory, nothing is kept */
+    uint8_t **root; /* SPAN_COUNT leaves, then the newest one; NULL: no memory, nothing is kept */
     unsigned granule_shift;
     int numbered; /* leaves have numbers, behind the rest: set before there is a leaf */
 };

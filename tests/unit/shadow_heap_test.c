@@ -168,12 +168,14 @@ static void across_leaves(void **state) {
 struct seen {
     size_t blocks;
     uint64_t bytes;
+    uintptr_t starts; /* their sum */
 };
 
 static void count_block(void *argument, const struct heap_block *block) {
     struct seen *seen = argument;
     seen->blocks++;
     seen->bytes += block->size;
+    seen->starts += block->start;
 }
 
 static void visits_every_block(void **state) {
@@ -189,6 +191,8 @@ static void visits_every_block(void **state) {
     heap_visit(&own, count_block, &seen);
     assert_int_equal(seen.blocks, 500);
     assert_int_equal(seen.bytes, 500 * 10 + 8 * 499 * 500 / 2);
+    assert_int_equal(seen.starts,
+                     500 * UINT64_C(0x600000000000) + (UINT64_C(1) << 20) * 499 * 500 / 2);
 }
 
 int main(void) {
