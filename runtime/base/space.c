@@ -300,7 +300,7 @@ long space_fork(struct space *space, int fd, const char *path,
 
 void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count) {
     if (space->header != NULL) {
-        __atomic_fetch_add(&space->header->lost[kind], count, __ATOMIC_RELAXED);
+        __atomic_fetch_add(memtrace_lost(space->header, kind), count, __ATOMIC_RELAXED);
     }
 }
 

@@ -89,18 +89,30 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
                      uint32_t how, uint64_t replaces);
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age);
 
+/* A block was not noted, since there is no room, or since the block whose record is there was freed
+ * without our seeing it: that one is counted as freed, and its free as lost. */
+void event_insert_again(struct thread *thread, uintptr_t address, uint64_t size, uint32_t context);
+/* Where a block of `size` bytes begins there is another's number in the recording: a small one's
+ * where this is large, or the other way round, whose record is in the other table. */
+void event_end_numbered(struct thread *thread, uintptr_t address, uint64_t size);
+
+INLINE struct heap_block event_new_block(const struct thread *thread, uintptr_t address,
+                                         uint64_t size, uint32_t context) {
+    return (struct heap_block){.size = size,
+                               .context = context,
+                               .thread = thread->id,
+                               .birth_tick = thread->tick,
+                               .start = address};
+}
+
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
     struct memtrace_thread_record *record = thread->record;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
-    struct heap_block block = {.size = size,
-                               .context = context,
-                               .thread = thread->id,
-                               .birth_tick = thread->tick,
-                               .start = (uintptr_t)address};
+    struct heap_block block = event_new_block(thread, (uintptr_t)address, size, context);
     if (UNLIKELY(heap_insert(&heap, &block) != 0)) {
-        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+        event_insert_again(thread, (uintptr_t)address, size, context);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
     peak_grow(&thread->peak, runtime.space.header, size);
