@@ -263,19 +263,19 @@ static void record_added(struct thread *thread, const struct heap_block *block, 
 static int take_object(struct thread *thread, uintptr_t address, uint64_t *name) {
     struct heap_block block;
     struct ledger_event event;
-    uint32_t age;
     *name = 0;
-    if (!heap_remove(&runtime.pools, address, thread->tick >> TICK_LOW_BITS != 0, &block)) {
+    if (!heap_remove(&runtime.pools, address, heap_has_high_births(thread->tick), &block)) {
         return 0;
     }
-    age = heap_age(&block, thread->tick);
     event = (struct ledger_event){.context = block.context,
                                   .size = block.size,
-                                  .lifetime_bucket = ledger_lifetime_bucket(age)};
+                                  .lifetime_bucket =
+                                      ledger_lifetime_bucket(heap_age(&block, thread->tick))};
     child_inherited_pool_freed(block.thread, block.context, block.size);
     ledger_free(&runtime.ledger, thread->column, &event);
     if (thread->stream != NULL) {
-        *name = event_take_name(&runtime.pools, block.start, block.thread, thread->tick - age);
+        *name = event_take_name(&runtime.pools, block.start, block.thread,
+                                heap_birth(&block, thread->tick));
     }
     return 1;
 }

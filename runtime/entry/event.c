@@ -33,7 +33,7 @@ static void count_missed(struct thread *thread, const struct heap_block *block) 
     space_lost(&runtime.space, MEMTRACE_LOST_FREES, 1);
     if (thread->stream != NULL) {
         uint64_t name = event_take_name(&runtime.heap, block->start, block->thread,
-                                        thread->tick - heap_age(block, thread->tick));
+                                        heap_birth(block, thread->tick));
         if (name != 0) {
             event_record_free(thread, name);
         }
@@ -104,11 +104,11 @@ uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
     taken->name = 0;
-    taken->known =
-        heap_remove(&runtime.heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0, block);
+    taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
+                               heap_has_high_births(thread->tick) || tick_is_due(thread), block);
     if (taken->known && thread->stream != NULL) {
         taken->name = event_take_name(&runtime.heap, (uintptr_t)address, block->thread,
-                                      thread->tick - heap_age(block, thread->tick));
+                                      heap_birth(block, thread->tick));
     }
 }
 

@@ -8,7 +8,7 @@
 #define RUNTIME_ENTRY_EVENT_H
 
 #include "runtime/entry/runtime.h"
-#include "runtime/entry/thread.h"
+#include "runtime/entry/tick.h"
 
 /* The caller of the function whose frame this is. (A struct frame is handed on only to what is
  * inlined: in a call it would travel through memory, and reading it back there would stall.) */
@@ -46,8 +46,8 @@ INLINE void event_leave(struct thread *thread) {
 }
 
 INLINE void event_tick(struct thread *thread) {
-    if (UNLIKELY(--thread->countdown == 0)) {
-        thread_tick_slow(thread);
+    if (UNLIKELY(tick_is_due(thread))) {
+        tick_slow(thread);
     }
 }
 
@@ -83,11 +83,11 @@ INLINE uint32_t event_aligned(size_t alignment) {
 }
 
 /* The end of an event of a thread that is_special: what was counted is recorded, `replaces` is the
- * name of the block that realloc ended or 0, `owner` the thread that had allocated what was freed,
- * `age` ticks ago, or 0: nobody is known. Then the thread leaves. */
+ * name of the block that realloc ended or 0, `owner` the thread that had allocated what was freed
+ * at the tick `birth`, or 0: nobody is known. Then the thread leaves. */
 void event_end_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context,
                      uint32_t how, uint64_t replaces);
-void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age);
+void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth);
 
 /* A block was not noted, since there is no room, or since the block whose record is there was freed
  * without our seeing it: that one is counted as freed, and its free as lost. */
@@ -161,20 +161,20 @@ INLINE void event_free(struct thread *thread, const void *address, uintptr_t slo
     struct shadow_heap heap;
     struct heap_block block;
     uint32_t owner = 0;
-    uint32_t age = 0;
+    uint32_t birth = 0;
     if (!event_enter(thread, slot)) {
         return;
     }
     event_tick(thread);
     heap = event_heap();
     if (LIKELY(
-            heap_remove(&heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0, &block))) {
+            heap_remove(&heap, (uintptr_t)address, heap_has_high_births(thread->tick), &block))) {
         owner = block.thread;
-        age = heap_age(&block, thread->tick);
+        birth = heap_birth(&block, thread->tick);
         event_count_freed(thread, &block);
     }
     if (UNLIKELY(thread->is_special)) {
-        event_end_free(thread, address, owner, age);
+        event_end_free(thread, address, owner, birth);
     } else {
         event_leave(thread);
     }

@@ -185,10 +185,10 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
     thread_done(thread);
 }
 
-void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age) {
+void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth) {
     if (LIKELY(thread->stream != NULL && owner != 0)) {
         struct shadow_heap heap = event_heap();
-        uint64_t name = take_name(&heap, (uintptr_t)address, owner, thread->tick - age);
+        uint64_t name = take_name(&heap, (uintptr_t)address, owner, birth);
         if (LIKELY(name != 0)) {
             record_free(thread, name);
         }
@@ -216,7 +216,7 @@ void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t s
     if (thread->stream != NULL && event_enter(thread, caller.slot)) {
         /* A mark is there for its time: it divides what came before from what comes after, however
          * seldom the clock is looked at. */
-        recorder_set_time(thread->stream, thread_tick_slow(thread));
+        recorder_set_time(thread->stream, tick_slow(thread));
         if (!recorder_mark(thread->stream, what, id, text, size) &&
             !(wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {
             space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);

@@ -155,6 +155,7 @@ static int start(void) {
         return -1;
     }
     region_describe(&runtime.region, 0);
+    runtime.clock_word = clock_find();
     if (make_structures() != 0) {
         discard_region();
         return -1;
@@ -312,7 +313,7 @@ void runtime_finish(enum memtrace_state state) {
         return;
     }
     thread_pass_through(1);
-    thread_leave_peak();
+    thread_hand_in();
     if (child_is_light() && child_hand_in(state)) {
         STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
         thread_pass_through(0);
@@ -336,7 +337,7 @@ int runtime_before_exec(const char *path) {
         return 0;
     }
     thread_pass_through(1);
-    thread_leave_peak();
+    thread_hand_in();
     if (child_is_light() && child_hand_in(MEMTRACE_STATE_EXECED)) {
         thread_pass_through(0);
         errno = saved;
