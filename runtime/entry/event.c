@@ -136,3 +136,17 @@ void event_put_back(const struct event_taken *taken) {
         }
     }
 }
+
+void event_take_uncounted(const void *address, struct event_taken *taken) {
+    uintptr_t start = (uintptr_t)address;
+    taken->name = 0;
+    taken->known = heap_remove(&runtime.heap, start, 1, &taken->block);
+    if (taken->known && runtime.heap.numbered) { /* who allocated it is in the record */
+        taken->name = recorder_name(0, heap_take_number(&runtime.heap, start));
+    }
+}
+
+void event_put_elsewhere(struct event_taken *taken, const void *address) {
+    taken->block.start = (uintptr_t)address;
+    event_put_back(taken);
+}

@@ -192,6 +192,10 @@ void event_take(struct thread *thread, const void *address, struct event_taken *
 void event_count_taken(struct thread *thread, const struct event_taken *taken, struct frame caller,
                        int replaced);
 void event_put_back(const struct event_taken *taken);
+/* For a realloc that cannot be counted (in a handler that interrupted the runtime): the block is
+ * taken out to be put back where it is then, as what it was. */
+void event_take_uncounted(const void *address, struct event_taken *taken);
+void event_put_elsewhere(struct event_taken *taken, const void *address);
 
 /* --- recordings: each thread that comes here has a stream, and has entered the event ------------
  */
