@@ -105,6 +105,12 @@ INLINE struct heap_block event_new_block(const struct thread *thread, uintptr_t 
                                .start = address};
 }
 
+/* Of the record that the thread has now: in a child that a handler forked inside this event it is
+ * another than the one that the event adds to. */
+INLINE int64_t event_live(struct thread *thread) {
+    return peak_live(LOAD_RELAXED(&thread->record));
+}
+
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
     struct memtrace_thread_record *record = thread->record;
@@ -115,9 +121,9 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
         event_insert_again(thread, (uintptr_t)address, size, context);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
-    peak_grow(&thread->peak, runtime.space.header, size);
     COUNTER_ADD(&record->alloc_count, 1);
     COUNTER_ADD(&record->alloc_bytes, size);
+    peak_grow(&thread->peak, runtime.space.header, event_live(thread));
 }
 
 /* The block at `address` was allocated. The thread's gate is open; it is done with the event. */
@@ -150,10 +156,10 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     if (UNLIKELY(!own)) {
         event_foreign_free(thread, block->thread, block->context, block->size);
     }
-    peak_shrink(&thread->peak, runtime.space.header, block->size);
-    ledger_free(&runtime.ledger, thread->column, &event);
     COUNTER_ADD(&record->free_count, 1);
     COUNTER_ADD(&record->free_bytes, block->size);
+    peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->size);
+    ledger_free(&runtime.ledger, thread->column, &event);
 }
 
 /* The block at `address` is about to be freed. The thread is done with the event. */
