@@ -117,7 +117,8 @@ static void print_hint(FILE *out, const char *path) {
     free(quoted);
 }
 
-static void print_totals(FILE *out, const struct model_totals *totals, const char *uncounted) {
+static void print_totals(FILE *out, const struct model *model, const char *uncounted) {
+    const struct model_totals *totals = &model->totals;
     struct number n[10];
     char lost[64];
     const char *seen = number_count(&n[9], totals->lost);
@@ -125,13 +126,20 @@ static void print_totals(FILE *out, const struct model_totals *totals, const cha
     fprintf(out,
             "memtrace: peak               %s (%s bytes)\n"
             "memtrace: leaked             %s (%s bytes in %s %s)\n"
-            "memtrace: allocations        %s (%s in total), frees %s\n"
-            "memtrace: call paths         %s, lost %s\n",
+            "memtrace: allocations        %s (%s in total), frees %s\n",
             number_bytes(&n[0], totals->maximum_bytes), number_count(&n[1], totals->maximum_bytes),
             number_bytes(&n[2], totals->live_bytes), number_count(&n[3], totals->live_bytes),
             number_count(&n[4], totals->live_blocks), totals->live_blocks == 1 ? "block" : "blocks",
             number_count(&n[5], totals->allocations), number_bytes(&n[6], totals->total_bytes),
-            number_count(&n[7], totals->frees), number_count(&n[8], totals->context_count), lost);
+            number_count(&n[7], totals->frees));
+    if (model->recording.sampled) {
+        fprintf(out,
+                "memtrace: sampled            one allocation in %s on average: these are "
+                "estimates\n",
+                number_bytes(&n[8], model->recording.sample_bytes));
+    }
+    fprintf(out, "memtrace: call paths         %s, lost %s\n",
+            number_count(&n[8], totals->context_count), lost);
     if (uncounted[0] != '\0') {
         fprintf(out, "memtrace: not counted        %s\n", uncounted);
     }
@@ -146,7 +154,7 @@ char *finish_summary(const struct model *model, const char *profile,
     if (out == NULL) {
         return NULL;
     }
-    print_totals(out, &model->totals, uncounted_explain(model, uncounted));
+    print_totals(out, model, uncounted_explain(model, uncounted));
     if (profile != NULL) {
         fprintf(out, "memtrace: profile            %s\n", profile);
     }

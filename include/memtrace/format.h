@@ -24,7 +24,8 @@
 #endif
 
 #define MEMTRACE_MAGIC          "MEMTRACE" /* 8 bytes, no terminator */
-#define MEMTRACE_FORMAT_VERSION 1u
+#define MEMTRACE_FORMAT_VERSION 1u         /* every count is exact */
+#define MEMTRACE_FORMAT_SAMPLED 2u         /* counts are estimates: see struct memtrace_estimate */
 #define MEMTRACE_BYTE_ORDER     0x01020304u
 
 enum {
@@ -80,7 +81,24 @@ enum {
     MEMTRACE_FLAG_THREADED = 1u << 4,     /* more than one thread allocated: the peak has a bound */
     MEMTRACE_FLAG_FOREIGN_MALLOC = 1u
                                    << 5, /* the allocator is not glibc's: tiny requests rounded */
-    MEMTRACE_FLAG_ADJACENT = 1u << 6 /* imported: a temporary block ends in the very next event */
+    MEMTRACE_FLAG_ADJACENT = 1u << 6, /* imported: a temporary block ends in the very next event */
+    MEMTRACE_FLAG_SAMPLED = 1u << 7   /* some allocations stood for others; version is 2 then */
+};
+
+/* What becomes of an allocation: header.mode. */
+enum memtrace_mode {
+    MEMTRACE_MODE_EXACT = 0,   /* it is counted */
+    MEMTRACE_MODE_SAMPLED = 1, /* one in header.sample_bytes is counted, for the others */
+    MEMTRACE_MODE_OFF = 2,     /* it stays out; frees of what was counted are counted */
+    MEMTRACE_MODE_ON = 3,      /* in header.control alone: what it was before off */
+};
+
+/* header.control: what is asked from outside. A program carries it out at one of its next events
+ * and copies it to control_done. 0: nothing was ever asked. */
+enum {
+    MEMTRACE_CONTROL_MEAN_BITS = 40,   /* from bit 0: the mean distance for MEMTRACE_MODE_SAMPLED */
+    MEMTRACE_CONTROL_MODE_SHIFT = 40,  /* 4 bits: enum memtrace_mode */
+    MEMTRACE_CONTROL_SERIAL_SHIFT = 48 /* grows by one, never 0, so that the word changes */
 };
 
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and
@@ -192,7 +210,15 @@ struct memtrace_header {
      * | its index << 8 | place in it; 0: there is none yet */
     uint64_t process_place;
     uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
-    char reserved[184];
+    uint32_t mode;       /* live: enum memtrace_mode; 0 in older files */
+    uint32_t unused_2;
+    uint64_t sample_bytes;   /* live: mean distance of sampled bytes, the last one; 0: never */
+    uint64_t control;        /* live: written by others, see MEMTRACE_CONTROL_MODE_SHIFT */
+    uint64_t control_done;   /* live: what of it was carried out last */
+    uint64_t sampled_heap;   /* live: address of the program's struct memtrace_sampled_heap */
+    double live_variance;    /* live: of live_bytes as an estimate */
+    double maximum_variance; /* live: the same when the maximum was reached */
+    char reserved[128];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
@@ -216,6 +242,7 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_EVENTS = 9, /* struct memtrace_chunk[32] (events.h): buffers, while running */
     MEMTRACE_SEGMENT_PROCESSES = 10, /* struct memtrace_process[], light children of this process */
     MEMTRACE_SEGMENT_PATHS = 11,     /* struct memtrace_path[] of light child `owner` */
+    MEMTRACE_SEGMENT_ESTIMATES = 12, /* struct memtrace_estimate[1024], ids as of the tree */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
@@ -288,6 +315,23 @@ struct memtrace_cell {
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 56, "cell size");
 
 #define MEMTRACE_LIFETIME_SINGLE 0x80000000u
+
+/*
+ * What chance adds to a context's counters. In mode sampled a point lies on the line of all bytes
+ * that a thread allocates, at distances that are exponential with the mean header.sample_bytes; a
+ * block of s bytes takes s + 1 of the line, and is counted if a point lies in it: with p = 1 -
+ * exp(-(s + 1) / mean), for s / p bytes in 1 / p blocks (rounded up or down by chance). So each sum
+ * of the file has the true sum as its mean. Such a block adds s^2 (1 - p) / p^2 to the variance of
+ * a sum of bytes, (1 - p) / p^2 to that of a number of blocks; one that was counted exactly adds 0.
+ * Standard errors are the roots of sums.
+ */
+struct memtrace_estimate {
+    double total_variance; /* of alloc_bytes, all columns together */
+    double freed_variance; /* of what of it was freed: live is total - freed */
+    double count_variance; /* of alloc_count */
+    uint64_t samples;      /* blocks that stand for others */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_estimate) == 32, "estimate size");
 
 /*
  * How long freed blocks lived. Bucket 0: under one tick (2^MEMTRACE_TICK_SHIFT ns); bucket b: at
@@ -452,6 +496,34 @@ enum {
     MEMTRACE_BLOCK_OFFSET_SHIFT = 46,
     MEMTRACE_BLOCK_BIRTH_SHIFT = 48
 };
+
+/*
+ * The sampled blocks that are live, in the program's private memory as the shadow heap, at
+ * header.sampled_heap (0: none yet). Level n has 8 * groups keys and as many blocks behind them. A
+ * block at address a lies in one of the 8 places of group (a * MEMTRACE_SAMPLED_SPREAD >> 32) mod
+ * groups of some level, where the key is a; 0 and 1 are no addresses.
+ */
+enum { MEMTRACE_SAMPLED_LEVELS = 12, MEMTRACE_SAMPLED_GROUP = 8 };
+#define MEMTRACE_SAMPLED_SPREAD UINT64_C(0x9e3779b97f4a7c15)
+
+struct memtrace_sampled_block {
+    uint64_t size;  /* as asked for */
+    uint64_t bytes; /* what it stands for */
+    uint64_t count;
+    uint32_t context;
+    uint32_t thread;
+    uint32_t birth_tick;
+    uint32_t reserved;
+};
+struct memtrace_sampled_level {
+    uint64_t groups;
+    uint64_t keys;   /* address of uint64_t[8 * groups] */
+    uint64_t blocks; /* address of struct memtrace_sampled_block[8 * groups] */
+};
+struct memtrace_sampled_heap {
+    uint64_t level[MEMTRACE_SAMPLED_LEVELS]; /* addresses of the levels in use; 0: not in use */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_sampled_block) == 40, "sampled block size");
 
 /* A coarse record: `owner` packs context, thread and (low 28 bits of) birth tick; 0: none. `size`
  * is written first, owner last. The block starts at granule start + offset. */

@@ -48,9 +48,8 @@ API void memtrace_snapshot(void) {
 }
 
 API void memtrace_sample(size_t mean_bytes) {
-    if (is_ready() && runtime.recorder.recording != NULL) {
-        STORE_RELAXED(&runtime.recorder.recording->sample_bytes, (uint64_t)mean_bytes);
-        event_mark(MEMTRACE_MARK_SAMPLE, mean_bytes, "", 0, EVENT_CALLER());
+    if (is_ready()) {
+        switch_sample(mean_bytes);
     }
 }
 

@@ -39,9 +39,9 @@ void child_note(void);
 /* A region of its own is needed: now, or after the event that is interrupted. 1: it is there. */
 int child_grow(void);
 
-/* A block of thread `owner`, or a part of a mapping, that a child was born with is gone, and was
- * counted as freed. 1: it was such a block. */
-int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size);
+/* Blocks of thread `owner`, or a part of a mapping, that a child was born with are gone, and were
+ * counted as freed. 1: they were such blocks. */
+int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size, uint64_t count);
 void child_inherited_unmapped(uint32_t context, uint64_t size, int is_last);
 int child_inherited_pool_freed(uint32_t owner, uint32_t context, uint64_t size);
 

@@ -14,15 +14,15 @@ COLD int event_forked_meanwhile(struct thread *thread, uintptr_t address) {
     return 0;
 }
 
-COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context,
-                             uint64_t size) {
-    if (child_inherited_freed(owner, context, size)) {
+COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context, uint64_t size,
+                             uint64_t count) {
+    if (child_inherited_freed(owner, context, size, count)) {
         return;
     }
     COUNTER_ADD(&thread->record->foreign_free_bytes, size);
-    COUNTER_ADD(&thread->record->foreign_free_count, 1);
+    COUNTER_ADD(&thread->record->foreign_free_count, count);
     if (!thread->is_late) {
-        region_note_foreign_free(&runtime.region, thread->foreign, thread->id, owner, size);
+        region_note_foreign_free(&runtime.region, thread->foreign, thread->id, owner, size, count);
     }
 }
 
@@ -31,6 +31,13 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
     taken->name = 0;
+    taken->is_picked =
+        sampled_may_hold((uintptr_t)address) && sampled_remove((uintptr_t)address, &taken->picked);
+    block->start = (uintptr_t)address;
+    if (taken->is_picked) {
+        taken->known = 1;
+        return;
+    }
     taken->known =
         heap_remove(&runtime.heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0, block);
     if (taken->known && thread->stream != NULL) {
@@ -45,7 +52,11 @@ void event_count_taken(struct thread *thread, const struct event_taken *taken, s
         return;
     }
     event_tick(thread);
-    event_count_freed(thread, &taken->block);
+    if (taken->is_picked) {
+        sampled_count_freed(thread, taken->block.start, &taken->picked);
+    } else {
+        event_count_freed(thread, &taken->block);
+    }
     if (taken->name != 0 && !replaced) {
         event_record_free(thread, taken->name);
     }
@@ -56,7 +67,9 @@ void event_count_taken(struct thread *thread, const struct event_taken *taken, s
 }
 
 void event_put_back(const struct event_taken *taken) {
-    if (taken->known) {
+    if (taken->is_picked) {
+        sampled_insert(taken->block.start, &taken->picked);
+    } else if (taken->known) {
         heap_insert(&runtime.heap, &taken->block);
         if (taken->name != 0) {
             heap_set_number(&runtime.heap, taken->block.start, recorder_low_number(taken->name));

@@ -34,6 +34,17 @@ INLINE size_t padded(size_t size) {
     return padded_for(&real, size);
 }
 
+/* In mode sampled: the request is not picked, and all that is left is to hand it on. */
+INLINE int is_passed_over(size_t size) {
+    struct thread *thread = thread_self;
+    return thread->gate == GATE_SAMPLED && sampled_passes(thread, size);
+}
+
+/* And what was given out is not one of those that were picked. */
+INLINE int was_passed_over(const void *pointer) {
+    return thread_self->gate == GATE_SAMPLED && !sampled_may_hold((uintptr_t)pointer);
+}
+
 /* how: see event_alloc(). */
 INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
     if (LIKELY(pointer != NULL)) {
@@ -49,6 +60,9 @@ PUBLIC void *malloc(size_t size) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
     }
+    if (is_passed_over(size)) {
+        return real.malloc(padded(size));
+    }
     pointer = real.malloc(padded(size));
     count(pointer, size, EVENT_CALLER(), 0);
     return pointer;
@@ -62,7 +76,7 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
         return; /* of the early arena: never taken back */
     }
-    thread = thread_get_for_free(slot);
+    thread = was_passed_over(pointer) ? NULL : thread_get_for_free(slot);
     if (LIKELY(thread != NULL)) {
         event_free(thread, pointer, slot);
     }
@@ -129,7 +143,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
     }
-    thread = thread_get_for_free(caller.slot);
+    thread = was_passed_over(old) && is_passed_over(size) ? NULL : thread_get_for_free(caller.slot);
     if (UNLIKELY(thread == NULL)) {
         return from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     }
@@ -137,7 +151,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     pointer = from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     if (pointer == NULL && !(size == 0 && old != NULL)) {
         event_put_back(&taken);
-    } else if (pointer != NULL && LIKELY(thread->gate == GATE_OPEN)) {
+    } else if (pointer != NULL && LIKELY(thread_counts(thread))) {
         event_count_taken(thread, &taken, caller, 1);
         event_alloc(thread, pointer, size, caller, how, taken.name);
         return pointer;

@@ -322,10 +322,11 @@ static struct thread *wake(uintptr_t address) {
         return wake_busy(thread, address);
     }
     if (thread->gate == GATE_STOPPED) {
+        switch_poll();
         thread->gate = LOAD_RELAXED(&runtime.gate);
         return thread;
     }
-    if (thread->gate == GATE_OPEN) {
+    if (thread_counts(thread)) {
         return thread;
     }
     passing_through++;
@@ -338,7 +339,7 @@ static struct thread *wake(uintptr_t address) {
 }
 
 void thread_leave_peak(void) {
-    if (thread_self->gate == GATE_OPEN || thread_self->gate == GATE_STOPPED) {
+    if (thread_counts(thread_self) || thread_self->gate == GATE_STOPPED) {
         peak_flush(&thread_self->peak, runtime.space.header);
     }
 }
@@ -410,7 +411,7 @@ int thread_forked_inside(void) {
 }
 
 void thread_stop_self(void) {
-    if (thread_self->gate == GATE_OPEN) {
+    if (thread_counts(thread_self)) {
         thread_self->gate = GATE_STOPPED;
     }
 }
@@ -419,9 +420,11 @@ void thread_stop_all(void) {
     struct thread *first = LOAD_RELAXED(&pool.start);
     uint32_t count = first != NULL ? LOAD_RELAXED(&pool.taken) : 0;
     for (uint32_t i = 0; i < count && i < POOL_BYTES / sizeof *first; i++) {
-        uintptr_t open = GATE_OPEN;
-        __atomic_compare_exchange_n(&first[i].gate, &open, (uintptr_t)GATE_STOPPED, 0,
-                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        uintptr_t gate = LOAD_RELAXED(&first[i].gate);
+        if (gate == GATE_OPEN || gate == GATE_SAMPLED) {
+            __atomic_compare_exchange_n(&first[i].gate, &gate, (uintptr_t)GATE_STOPPED, 0,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        }
     }
 }
 
@@ -491,6 +494,7 @@ COLD uint64_t thread_tick_slow(struct thread *thread) {
     thread->countdown = thread->interval;
     STORE_RELAXED(&header->clock_ns, now);
     tell_churn(thread);
+    switch_poll();
     if (UNLIKELY(switch_has_to_tell())) {
         switch_tell(thread);
     }

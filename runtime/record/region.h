@@ -92,10 +92,10 @@ INLINE struct memtrace_recording *region_recording(struct memtrace_header *heade
 struct memtrace_thread_record *region_add_thread(struct region *region, uint32_t column);
 struct memtrace_thread_record *region_thread(struct region *region, uint32_t id);
 
-/* Notes that `thread` freed a block of thread `owner`. `leaves`: the caller's, one for 256 owners.
+/* Notes that `thread` freed blocks of thread `owner`. `leaves`: the caller's, one for 256 owners.
  */
 void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
-                              uint32_t thread, uint32_t owner, uint64_t size);
+                              uint32_t thread, uint32_t owner, uint64_t size, uint64_t count);
 
 /* Calls back for each owner whose blocks `thread` freed. Returns how many there were. */
 long region_visit_foreign_frees(struct region *region, uint32_t thread,

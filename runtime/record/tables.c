@@ -69,7 +69,7 @@ struct memtrace_thread_record *region_add_thread(struct region *region, uint32_t
 }
 
 void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
-                              uint32_t thread, uint32_t owner, uint64_t size) {
+                              uint32_t thread, uint32_t owner, uint64_t size, uint64_t count) {
     uint32_t index = owner / REGION_FREES_PER_LEAF;
     uint32_t place = owner % REGION_FREES_PER_LEAF;
     if (leaves[index] == NULL) {
@@ -84,7 +84,7 @@ void region_note_foreign_free(struct region *region, struct memtrace_foreign_fre
     }
     place = place < UNDER_HEADER ? REGION_FREES_PER_LEAF + place : place;
     COUNTER_ADD(&leaves[index][place].bytes, size);
-    COUNTER_ADD(&leaves[index][place].count, 1);
+    COUNTER_ADD(&leaves[index][place].count, count);
 }
 
 /* The leaves are found in the region itself: another thread's are not ours to look at. */

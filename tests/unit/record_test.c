@@ -60,10 +60,10 @@ static void foreign_frees(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t owner = 1; owner < OWNERS; owner++) {
-            region_note_foreign_free(region, leaves, 3, owner, owner);
+            region_note_foreign_free(region, leaves, 3, owner, owner, 1);
         }
     }
-    region_note_foreign_free(region, others, 4, 9, 1000);
+    region_note_foreign_free(region, others, 4, 9, 1000, 1);
     assert_int_equal(region_visit_foreign_frees(region, 3, sum_up, seen), OWNERS - 1);
     for (uint32_t owner = 1; owner < OWNERS; owner++) {
         assert_int_equal(seen[owner], 1);
