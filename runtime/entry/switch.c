@@ -69,15 +69,15 @@ void switch_describe(void) {
  * process is past its end, or never began. */
 static int move_gate(uintptr_t to) {
     uintptr_t from = LOAD_RELAXED(&runtime.gate);
+    if (to == GATE_SAMPLED && LOAD_RELAXED(&runtime.counted_exactly)) {
+        sampled_expect_all(); /* before any thread asks the filter alone */
+    }
     if (from == GATE_NONE || !__atomic_compare_exchange_n(&runtime.gate, &from, to, 0,
                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         return 0;
     }
     if (to == GATE_OPEN) {
         STORE_RELAXED(&runtime.counted_exactly, 1u);
-    }
-    if (to == GATE_SAMPLED && LOAD_RELAXED(&runtime.counted_exactly)) {
-        sampled_expect_all();
     }
     switch_describe();
     if (from != to && from != GATE_STOPPED) {

@@ -323,6 +323,7 @@ static struct thread *wake(uintptr_t address) {
     }
     if (thread->gate == GATE_STOPPED) {
         switch_poll();
+        thread->last_block = 0; /* what it allocated meanwhile nobody saw */
         thread->gate = LOAD_RELAXED(&runtime.gate);
         return thread;
     }
