@@ -58,6 +58,9 @@ enum {
  * compare with (CET) nor is the address signed. */
 int machine_can_patch_returns(void);
 
+/* Whether valgrind runs the program: it shows stacks of its own, and no guard's table is on them. */
+int machine_is_valgrind(void);
+
 /* An instruction that stores a 32-bit constant to the stack. */
 struct machine_store {
     uintptr_t start, end;

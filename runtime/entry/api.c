@@ -276,7 +276,6 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
                        uint64_t replaces, struct frame caller) {
     struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)pointer};
     struct ledger_event event = {.size = size};
-    struct context_id context;
     int number = region_pool(&runtime.region, pool);
     if (number < 0 && child_is_light() && child_grow()) { /* a new name is not its parent's */
         number = region_pool(&runtime.region, pool);
@@ -285,13 +284,11 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
         return;
     }
     event_tick(thread);
-    context.value = event_context(thread, caller);
-    context = context_cached_child(&runtime.tree, &thread->walker->cache, context,
-                                   MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0),
-                                   CONTEXT_CHARGED);
-    block.context = event.context = context.value;
+    block.context = event.context = event_class_context(
+        thread, caller, MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0));
     block.birth_tick = thread->tick;
-    if (number < 0 || !ensure_pools() || heap_insert(&runtime.pools, &block) != 0) {
+    if (block.context == 0 || number < 0 || !ensure_pools() ||
+        heap_insert(&runtime.pools, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
         if (replaces != 0) {
             event_record_free(thread, replaces);
@@ -314,15 +311,15 @@ static uint64_t pool_removed(struct thread *thread, const void *pointer, int rep
         return 0;
     }
     event_tick(thread);
-    if (heap_remove(&runtime.pools, (uintptr_t)pointer, thread->tick >> TICK_LOW_BITS != 0,
+    if (heap_remove(&runtime.pools, (uintptr_t)pointer, heap_has_high_births(thread->tick),
                     &block)) {
         struct ledger_event event = {.context = block.context, .size = block.size};
-        uint32_t age = heap_age(&block, thread->tick);
         child_inherited_pool_freed(block.thread, block.context, block.size);
-        event.lifetime_bucket = ledger_lifetime_bucket(age);
+        event.lifetime_bucket = ledger_lifetime_bucket(heap_age(&block, thread->tick));
         ledger_free(&runtime.ledger, thread->column, &event);
         if (thread->stream != NULL) {
-            name = event_take_name(&runtime.pools, block.start, block.thread, thread->tick - age);
+            name = event_take_name(&runtime.pools, block.start, block.thread,
+                                   heap_birth(&block, thread->tick));
         }
     }
     if (name != 0 && !replaced) {

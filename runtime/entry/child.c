@@ -231,6 +231,7 @@ static int begin_anew(void) {
     runtime.modules.lock.held = 0;
     runtime.modules.header = child.light.ancestor;
     runtime.recorder.recording = NULL;
+    runtime.clock_word = clock_check(runtime.clock_word);
     runtime.has_companion = 0;
     runtime.churn_printed = runtime.churn_sampled = runtime.snapshots_answered = 0;
     context_fork(&runtime.tree);

@@ -9,7 +9,7 @@
 
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/sampled.h"
-#include "runtime/entry/thread.h"
+#include "runtime/entry/tick.h"
 
 /* The caller of the function whose frame this is. (A struct frame is handed on only to what is
  * inlined: in a call it would travel through memory, and reading it back there would stall.) */
@@ -47,18 +47,32 @@ INLINE void event_leave(struct thread *thread) {
 }
 
 INLINE void event_tick(struct thread *thread) {
-    if (UNLIKELY(--thread->countdown == 0)) {
-        thread_tick_slow(thread);
+    if (UNLIKELY(tick_is_due(thread))) {
+        tick_slow(thread);
     }
 }
 
-INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
+/* The call path: cut where the tree had no room, {0} where it is not known. */
+INLINE struct context_id event_path(struct thread *thread, struct frame caller) {
     struct context_id context = {0};
     if (LIKELY(runtime.settings.stacks != MEMTRACE_STACKS_NONE)) {
         context = walk_context(&runtime.world, thread->walker, caller);
     }
-    return LIKELY(context.value != 0) ? context.value : runtime.unknown_context;
+    return context;
 }
+
+/* What is charged where the path is cut, or not known: an ancestor, or one without a path. */
+uint32_t event_ancestor(const struct thread *thread, struct context_id path);
+
+/* What an allocation is charged to. One whose path is cut is counted as lost. */
+INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
+    struct context_id path = event_path(thread, caller);
+    return LIKELY((int32_t)path.value > 0) ? path.value : event_ancestor(thread, path);
+}
+
+/* The same for what is no heap block: `class_frame` (format.h: struct memtrace_node) is innermost.
+ * 0: there is no room for the class. */
+uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_t class_frame);
 
 /* How a block was allocated: MEMTRACE_ALLOC_ZEROED, log2 of the alignment asked for, and whether it
  * is another allocator's than malloc's. Only recordings tell. */
@@ -70,11 +84,11 @@ INLINE uint32_t event_aligned(size_t alignment) {
 }
 
 /* The end of an event of a thread that is_special: what was counted is recorded, `replaces` is the
- * name of the block that realloc ended or 0, `owner` the thread that had allocated what was freed,
- * `age` ticks ago, or 0: nobody is known. Then the thread leaves. */
+ * name of the block that realloc ended or 0, `owner` the thread that had allocated what was freed
+ * at the tick `birth`, or 0: nobody is known. Then the thread leaves. */
 void event_end_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context,
                      uint32_t how, uint64_t replaces);
-void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age);
+void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth);
 
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
@@ -141,22 +155,22 @@ INLINE void event_free(struct thread *thread, const void *address, uintptr_t slo
     struct shadow_heap heap;
     struct heap_block block;
     uint32_t owner = 0;
-    uint32_t age = 0;
+    uint32_t birth = 0;
     if (!event_enter(thread, slot)) {
         return;
     }
     event_tick(thread);
     heap = event_heap();
     if (LIKELY(
-            heap_remove(&heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0, &block))) {
+            heap_remove(&heap, (uintptr_t)address, heap_has_high_births(thread->tick), &block))) {
         owner = block.thread;
-        age = heap_age(&block, thread->tick);
+        birth = heap_birth(&block, thread->tick);
         event_count_freed(thread, &block);
     } else if (UNLIKELY(sampled_may_hold((uintptr_t)address))) {
         sampled_free(thread, (uintptr_t)address);
     }
     if (UNLIKELY(thread->is_special)) {
-        event_end_free(thread, address, owner, age);
+        event_end_free(thread, address, owner, birth);
     } else {
         event_leave(thread);
     }

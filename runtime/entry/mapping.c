@@ -50,13 +50,6 @@ static void note_removed(struct thread *thread, uintptr_t start, uintptr_t end) 
     }
 }
 
-static uint32_t context_of(struct thread *thread, struct frame caller) {
-    struct context_id context = {event_context(thread, caller)};
-    return context_cached_child(&runtime.tree, &thread->walker->cache, context,
-                                MEMTRACE_FRAME_MAPPING, CONTEXT_CHARGED)
-        .value;
-}
-
 static void note_added(struct thread *thread, uintptr_t start, uintptr_t size, uint32_t context) {
     struct ledger_event event = {.context = context, .size = size};
     if (lock()) {
@@ -78,7 +71,8 @@ static void note(struct thread *thread, const struct change *change, int counts,
                  struct frame caller) {
     int records = thread->stream != NULL && counts && change->map.operation != 0;
     int adds = change->map.size != 0 && change->map.operation != MEMTRACE_MAP_UNMAP && counts;
-    uint32_t context = adds || records ? context_of(thread, caller) : 0;
+    uint32_t context =
+        adds || records ? event_class_context(thread, caller, MEMTRACE_FRAME_MAPPING) : 0;
     if (change->removed_end > change->removed) {
         note_removed(thread, change->removed, change->removed_end);
     }

@@ -65,8 +65,10 @@ COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
                               const struct memtrace_sampled_block *block) {
     struct ledger_event event = event_of(block);
     double variance = estimates_variance_of(block->size, block->bytes);
+    int32_t age =
+        (int32_t)(thread->tick - block->birth_tick); /* another thread's tick may be ahead */
     int own = block->thread == thread->id;
-    event.lifetime_bucket = ledger_lifetime_bucket(thread->tick - block->birth_tick);
+    event.lifetime_bucket = ledger_lifetime_bucket(age > 0 ? (uint32_t)age : 0);
     event.temporary =
         own && thread->last_block == address && position(thread) == thread->last_position;
     if (!own) {
@@ -83,7 +85,7 @@ COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
 COLD void sampled_free(struct thread *thread, uintptr_t address) {
     struct memtrace_sampled_block block;
     if (sampled_remove(address, &block)) {
-        thread_tick_slow(thread);
+        event_tick(thread);
         sampled_count_freed(thread, address, &block);
     }
 }
@@ -120,7 +122,7 @@ COLD void sampled_alloc(struct thread *thread, const void *address, uint64_t siz
     }
     switch_poll();
     if (mean != 0 && holds_point(thread, length, mean)) {
-        thread_tick_slow(thread);
+        event_tick(thread);
         count_picked(thread, (uintptr_t)address, size, caller, sampling_probability(length, mean));
     }
     event_leave(thread);

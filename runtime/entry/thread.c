@@ -10,7 +10,9 @@
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
+#include "runtime/entry/tick.h"
 #include "runtime/entry/watching.h"
+#include "runtime/stack/libunwind.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,8 +26,7 @@ THREAD_LOCAL struct shadow_stack *thread_shadow;
 static THREAD_LOCAL struct walker *own_walker;
 static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
 static THREAD_LOCAL int passing_through;
-static THREAD_LOCAL int said_goodbye;
-static THREAD_LOCAL int goodbye_rounds;
+static THREAD_LOCAL int said_goodbye, goodbye_rounds;
 static THREAD_LOCAL struct recorder_stream own_streams[2]; /* taken in turn: see struct thread */
 static THREAD_LOCAL unsigned own_stream;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
@@ -34,9 +35,10 @@ static THREAD_LOCAL struct {
     struct ledger_column *column;
     struct memtrace_thread_record *record;
     struct walker *walker;
+    const volatile clock_word *clock_word;
 } forked_inside;
 
-enum { POOL_BYTES = 1 << 20, FIRST_INTERVAL = 1, LAST_INTERVAL = 256, GOODBYE_ROUNDS = 3 };
+enum { POOL_BYTES = 1 << 20, GOODBYE_ROUNDS = 3 };
 
 /* All struct threads, in memory that forked children find wiped. */
 static struct {
@@ -146,6 +148,11 @@ static void record_by(struct thread *thread, struct recorder_stream *stream) {
     }
 }
 
+static void watch_clock(struct thread *thread) {
+    thread->clock_word = runtime.clock_word;
+    tick_ask(thread);
+}
+
 static void fill(struct thread *thread, struct walker *walker) {
     struct memtrace_header *header = runtime.space.header;
     int alone = __atomic_fetch_add(&pool.joined, 1, __ATOMIC_RELAXED) == 0;
@@ -153,8 +160,7 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->record = region_add_thread(&runtime.region, thread->column->number);
     thread->id = thread->record->id;
     thread->walker = walker;
-    thread->countdown = 1;
-    thread->interval = FIRST_INTERVAL;
+    watch_clock(thread);
     peak_join(&thread->peak, header, alone);
     record_by(thread, &own_streams[++own_stream % 2]);
     thread->is_special |= runtime.space.is_private;
@@ -201,6 +207,7 @@ static void retire(struct thread *thread) {
     thread_self = (struct thread *)&thread_none;
     thread_shadow = NULL;
     said_goodbye = 1;
+    tick_tell_churn(thread);
     peak_leave(&thread->peak, header);
     if (thread->stream != NULL) {
         recorder_leave(thread->stream);
@@ -240,8 +247,7 @@ static void make_late(void) {
         pool.late->column = runtime.ledger.proxy;
         pool.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
         pool.late->id = MEMTRACE_THREAD_OTHERS;
-        pool.late->countdown = 1;
-        pool.late->interval = FIRST_INTERVAL;
+        watch_clock(pool.late);
         pool.late->peak.step = 1 << 16;
         pool.late->peak.room = 1 << 16;
         pool.late->peak.ceiling = 1 << 17;
@@ -304,7 +310,8 @@ static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
         thread->gate = LOAD_RELAXED(&runtime.gate);
         return thread;
     }
-    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS,
+               !libunwind_calls(runtime.world.libunwind, address));
     return NULL;
 }
 
@@ -339,9 +346,10 @@ static struct thread *wake(uintptr_t address) {
     return thread != NULL && thread->gate >= GATE_ADDRESSES ? wake_busy(thread, address) : thread;
 }
 
-void thread_leave_peak(void) {
+void thread_hand_in(void) {
     if (thread_counts(thread_self) || thread_self->gate == GATE_STOPPED) {
         peak_flush(&thread_self->peak, runtime.space.header);
+        tick_tell_churn(thread_self);
     }
 }
 
@@ -390,6 +398,7 @@ int thread_before_fork(void) {
     forked_inside.column = thread->column;
     forked_inside.record = thread->record;
     forked_inside.walker = thread->walker;
+    forked_inside.clock_word = thread->clock_word;
     forked_inside.gate = thread->gate;
     return 1;
 }
@@ -401,6 +410,7 @@ void thread_after_fork(int is_child) {
         thread_self->column = forked_inside.column;
         thread_self->record = forked_inside.record;
         thread_self->walker = forked_inside.walker;
+        thread_self->clock_word = forked_inside.clock_word;
     }
     passing_through--;
     forked_inside.gate = 0;
@@ -465,40 +475,4 @@ COLD struct shadow_stack *thread_shadow_slow(void) {
     sys_restore_signals(mask);
     errno = saved;
     return thread_shadow;
-}
-
-/* --- the clock -------------------------------------------------------------------------------- */
-
-static void tell_churn(struct thread *thread) {
-    uint64_t churn = thread->record->alloc_bytes + thread->record->free_bytes;
-    uint64_t fresh = churn - thread->churn_told;
-    if (fresh >= MEMTRACE_PAGE_SIZE) {
-        __atomic_fetch_add(&runtime.space.header->churn_bytes, fresh, __ATOMIC_RELAXED);
-        thread->churn_told = churn;
-    }
-}
-
-/* Looks at the clock rarely where events are dense, at each event where they are rare. */
-COLD uint64_t thread_tick_slow(struct thread *thread) {
-    struct memtrace_header *header = runtime.space.header;
-    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns;
-    uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
-    if (tick - thread->tick > 1) {
-        thread->interval = FIRST_INTERVAL;
-    } else if (tick == thread->tick && thread->interval < LAST_INTERVAL) {
-        thread->interval *= 2;
-    }
-    if (thread->stream != NULL && tick != thread->tick) {
-        recorder_set_time(thread->stream, now);
-    }
-    thread->tick = tick;
-    thread->countdown = thread->interval;
-    STORE_RELAXED(&header->clock_ns, now);
-    tell_churn(thread);
-    switch_poll();
-    if (UNLIKELY(switch_has_to_tell())) {
-        switch_tell(thread);
-    }
-    runtime_periodic(now);
-    return now;
 }

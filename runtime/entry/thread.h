@@ -12,6 +12,7 @@
 #ifndef RUNTIME_ENTRY_THREAD_H
 #define RUNTIME_ENTRY_THREAD_H
 
+#include "runtime/base/clock.h"
 #include "runtime/base/compiler.h"
 #include "runtime/heap/ledger.h"
 #include "runtime/heap/peak.h"
@@ -31,9 +32,11 @@ struct thread {
     uintptr_t last_block; /* its newest allocation: freed next, it was temporary */
     struct peak_share peak;
     uint32_t id;
-    uint32_t tick;      /* the clock when last looked at: ticks since the start */
-    uint32_t countdown; /* events until it is looked at again */
-    uint32_t interval;
+    uint32_t tick; /* the clock when last looked at: ticks since the start */
+    /* It is looked at again by the first event that finds another value in the word: clock.h */
+    const volatile clock_word *clock_word;
+    uint64_t clock_seen;
+    uint64_t told_ns;    /* when it last handed in its churn */
     uint64_t churn_told; /* bytes of this thread already in header.churn_bytes */
     struct memtrace_foreign_frees *foreign[THREAD_OWNER_LEAVES];
     struct thread *next_free;
@@ -91,8 +94,8 @@ void thread_done_late(void);
 
 /* The calling thread is known from here on, NULL: it cannot be. For forked children. */
 struct thread *thread_join(void);
-/* At the end: what the calling thread holds back of the peak is handed in. */
-void thread_leave_peak(void);
+/* At the end: what the calling thread holds back of the peak and of the churn is handed in. */
+void thread_hand_in(void);
 
 /* After the event. */
 INLINE void thread_done(struct thread *thread) {
@@ -123,8 +126,5 @@ void thread_after_fork(int is_child);
 int thread_forked_inside(void);
 /* Set around code of ours that may allocate through the program's allocator: not counted. */
 void thread_pass_through(int on);
-/* The clock is due: looks at it, hands in the churn, does what is periodic without a collector.
- * Returns the time since the start, in nanoseconds. */
-uint64_t thread_tick_slow(struct thread *thread);
 
 #endif

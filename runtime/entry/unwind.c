@@ -39,7 +39,7 @@ static int can_patch(void) {
         return 0;
     }
     return runtime.settings.unwind == UNWIND_PATCH ||
-           (!program_reads_return_addresses() && !sanitizer_unwinds());
+           (!program_reads_return_addresses() && !sanitizer_unwinds() && !machine_is_valgrind());
 }
 
 void unwind_choose(void) {

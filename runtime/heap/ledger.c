@@ -94,7 +94,7 @@ static int may_open_private(struct ledger *ledger, const struct ledger_column *c
 }
 
 /* The cell to write, opened if need be; *is_shared tells how. NULL: no room. */
-static struct memtrace_cell *cell_for(struct ledger *ledger, struct ledger_column *column,
+static struct memtrace_cell *open_cell(struct ledger *ledger, struct ledger_column *column,
                                       uint32_t context, int *is_shared) {
     uint32_t index = context >> 10;
     struct memtrace_cell *leaf = NULL;
@@ -109,11 +109,23 @@ static struct memtrace_cell *cell_for(struct ledger *ledger, struct ledger_colum
             leaf = open_leaf(ledger, ledger->shared, index);
         }
     }
-    if (leaf == NULL) {
+    return leaf != NULL ? leaf + (context & (MEMTRACE_LEAF_ITEMS - 1)) : NULL;
+}
+
+/* The same. Where there is no room the event is lost. */
+static struct memtrace_cell *cell_for(struct ledger *ledger, struct ledger_column *column,
+                                      uint32_t context, int *is_shared) {
+    struct memtrace_cell *cell = open_cell(ledger, column, context, is_shared);
+    if (cell == NULL) {
         space_lost(ledger->space, MEMTRACE_LOST_EVENTS, 1);
-        return NULL;
     }
-    return leaf + (context & (MEMTRACE_LEAF_ITEMS - 1));
+    return cell;
+}
+
+COLD int ledger_has_room(struct ledger *ledger, struct ledger_column *column, uint32_t context) {
+    int is_shared;
+    return ledger_cell(column, context) != NULL ||
+           open_cell(ledger, column, context, &is_shared) != NULL;
 }
 
 static void add(uint64_t *counter, uint64_t value) {

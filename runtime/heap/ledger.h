@@ -61,6 +61,9 @@ void ledger_fork(struct ledger *ledger);
 struct ledger_column *ledger_adopt(struct ledger *ledger);
 void ledger_release(struct ledger *ledger, struct ledger_column *column);
 
+/* Whether this context has a cell, or can have one. */
+int ledger_has_room(struct ledger *ledger, struct ledger_column *column, uint32_t context);
+
 void ledger_alloc_slow(struct ledger *ledger, struct ledger_column *column,
                        const struct ledger_event *event);
 void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,

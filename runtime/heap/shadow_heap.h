@@ -24,6 +24,9 @@ enum {
     SPAN_COUNT = 1 << (47 - MEMTRACE_SPAN_SHIFT),
     FINE_SIZE_LIMIT = 1 << MEMTRACE_COARSE_SHIFT,
     TICK_LOW_BITS = 16,
+    /* From this tick on births may have high bits: a little early, since the clock of one thread
+     * may lag behind another's. */
+    HIGH_BIRTHS_TICK = (1 << TICK_LOW_BITS) - (1 << 12),
     BIG_BIRTH_BITS = 64 - MEMTRACE_BIG_BIRTH_SHIFT,
 };
 
@@ -42,11 +45,32 @@ struct heap_block {
     uintptr_t start;
 };
 
-/* How old a block is, in ticks. Of a large one's birth only the low bits are kept: right to 13
- * days. */
+/* Ticks go round: 2^32 of them, or 2^28 where only that much is kept of the birth. The last
+ * sixteenth of the circle is the near future: a block's birth, noted by a thread that looked at the
+ * clock later. */
+#define HEAP_NEAR_FUTURE UINT32_C(0xf0000000)
+
+INLINE uint32_t heap_lost_birth_bits(const struct heap_block *block) {
+    return block->size < FINE_SIZE_LIMIT ? 0 : 32 - BIG_BIRTH_BITS;
+}
+
+/* How old a block is, in ticks: right to 195 days, of a large one to 12. Never negative. */
 INLINE uint32_t heap_age(const struct heap_block *block, uint32_t tick) {
-    uint32_t age = tick - block->birth_tick;
-    return block->size < FINE_SIZE_LIMIT ? age : age & ((1u << BIG_BIRTH_BITS) - 1);
+    uint32_t lost = heap_lost_birth_bits(block);
+    uint32_t passed = (tick - block->birth_tick) << lost;
+    return LIKELY(passed < HEAP_NEAR_FUTURE) ? passed >> lost : 0;
+}
+
+/* All bits of the tick of its birth, also of one that lies in the near future. */
+INLINE uint32_t heap_birth(const struct heap_block *block, uint32_t tick) {
+    uint32_t lost = heap_lost_birth_bits(block);
+    uint32_t passed = (tick - block->birth_tick) << lost;
+    return passed < HEAP_NEAR_FUTURE ? tick - (passed >> lost) : tick + (-passed >> lost);
+}
+
+/* Whether the high part of births must be looked at where the present tick is this. */
+INLINE int heap_has_high_births(uint32_t tick) {
+    return tick >= HIGH_BIRTHS_TICK;
 }
 
 int heap_init(struct shadow_heap *heap, unsigned granule_shift);
@@ -135,7 +159,7 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
                           (uint64_t)block->thread << MEMTRACE_BLOCK_THREAD_SHIFT |
                           offset << MEMTRACE_BLOCK_OFFSET_SHIFT |
                           (uint64_t)block->birth_tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
-        if (UNLIKELY(block->birth_tick >> TICK_LOW_BITS != 0)) {
+        if (UNLIKELY(heap_has_high_births(block->birth_tick))) {
             *heap_birth_high(heap, leaf, address) = (uint16_t)(block->birth_tick >> TICK_LOW_BITS);
         }
         STORE_RELAXED(heap_fine(heap, leaf, address), record);
@@ -185,8 +209,8 @@ INLINE int heap_decode_coarse(const struct shadow_heap *heap, uint8_t *leaf, uin
 }
 
 /* Takes out the block that starts at `address`, before the allocator may give it to others.
- * 1, or 0: no such block is kept. `clock_high`: whether ticks have outgrown their 16 low bits. */
-INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int clock_high,
+ * 1, or 0: no such block is kept. high_births: see heap_has_high_births(). */
+INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int high_births,
                        struct heap_block *block) {
     uint8_t *leaf = heap_leaf(heap, address);
     if (UNLIKELY(leaf == NULL)) {
@@ -196,7 +220,7 @@ INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int clock_hi
         if (UNLIKELY(block->start != (address & ~(uintptr_t)7))) {
             return 0; /* the middle of another block: not ours to judge */
         }
-        if (UNLIKELY(clock_high)) {
+        if (UNLIKELY(high_births)) {
             block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
         }
         STORE_RELAXED(heap_fine(heap, leaf, address), 0);

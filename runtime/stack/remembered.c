@@ -2,15 +2,17 @@
 /* remembered.c: placing, doubting and removing guards. See remembered.h. */
 #include "runtime/stack/remembered.h"
 
+#include <string.h>
+
 /* Those that are remembered, as far as their frames are not newer than the one of this slot: below
  * it the stack is somebody else's. */
 static void remove_guards(struct walker *walker, uintptr_t slot) {
-    for (uint32_t i = 0; i < walker->remembered_count; i++) {
-        struct walk_frame *it = &walker->remembered[i];
-        if (it->frame.slot >= slot && guard_holds(it)) {
-            *(uintptr_t *)it->frame.slot = it->frame.pc;
+    for (uint32_t i = 0; i < walker->remembered.count; i++) {
+        struct walk_frame *it = &walker->remembered.frame[i];
+        if (it->slot >= slot && guard_holds(it)) {
+            *(uintptr_t *)it->slot = remembered_pc(it);
         }
-        it->guard = 0;
+        it->flags &= (uint8_t)~WALK_GUARDED;
     }
 }
 
@@ -28,46 +30,54 @@ void walk_remove_guards(struct walk_world *world, const struct stack_bounds *sta
     }
 }
 
-COLD int remembered_guard_is_true(const struct walker *walker, uint32_t guarded) {
-    uint32_t turn = walker->chance * UINT32_C(0x9e3779b9);
-    const struct walk_frame *it = &walker->remembered[((uint64_t)turn * (guarded + 1)) >> 32];
-    return inputs_hold(it, 0) || guard_holds(it) || (it->flags & WALK_UNSURE) != 0;
+/* Another frame each time. */
+static int guard_is_true(const struct walker *walker, uint32_t guarded) {
+    uint32_t turn = walker->guarding.chance * UINT32_C(0x9e3779b9);
+    const struct walk_frame *it = &walker->remembered.frame[((uint64_t)turn * (guarded + 1)) >> 32];
+    return inputs_hold(it) || guard_holds(it) || (it->flags & WALK_UNSURE) != 0;
 }
 
-COLD void remembered_give_up_guards(struct walk_world *world, struct walker *walker) {
+COLD int remembered_guard_fails(struct walk_world *world, struct walker *walker, uint32_t guarded) {
+    if (guard_is_true(walker, guarded)) {
+        return 0;
+    }
     space_lost(world->space, MEMTRACE_LOST_GUARDS, 1);
     remove_guards(walker, 0); /* all are there */
-    walker->guards_off = 1;
-    walker->remembered_count = 0;
+    walker->guarding.is_off = 1;
+    walker->remembered.count = 0;
+    return 1;
 }
 
 COLD void remembered_forget(struct walker *walker, const struct rules *rules, uintptr_t slot) {
-    walker->generation = LOAD_RELAXED(&rules->generation);
+    walker->remembered.generation = LOAD_RELAXED(&rules->generation);
     remove_guards(walker, slot);
-    walker->remembered_count = 0;
+    walker->remembered.count = 0;
+    memset(walker->trails, 0, sizeof walker->trails);
+    memset(&walker->rules, 0, sizeof walker->rules);
 }
 
 /* In the middle of what had to be compared: how long frames live there need not be known, since
  * guards that live shorter than they are worth are the newest ones, and half as far from the next
  * each. Newer than a frame that could not be known again. */
 COLD void remembered_place_guard(struct walker *walker) {
-    uint32_t newest = walker->remembered_count - 1;
-    uint32_t i = newest - (newest - walker->vouched) / 2;
-    walker->compared = -GUARD_WAIT;
-    if (walker->unsure > newest) {
-        walker->unsure = 0; /* that frame is gone */
+    struct guarding *guarding = &walker->guarding;
+    uint32_t newest = walker->remembered.count - 1;
+    uint32_t i = newest - (newest - guarding->voucher) / 2;
+    guarding->compared = -GUARD_WAIT;
+    if (guarding->unsure > newest) {
+        guarding->unsure = 0; /* that frame is gone */
     }
-    for (i = i < walker->unsure ? walker->unsure : i; i < newest; i++) {
-        struct walk_frame *it = &walker->remembered[i];
+    for (i = i < guarding->unsure ? guarding->unsure : i; i < newest; i++) {
+        struct walk_frame *it = &walker->remembered.frame[i];
         uintptr_t guard = (it->flags & (WALK_UNSURE | WALK_ENTRY | WALK_UNPATCHED)) == 0
-                              ? guard_for(it->frame.pc)
+                              ? guard_for(remembered_pc(it))
                               : 0;
         if (guard != 0) {
-            walker->compared = 0;
-            it->guard = guard_number(guard);
-            STORE_RELAXED((uintptr_t *)it->frame.slot, guard);
+            guarding->compared = 0;
+            it->flags |= WALK_GUARDED;
+            STORE_RELAXED((uintptr_t *)it->slot, guard);
             break;
         }
     }
-    walker->unsure = 0;
+    guarding->unsure = 0;
 }

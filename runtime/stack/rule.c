@@ -153,6 +153,7 @@ static struct rule from_row(const struct cfi_row *row) {
     int64_t fp_offset = row->frame_pointer.place == CFI_OFFSET ? row->frame_pointer.offset : 0;
     rule.cfa_offset = row->cfa_offset / (int64_t)sizeof(uintptr_t);
     rule.fp_offset = fp_offset / (int64_t)sizeof(uintptr_t);
+    rule.own_fp = rule.kind == RULE_SP && fp_offset != 0;
     if ((rule.kind == RULE_SP || rule.kind == RULE_FP) &&
         (!fits(row->cfa_offset, rule.cfa_offset) || !fits(fp_offset, rule.fp_offset))) {
         rule.kind = RULE_SLOW; /* interpreted */
@@ -186,6 +187,7 @@ static struct rule follow_frame_pointer(struct rule rule) {
         rule.kind = RULE_FP;
         rule.cfa_offset = 2;
         rule.fp_offset = -2;
+        rule.own_fp = 0;
         rule.frame_word = 0;
     }
     return rule;
@@ -264,6 +266,21 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
         keep(rules, pc, rule);
     }
     return rule;
+}
+
+COLD uint64_t rule_cache_fill(struct rules *rules, struct rule_cache *cache, size_t place,
+                              uintptr_t pc) {
+    union rule_word rule = {rule_look_up(rules, pc)};
+    if (rule.word == 0) {
+        rule.rule = rule_compute(rules, pc); /* perhaps not to be kept */
+        return rule.word;
+    }
+    cache->place[place].pc = 0; /* a handler may leave by longjmp: what counts is whole */
+    SIGNAL_FENCE();
+    cache->place[place].rule = rule.word;
+    SIGNAL_FENCE();
+    cache->place[place].pc = pc;
+    return rule.word;
 }
 
 /* Rules carry their module, so plug-ins loaded again and again use numbers up: start anew. */

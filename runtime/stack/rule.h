@@ -28,22 +28,25 @@ enum rule_kind {
     RULE_UNKNOWN, /* no unwind information */
 };
 
-enum { RULE_WORD_BITS = 17 };
+enum { RULE_WORD_BITS = 16 };
 
-/* One word, so that it is published in one store. */
+/* One word, so that it is published in one store. In this order reading the fields that each step
+ * needs takes the fewest instructions: the module lies where the context tree has it. */
 struct rule {
+    int64_t fp_offset : 8;                /* from the CFA, in words; 0: unchanged */
+    uint64_t frame_word : RULE_WORD_BITS; /* so many times 4 bytes below the CFA; 0: none */
     uint64_t kind : 3;
+    uint64_t plain : 1; /* RULE_SP or RULE_FP, and none of hidden, entry, loader */
+    /* Exceptions may end here: nothing may stand between it and its callee. */
+    uint64_t may_catch : 1;
+    /* Saves its caller's fp and does not need it for itself: RULE_SP. */
+    uint64_t own_fp : 1;
+    int64_t cfa_offset : 18; /* in words */
+    uint64_t module : 12;
     uint64_t own : 1;    /* in the program's own code */
     uint64_t hidden : 1; /* in the runtime itself: our pthread_create */
     uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
     uint64_t loader : 1; /* in the dynamic loader, which lazy binding enters from any call */
-    uint64_t
-        may_catch : 1; /* exceptions may end here: nothing may stand between it and its callee */
-    uint64_t module : 12;
-    int64_t fp_offset : 8;                /* from the CFA, in words; 0: unchanged */
-    int64_t cfa_offset : 18;              /* in words */
-    uint64_t frame_word : RULE_WORD_BITS; /* so many times 4 bytes below the CFA; 0: none */
-    uint64_t plain : 1; /* RULE_SP or RULE_FP, and none of hidden, entry, loader */
 };
 _Static_assert(sizeof(struct rule) == 8, "a rule is one word");
 
@@ -108,35 +111,52 @@ INLINE uint64_t rule_place_key(uint64_t place) {
     return place & ((UINT64_C(1) << RULE_KEY_BITS) - 1);
 }
 
-/* The rule of return address pc (RULE_EXACT: of the interrupted instruction pc). As a word: what is
- * handed on as a struct of bits is taken apart and put together again. */
-INLINE uint64_t rule_find_word(struct rules *rules, uintptr_t pc) {
+/* The rule of return address pc (RULE_EXACT: of the interrupted instruction pc), as a word; 0: it
+ * is not in the table. */
+INLINE uint64_t rule_look_up(const struct rules *rules, uintptr_t pc) {
     /* Pairs with the release when a grown table is published. */
-    struct rule_table *table = LOAD_ACQUIRE(&rules->table);
+    const struct rule_table *table = LOAD_ACQUIRE(&rules->table);
     uint64_t key = rule_key(pc);
-    union rule_word rule;
-    if (LIKELY(table != NULL)) {
-        for (size_t i = rule_hash(key);; i++) {
-            /* Pairs with insert(): the numbered rule is there first. */
-            uint64_t place = LOAD_ACQUIRE(&table->place[i & table->mask]);
-            if (LIKELY(rule_place_key(place) == key)) {
-                rule.word = LOAD_RELAXED(&table->numbered[place >> RULE_KEY_BITS]);
-                if (LIKELY(rule.word != 0)) {
-                    return rule.word;
-                }
-                break;
-            }
-            if (place == 0) {
-                break;
-            }
+    if (UNLIKELY(table == NULL)) {
+        return 0;
+    }
+    for (size_t i = rule_hash(key);; i++) {
+        /* Pairs with insert(): the numbered rule is there first. */
+        uint64_t place = LOAD_ACQUIRE(&table->place[i & table->mask]);
+        if (rule_place_key(place) == key) {
+            return LOAD_RELAXED(&table->numbered[place >> RULE_KEY_BITS]);
+        }
+        if (place == 0) {
+            return 0;
         }
     }
-    rule.rule = rule_compute(rules, pc);
-    return rule.word;
 }
 
 INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
-    return ((union rule_word){rule_find_word(rules, pc)}).rule;
+    union rule_word rule = {rule_look_up(rules, pc)};
+    return LIKELY(rule.word != 0) ? rule.rule : rule_compute(rules, pc);
+}
+
+/* Rules that a thread used lately, in front of the table. To be emptied when rules were forgotten.
+ */
+enum { RULE_CACHE_BITS = 8 };
+
+struct rule_cache {
+    struct {
+        uintptr_t pc; /* 0: empty */
+        uint64_t rule;
+    } place[1 << RULE_CACHE_BITS];
+};
+
+/* The slow half of rule_cached(): fills the place, unless the table does not keep the rule. */
+uint64_t rule_cache_fill(struct rules *rules, struct rule_cache *cache, size_t place, uintptr_t pc);
+
+/* As a word: what is handed on as a struct of bits is taken apart and put together again. */
+INLINE union rule_word rule_cached(struct rules *rules, struct rule_cache *cache, uintptr_t pc) {
+    size_t i = (pc * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RULE_CACHE_BITS);
+    return (union rule_word){LIKELY(cache->place[i].pc == pc)
+                                 ? cache->place[i].rule
+                                 : rule_cache_fill(rules, cache, i, pc)};
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* step.c: the steps that no compact rule can tell. See step.h. */
+/* step.c: the steps that a compact rule alone cannot take. See step.h. */
 #include "runtime/stack/step.h"
 
 #include "runtime/base/machine.h"
@@ -10,14 +10,14 @@
 /* The caller's frame of a kernel signal frame: every register lies in memory. */
 static int step_signal(const struct stack_bounds *stack, const struct frame *from,
                        struct frame *to) {
-    uintptr_t context = from->slot + sizeof(uintptr_t);
+    uintptr_t context = frame_sp(from->slot);
     if (!stack_can_read(stack, context) || !stack_can_read(stack, context + MACHINE_SIGNAL_PC)) {
         return -1;
     }
     to->pc = stack_load(context + MACHINE_SIGNAL_PC) | RULE_EXACT;
     to->fp = stack_load(context + MACHINE_SIGNAL_FP);
     /* No return slot holds this pc; its place is the word below the interrupted stack pointer. */
-    to->slot = stack_load(context + MACHINE_SIGNAL_SP) - sizeof(uintptr_t);
+    to->slot = step_return_slot(stack_load(context + MACHINE_SIGNAL_SP));
     return 0;
 }
 
@@ -59,8 +59,7 @@ static int find_row(struct rules *rules, uintptr_t pc, uintptr_t address, struct
 
 static COLD int step_interpreted(struct rules *rules, const struct stack_bounds *stack,
                                  const struct frame *from, struct frame *to) {
-    struct expression_machine machine = {from->pc & ~RULE_EXACT, from->slot + sizeof(uintptr_t),
-                                         from->fp};
+    struct expression_machine machine = {from->pc & ~RULE_EXACT, frame_sp(from->slot), from->fp};
     struct cfi_row row;
     uintptr_t cfa;
     if (find_row(rules, machine.pc, machine.pc - ((from->pc & RULE_EXACT) == 0), &row) != 0) {
@@ -77,7 +76,7 @@ static COLD int step_interpreted(struct rules *rules, const struct stack_bounds 
         return -1;
     }
     to->fp = from->fp;
-    to->slot = cfa - sizeof(uintptr_t);
+    to->slot = step_return_slot(cfa);
     if (row.frame_pointer.place != CFI_UNSUPPORTED &&
         register_value(stack, &row.frame_pointer, &machine, cfa, &to->fp) != 0) {
         return -1;
@@ -91,7 +90,7 @@ static COLD int step_interpreted(struct rules *rules, const struct stack_bounds 
 static COLD int step_guessing(struct rules *rules, const struct stack_bounds *stack,
                               const struct frame *from, struct frame *to) {
     struct module_place place;
-    if (stack->entry != 0 && from->slot + sizeof(uintptr_t) >= stack->entry) {
+    if (stack->entry != 0 && frame_sp(from->slot) >= stack->entry) {
         to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
         return 0;
     }
@@ -106,10 +105,32 @@ static COLD int step_guessing(struct rules *rules, const struct stack_bounds *st
     return module_find(rules->modules, to->pc - 1, &place) == 0 || jit_holds(to->pc - 1) ? 0 : -1;
 }
 
+/* A plain rule, where each word must be asked for: fibers, signal stacks, threads that others made,
+ * or a stack that is not what the rule takes it for. */
+static COLD int step_asking(const struct stack_bounds *stack, struct rule rule,
+                            const struct frame *from, struct frame *to) {
+    uintptr_t cfa = step_cfa(rule, from);
+    uintptr_t place;
+    to->slot = step_return_slot(cfa);
+    if (to->slot <= from->slot || !stack_can_read(stack, to->slot)) {
+        return -1;
+    }
+    to->pc = stack_load(to->slot);
+    place = cfa + (uintptr_t)(intptr_t)rule.fp_offset * sizeof(uintptr_t);
+    if (rule.fp_offset != 0 && !stack_can_read(stack, place)) {
+        return -1;
+    }
+    to->fp = rule.fp_offset != 0 ? stack_load(place) : from->fp;
+    return 0;
+}
+
 COLD enum step step_slow(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
                          const struct frame *from, struct frame *to) {
     int failed;
     switch (rule.kind) {
+    case RULE_SP:
+    case RULE_FP:
+        return step_asking(stack, rule, from, to) != 0 ? STEP_LOST : STEP_SURE;
     case RULE_END:
         return STEP_END;
     case RULE_SIGNAL:

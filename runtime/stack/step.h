@@ -27,10 +27,6 @@ enum step {
     STEP_LOST
 };
 
-/* Rules that are no plain offsets. */
-enum step step_slow(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
-                    const struct frame *from, struct frame *to);
-
 INLINE uintptr_t stack_load(uintptr_t address) {
     return *(const uintptr_t *)address;
 }
@@ -46,16 +42,44 @@ INLINE int stack_can_read(const struct stack_bounds *stack, uintptr_t address) {
            (LIKELY(stack_holds(stack, address)) || sys_readable((const void *)address));
 }
 
+/* --- what depends on where calls leave return addresses: the two functions below ---------------
+ */
+
+/* The stack pointer with which the frame goes on, its callee's CFA: right above the return address
+ * that the call pushed. (A machine whose calls push nothing keeps it in struct frame.) */
+INLINE uintptr_t frame_sp(uintptr_t slot) {
+    return slot + sizeof(uintptr_t);
+}
+
+/* Where the return address lies in a frame with this CFA. */
+INLINE uintptr_t step_return_slot(uintptr_t cfa) {
+    return cfa - sizeof(uintptr_t);
+}
+
 INLINE uintptr_t step_cfa(struct rule rule, const struct frame *from) {
-    return (rule.kind == RULE_SP ? from->slot + sizeof(uintptr_t) : from->fp) +
+    return (rule.kind == RULE_SP ? frame_sp(from->slot) : from->fp) +
            (uintptr_t)(intptr_t)rule.cfa_offset * sizeof(uintptr_t);
 }
 
-/* One frame outwards. */
+/* The place of a word that lies so many words from a frame's stack pointer. */
+INLINE uintptr_t frame_place(uintptr_t slot, intptr_t words) {
+    return frame_sp(slot) + (uintptr_t)words * sizeof(uintptr_t);
+}
+
+/* The steps that are no plain offsets, or lead through words that must be asked for. */
+enum step step_slow(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
+                    const struct frame *from, struct frame *to);
+
+/* One frame outwards. Where a plain rule leads further out on the thread's own stack, as nearly
+ * always, the words are read at once: what lies between a frame and the next can be read. */
 INLINE enum step step(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
                       const struct frame *from, struct frame *to) {
-    uintptr_t cfa;
-    if (UNLIKELY(!rule.plain) && rule.kind != RULE_SP && rule.kind != RULE_FP) {
+    uintptr_t cfa = step_cfa(rule, from);
+    uintptr_t slot = step_return_slot(cfa);
+    uintptr_t fp_place = cfa + (uintptr_t)(intptr_t)rule.fp_offset * sizeof(uintptr_t);
+    if (UNLIKELY(!rule.plain || slot <= from->slot || slot >= stack->high ||
+                 from->slot < stack->low || slot % sizeof(uintptr_t) != 0 ||
+                 (rule.fp_offset != 0 && (fp_place <= from->slot || fp_place >= cfa)))) {
         /* Copies, so that only this way keeps frames in memory. */
         struct frame here = *from;
         struct frame next = here;
@@ -63,20 +87,9 @@ INLINE enum step step(struct rules *rules, const struct stack_bounds *stack, str
         *to = next;
         return how;
     }
-    cfa = step_cfa(rule, from);
-    to->slot = cfa - sizeof(uintptr_t);
-    if (UNLIKELY(to->slot <= from->slot || !stack_can_read(stack, to->slot))) {
-        return STEP_LOST;
-    }
-    to->pc = stack_load(to->slot);
-    to->fp = from->fp;
-    if (rule.fp_offset != 0) {
-        uintptr_t place = cfa + (uintptr_t)(intptr_t)rule.fp_offset * sizeof(uintptr_t);
-        if (UNLIKELY(!stack_can_read(stack, place))) {
-            return STEP_LOST;
-        }
-        to->fp = stack_load(place);
-    }
+    to->slot = slot;
+    to->pc = stack_load(slot);
+    to->fp = rule.fp_offset != 0 ? stack_load(fp_place) : from->fp;
     return STEP_SURE;
 }
 

@@ -1,48 +1,88 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trail.h: ways outwards that were taken before. What a walk reads determines where it comes: rules
- * depend on return addresses alone, and each return slot follows from the frame before it. So if
- * all words that a walk read are as they were, it would come the same way to the same frame, and if
- * that frame's context is what it was, to the same context. Ends at a frame word or at a remembered
- * frame, by which all that is older is judged.
+ * trail.h: paths that were walked before. What a walk reads determines where it comes: rules depend
+ * on return addresses alone, and each return slot follows from the frame before it. So if all words
+ * that a walk read are as they were, it would come along the same path to the same frame, and if
+ * that frame's context is what it was, to the same context. A trail ends at
+ *  - a guard, which vouches for all that is older,
+ *  - a frame word, whose function has not ended either, or
+ *  - a remembered frame, whose older ones are then compared (no guard stands there).
+ * The owner of a trail is a thread's walker; walk.c keeps and follows them.
  */
 #ifndef RUNTIME_STACK_TRAIL_H
 #define RUNTIME_STACK_TRAIL_H
 
-#include "runtime/stack/walk.h"
+#include "runtime/stack/step.h"
 
-INLINE struct trail_set *trail_set(struct walker *walker, const struct frame *from) {
-    _Static_assert(TRAIL_SETS == 1 << (64 - 59), "as many as the hash has values");
-    return &walker->trails[((from->pc ^ from->slot << 24) * UINT64_C(0x9e3779b97f4a7c15)) >> 59];
+enum { TRAIL_MOST = 28, TRAIL_WAYS = 4, TRAIL_SETS = 16, TRAIL_SET_BITS = 4 };
+_Static_assert(TRAIL_SETS == 1 << TRAIL_SET_BITS, "as many as the hash has values");
+/* After so many misses in a row, trails are used only one time in so many. */
+enum { TRAIL_PATIENCE = 16, TRAIL_SELDOM = 8 };
+
+enum trail_end { TRAIL_GUARD, TRAIL_WORD, TRAIL_REMEMBERED };
+
+struct walk_trail {
+    struct frame from; /* pc 0: unused */
+    uint64_t sum;      /* of the words that were read, in order */
+    /* Where it ends: a frame word; or the slot of a remembered frame. */
+    uintptr_t end_at;
+    uintptr_t end_fp;
+    uint32_t end_context; /* the frame word holds it, or the remembered frame has it */
+    uint32_t end_index;   /* the remembered frame's */
+    uint32_t *word;       /* the first function's frame word; NULL: none */
+    uint32_t parent;      /* what that is to hold */
+    uint32_t context;     /* where the trail leads */
+    uint8_t count;
+    uint8_t needs_fp; /* from.fp was used */
+    uint8_t end;      /* enum trail_end */
+    uint8_t gap;      /* remembered frames compared beyond the one where the walk ended */
+    /* Where the words lie, in words from the first slot on, and their low halves' low halves: the
+     * sum tells whether all is the same, but the first word that differs mostly differs there. */
+    uint16_t at[TRAIL_MOST];
+    uint16_t low[TRAIL_MOST];
+};
+
+/* Those that start at like places. */
+struct trail_set {
+    uint32_t missed; /* walks since one of them was taken */
+    uint32_t next;   /* says which is overwritten next */
+    struct walk_trail way[TRAIL_WAYS];
+};
+
+INLINE size_t trail_set_of(const struct frame *from) {
+    return ((from->pc ^ from->slot << 24) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - TRAIL_SET_BITS);
+}
+
+INLINE uint64_t trail_sum(uint64_t sum, uintptr_t word) {
+    return (sum << 9 | sum >> 55) + word;
 }
 
 /* Whether this trail starts here and nothing on it has changed. All its words lie above the present
  * frame, on the same stack. */
-INLINE int trail_holds(const struct walk_trail *trail, const struct rules *rules,
-                       const struct frame *from) {
+INLINE int trail_holds(const struct walk_trail *trail, const struct frame *from) {
+    uint64_t sum = 0;
     if (trail->from.pc != from->pc || trail->from.slot != from->slot ||
-        (trail->needs_fp && trail->from.fp != from->fp) ||
-        trail->generation != LOAD_RELAXED(&rules->generation)) {
+        (trail->needs_fp && trail->from.fp != from->fp)) {
         return 0;
     }
     for (uint32_t i = 0; i < trail->count; i++) {
-        if (stack_load(from->slot + trail->at[i]) != trail->value[i]) {
+        uintptr_t word = stack_load(from->slot + trail->at[i] * sizeof(uintptr_t));
+        if ((uint16_t)word != trail->low[i]) {
             return 0;
         }
+        sum = trail_sum(sum, word);
     }
-    return 1;
+    return sum == trail->sum;
 }
 
-/* Not this time: where ways hardly ever come again, looking for them and keeping them would cost
+/* Not this time: where paths hardly ever come again, looking for them and keeping them would cost
  * more than it saves. */
 INLINE int trail_is_seldom(const struct trail_set *set) {
     return UNLIKELY(set->missed >= TRAIL_PATIENCE) && set->missed % TRAIL_SELDOM != 0;
 }
 
 /* A place for the trail from here, in place of an older one. NULL: not this time. */
-INLINE struct walk_trail *trail_begin(struct walker *walker, const struct rules *rules,
-                                      const struct frame *from) {
-    struct trail_set *set = trail_set(walker, from);
+INLINE struct walk_trail *trail_begin(struct trail_set *set, const struct frame *from) {
     struct walk_trail *trail;
     int seldom = trail_is_seldom(set);
     set->missed++;
@@ -55,50 +95,26 @@ INLINE struct walk_trail *trail_begin(struct walker *walker, const struct rules 
     trail->from.slot = from->slot;
     trail->from.fp = from->fp;
     trail->needs_fp = 0;
-    trail->generation = LOAD_RELAXED(&rules->generation);
+    trail->gap = 0;
     trail->count = 0;
-    trail->base_word = NULL;
+    trail->sum = 0;
+    trail->word = NULL;
     return trail;
 }
 
-/* The word at `address` was read on the way. 0: it is too long to be kept. */
+/* The word at `address` was read on the way. 0: the path is too long to be kept. */
 INLINE int trail_add(struct walk_trail *trail, uintptr_t address) {
     uint32_t i = trail->count;
-    if (i == TRAIL_MOST) {
+    uintptr_t at = (address - trail->from.slot) / sizeof(uintptr_t);
+    uintptr_t word = stack_load(address);
+    if (i == TRAIL_MOST || at > UINT16_MAX) {
         return 0;
     }
-    trail->at[i] = (uint32_t)(address - trail->from.slot);
-    trail->value[i] = stack_load(address);
-    trail->count = i + 1;
+    trail->at[i] = (uint16_t)at;
+    trail->low[i] = (uint16_t)word;
+    trail->sum = trail_sum(trail->sum, word);
+    trail->count = (uint8_t)(i + 1);
     return 1;
-}
-
-/* Keeps the way from here over what was just remembered to remembered frame `base`, if it is one
- * that its words alone determine. */
-INLINE void trail_keep(struct walk_world *world, struct walker *walker, const struct frame *from,
-                       uint32_t base, uint32_t context) {
-    const struct walk_frame *oldest = &walker->remembered[base];
-    const struct walk_frame *newest = &walker->remembered[walker->remembered_count - 1];
-    struct walk_trail *trail =
-        newest - oldest - 1 < TRAIL_MOST ? trail_begin(walker, world->rules, from) : NULL;
-    if (trail == NULL) {
-        return;
-    }
-    for (const struct walk_frame *it = newest; it-- != oldest;) {
-        if ((it[1].flags & (WALK_UNSURE | WALK_HAS_WORD)) != 0 ||
-            !trail_add(trail, it->frame.slot) ||
-            (it->input_at != 0 &&
-             !trail_add(trail, it->frame.slot + (uintptr_t)(intptr_t)it->input_at))) {
-            return;
-        }
-    }
-    trail->needs_fp = (newest->flags & WALK_OWN_FP) == 0;
-    trail->base_index = base;
-    trail->base = oldest->frame;
-    trail->base_context = oldest->context;
-    trail->context = context;
-    SIGNAL_FENCE();
-    trail->from.pc = from->pc;
 }
 
 #endif

@@ -127,7 +127,7 @@ static PASS_LIKE void compare(void) {
         kept[i] = *words[i];
         *words[i] = FRAME_WORD_FRESH;
     }
-    walker.remembered_count = 0;
+    walker.remembered.count = 0;
     assert_int_equal(walk_context(&world, &walker, caller).value, quick);
     for (size_t i = 0; i < word_count; i++) {
         assert_int_equal(*words[i], kept[i]);

@@ -97,7 +97,7 @@ static void births_beyond_16_bits(void **state) {
             struct heap_block found;
             block.start = start;
             assert_int_equal(heap_insert(&heap, &block), 0);
-            assert_int_equal(heap_remove(&heap, start, births[i] >> TICK_LOW_BITS != 0, &found), 1);
+            assert_int_equal(heap_remove(&heap, start, heap_has_high_births(births[i]), &found), 1);
             /* large blocks keep 28 bits of it */
             assert_int_equal(found.birth_tick,
                              size < FINE_SIZE_LIMIT ? births[i] : births[i] & 0xfffffff);

@@ -3,6 +3,8 @@
  * Frames of this program count as the runtime's own, which contexts leave out; what a walk met is
  * seen in what it remembers. libc's frames (qsort's) make the contexts. */
 #define _GNU_SOURCE
+#include "runtime/stack/remembered.h"
+
 #include "tests/unit/walk_fixture.h"
 
 #include <execinfo.h>
@@ -41,14 +43,14 @@ static NOINLINE uint32_t check(void) {
     while (first < count && (uintptr_t)expected[first] != caller.pc) {
         first++;
     }
-    assert_int_equal(walker.remembered_count, count - first);
+    assert_int_equal(walker.remembered.count, count - first);
     for (int i = first; i < count; i++) {
-        uintptr_t pc = walker.remembered[count - 1 - i].frame.pc;
-        assert_int_equal(pc & ~RULE_EXACT, (uintptr_t)expected[i]);
+        uintptr_t pc = remembered_pc(&walker.remembered.frame[count - 1 - i]);
+        assert_int_equal(pc, (uintptr_t)expected[i]);
     }
     /* And again: recognised, not walked. */
     assert_int_equal(walk_context(&world, &walker, caller).value, context);
-    assert_int_equal(walker.remembered_count, count - first);
+    assert_int_equal(walker.remembered.count, count - first);
     memcpy(walker.trails, kept, sizeof kept);
     return context;
 }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* tick.c: a thread looks at the clock. See tick.h. */
+#include "runtime/entry/tick.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/entry/runtime.h"
+#include "runtime/entry/switch.h"
+
+enum { TELL_NS = 500 * 1000 };
+
+void tick_tell_churn(struct thread *thread) {
+    uint64_t churn = thread->record->alloc_bytes + thread->record->free_bytes;
+    uint64_t fresh = churn - thread->churn_told;
+    if (fresh >= MEMTRACE_PAGE_SIZE) {
+        __atomic_fetch_add(&runtime.space.header->churn_bytes, fresh, __ATOMIC_RELAXED);
+        thread->churn_told = churn;
+    }
+}
+
+void tick_ask(struct thread *thread) {
+    thread->clock_seen = ~*thread->clock_word;
+}
+
+static void tell(struct thread *thread, uint64_t now_ns) {
+    thread->told_ns = now_ns;
+    if (thread->stream != NULL) {
+        recorder_set_time(thread->stream, now_ns);
+    }
+    STORE_RELAXED(&runtime.space.header->clock_ns, now_ns);
+    tick_tell_churn(thread);
+    runtime_periodic(now_ns);
+}
+
+/* Where each event looks at the clock (clock_unknown), few have anything to tell. */
+COLD uint64_t tick_slow(struct thread *thread) {
+    uint32_t before = thread->tick;
+    uint64_t now;
+    thread->clock_seen = clock_seen(thread->clock_word);
+    now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
+    thread->tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
+    if (thread->tick != before || now - thread->told_ns >= TELL_NS) {
+        tell(thread, now);
+    }
+    switch_poll();
+    if (UNLIKELY(switch_has_to_tell())) {
+        switch_tell(thread);
+    }
+    return now;
+}
