@@ -9,6 +9,7 @@
 #include "analyze/report/number.h"
 #include "cli/cli.h"
 #include "memtrace/events.h"
+#include "memtrace/sampled.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 #include "collect/mergemap.h"
 #include "collect/mergetimeline.h"
 #include "collect/profilewrite.h"
+#include "memtrace/sampled.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,8 @@
  */
 #include "analyze/model/load.h"
 
+#include "memtrace/sampled.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

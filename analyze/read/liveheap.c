@@ -7,6 +7,8 @@
  */
 #include "analyze/read/liveheap.h"
 
+#include "memtrace/sampled.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "analyze/read/region.h"
 #include "memtrace/events.h"
+#include "memtrace/sampled.h"
 
 #include <errno.h>
 #include <fcntl.h>

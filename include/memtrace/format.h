@@ -85,22 +85,6 @@ enum {
     MEMTRACE_FLAG_SAMPLED = 1u << 7   /* some allocations stood for others; version is 2 then */
 };
 
-/* What becomes of an allocation: header.mode. */
-enum memtrace_mode {
-    MEMTRACE_MODE_EXACT = 0,   /* it is counted */
-    MEMTRACE_MODE_SAMPLED = 1, /* one in header.sample_bytes is counted, for the others */
-    MEMTRACE_MODE_OFF = 2,     /* it stays out; frees of what was counted are counted */
-    MEMTRACE_MODE_ON = 3,      /* in header.control alone: what it was before off */
-};
-
-/* header.control: what is asked from outside. A program carries it out at one of its next events
- * and copies it to control_done. 0: nothing was ever asked. */
-enum {
-    MEMTRACE_CONTROL_MEAN_BITS = 40,   /* from bit 0: the mean distance for MEMTRACE_MODE_SAMPLED */
-    MEMTRACE_CONTROL_MODE_SHIFT = 40,  /* 4 bits: enum memtrace_mode */
-    MEMTRACE_CONTROL_SERIAL_SHIFT = 48 /* grows by one, never 0, so that the word changes */
-};
-
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and
  * "lost" says nothing about it. */
 enum memtrace_malloc_place {
@@ -210,7 +194,7 @@ struct memtrace_header {
      * | its index << 8 | place in it; 0: there is none yet */
     uint64_t process_place;
     uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
-    uint32_t mode;       /* live: enum memtrace_mode; 0 in older files */
+    uint32_t mode;       /* live: enum memtrace_mode (sampled.h); 0 in older files */
     uint32_t unused_2;
     uint64_t sample_bytes;   /* live: mean distance of sampled bytes, the last one; 0: never */
     uint64_t control;        /* live: written by others, see MEMTRACE_CONTROL_MODE_SHIFT */
@@ -242,7 +226,8 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_EVENTS = 9, /* struct memtrace_chunk[32] (events.h): buffers, while running */
     MEMTRACE_SEGMENT_PROCESSES = 10, /* struct memtrace_process[], light children of this process */
     MEMTRACE_SEGMENT_PATHS = 11,     /* struct memtrace_path[] of light child `owner` */
-    MEMTRACE_SEGMENT_ESTIMATES = 12, /* struct memtrace_estimate[1024], ids as of the tree */
+    MEMTRACE_SEGMENT_ESTIMATES =
+        12, /* struct memtrace_estimate[1024] (sampled.h), ids as of the tree */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
@@ -315,23 +300,6 @@ struct memtrace_cell {
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 56, "cell size");
 
 #define MEMTRACE_LIFETIME_SINGLE 0x80000000u
-
-/*
- * What chance adds to a context's counters. In mode sampled a point lies on the line of all bytes
- * that a thread allocates, at distances that are exponential with the mean header.sample_bytes; a
- * block of s bytes takes s + 1 of the line, and is counted if a point lies in it: with p = 1 -
- * exp(-(s + 1) / mean), for s / p bytes in 1 / p blocks (rounded up or down by chance). So each sum
- * of the file has the true sum as its mean. Such a block adds s^2 (1 - p) / p^2 to the variance of
- * a sum of bytes, (1 - p) / p^2 to that of a number of blocks; one that was counted exactly adds 0.
- * Standard errors are the roots of sums.
- */
-struct memtrace_estimate {
-    double total_variance; /* of alloc_bytes, all columns together */
-    double freed_variance; /* of what of it was freed: live is total - freed */
-    double count_variance; /* of alloc_count */
-    uint64_t samples;      /* blocks that stand for others */
-};
-MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_estimate) == 32, "estimate size");
 
 /*
  * How long freed blocks lived. Bucket 0: under one tick (2^MEMTRACE_TICK_SHIFT ns); bucket b: at
@@ -496,34 +464,6 @@ enum {
     MEMTRACE_BLOCK_OFFSET_SHIFT = 46,
     MEMTRACE_BLOCK_BIRTH_SHIFT = 48
 };
-
-/*
- * The sampled blocks that are live, in the program's private memory as the shadow heap, at
- * header.sampled_heap (0: none yet). Level n has 8 * groups keys and as many blocks behind them. A
- * block at address a lies in one of the 8 places of group (a * MEMTRACE_SAMPLED_SPREAD >> 32) mod
- * groups of some level, where the key is a; 0 and 1 are no addresses.
- */
-enum { MEMTRACE_SAMPLED_LEVELS = 12, MEMTRACE_SAMPLED_GROUP = 8 };
-#define MEMTRACE_SAMPLED_SPREAD UINT64_C(0x9e3779b97f4a7c15)
-
-struct memtrace_sampled_block {
-    uint64_t size;  /* as asked for */
-    uint64_t bytes; /* what it stands for */
-    uint64_t count;
-    uint32_t context;
-    uint32_t thread;
-    uint32_t birth_tick;
-    uint32_t reserved;
-};
-struct memtrace_sampled_level {
-    uint64_t groups;
-    uint64_t keys;   /* address of uint64_t[8 * groups] */
-    uint64_t blocks; /* address of struct memtrace_sampled_block[8 * groups] */
-};
-struct memtrace_sampled_heap {
-    uint64_t level[MEMTRACE_SAMPLED_LEVELS]; /* addresses of the levels in use; 0: not in use */
-};
-MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_sampled_block) == 40, "sampled block size");
 
 /* A coarse record: `owner` packs context, thread and (low 28 bits of) birth tick; 0: none. `size`
  * is written first, owner last. The block starts at granule start + offset. */

@@ -9,6 +9,7 @@
 #ifndef RUNTIME_ENTRY_SWITCH_H
 #define RUNTIME_ENTRY_SWITCH_H
 
+#include "memtrace/sampled.h"
 #include "runtime/entry/runtime.h"
 
 struct settings;

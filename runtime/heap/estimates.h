@@ -7,6 +7,7 @@
 #ifndef RUNTIME_HEAP_ESTIMATES_H
 #define RUNTIME_HEAP_ESTIMATES_H
 
+#include "memtrace/sampled.h"
 #include "runtime/base/space.h"
 
 /* Of one block or of all: of sums of bytes, and of numbers of blocks. */

@@ -95,7 +95,7 @@ static int may_open_private(struct ledger *ledger, const struct ledger_column *c
 
 /* The cell to write, opened if need be; *is_shared tells how. NULL: no room. */
 static struct memtrace_cell *open_cell(struct ledger *ledger, struct ledger_column *column,
-                                      uint32_t context, int *is_shared) {
+                                       uint32_t context, int *is_shared) {
     uint32_t index = context >> 10;
     struct memtrace_cell *leaf = NULL;
     *is_shared = 0;
