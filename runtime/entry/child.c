@@ -254,6 +254,13 @@ static int number_threads(uint32_t count) {
     return have_room;
 }
 
+/* In mode sampled a single block may stand for more than 10,000: only what is held counts then. */
+static void set_limits(void) {
+    uint64_t several = CHILD_SAMPLES_MOST * LOAD_RELAXED(&runtime.sample_bytes);
+    child.events_most = several != 0 ? INT64_MAX / 4 : CHILD_EVENTS_MOST;
+    child.live_most = several > CHILD_LIVE_MOST ? several : CHILD_LIVE_MOST;
+}
+
 int child_start(void) {
     uint32_t threads = LOAD_RELAXED(&runtime.space.header->thread_count);
     uint32_t pools = LOAD_RELAXED(&runtime.space.header->pool_count);
@@ -265,8 +272,7 @@ int child_start(void) {
     child.own_start = runtime.space.base + runtime.space.header->end;
     child.born = NULL;
     child.freed_count = child.freed_bytes = 0;
-    child.events_most = CHILD_EVENTS_MOST;
-    child.live_most = CHILD_LIVE_MOST;
+    set_limits();
     child.is_wanted = 0;
     if (region_begin_light(&runtime.region) != 0 || begin_anew() != 0) {
         return -1;

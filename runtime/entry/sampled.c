@@ -104,7 +104,7 @@ static void count_picked(struct thread *thread, uintptr_t address, uint64_t size
     if (sampled_insert(address, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
-    count_allocated(thread, &block, estimates_variance(size, probability));
+    count_allocated(thread, &block, estimates_variance(size, block.bytes, probability));
     thread->last_block = address;
     thread->last_position = position(thread);
 }

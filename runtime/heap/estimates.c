@@ -8,9 +8,9 @@ enum { LEAVES = 1 << (MEMTRACE_CONTEXT_BITS - 10) };
 
 static struct memtrace_estimate *leaves[LEAVES];
 
-struct variance estimates_variance(uint64_t size, double probability) {
-    double count = (1 - probability) / (probability * probability);
-    return (struct variance){.bytes = (double)size * (double)size * count, .count = count};
+struct variance estimates_variance(uint64_t size, uint64_t bytes, double probability) {
+    return (struct variance){.bytes = estimates_variance_of(size, bytes),
+                             .count = (1 - probability) / (probability * probability)};
 }
 
 double estimates_variance_of(uint64_t size, uint64_t bytes) {

@@ -16,9 +16,9 @@ struct variance {
     double count;
 };
 
-/* Of a block of `size` bytes that was picked with this probability. */
-struct variance estimates_variance(uint64_t size, double probability);
-/* Of bytes alone, from what it stands for. */
+/* Of a block of `size` bytes that stands for `bytes`, picked with this probability. */
+struct variance estimates_variance(uint64_t size, uint64_t bytes, double probability);
+/* Of bytes alone: the same when it is freed. */
 double estimates_variance_of(uint64_t size, uint64_t bytes);
 
 /* What a thread samples in `context`, and what it frees of it. */

@@ -106,8 +106,8 @@ static void intervals_hold_the_truth(void **state) {
             uint64_t size = size_of(i) + 64;
             if (sampling_take(&sampling, size + 1, MEAN) != 0) {
                 double p = sampling_probability(size + 1, MEAN);
-                struct variance variance = estimates_variance(size, p);
                 uint64_t rounded = sampling_round(&sampling, (double)size / p);
+                struct variance variance = estimates_variance(size, rounded, p);
                 assert_true(is_near((double)rounded, (double)size / p, 0.02));
                 bytes += (double)rounded;
                 count += (double)sampling_round(&sampling, 1 / p);
