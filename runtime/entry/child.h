@@ -25,7 +25,7 @@
 enum {
     CHILD_EVENTS_MOST = 10000, /* allocations and frees; then it grows */
     CHILD_LIVE_MOST =
-        4 << 20, /* bytes of its own: a server that forks for each connection has one */
+        4 << 20,             /* bytes of its own: a server that forks for each connection has one */
     CHILD_SAMPLES_MOST = 16, /* in mode sampled: mean distances that it holds */
 };
 

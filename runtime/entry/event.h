@@ -93,6 +93,7 @@ void event_end_free(struct thread *thread, const void *address, uint32_t owner, 
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
     struct memtrace_thread_record *record = thread->record;
+    struct walk_last *last = &thread->walker->last;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
     struct heap_block block = {.size = size,
@@ -105,8 +106,11 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
     peak_grow(&thread->peak, runtime.space.header, size);
-    COUNTER_ADD(&record->alloc_count, 1);
-    COUNTER_ADD(&record->alloc_bytes, size);
+    counter_add(&record->alloc_count, 1);
+    counter_add(&record->alloc_bytes, size);
+    if (last->word != NULL && last->context == context) { /* for fast.c: the next may be like it */
+        last->cell = ledger_cell(thread->column, context);
+    }
 }
 
 /* The block at `address` was allocated. The thread's gate is open; it is done with the event. */
@@ -146,8 +150,8 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     }
     peak_shrink(&thread->peak, runtime.space.header, block->size);
     ledger_free(&runtime.ledger, thread->column, &event);
-    COUNTER_ADD(&record->free_count, 1);
-    COUNTER_ADD(&record->free_bytes, block->size);
+    counter_add(&record->free_count, 1);
+    counter_add(&record->free_bytes, block->size);
 }
 
 /* The block at `address` is about to be freed. The thread is done with the event. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * malloc.c: the malloc family. Each function calls the real one and counts what it did; a request
- * that fails counts nothing. Sizes are those asked for.
+ * that fails counts nothing. Sizes are those asked for. What is called most begins in fast.c.
  */
 #define _GNU_SOURCE
 #include "runtime/entry/malloc.h"
@@ -14,11 +14,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* glibc's blocks start at least 32 bytes apart, as the shadow heap wants it, and so do
- * AddressSanitizer's with the 16 bytes in front of each; those of allocators with finer size
- * classes do not, so their tiny requests are made larger. */
-enum { FOREIGN_SMALLEST = 32 };
-
 INLINE int is_ready(void) {
     if (UNLIKELY(real.free == NULL)) {
         real_find();
@@ -27,22 +22,11 @@ INLINE int is_ready(void) {
 }
 
 INLINE size_t padded_for(const struct real *from, size_t size) {
-    return UNLIKELY(from->pads) && size < FOREIGN_SMALLEST ? FOREIGN_SMALLEST : size;
+    return UNLIKELY(from->pads) && size < REAL_PADDED ? REAL_PADDED : size;
 }
 
 INLINE size_t padded(size_t size) {
     return padded_for(&real, size);
-}
-
-/* In mode sampled: the request is not picked, and all that is left is to hand it on. */
-INLINE int is_passed_over(size_t size) {
-    struct thread *thread = thread_self;
-    return thread->gate == GATE_SAMPLED && sampled_passes(thread, size);
-}
-
-/* And what was given out is not one of those that were picked. */
-INLINE int was_passed_over(const void *pointer) {
-    return thread_self->gate == GATE_SAMPLED && !sampled_may_hold((uintptr_t)pointer);
 }
 
 /* how: see event_alloc(). */
@@ -55,16 +39,30 @@ INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how)
     }
 }
 
-PUBLIC void *malloc(size_t size) {
+void *malloc_slow(size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
     }
-    if (is_passed_over(size)) {
-        return real.malloc(padded(size));
-    }
-    pointer = real.malloc(padded(size));
+    pointer = real.malloc(size);
     count(pointer, size, EVENT_CALLER(), 0);
+    return pointer;
+}
+
+void *malloc_count_slow(void *pointer, size_t size) {
+    count(pointer, size, EVENT_CALLER(), 0);
+    return pointer;
+}
+
+void *malloc_raise_peak_slow(void *pointer) {
+    struct thread *thread = thread_get_for_free(EVENT_SLOT());
+    if (thread != NULL && event_enter(thread, EVENT_SLOT())) {
+        if (thread->peak.room < 0) { /* unless a handler did meanwhile */
+            peak_grow_slow(&thread->peak, runtime.space.header);
+        }
+        event_leave(thread);
+        thread_done(thread);
+    }
     return pointer;
 }
 
@@ -76,7 +74,7 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
         return; /* of the early arena: never taken back */
     }
-    thread = was_passed_over(pointer) ? NULL : thread_get_for_free(slot);
+    thread = sampled_skipped(pointer) ? NULL : thread_get_for_free(slot);
     if (LIKELY(thread != NULL)) {
         event_free(thread, pointer, slot);
     }
@@ -87,7 +85,12 @@ INLINE void release(void *pointer, uintptr_t slot) {
     release_to(&real, pointer, slot);
 }
 
-PUBLIC void free(void *pointer) {
+void free_slow(void *pointer) {
+    release(pointer, EVENT_SLOT());
+}
+
+void free_from_peak_slow(void *pointer, size_t size) {
+    peak_take(&thread_self->peak, size);
     release(pointer, EVENT_SLOT());
 }
 
@@ -117,6 +120,9 @@ PUBLIC void *calloc(size_t number, size_t size) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(total, 1); /* static memory: zero */
     }
+    if (sampled_skips(total)) {
+        return real.calloc(number, size);
+    }
     pointer =
         LIKELY(padded(total) == total) ? real.calloc(number, size) : real.calloc(1, padded(total));
     count(pointer, total, EVENT_CALLER(), MEMTRACE_ALLOC_ZEROED);
@@ -126,7 +132,7 @@ PUBLIC void *calloc(size_t number, size_t size) {
 /* A block of the early arena moves to the real heap. */
 static COLD void *realloc_early(void *old, size_t size) {
     size_t old_size = real_early_size(old);
-    void *pointer = is_ready() ? real.malloc(padded(size)) : real_early_alloc(size, 1);
+    void *pointer = is_ready() ? real.malloc(size) : real_early_alloc(size, 1);
     if (pointer != NULL) {
         memcpy(pointer, old, old_size < size ? old_size : size);
     }
@@ -143,7 +149,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
     }
-    thread = was_passed_over(old) && is_passed_over(size) ? NULL : thread_get_for_free(caller.slot);
+    thread = sampled_skipped(old) && sampled_skips(size) ? NULL : thread_get_for_free(caller.slot);
     if (UNLIKELY(thread == NULL)) {
         return from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     }
@@ -244,7 +250,10 @@ void *malloc_for_new(size_t size, const void *frame_address) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
     }
-    pointer = real.malloc(padded(size != 0 ? size : 1));
+    if (sampled_skips(size)) {
+        return real.malloc(size != 0 ? size : 1);
+    }
+    pointer = real.malloc(size != 0 ? size : 1);
     count(pointer, size, event_caller(frame_address), 0);
     return pointer;
 }

@@ -57,8 +57,8 @@ static void count_allocated(struct thread *thread, const struct memtrace_sampled
     estimates_add(&runtime.space, block->context, variance);
     peak_grow(&thread->peak, runtime.space.header, block->bytes);
     note_variance(variance.bytes);
-    COUNTER_ADD(&thread->record->alloc_count, block->count);
-    COUNTER_ADD(&thread->record->alloc_bytes, block->bytes);
+    counter_add(&thread->record->alloc_count, block->count);
+    counter_add(&thread->record->alloc_bytes, block->bytes);
 }
 
 COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
@@ -78,8 +78,8 @@ COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
     ledger_free_many(&runtime.ledger, thread->column, &event, block->count);
     estimates_free(&runtime.space, block->context, variance);
     note_variance(-variance);
-    COUNTER_ADD(&thread->record->free_count, block->count);
-    COUNTER_ADD(&thread->record->free_bytes, block->bytes);
+    counter_add(&thread->record->free_count, block->count);
+    counter_add(&thread->record->free_bytes, block->bytes);
 }
 
 COLD void sampled_free(struct thread *thread, uintptr_t address) {

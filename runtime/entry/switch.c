@@ -5,6 +5,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
 
@@ -65,13 +66,23 @@ void switch_describe(void) {
     STORE_RELAXED(&header->mode, mode);
 }
 
+/* Before any thread goes by the gate. In mode sampled the filter alone says which frees are looked
+ * at; and malloc() has no fast half, which is for what is counted. */
+static void prepare(uintptr_t to) {
+    if (to == GATE_SAMPLED) {
+        sampled_expect(real_early, REAL_EARLY_BYTES);
+    }
+    if (to == GATE_SAMPLED && LOAD_RELAXED(&runtime.counted_exactly)) {
+        sampled_expect_all();
+    }
+    STORE_RELAXED(&real.small_limit, (size_t)(to == GATE_SAMPLED ? 0 : REAL_SMALL));
+}
+
 /* The threads follow: each finds its gate stopped, and takes over the new one. Not where the
  * process is past its end, or never began. */
 static int move_gate(uintptr_t to) {
     uintptr_t from = LOAD_RELAXED(&runtime.gate);
-    if (to == GATE_SAMPLED && LOAD_RELAXED(&runtime.counted_exactly)) {
-        sampled_expect_all(); /* before any thread asks the filter alone */
-    }
+    prepare(to);
     if (from == GATE_NONE || !__atomic_compare_exchange_n(&runtime.gate, &from, to, 0,
                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         return 0;
@@ -157,6 +168,7 @@ COLD void switch_asked(uint64_t control) {
 void switch_start(const struct settings *settings) {
     int is_recorded = settings->recording.state != MEMTRACE_RECORD_NONE;
     runtime.sample_bytes = is_recorded ? 0 : settings->recording.sample_bytes;
+    prepare(gate_on());
     runtime.gate = settings->starts_off ? GATE_STOPPED : gate_on();
     runtime.counted_exactly = runtime.gate == GATE_OPEN;
     switch_describe();

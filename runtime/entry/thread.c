@@ -12,6 +12,7 @@
 #include "runtime/entry/switch.h"
 #include "runtime/entry/tick.h"
 #include "runtime/entry/watching.h"
+#include "runtime/stack/interrupted.h"
 #include "runtime/stack/libunwind.h"
 
 #include <errno.h>
@@ -25,8 +26,7 @@ THREAD_LOCAL struct thread *thread_self = (struct thread *)&thread_none;
 THREAD_LOCAL struct shadow_stack *thread_shadow;
 static THREAD_LOCAL struct walker *own_walker;
 static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
-static THREAD_LOCAL int passing_through;
-static THREAD_LOCAL int said_goodbye, goodbye_rounds;
+static THREAD_LOCAL int passing_through, said_goodbye, goodbye_rounds;
 static THREAD_LOCAL struct recorder_stream own_streams[2]; /* taken in turn: see struct thread */
 static THREAD_LOCAL unsigned own_stream;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
@@ -43,8 +43,7 @@ enum { POOL_BYTES = 1 << 20, GOODBYE_ROUNDS = 3 };
 /* All struct threads, in memory that forked children find wiped. */
 static struct {
     struct thread *start;
-    uint32_t taken;
-    uint32_t capacity;
+    uint32_t taken, capacity;
     struct thread *free;
     struct trylock lock; /* held for a few instructions, with signals blocked */
     pthread_key_t key;
@@ -160,6 +159,8 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->record = region_add_thread(&runtime.region, thread->column->number);
     thread->id = thread->record->id;
     thread->walker = walker;
+    thread_set_tick(thread, 0);
+    walker->last.pc = 0; /* its cell is of another column */
     watch_clock(thread);
     peak_join(&thread->peak, header, alone);
     record_by(thread, &own_streams[++own_stream % 2]);
@@ -289,8 +290,7 @@ static int is_between(uintptr_t address, uintptr_t low, uintptr_t high) {
  * to where it was, or past it. Addresses of two stacks tell nothing, and a handler's stack may lie
  * inside another. */
 static int was_left(uintptr_t gate, uintptr_t address) {
-    uintptr_t low;
-    uintptr_t high;
+    uintptr_t low, high;
     int on_alternate;
     sys_alternate_stack(&low, &high);
     on_alternate = is_between(address, low, high);
@@ -390,9 +390,11 @@ void thread_init_child(void) {
     pool.joined = 0;
 }
 
-int thread_before_fork(void) {
+int thread_before_fork(struct frame caller) {
     struct thread *thread = thread_self;
-    if (LIKELY(thread->gate < GATE_ADDRESSES)) {
+    if (LIKELY(thread->gate < GATE_ADDRESSES) && /* which is open in a fast half, too */
+        (thread->gate != GATE_OPEN ||
+         !interrupted_inside(&runtime.rules, &thread->walker->stack, caller))) {
         return 0;
     }
     forked_inside.column = thread->column;

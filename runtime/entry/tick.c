@@ -37,7 +37,7 @@ COLD uint64_t tick_slow(struct thread *thread) {
     uint64_t now;
     thread->clock_seen = clock_seen(thread->clock_word);
     now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-    thread->tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
+    thread_set_tick(thread, (uint32_t)(now >> MEMTRACE_TICK_SHIFT));
     if (thread->tick != before || now - thread->told_ns >= TELL_NS) {
         tell(thread, now);
     }

@@ -206,8 +206,8 @@ void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_
         }
         cell = leaf + (context & (MEMTRACE_LEAF_ITEMS - 1));
     }
-    COUNTER_ADD(&cell->alloc_bytes, size);
-    COUNTER_ADD(&cell->alloc_count, count);
+    counter_add(&cell->alloc_bytes, size);
+    counter_add(&cell->alloc_count, count);
 }
 
 /* --- lifetimes: nothing for a first free, a record from the second on ------------------------- */

@@ -113,8 +113,21 @@ INLINE void ledger_alloc(struct ledger *ledger, struct ledger_column *column,
         return;
     }
     ledger_keep_peak(cell, ledger->space->header);
-    COUNTER_ADD(&cell->alloc_bytes, event->size);
-    COUNTER_ADD(&cell->alloc_count, 1);
+    counter_add(&cell->alloc_bytes, event->size);
+    counter_add(&cell->alloc_count, 1);
+}
+
+/* What counts another free of this cell; NULL: it has no record of lifetimes (in a child that
+ * forked just now none has), or the count is full. */
+INLINE uint32_t *ledger_bucket(const struct ledger *ledger, const struct memtrace_cell *cell,
+                               uint32_t bucket) {
+    uint32_t id = LOAD_RELAXED(&cell->lifetimes);
+    struct memtrace_lifetimes *leaf =
+        LIKELY((int32_t)id > 0) ? LOAD_RELAXED(&ledger->lifetimes[id >> 10]) : NULL;
+    if (UNLIKELY(leaf == NULL || leaf[id & 1023].bucket[bucket] == UINT32_MAX)) {
+        return NULL;
+    }
+    return &leaf[id & 1023].bucket[bucket];
 }
 
 INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
@@ -127,15 +140,14 @@ INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
         return;
     }
     ledger_keep_peak(cell, ledger->space->header);
-    COUNTER_ADD(&cell->free_bytes, event->size);
-    COUNTER_ADD(&cell->free_count, 1);
-    COUNTER_ADD(&cell->temporary_count, (uint64_t)event->temporary);
+    counter_add(&cell->free_bytes, event->size);
+    counter_add(&cell->free_count, 1);
+    counter_add(&cell->temporary_count, (uint64_t)event->temporary);
     lifetimes = cell->lifetimes;
     if (LIKELY((int32_t)lifetimes > 0)) { /* a record's id: neither 0 nor SINGLE */
-        struct memtrace_lifetimes *leaf = ledger->lifetimes[lifetimes >> 10];
-        if (LIKELY(leaf != NULL)) { /* a child that forked just now has none yet */
-            uint32_t *bucket = &leaf[lifetimes & 1023].bucket[event->lifetime_bucket];
-            STORE_RELAXED(bucket, *bucket + (*bucket != UINT32_MAX));
+        uint32_t *bucket = ledger_bucket(ledger, cell, event->lifetime_bucket);
+        if (LIKELY(bucket != NULL)) {
+            counter_increment(bucket);
         }
     } else {
         ledger_lifetime_slow(ledger, column, cell, event->lifetime_bucket);

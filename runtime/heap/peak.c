@@ -105,9 +105,7 @@ COLD void peak_shrink_slow(struct peak_share *share, struct memtrace_header *hea
         hand_in(share, header, share->step - share->room - size);
         return;
     }
-    if (share->room == 0) {
-        leave_maximum(header);
-    }
+    leave_maximum(header); /* that the room is not 0 may be by an event that goes on just now */
     share->ceiling = INT64_MAX;
     share->room += size;
 }

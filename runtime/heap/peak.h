@@ -7,7 +7,9 @@
  * held. Several threads: each keeps a private delta and hands it in when it has grown by max(64
  * KiB, maximum / 1024); the maximum is then short by at most that times the threads.
  *
- * The hot path is one subtraction and one compare; all else is in the *_slow functions.
+ * The hot path is one subtraction and one compare; all else is in the *_slow functions. A signal
+ * handler may interrupt the hot path anywhere and take or give itself: `room` changes by single
+ * instructions, and what is compared is what they left.
  *   single: room = maximum - live >= 0; ceiling = 0 at the maximum, INT64_MAX below it
  *   multi:  room = step - delta, ceiling = 2 * step
  */
@@ -15,7 +17,7 @@
 #define RUNTIME_HEAP_PEAK_H
 
 #include "memtrace/format.h"
-#include "runtime/base/compiler.h"
+#include "runtime/base/machine.h"
 
 struct peak_share { /* one a thread */
     int64_t room;
@@ -33,22 +35,32 @@ void peak_leave(struct peak_share *share, struct memtrace_header *header);
 void peak_grow_slow(struct peak_share *share, struct memtrace_header *header);
 void peak_shrink_slow(struct peak_share *share, struct memtrace_header *header, int64_t size);
 
+/* The two halves of the hot path. 1: the *_slow function is to be called, for a free after
+ * peak_take() took back what was given. */
+INLINE int peak_take(struct peak_share *share, uint64_t size) {
+    return counter_take(&share->room, (int64_t)size);
+}
+
+INLINE int peak_give(struct peak_share *share, uint64_t size) {
+    counter_take(&share->room, -(int64_t)size);
+    SIGNAL_FENCE();
+    return LOAD_RELAXED(&share->room) > LOAD_RELAXED(&share->ceiling);
+}
+
 /* An allocation; after its cell has changed or before, both are right: at the maximum every cell's
  * present value counts. */
 INLINE void peak_grow(struct peak_share *share, struct memtrace_header *header, uint64_t size) {
-    share->room -= (int64_t)size;
-    if (UNLIKELY(share->room < 0)) {
+    if (UNLIKELY(peak_take(share, size))) {
         peak_grow_slow(share, header);
     }
 }
 
 /* A free; before its cell changes, since the epoch it may start is of the state before. */
 INLINE void peak_shrink(struct peak_share *share, struct memtrace_header *header, uint64_t size) {
-    if (UNLIKELY(share->room + (int64_t)size > share->ceiling)) {
+    if (UNLIKELY(peak_give(share, size))) {
+        peak_take(share, size);
         peak_shrink_slow(share, header, (int64_t)size);
-        return;
     }
-    share->room += (int64_t)size;
 }
 
 #endif

@@ -30,6 +30,13 @@ static void filter_take(uint8_t *count) {
     }
 }
 
+void sampled_expect(const void *start, size_t size) {
+    for (size_t i = 0; i < size; i += 1 << SAMPLED_FILTER_SHIFT) {
+        STORE_RELAXED(sampled_filter_at((uintptr_t)start + i), (uint8_t)FILTER_FULL);
+    }
+    STORE_RELAXED(sampled_filter_at((uintptr_t)start + size - 1), (uint8_t)FILTER_FULL);
+}
+
 void sampled_expect_all(void) {
     for (size_t i = 0; i < SAMPLED_FILTER_ITEMS; i++) {
         STORE_RELAXED(&sampled_filter[i], (uint8_t)FILTER_FULL);

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "runtime/record/region.h"
 
+#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/record/resident.h"
@@ -83,8 +84,8 @@ void region_note_foreign_free(struct region *region, struct memtrace_foreign_fre
         leaves[index] = segment;
     }
     place = place < UNDER_HEADER ? REGION_FREES_PER_LEAF + place : place;
-    COUNTER_ADD(&leaves[index][place].bytes, size);
-    COUNTER_ADD(&leaves[index][place].count, count);
+    counter_add(&leaves[index][place].bytes, size);
+    counter_add(&leaves[index][place].count, count);
 }
 
 /* The leaves are found in the region itself: another thread's are not ours to look at. */

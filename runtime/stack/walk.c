@@ -381,7 +381,8 @@ static inline void note_word(struct walker *walker, const struct frame *frame, u
     walker->last.pc = 0;
     if (word != NULL) {
         *word = parent;
-        walker->last = (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context};
+        walker->last =
+            (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context, NULL};
     }
 }
 

@@ -62,6 +62,7 @@ struct walk_last {
     const uint32_t *word; /* its function's frame word, which holds `parent`; NULL: it has none */
     uint32_t parent;
     uint32_t context;
+    struct memtrace_cell *cell; /* where that context is counted, if it has a word; NULL: unknown */
 };
 
 /* The frames of the newest walk that was remembered: remembered.h. */
