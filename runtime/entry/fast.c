@@ -82,16 +82,14 @@ static __attribute__((noinline)) void *malloc_other(size_t size) {
     return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
 }
 
-PUBLIC void *malloc(size_t size) {
+/* Apart, so that in mode sampled no register is saved for it. */
+static __attribute__((noinline)) void *malloc_small(size_t size) {
     uintptr_t slot = (uintptr_t)__builtin_dwarf_cfa() - sizeof(uintptr_t);
     struct walk_last last;
     struct hands hands;
     uint64_t *record;
     uint8_t *leaf;
     void *block;
-    if (UNLIKELY(size >= real.small_limit)) {
-        return malloc_other(size);
-    }
     block = real.malloc(size);
     if (!take_hands(&hands) || !find_record(block, &leaf, &record) ||
         !is_repeated(hands.last, slot, MACHINE_CALLER_FP(), &last) || !is_at_epoch(last.cell)) {
@@ -112,6 +110,10 @@ PUBLIC void *malloc(size_t size) {
         return malloc_raise_peak_slow(block);
     }
     return block;
+}
+
+PUBLIC void *malloc(size_t size) {
+    return LIKELY(size < real.small_limit) ? malloc_small(size) : malloc_other(size);
 }
 
 /* --- free ------------------------------------------------------------------------------------- */
