@@ -77,12 +77,7 @@ INLINE int is_repeated(const struct walk_last *last, uintptr_t slot, uintptr_t f
            LIKELY(*read->word == read->parent);
 }
 
-/* What is not small; in mode sampled everything, of which hardly anything is picked. */
-static __attribute__((noinline)) void *malloc_other(size_t size) {
-    return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
-}
-
-/* Apart, so that in mode sampled no register is saved for it. */
+/* Apart, so that no register is saved for it in mode sampled. */
 static __attribute__((noinline)) void *malloc_small(size_t size) {
     uintptr_t slot = (uintptr_t)__builtin_dwarf_cfa() - sizeof(uintptr_t);
     struct walk_last last;
@@ -112,8 +107,13 @@ static __attribute__((noinline)) void *malloc_small(size_t size) {
     return block;
 }
 
+/* What is not small, and in mode sampled everything, of which hardly anything is picked, comes
+ * first: it is only handed on. */
 PUBLIC void *malloc(size_t size) {
-    return LIKELY(size < real.small_limit) ? malloc_small(size) : malloc_other(size);
+    if (LIKELY(size < real.small_limit)) {
+        return malloc_small(size);
+    }
+    return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
 }
 
 /* --- free ------------------------------------------------------------------------------------- */
@@ -136,8 +136,9 @@ INLINE uint32_t *bucket_of(const struct hands *hands, const void *block, uint8_t
                          ledger_lifetime_bucket(hands->thread->tick - birth));
 }
 
+/* No block that is counted, and in mode sampled hardly one that is. */
 static __attribute__((noinline)) void free_other(void *block) {
-    if (LIKELY(sampled_skipped(block))) {
+    if (LIKELY(!sampled_may_hold((uintptr_t)block))) {
         real.free(block);
     } else {
         free_slow(block);
@@ -152,9 +153,11 @@ PUBLIC void free(void *block) {
     uint64_t record;
     uint64_t size;
     uint8_t *leaf;
-    if (UNLIKELY((uintptr_t)block >> 47 != 0) || !take_hands(&hands) ||
-        !find_record(block, &leaf, &place)) {
+    if (UNLIKELY((uintptr_t)block >= real_free_limit)) {
         return free_other(block);
+    }
+    if (!take_hands(&hands) || !find_record(block, &leaf, &place)) {
+        return free_slow(block);
     }
     record = *place;
     cell = ledger_cell(hands.column, record & ((1u << MEMTRACE_CONTEXT_BITS) - 1));

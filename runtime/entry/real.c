@@ -12,6 +12,7 @@
 #include <gnu/lib-names.h>
 
 struct real real;
+uintptr_t real_free_limit = REAL_ADDRESSES;
 static void *(*malloc_unpadded)(size_t);
 
 enum { EARLY_HEADER = 16 };

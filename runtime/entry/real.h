@@ -59,6 +59,11 @@ void *real_unwinder_symbol(const char *name, const void *caller);
 void *real_early_alloc(size_t size, size_t alignment);
 
 enum { REAL_EARLY_BYTES = 64 * 1024 };
+/* free() of what lies below is for fast.c: all addresses; in mode sampled none, since then the
+ * filter of heap/sampled_heap.h alone says what is looked at. */
+#define REAL_ADDRESSES ((uintptr_t)1 << 47)
+extern HIDDEN uintptr_t real_free_limit;
+
 extern HIDDEN unsigned char real_early[REAL_EARLY_BYTES];
 
 INLINE int real_is_early(const void *pointer) {

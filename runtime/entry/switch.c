@@ -76,6 +76,7 @@ static void prepare(uintptr_t to) {
         sampled_expect_all();
     }
     STORE_RELAXED(&real.small_limit, (size_t)(to == GATE_SAMPLED ? 0 : REAL_SMALL));
+    STORE_RELAXED(&real_free_limit, to == GATE_SAMPLED ? 0 : REAL_ADDRESSES);
 }
 
 /* The threads follow: each finds its gate stopped, and takes over the new one. Not where the
