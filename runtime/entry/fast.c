@@ -93,7 +93,6 @@ static __attribute__((noinline)) void *malloc_small(size_t size) {
     counter_add(&last.cell->alloc_bytes, size);
     counter_add(&last.cell->alloc_count, 1);
     counter_add(&hands.record->alloc_count, 1);
-    counter_add(&hands.record->alloc_bytes, size);
     if (UNLIKELY(heap_has_high_births(hands.thread->tick))) {
         struct shadow_heap heap = event_heap();
         *heap_birth_high(&heap, leaf, (uintptr_t)block) = hands.thread->tick >> TICK_LOW_BITS;
@@ -101,7 +100,8 @@ static __attribute__((noinline)) void *malloc_small(size_t size) {
     hands.thread->last_block = (uintptr_t)block;
     STORE_RELAXED(record,
                   (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) + stamp_of(&hands, block));
-    if (UNLIKELY(peak_take(&hands.thread->peak, size))) {
+    counter_add(&hands.record->alloc_bytes, size);
+    if (UNLIKELY(peak_is_passed(&hands.thread->peak, peak_live(hands.record)))) {
         return malloc_raise_peak_slow(block);
     }
     return block;
@@ -169,7 +169,8 @@ PUBLIC void free(void *block) {
     if (UNLIKELY(bucket == NULL)) {
         return free_slow(block);
     }
-    if (UNLIKELY(peak_give(&hands.thread->peak, size))) {
+    counter_add(&hands.record->free_bytes, size);
+    if (UNLIKELY(peak_is_left(&hands.thread->peak, peak_live(hands.record)))) {
         return free_from_peak_slow(block, size);
     }
     STORE_RELAXED(place, 0);
@@ -180,6 +181,5 @@ PUBLIC void free(void *block) {
     }
     counter_increment(bucket);
     counter_add(&hands.record->free_count, 1);
-    counter_add(&hands.record->free_bytes, size);
     real.free(block);
 }
