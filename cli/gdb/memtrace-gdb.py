@@ -19,7 +19,7 @@ import time
 import gdb
 
 HEADER_SIZE = 16384
-HEADER_FIELDS, SAMPLED_HEAP_OFFSET = 1840, 1832
+SAMPLED_HEAP_OFFSET = 1840
 VERSIONS = (b"\1\0\0\0", b"\2\0\0\0")
 SEGMENT_MAGIC = 0x474D4553
 TREE, THREADS, MODULES, POOLS = 1, 4, 5, 6
@@ -53,7 +53,7 @@ class Profile:
 
     def __init__(self, read):
         self.read = read
-        header = read(0, HEADER_FIELDS)
+        header = read(0, 304)
         if header[:8] == bytes(8):  # what a core file's head speaks of, but has not, reads as zeros
             raise gdb.MemoryError("empty")
         if header[:8] != b"MEMTRACE" or header[8:12] not in VERSIONS or struct.unpack_from("<2I", header, 12) != (HEADER_SIZE, 0x01020304):
@@ -62,8 +62,9 @@ class Profile:
         self.end, = struct.unpack_from("<Q", header, 24)
         self.start_ns, = struct.unpack_from("<Q", header, 104)
         self.shadow_heap, self.pool_heap = struct.unpack_from("<2Q", header, 240)
-        self.sampled_heap, = struct.unpack_from("<Q", header, SAMPLED_HEAP_OFFSET)
+        self.sampled_heap, = struct.unpack("<Q", read(SAMPLED_HEAP_OFFSET, 8))
         self.clock_ns, = struct.unpack_from("<Q", header, 288)
+        self.birth_zero_ns = struct.unpack("<Q", read(1808, 8))[0] or self.start_ns
         self.leaves = {}  # (kind, index) -> (offset, item size, items)
         self.find_leaves()
 
@@ -138,7 +139,7 @@ class Heap:
     def age(self, birth, width):
         """Ticks since birth, of which only the low bits are kept; the clock may be a bit behind."""
         ticks = bits(self.now_tick - birth, 0, width)
-        return 0 if ticks >> (width - 1) else ticks
+        return 0 if ticks >> (width - 4) == 15 else ticks
 
     def find_fine(self, address):
         """Blocks under 1 KiB: the records of the granules in which one may start, last first."""
@@ -269,14 +270,14 @@ def find_block(profile, address):
     """The block; None: there is none."""
     if not profile.shadow_heap:
         raise gdb.GdbError("memtrace: the program keeps no record of its blocks")
-    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - profile.start_ns if is_local_process() else \
-        profile.clock_ns
+    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) if is_local_process() else \
+        profile.start_ns + profile.clock_ns
     for root, shift, pool in ((profile.pool_heap, 3, True), (profile.shadow_heap, 5, False)):
         if root and address >> 47 == 0:
-            block = Heap(root, shift, pool, now >> TICK_SHIFT).find(address)
+            block = Heap(root, shift, pool, (now - profile.birth_zero_ns) >> TICK_SHIFT).find(address)
             if block:
                 return block
-    return find_sampled(profile.sampled_heap, address, now >> TICK_SHIFT)
+    return find_sampled(profile.sampled_heap, address, (now - profile.birth_zero_ns) >> TICK_SHIFT)
 
 
 def age_text(ticks):

@@ -196,13 +196,16 @@ struct memtrace_header {
     uint64_t path_bytes;     /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
     uint32_t merged;         /* a merged profile: of how many; the process is the first one's */
     uint32_t mode;           /* live: enum memtrace_mode (sampled.h); 0 in older files */
+    uint64_t birth_zero_ns;  /* zero of the ticks of births in the shadow heap, on the monotonic
+                                clock: the start of the process or, in a forked child, which
+                                inherits blocks, that of its first ancestor */
     uint64_t sample_bytes;   /* live: mean distance of sampled bytes, the last one; 0: never */
     uint64_t control;        /* live: written by others, see MEMTRACE_CONTROL_MODE_SHIFT */
     uint64_t control_done;   /* live: what of it was carried out last */
     uint64_t sampled_heap;   /* live: address of the program's struct memtrace_sampled_heap */
     double live_variance;    /* live: of live_bytes as an estimate */
     double maximum_variance; /* live: the same when the maximum was reached */
-    char reserved[128];
+    char reserved[120];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
@@ -464,8 +467,8 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_point) == 40, "point size");
  * A leaf is fine, coarse, numbers, in one mapping (docs/format.md gives the offsets).
  * A fine record is 0 where no block starts in the granule, else (see the MEMTRACE_BLOCK_* shifts)
  *   context (24 bits) | size (10) | thread id (12) | start offset in the granule / 8 (2) | birth
- * (16) birth is the low part of the tick of birth since header.start_monotonic_ns; birth_high, the
- * next 16 bits, is written only once the process is older than 2^16 ticks and is right (0) before.
+ * (16) birth is the low part of the tick of birth since header.birth_zero_ns; birth_high, the next
+ * 16 bits, is written only once the clock nears 2^16 ticks and is right (0) before.
  */
 enum {
     MEMTRACE_SPAN_SHIFT = 25,   /* 32 MiB of address space a leaf */
