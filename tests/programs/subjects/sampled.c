@@ -69,6 +69,7 @@ static void mixed(void) {
 /* --- freed ------------------------------------------------------------------------------------ */
 
 static void *shelf[4096];
+static volatile size_t too_much = PTRDIFF_MAX;
 
 static void *exchange(void *argument) {
     uint64_t state = (uintptr_t)argument;
@@ -78,6 +79,9 @@ static void *exchange(void *argument) {
         void *block = i % 3 == 0   ? calloc(1, size)
                       : i % 3 == 1 ? aligned_alloc(64, (size + 63) & ~(size_t)63)
                                    : realloc(malloc(size / 2 + 1), size + 1);
+        if (i % 10 == 0 && realloc(block, too_much) != NULL) { /* it stays as it was */
+            abort();
+        }
         free(__atomic_exchange_n(place, block, __ATOMIC_ACQ_REL));
         if (i % 1000 == 0 && argument == (void *)1 && memtrace_sample != NULL) {
             switch (i / 1000 % 4) {
