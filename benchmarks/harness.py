@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+from sampling import samplers
+
 # Column order of the table. "bare" is what everything is compared with.
 BUILDS = ("bare", "pass", "hooks", "frame-pointer")
 VARIANTS = BUILDS + ("preload", "heaptrack")
@@ -84,6 +86,8 @@ class Bench:
             return os.path.exists(self.library)
         if variant == "backtrace":
             return os.path.exists(self.backtrace)
+        if variant in samplers.SAMPLERS:
+            return samplers.is_here(variant)
         if variant in COMMANDS:
             return os.path.exists(self.command) and os.path.exists(self.library)
         return os.path.exists(self._program("trivial", variant))
@@ -104,6 +108,8 @@ class Bench:
             environment["MEMTRACE_UNWIND"] = variant
         if variant == "backtrace":
             environment["LD_PRELOAD"] = self.backtrace
+        if variant in samplers.SAMPLERS:
+            environment.update(samplers.environment(variant, self.library))
         return environment
 
     def command_line(self, subject, variant, options):

@@ -30,6 +30,7 @@ int cmd_record(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_control(int argc, char **argv);
 int cmd_symbolize(int argc, char **argv);
 int cmd_flags(int argc, char **argv);
 int cmd_companion(int argc, char **argv); /* started by the runtime, not listed in the help */

@@ -30,6 +30,7 @@ static const struct command commands[] = {
     {"info", cmd_info, "show what is in a profile or recording"},
     {"list", cmd_list, "list profiles of running and of killed programs"},
     {"trace", cmd_trace, "say which code allocated the block at an address"},
+    {"control", cmd_control, "count all, a sample or nothing in a running program"},
     {"symbolize", cmd_symbolize, "turn module+offset lines into function and line"},
     {"flags", cmd_flags, "print compiler and linker flags for other build systems"},
     {"companion", cmd_companion, NULL},

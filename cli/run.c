@@ -9,10 +9,13 @@ static const char usage[] =
     "Runs PROGRAM under the profiler and leaves a profile file. The exit status is PROGRAM's.\n"
     "\n"
     "  -o, --output PATTERN  where the profile goes: %p pid, %e program, %t time, %n number\n"
-    "                        (default memtrace.%e.%p.mtp)\n";
+    "                        (default memtrace.%e.%p.mtp)\n"
+    "      --sample SIZE     not all: one allocation in SIZE bytes, chosen at random\n";
 
 static const struct variables_option own[] = {
-    {"output", 'o', VARIABLES_FILE, "MEMTRACE_OUTPUT", NULL}, {0}};
+    {"output", 'o', VARIABLES_FILE, "MEMTRACE_OUTPUT", NULL},
+    {"sample", 0, VARIABLES_SIZE, "MEMTRACE_SAMPLE", NULL},
+    {0}};
 
 int cmd_run(int argc, char **argv) {
     static struct variables variables;

@@ -6,6 +6,7 @@
 #       [MODE auto|pass|hooks|frame-pointer]  how call paths are found; auto is the default
 #       [REPORT_EVERY 30s]                    built-in MEMTRACE_EVERY; the environment wins
 #       [TOP 10]                              built-in MEMTRACE_TOP; the environment wins
+#       [SAMPLE 512K]                         built-in MEMTRACE_SAMPLE; the environment wins
 #       [EXCLUDE_FUNCTIONS name...]           pass, hooks: functions to leave out
 #       [EXCLUDE_FILES path-part...]          pass, hooks: source files to leave out
 #       [NO_ALLOC_FUNCTIONS name...])         pass: functions that never allocate
@@ -29,7 +30,7 @@ endfunction()
 # Sets arg_KEYWORD from the arguments of the calling function behind the first `count`.
 macro(_memtrace_parse_arguments caller count)
     cmake_parse_arguments(
-        PARSE_ARGV ${count} arg "" "MODE;REPORT_EVERY;TOP"
+        PARSE_ARGV ${count} arg "" "MODE;REPORT_EVERY;TOP;SAMPLE"
         "EXCLUDE_FUNCTIONS;EXCLUDE_FILES;NO_ALLOC_FUNCTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "${caller}: what is \"${arg_UNPARSED_ARGUMENTS}\"?")
@@ -58,7 +59,7 @@ function(_memtrace_instrument target)
     endif()
 
     _memtrace_link(${target})
-    _memtrace_defaults(${target} "${arg_REPORT_EVERY}" "${arg_TOP}")
+    _memtrace_defaults(${target} "${arg_REPORT_EVERY}" "${arg_TOP}" "${arg_SAMPLE}")
     set_property(TARGET ${target} PROPERTY MEMTRACE_INSTRUMENTED TRUE)
     set(mode "${mode}" PARENT_SCOPE)
     set(why "${why}" PARENT_SCOPE)
@@ -273,7 +274,7 @@ endfunction()
 
 # Settings built into the program: NUL-separated, as in the environment, found by the runtime as the
 # symbol memtrace_defaults. Weak, since an executable may get several from static libraries.
-function(_memtrace_defaults target every top)
+function(_memtrace_defaults target every top sample)
     set(settings "")
     if(NOT every STREQUAL "")
         if(NOT every MATCHES "^[0-9]+(ms|s|m|h)?$")
@@ -288,6 +289,13 @@ function(_memtrace_defaults target every top)
         endif()
         string(APPEND settings "    \"MEMTRACE_TOP=${top}\\0\"\n")
     endif()
+    if(NOT sample STREQUAL "")
+        if(NOT sample MATCHES "^[0-9]+([KMG](iB)?)?$")
+            message(FATAL_ERROR "memtrace_instrument(${target}): SAMPLE is a size, a number with K, "
+                                "M or G, not \"${sample}\".")
+        endif()
+        string(APPEND settings "    \"MEMTRACE_SAMPLE=${sample}\\0\"\n")
+    endif()
     if(settings STREQUAL "")
         return()
     endif()
@@ -300,7 +308,7 @@ function(_memtrace_defaults target every top)
     if(NOT c)
         set(extension cpp)
         if(NOT cxx)
-            message(FATAL_ERROR "memtrace_instrument(${target}): REPORT_EVERY and TOP need C or C++ "
+            message(FATAL_ERROR "memtrace_instrument(${target}): REPORT_EVERY, TOP and SAMPLE need C or C++ "
                                 "among the languages of project().")
         endif()
     endif()

@@ -97,23 +97,30 @@ void finish_print_hint(FILE *out, const char *path) {
     fputc('\n', out);
 }
 
-static void print_totals(FILE *out, const struct model_totals *totals, const char *uncounted) {
+static void print_totals(FILE *out, const struct model *model, const char *uncounted) {
+    const struct model_totals *totals = &model->totals;
     struct number n[10];
     char lost[64];
     const char *seen = number_count(&n[9], totals->lost);
     snprintf(lost, sizeof lost, uncounted[0] == '\0' ? "%s" : "not known (%s seen)", seen);
-    fprintf(out,
-            "memtrace: peak               %s (%s)\n"
-            "memtrace: leaked             %s (%s in %s)\n"
-            "memtrace: allocations        %s (%s in total), frees %s\n"
-            "memtrace: call paths         %s, lost %s\n",
-            number_bytes(&n[0], totals->maximum_bytes),
-            number_items(&n[1], totals->maximum_bytes, "byte"),
-            number_bytes(&n[2], totals->live_bytes),
-            number_items(&n[3], totals->live_bytes, "byte"),
-            number_items(&n[4], totals->live_blocks, "block"),
-            number_count(&n[5], totals->allocations), number_bytes(&n[6], totals->total_bytes),
-            number_count(&n[7], totals->frees), number_count(&n[8], totals->context_count), lost);
+    fprintf(
+        out,
+        "memtrace: peak               %s (%s)\n"
+        "memtrace: leaked             %s (%s in %s)\n"
+        "memtrace: allocations        %s (%s in total), frees %s\n",
+        number_bytes(&n[0], totals->maximum_bytes),
+        number_items(&n[1], totals->maximum_bytes, "byte"), number_bytes(&n[2], totals->live_bytes),
+        number_items(&n[3], totals->live_bytes, "byte"),
+        number_items(&n[4], totals->live_blocks, "block"), number_count(&n[5], totals->allocations),
+        number_bytes(&n[6], totals->total_bytes), number_count(&n[7], totals->frees));
+    if (model->recording.sampled) {
+        fprintf(out,
+                "memtrace: sampled            one allocation in %s on average: these are "
+                "estimates\n",
+                number_bytes(&n[8], model->recording.sample_bytes));
+    }
+    fprintf(out, "memtrace: call paths         %s, lost %s\n",
+            number_count(&n[8], totals->context_count), lost);
     if (uncounted[0] != '\0') {
         fprintf(out, "memtrace: not counted        %s\n", uncounted);
     }
@@ -128,7 +135,7 @@ char *finish_summary(const struct model *model, const char *profile,
     if (out == NULL) {
         return NULL;
     }
-    print_totals(out, &model->totals, uncounted_explain(model, uncounted));
+    print_totals(out, model, uncounted_explain(model, uncounted));
     if (profile != NULL) {
         fprintf(out, "memtrace: profile            %s\n", profile);
     }

@@ -87,7 +87,7 @@ static enum held_status map_header(struct held *held, const struct stat *status,
     if (memcmp(held->header->magic, MEMTRACE_MAGIC, sizeof held->header->magic) != 0) {
         return HELD_EMPTY;
     }
-    if (held->header->version != MEMTRACE_FORMAT_VERSION ||
+    if (!profile_knows_version(held->header->version) ||
         held->header->byte_order != MEMTRACE_BYTE_ORDER) {
         error_set(error, "%s has another profile format than this memtrace knows",
                   held->region.path);

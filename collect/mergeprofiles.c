@@ -7,6 +7,7 @@
 #include "collect/mergemap.h"
 #include "collect/mergetimeline.h"
 #include "collect/profilewrite.h"
+#include "memtrace/sampled.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct merging {
     uint64_t end_ns;
     struct memtrace_cell *cells; /* by id; cell_count of them; lifetimes: places in `lifetimes` */
     size_t cell_count;
+    struct memtrace_estimate *estimates; /* as many */
     struct memtrace_lifetimes *lifetimes;
     size_t lifetime_count;
     size_t lifetime_capacity;
@@ -96,6 +98,7 @@ static int look_at(struct merging *merging, char *const *paths, size_t count, st
 static int grow_cells(struct merging *merging) {
     size_t count = merging->map.node_count;
     struct memtrace_cell *grown;
+    struct memtrace_estimate *estimates;
     if (count <= merging->cell_count) {
         return 0;
     }
@@ -105,6 +108,12 @@ static int grow_cells(struct merging *merging) {
     }
     memset(grown + merging->cell_count, 0, (count - merging->cell_count) * sizeof *grown);
     merging->cells = grown;
+    estimates = reallocarray(merging->estimates, count, sizeof *estimates);
+    if (estimates == NULL) {
+        return -1;
+    }
+    memset(estimates + merging->cell_count, 0, (count - merging->cell_count) * sizeof *estimates);
+    merging->estimates = estimates;
     merging->cell_count = count;
     return 0;
 }
@@ -153,6 +162,14 @@ static int add_lifetimes(struct merging *merging, struct memtrace_cell *cell,
     return 0;
 }
 
+/* Of independent samples variances add up. */
+static void add_estimate(struct memtrace_estimate *estimate, const struct model_context *context) {
+    double total = context->total_error_bytes * context->total_error_bytes;
+    estimate->total_variance += total;
+    estimate->freed_variance += total - context->live_error_bytes * context->live_error_bytes;
+    estimate->count_variance += context->allocations_error * context->allocations_error;
+}
+
 static int add_costs(struct merging *merging, const struct model *model,
                      const struct mergesource *source) {
     if (grow_cells(merging) != 0) {
@@ -160,7 +177,9 @@ static int add_costs(struct merging *merging, const struct model *model,
     }
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
-        struct memtrace_cell *cell = &merging->cells[mergesource_context(source, context->id)];
+        uint32_t id = mergesource_context(source, context->id);
+        struct memtrace_cell *cell = &merging->cells[id];
+        add_estimate(&merging->estimates[id], context);
         cell->alloc_bytes += context->total_bytes;
         cell->alloc_count += context->allocations;
         cell->free_bytes += context->freed_bytes;
@@ -234,7 +253,13 @@ static void add_header(struct merging *merging, const struct model *model, uint6
         return;
     }
     header->flags |= other->flags & (MEMTRACE_FLAG_INSTRUMENTED | MEMTRACE_FLAG_PRELOADED |
-                                     MEMTRACE_FLAG_THREADED | MEMTRACE_FLAG_FOREIGN_MALLOC);
+                                     MEMTRACE_FLAG_THREADED | MEMTRACE_FLAG_FOREIGN_MALLOC |
+                                     MEMTRACE_FLAG_SAMPLED);
+    header->live_variance += other->live_variance;
+    header->maximum_variance += other->maximum_variance;
+    if (other->sample_bytes > header->sample_bytes) {
+        header->sample_bytes = other->sample_bytes;
+    }
     if (header->malloc_by.place == MEMTRACE_MALLOC_COUNTED) {
         header->malloc_by = other->malloc_by;
     }
@@ -418,6 +443,9 @@ static int write_out(struct merging *merging, FILE *out, struct error *error) {
     profilewrite_segment(&write, MEMTRACE_SEGMENT_MODULES, 0, 0, map->modules, sizeof *map->modules,
                          map->module_count);
     if (write_tree(&write, map) != 0 ||
+        ((merging->header.flags & MEMTRACE_FLAG_SAMPLED) != 0 &&
+         write_leaves(&write, MEMTRACE_SEGMENT_ESTIMATES, 0, merging->estimates,
+                      sizeof *merging->estimates, merging->cell_count) != 0) ||
         write_leaves(&write, MEMTRACE_SEGMENT_LEDGER, 1, merging->cells, sizeof *merging->cells,
                      merging->cell_count) != 0 ||
         write_leaves(&write, MEMTRACE_SEGMENT_LIFETIMES, 0, merging->lifetimes,
@@ -446,6 +474,7 @@ static int merge_files(struct merging *merging, char *const *paths, size_t count
     mergechildren_free(&merging->children);
     free(merging->inputs);
     free(merging->cells);
+    free(merging->estimates);
     free(merging->lifetimes);
     free(merging->foreign);
     return result;

@@ -48,6 +48,10 @@ static void print_header(FILE *out, const struct periodic *periodic,
         fprintf(out, " / %s", number_bytes(&n[1], periodic->churn_limit_bytes));
     }
     fprintf(out, ", live %s", number_bytes(&n[2], model->totals.live_bytes));
+    if (model->recording.sampled) {
+        fprintf(out, " +- %s (sampled)",
+                number_bytes(&n[3], (uint64_t)model->recording.errors.live_bytes));
+    }
     print_class(out, model, MODEL_MAPPING, "mapped");
     print_class(out, model, MODEL_POOL, "in pools");
     fprintf(out, ", RSS %s, %zu of %zu live call paths, largest last\n",

@@ -50,7 +50,8 @@ void profilewrite_segment(struct profilewrite *write, enum memtrace_segment_kind
 int profilewrite_end(struct profilewrite *write, struct memtrace_header *header,
                      struct error *error) {
     memcpy(header->magic, MEMTRACE_MAGIC, sizeof header->magic);
-    header->version = MEMTRACE_FORMAT_VERSION;
+    header->version = (header->flags & MEMTRACE_FLAG_SAMPLED) != 0 ? MEMTRACE_FORMAT_SAMPLED
+                                                                   : MEMTRACE_FORMAT_VERSION;
     header->header_size = MEMTRACE_HEADER_SIZE;
     header->byte_order = MEMTRACE_BYTE_ORDER;
     header->end = write->at;

@@ -8,6 +8,9 @@
  */
 #include "analyze/model/load.h"
 
+#include "memtrace/sampled.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +244,39 @@ static int index_lifetimes(struct work *work) {
     return 0;
 }
 
+/* --- estimates: before the cells, so that what is freed meanwhile is not taken off twice --------
+ */
+
+static double load_double(const double *field) {
+    uint64_t bits = profile_load_u64((const uint64_t *)(const void *)field);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return isfinite(value) && value > 0 ? value : 0;
+}
+
+static void load_estimate(struct sum *sum, const struct memtrace_estimate *estimate) {
+    double freed = load_double(&estimate->freed_variance);
+    double total = load_double(&estimate->total_variance);
+    sum->total_variance = sqrt(total);
+    sum->live_variance = sqrt(total > freed ? total - freed : 0);
+    sum->count_variance = sqrt(load_double(&estimate->count_variance));
+}
+
+static void load_estimates(struct work *work) {
+    const struct profile *profile = work->profile;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_ESTIMATES && place < segment->item_count; place++) {
+            const struct memtrace_estimate *estimate = profile_item(profile, segment, place);
+            uint32_t id;
+            if (estimate != NULL && id_at(segment, place, &id) && id < work->model->node_count) {
+                load_estimate(&work->sums[id], estimate);
+            }
+        }
+    }
+}
+
 static void load_leaf(struct work *work, const struct profile_segment *segment) {
     struct model *model = work->model;
     for (uint32_t place = segment->item_count; place-- > 0;) {
@@ -289,6 +325,7 @@ static int load_costs(struct work *work) {
     if (index_lifetimes(work) != 0 || gather_ledger(work) != 0) {
         return -1;
     }
+    load_estimates(work);
     work->epoch = profile_load_u32(&profile_header(work->profile)->peak_epoch);
     if (each_cell(work, visitors, sizeof visitors / sizeof visitors[0]) != 0) {
         return -1;

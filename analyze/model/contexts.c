@@ -81,6 +81,7 @@ static struct model_context context_from(const struct model *model, uint32_t id,
                          : MODEL_NO_LIFETIMES,
         .total_error_bytes = sum->total_variance,
         .live_error_bytes = sum->live_variance,
+        .allocations_error = sum->count_variance,
     };
     context.live_bytes = bytes - context.freed_bytes;
     context.live_blocks = count - context.frees;

@@ -18,8 +18,9 @@ struct sum {
     uint64_t base_count;
     double total_variance; /* of estimates; at the end the standard errors */
     double live_variance;
-    uint32_t lifetimes; /* number of its buckets, from 1; 0: none yet */
-    uint32_t epoch;     /* sums.c's */
+    double count_variance; /* of profiles */
+    uint32_t lifetimes;    /* number of its buckets, from 1; 0: none yet */
+    uint32_t epoch;        /* sums.c's */
 };
 
 /* Each returns 0, or -1: out of memory. What they have filled model_free() frees. */
@@ -59,6 +60,9 @@ bool model_total_contexts(struct model *model);
 /* Notes the first thing that does not add up. */
 __attribute__((format(printf, 2, 3))) void model_damage(struct model *model, const char *format,
                                                         ...);
+
+/* Of a sampled profile: what its contexts are off by together. */
+void model_total_errors(struct model *model);
 
 /* A context's costs into the totals, whatever its class. */
 void model_add_context(struct model_totals *totals, const struct model_context *context);

@@ -9,6 +9,7 @@
 #include "analyze/model/load.h"
 #include "analyze/model/timepoints.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,36 @@ bool model_total_contexts(struct model *model) {
     return any;
 }
 
+void model_total_errors(struct model *model) {
+    struct model_errors sums = {0};
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        sums.total_bytes += context->total_error_bytes * context->total_error_bytes;
+        sums.live_bytes += context->live_error_bytes * context->live_error_bytes;
+        sums.allocations += context->allocations_error * context->allocations_error;
+    }
+    /* Of the maximum it is told for all of the heap only; the same share of it for a part. */
+    sums.maximum_bytes = model->header.maximum_variance;
+    if (model->header.maximum_bytes > 0) {
+        sums.maximum_bytes *=
+            (double)model->totals.maximum_bytes / (double)model->header.maximum_bytes;
+    }
+    model->recording.errors = (struct model_errors){.total_bytes = sqrt(sums.total_bytes),
+                                                    .live_bytes = sqrt(sums.live_bytes),
+                                                    .allocations = sqrt(sums.allocations),
+                                                    .maximum_bytes = sqrt(sums.maximum_bytes)};
+}
+
+static void note_sampling(struct model *model) {
+    double variance = model->header.maximum_variance;
+    model->header.maximum_variance = isfinite(variance) && variance > 0 ? variance : 0;
+    model->recording.sampled = (model->header.flags & MEMTRACE_FLAG_SAMPLED) != 0;
+    if (model->recording.sampled) {
+        model->recording.sample_bytes = model->header.sample_bytes;
+        model_total_errors(model);
+    }
+}
+
 static void total(struct model *model) {
     if (!model_total_contexts(model)) {
         total_threads(model);
@@ -112,6 +143,8 @@ static void take_header(struct model *model, const struct profile *profile) {
     model->header.peak_error_bytes = profile_load_u64(&there->peak_error_bytes);
     model->header.peak_resident_bytes = profile_load_u64(&there->peak_resident_bytes);
     model->header.maximum_ns = profile_load_u64(&there->maximum_ns);
+    model->header.flags = profile_load_u32(&there->flags);
+    model->header.sample_bytes = profile_load_u64(&there->sample_bytes);
     model->header.churn_bytes = profile_load_u64(&there->churn_bytes);
     model->header.snapshot_request = profile_load_u64(&there->snapshot_request);
     for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
@@ -149,6 +182,7 @@ struct model *model_load(const struct profile *profile, struct error *error) {
         return NULL;
     }
     model_finish(model);
+    note_sampling(model);
     model->totals.maximum_ns = maximum_time(model);
     if (timepoints_complete(model, 0, UINT64_MAX, model->header.inherited_bytes) != 0) {
         error_set(error, "out of memory while reading %s", profile->path);

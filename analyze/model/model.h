@@ -53,11 +53,12 @@ struct model_context {
     uint64_t lifetimes;       /* index of its first bucket in model.lifetimes; MODEL_NO_LIFETIMES */
     double total_error_bytes; /* standard errors of estimates; 0: counted */
     double live_error_bytes;
+    double allocations_error; /* of profiles */
 };
 #define MODEL_NO_LIFETIMES UINT64_MAX
 enum { MODEL_MARKS = 1 << 16 };
 
-/* Standard errors of what a sampled recording estimates. */
+/* Standard errors of what a sample estimates. */
 struct model_errors {
     double total_bytes;
     double allocations;
@@ -117,9 +118,9 @@ struct model_module {
     const char *path;   /* "" where unknown */
 };
 
-/* What only a recording tells. */
+/* What only a recording tells; at its end what a sampled profile has, too. */
 struct model_recording {
-    bool present; /* false: the model is a profile's, and the rest is 0 */
+    bool present; /* false: the model is a profile's, and all but what a sample has is 0 */
     bool closed;  /* its writer finished it */
     bool precise;
     bool stopped;   /* before the program's end: the disk was full, or so it was asked */
@@ -131,10 +132,10 @@ struct model_recording {
     uint64_t lost_allocs; /* not recorded, because no buffer was free */
     uint64_t lost_frees;
     uint64_t foreign_frees;     /* of blocks that are not in this file: begun before it, or lost */
-    uint64_t sample_bytes;      /* 0: every allocation; else the mean distance of sampled bytes */
     uint64_t size_least;        /* only heap blocks of these sizes are in it */
     uint64_t size_most;         /* 0: of any size */
     bool some_modules;          /* only what some modules allocate is in it */
+    uint64_t sample_bytes;      /* 0: every allocation; else the mean distance of sampled bytes */
     bool sampled;               /* some allocations stand for others: what follows is not 0 */
     struct model_errors errors; /* of the totals */
 };

@@ -5,6 +5,7 @@
  */
 #include "analyze/model/contextfilter.h"
 #include "analyze/model/derive.h"
+#include "analyze/model/load.h"
 #include "analyze/model/selectionpass.h"
 #include "analyze/model/selectionthreads.h"
 #include "analyze/model/timepoints.h"
@@ -17,6 +18,9 @@
  * nobody knows. */
 static void finish(struct model *model) {
     model_total_contexts(model);
+    if (model->recording.sampled && !model->recording.present) {
+        model_total_errors(model);
+    }
     model->header.live_bytes = (int64_t)model->totals.live_bytes;
     model->header.maximum_bytes = (int64_t)model->totals.maximum_bytes;
     model->header.peak_error_bytes = 0;

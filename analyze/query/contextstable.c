@@ -24,6 +24,8 @@ enum {
     FREED_BYTES,
     TEMPORARY,
     PATH,
+    TOTAL_ERROR,
+    LIVE_ERROR,
 };
 
 static const struct vtable_column columns[] = {
@@ -46,6 +48,8 @@ static const struct vtable_column columns[] = {
     [FREED_BYTES] = {"freed_bytes", "INTEGER", ""},
     [TEMPORARY] = {"temporary", "INTEGER", "freed by their thread before its next allocation"},
     [PATH] = {"path", "TEXT", "functions, outermost first, ';' between them"},
+    [TOTAL_ERROR] = {"total_bytes_error", "REAL", "of a sample: its standard error; else 0"},
+    [LIVE_ERROR] = {"live_bytes_error", "REAL", "of a sample: its standard error; else 0"},
 };
 
 /* ---- Places in the code ---- */
@@ -135,6 +139,12 @@ static void put(const struct query *query, size_t row, int column, sqlite3_conte
         break;
     case CLASS:
         vtable_put_text(out, classes[context->class]);
+        break;
+    case TOTAL_ERROR:
+        sqlite3_result_double(out, context->total_error_bytes);
+        break;
+    case LIVE_ERROR:
+        sqlite3_result_double(out, context->live_error_bytes);
         break;
     case POOL:
         vtable_put_text(out,

@@ -27,7 +27,26 @@ static const struct vtable_column summary_columns[] = {
     {"peak_resident_bytes", "INTEGER", "the process's, as the kernel counts; NULL: not known"},
     {"peak_bytes", "INTEGER", "the same as maximum_bytes"},
     {"peak_error_bytes", "INTEGER", "the same as maximum_error_bytes"},
+    {"sample_bytes", "INTEGER", "of a sample: one allocation in so many bytes; NULL: all counted"},
+    {"maximum_bytes_error", "REAL", "of a sample: standard errors of the sums; else 0"},
+    {"live_bytes_error", "REAL", ""},
+    {"total_bytes_error", "REAL", ""},
+    {"allocations_error", "REAL", ""},
 };
+
+enum { FIRST_ERROR = 20 };
+
+/* Where it stands: sample_bytes, and behind it the standard errors. */
+static void put_sample(const struct model_recording *recording, int column, sqlite3_context *out) {
+    const struct model_errors *errors = &recording->errors;
+    const double sums[] = {errors->maximum_bytes, errors->live_bytes, errors->total_bytes,
+                           errors->allocations};
+    if (column >= FIRST_ERROR) {
+        sqlite3_result_double(out, sums[column - FIRST_ERROR]);
+    } else if (recording->sampled) {
+        vtable_put_number(out, recording->sample_bytes);
+    }
+}
 
 static size_t one_row(const struct query *query) {
     (void)query;
@@ -57,6 +76,8 @@ static void put_summary(const struct query *query, size_t row, int column, sqlit
         vtable_put_text(out, model->damage[0] != '\0' ? model->damage : NULL);
     } else if (column == NUMBERS + 3) {
         vtable_put_unless(out, model->header.peak_resident_bytes, 0);
+    } else if (column >= FIRST_ERROR - 1) {
+        put_sample(&model->recording, column, out);
     } else {
         const uint64_t peaks[] = {totals->maximum_bytes, totals->maximum_error_bytes};
         vtable_put_number(out, peaks[column - NUMBERS - 4]);

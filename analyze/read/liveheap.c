@@ -7,6 +7,8 @@
  */
 #include "analyze/read/liveheap.h"
 
+#include "memtrace/sampled.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ enum {
     BACK_LEAVES = 4096,                      /* a block larger than 128 GiB is not found inside */
     ROOT_BATCH = 512,
     COARSE_BATCH = 4096,
+    SAMPLED_BATCH = 512, /* a divisor of every level's places */
     COARSE_RECORDS = 1 << (MEMTRACE_SPAN_SHIFT - MEMTRACE_COARSE_SHIFT)
 };
 
@@ -201,6 +204,51 @@ static int find_in_table(const struct table *table, uint64_t address, struct liv
     return fine > 0 || coarse > 0;
 }
 
+/* --- sampled blocks: all of them are looked at -------------------------------------------------
+ */
+
+static bool take_sampled(const struct memtrace_sampled_block *from, uint64_t start,
+                         uint64_t address, uint64_t now_tick, struct liveheap_block *block) {
+    uint32_t age = (uint32_t)now_tick - from->birth_tick;
+    *block = (struct liveheap_block){.start = start,
+                                     .size = from->size,
+                                     .age_ns = (uint64_t)age << MEMTRACE_TICK_SHIFT,
+                                     .context = from->context,
+                                     .thread = from->thread};
+    return start > 1 && contains(block, address);
+}
+
+/* 1, 0 or -1. */
+static int find_on_level(const struct table *table, uint64_t at, uint64_t address,
+                         struct liveheap_block *block) {
+    struct memtrace_sampled_level level;
+    struct memtrace_sampled_block sampled[SAMPLED_BATCH];
+    uint64_t keys[SAMPLED_BATCH];
+    if (read_memory(table->pid, at, &level, sizeof level) != 0)
+        return -1;
+    for (uint64_t first = 0; first < level.groups * MEMTRACE_SAMPLED_GROUP;
+         first += SAMPLED_BATCH) {
+        if (read_memory(table->pid, level.keys + first * sizeof keys[0], keys, sizeof keys) != 0 ||
+            read_memory(table->pid, level.blocks + first * sizeof sampled[0], sampled,
+                        sizeof sampled) != 0)
+            return -1;
+        for (size_t i = 0; i < SAMPLED_BATCH; i++)
+            if (take_sampled(&sampled[i], keys[i], address, table->now_tick, block))
+                return 1;
+    }
+    return 0;
+}
+
+static int find_sampled(const struct table *table, uint64_t address, struct liveheap_block *block) {
+    struct memtrace_sampled_heap heap;
+    int found = 0;
+    if (read_memory(table->pid, table->root, &heap, sizeof heap) != 0)
+        return -1;
+    for (size_t i = 0; i < MEMTRACE_SAMPLED_LEVELS && heap.level[i] != 0 && found == 0; i++)
+        found = find_on_level(table, heap.level[i], address, block);
+    return found;
+}
+
 static int explain(pid_t pid, int reason, struct error *error) {
     if (reason == ESRCH)
         return error_set(error, "process %ld is gone", (long)pid);
@@ -226,6 +274,7 @@ int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t addr
     };
     if (!header->shadow_heap && !header->pool_heap)
         return error_set(error, "process %ld keeps no record of its blocks", (long)pid);
+    struct table sampled = {pid, header->sampled_heap, 0, false, tick};
     for (int i = 0; i < 2; i++) {
         int found = tables[i].root ? find_in_table(&tables[i], address, block) : 0;
         if (found < 0)
@@ -233,5 +282,6 @@ int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t addr
         if (found > 0)
             return 1;
     }
-    return 0;
+    int found = sampled.root ? find_sampled(&sampled, address, block) : 0;
+    return found < 0 ? explain(pid, errno, error) : found;
 }

@@ -4,6 +4,7 @@
 
 #include "analyze/read/region.h"
 #include "memtrace/events.h"
+#include "memtrace/sampled.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,8 @@ static uint32_t item_size_of(uint32_t kind) {
         return sizeof(struct memtrace_process);
     case MEMTRACE_SEGMENT_PATHS:
         return sizeof(struct memtrace_path);
+    case MEMTRACE_SEGMENT_ESTIMATES:
+        return sizeof(struct memtrace_estimate);
     default:
         return 0;
     }
@@ -169,12 +172,12 @@ static int check_header(const struct memtrace_header *header, const char *path,
         return error_set(
             error, "%s was written on a machine with the other byte order; read it there", path);
     }
-    if (header->version != MEMTRACE_FORMAT_VERSION) {
+    if (!profile_knows_version(header->version)) {
         return error_set(
             error,
-            "%s has profile format %u, this memtrace reads format %u; use the memtrace "
+            "%s has profile format %u, this memtrace reads formats up to %u; use the memtrace "
             "it was made with",
-            path, header->version, MEMTRACE_FORMAT_VERSION);
+            path, header->version, MEMTRACE_FORMAT_SAMPLED);
     }
     if (header->byte_order != MEMTRACE_BYTE_ORDER || header->header_size != MEMTRACE_HEADER_SIZE) {
         return error_set(error, "%s has a damaged header; the profile cannot be read", path);

@@ -52,6 +52,11 @@ struct profile {
     void *owned;     /* not live: the copy; NULL for profile_wrap */
 };
 
+/* Whether files of this version can be read here: exact ones, and those with estimates. */
+static inline bool profile_knows_version(uint32_t version) {
+    return version == MEMTRACE_FORMAT_VERSION || version == MEMTRACE_FORMAT_SAMPLED;
+}
+
 /* Opens a file or a region. NULL on failure: no such file, no profile, another format version,
  * foreign byte order, header cut off; error then holds one line. */
 struct profile *profile_open(const char *path, struct error *error);

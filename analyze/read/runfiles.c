@@ -3,6 +3,7 @@
  * runfiles.c: what a run without a summary was: the headers of its files, and their timelines added
  * up. Nothing else of them is read.
  */
+#include "analyze/read/profile.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
 #include "analyze/read/run.h"
@@ -242,8 +243,8 @@ static int add_process(struct scan *scan, const char *file, const struct memtrac
 
 static bool is_profile(const struct memtrace_header *header) {
     return memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) == 0 &&
-           header->version == MEMTRACE_FORMAT_VERSION &&
-           header->header_size == MEMTRACE_HEADER_SIZE && header->byte_order == MEMTRACE_BYTE_ORDER;
+           profile_knows_version(header->version) && header->header_size == MEMTRACE_HEADER_SIZE &&
+           header->byte_order == MEMTRACE_BYTE_ORDER;
 }
 
 /* What is no profile is left out. */

@@ -95,12 +95,18 @@ static uint64_t with_tolerance(uint64_t limit, double tolerance) {
     return limit > UINT64_MAX / 2 ? limit : limit + (uint64_t)more;
 }
 
+static void note_estimate(struct check_result *result, const struct model *part) {
+    result->is_estimate = part->recording.sampled;
+    result->error = metric_error(result->budget->metric, part);
+}
+
 static int check_total(struct check_result *result, const struct check_subject *subject,
                        const struct model *part) {
     enum metric metric = result->budget->metric;
     const struct model_context *worst = NULL;
     uint64_t most = 0;
     result->value = metric_total(metric, part).main;
+    note_estimate(result, part);
     for (size_t i = 0; i < part->context_count; i++) {
         uint64_t cost = metric_cost(metric, &part->contexts[i]).main;
         if (part->contexts[i].class == MODEL_HEAP && cost > most) {
@@ -225,6 +231,10 @@ static int count_growth(struct check_result *result, const struct check_subject 
     const struct model *base = part_of(baseline, &made[0], error);
     const struct model *part = base != NULL ? part_of(subject, &made[1], error) : NULL;
     int status = part != NULL ? check_growth(result, subject, part, baseline, base) : -1;
+    if (part != NULL) {
+        note_estimate(result, part);
+        result->is_estimate |= base->recording.sampled;
+    }
     model_free(made[0]);
     model_free(made[1]);
     return status;

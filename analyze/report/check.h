@@ -60,6 +60,8 @@ struct check_result {
     uint64_t most;      /* what the budget and the tolerance allow; growth: of the value after */
     uint64_t instances; /* CHECK_PER_SCOPE: how many, and what all had together */
     uint64_t sum;
+    bool is_estimate; /* of a sample; error: the standard error of value, 0: not known */
+    double error;
     /* The code that broke it most; line 0: no place is known; function NULL: nothing is known. */
     uint64_t share; /* how much of it is its; growth: how much it grew */
     char *function;

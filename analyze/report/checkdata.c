@@ -102,6 +102,9 @@ static void put_numbers(struct jsonwriter *json, const struct check_result *resu
     const struct check_budget *budget = result->budget;
     jsonwriter_number(json, "value", result->value);
     jsonwriter_number(json, "most", result->most);
+    if (result->is_estimate) {
+        jsonwriter_double(json, "standard_error", result->error);
+    }
     if (budget->kind == CHECK_GROWTH) {
         jsonwriter_string(json, "baseline", budget->baseline);
         jsonwriter_number(json, "before", result->before);

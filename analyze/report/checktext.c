@@ -43,6 +43,13 @@ static void put_values(FILE *out, const struct check_result *result) {
         fputs(" and was ", out);
         put_exact(out, metric, result->before);
     }
+    if (result->is_estimate) {
+        fputs(" (an estimate", out);
+        if (result->error > 0) {
+            fprintf(out, ", +- %s", amount(&number, metric, (uint64_t)result->error));
+        }
+        fputc(')', out);
+    }
     fputs(", more than ", out);
     put_exact(out, metric, result->most);
 }

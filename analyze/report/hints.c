@@ -17,8 +17,9 @@ static bool is_share(uint64_t part, uint64_t whole, uint64_t least, unsigned per
 }
 
 bool report_has_much_temporary(const struct model *model) {
-    return !model->recording.sampled && is_share(model->totals.temporary, model->totals.allocations,
-                                                 TEMPORARY_LEAST, TEMPORARY_PERCENT);
+    bool is_known = !model->recording.sampled || !model->recording.present;
+    return is_known && is_share(model->totals.temporary, model->totals.allocations, TEMPORARY_LEAST,
+                                TEMPORARY_PERCENT);
 }
 
 /* What is suppressed does not count. 0 or -1: out of memory. */

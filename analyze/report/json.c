@@ -200,6 +200,18 @@ static void put_recording(struct jsonwriter *json, const struct model *model) {
     jsonwriter_end_map(json);
 }
 
+/* Of a profile that is, or was at times, a sample. */
+static void put_sampling(struct jsonwriter *json, const struct model *model) {
+    const struct model_recording *recording = &model->recording;
+    if (recording->present || !recording->sampled) {
+        return;
+    }
+    jsonwriter_map(json, "sampling");
+    jsonwriter_number(json, "sample_bytes", recording->sample_bytes);
+    put_errors(json, &recording->errors);
+    jsonwriter_end_map(json);
+}
+
 static void put_freed_of(struct jsonwriter *json, const struct model *model, uint32_t freer) {
     jsonwriter_array(json, "freed_of");
     for (size_t i = 0; i < model->foreign_count; i++) {
@@ -308,6 +320,7 @@ int report_json(const struct report *report) {
     put_process(json, report);
     put_totals(json, report);
     put_recording(json, report->model);
+    put_sampling(json, report->model);
     put_warnings(json, report);
     put_threads(json, report->model);
     put_modules(json, report->model);

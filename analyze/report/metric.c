@@ -111,6 +111,22 @@ struct cost metric_total(enum metric metric, const struct model *model) {
     return metric_cost(metric, &all);
 }
 
+double metric_error(enum metric metric, const struct model *model) {
+    const struct model_errors *errors = &model->recording.errors;
+    switch (metric) {
+    case METRIC_MAXIMUM:
+        return errors->maximum_bytes;
+    case METRIC_LEAKED:
+        return errors->live_bytes;
+    case METRIC_CUMULATIVE:
+        return errors->total_bytes;
+    case METRIC_ALLOCATIONS:
+        return errors->allocations;
+    default:
+        return 0;
+    }
+}
+
 static uint64_t add(uint64_t left, uint64_t right) {
     uint64_t sum;
     return __builtin_add_overflow(left, right, &sum) ? UINT64_MAX : sum;

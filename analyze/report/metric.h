@@ -29,6 +29,8 @@ struct cost {
 
 struct cost metric_cost(enum metric metric, const struct model_context *context);
 struct cost metric_total(enum metric metric, const struct model *model);
+/* Of a sample: the standard error of the total's main number; 0: counted, or not known. */
+double metric_error(enum metric metric, const struct model *model);
 void metric_add(struct cost *to, struct cost cost);
 
 /* In JSON and CSV: "maximum", "leaked", "cumulative", ... */

@@ -128,7 +128,8 @@ static void put_counts(const struct report *report) {
     }
     fprintf(report->out, "), frees %s\n", number_count(&count, totals->frees));
     put_label(report, "temporary");
-    if (report->model->recording.sampled) { /* what came in between is not in the file */
+    if (report->model->recording.sampled && report->model->recording.present) {
+        /* what came in between is not in the file */
         fputs("not known\n", report->out);
     } else {
         fprintf(report->out, "%s (%s of allocations)\n", number_count(&count, totals->temporary),
@@ -263,10 +264,14 @@ static void put_events(const struct report *report) {
         }
         fputs(" are recorded\n", report->out);
     }
-    if (recording->sampled) {
+}
+
+static void put_sampling(const struct report *report) {
+    struct number bytes;
+    if (report->model->recording.sampled) {
         put_label(report, "sampled");
         fprintf(report->out, "every %s on average: estimates, %s one standard error\n",
-                number_bytes(&bytes, recording->sample_bytes), plus_minus(report));
+                number_bytes(&bytes, report->model->recording.sample_bytes), plus_minus(report));
     }
 }
 
@@ -335,6 +340,7 @@ static void put_all(const struct report *report) {
     put_command(report);
     (model->header.merged > 1 ? put_merged : put_state)(report);
     put_events(report);
+    put_sampling(report);
     if (report->selected != NULL) {
         put_label(report, "selected");
         fprintf(report->out, "%s\n", report->selected);

@@ -13,6 +13,7 @@ import threading
 
 from harness import RunFailed, UNWINDS, backtrace_library, heaptrack_library
 from programs import builds
+from sampling import samplers
 
 RUN_LIMIT_S = 300
 BASES = {variant.name: variant.base or variant.name for variant in builds.VARIANTS}
@@ -51,6 +52,9 @@ class Programs:
         """What a run in this state has in its environment besides."""
         if state == "alone":
             return {}
+        if state in samplers.SAMPLERS:
+            return {"MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": os.path.join(scratch, "profile.mtp"),
+                    **samplers.environment(state, self.library)}
         if state in self.peers:
             return {"LD_PRELOAD": self.peers[state],
                     "DUMP_HEAPTRACK_OUTPUT": os.path.join(scratch, "heaptrack")}

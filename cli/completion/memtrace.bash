@@ -5,7 +5,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options=""
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run record report diff check query export import extract info repack strip anonymize merge list trace symbolize flags --help --version" -- "$current"))
+        COMPREPLY=($(compgen -W "run record report diff check query export import extract info repack strip anonymize merge list trace control symbolize flags --help --version" -- "$current"))
         return
     fi
     local filters="--from --to --at --between --function --not-function --file --not-file --module --not-module
@@ -183,6 +183,7 @@ _memtrace() {
         fi
         ;;
     trace) [[ $current == -* ]] || options=$(cd /proc && echo [0-9]*) ;;
+    control) [[ $current == -* ]] || options="$(cd /proc && echo [0-9]*) exact sample off on" ;;
     flags) options="--mode --compiler --cflags --libs --explain --gdb --cmake --help" ;;
     list) options="--json --help" ;;
     symbolize)

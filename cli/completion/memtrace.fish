@@ -19,6 +19,7 @@ complete -c memtrace -f -n __fish_use_subcommand -a anonymize -d 'hide the names
 complete -c memtrace -f -n __fish_use_subcommand -a merge -d 'make one recording of several'
 complete -c memtrace -f -n __fish_use_subcommand -a list -d 'profiles of running and killed processes'
 complete -c memtrace -f -n __fish_use_subcommand -a trace -d 'who allocated this address'
+complete -c memtrace -f -n __fish_use_subcommand -a control -d 'count all, a sample or nothing'
 complete -c memtrace -f -n __fish_use_subcommand -a symbolize -d 'name module+offset lines'
 complete -c memtrace -f -n __fish_use_subcommand -a flags -d 'compiler and linker flags'
 for option in top every churn stacks contexts limit signals
@@ -116,6 +117,7 @@ complete -c memtrace -n '__memtrace_on import' -l output -r
 complete -c memtrace -n '__memtrace_on extract' -l list
 complete -c memtrace -n '__memtrace_on extract' -l output -r
 complete -c memtrace -n '__memtrace_on list' -l json
+complete -c memtrace -n '__memtrace_on control' -f -a 'exact sample off on'
 for option in root debug
     complete -c memtrace -n '__memtrace_on symbolize' -l $option -r
 end

@@ -20,6 +20,7 @@ _memtrace() {
         'merge:make one recording of several'
         'list:profiles of running and killed processes'
         'trace:who allocated this address'
+        'control:count all, a sample or nothing in a running program'
         'symbolize:name module+offset lines'
         'flags:compiler and linker flags'
     )
@@ -132,6 +133,7 @@ _memtrace() {
             '*:file:_files'
         ;;
     trace) _arguments '1:process:_pids' '2:address' ;;
+    control) _arguments '1:process:_pids' '2:mode:(exact sample off on)' '3:size' ;;
     flags)
         _arguments '--mode[mode]:mode:(auto pass hooks frame-pointer)' \
             '--compiler[for which]:command:_command_names -e' '--cflags' '--libs' '--explain' '--gdb' '--cmake'

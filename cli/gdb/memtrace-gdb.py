@@ -19,6 +19,8 @@ import time
 import gdb
 
 HEADER_SIZE = 16384
+SAMPLED_HEAP_OFFSET = 1840
+VERSIONS = (b"\1\0\0\0", b"\2\0\0\0")
 SEGMENT_MAGIC = 0x474D4553
 TREE, THREADS, MODULES, POOLS = 1, 4, 5, 6
 FRAME_MAPPING, FRAME_POOL, FRAME_CLASSES = 1, 16, 4096
@@ -54,14 +56,15 @@ class Profile:
         header = read(0, 304)
         if header[:8] == bytes(8):  # what a core file's head speaks of, but has not, reads as zeros
             raise gdb.MemoryError("empty")
-        if header[:8] != b"MEMTRACE" or struct.unpack_from("<3I", header, 8) != (1, HEADER_SIZE, 0x01020304):
+        if header[:8] != b"MEMTRACE" or header[8:12] not in VERSIONS or struct.unpack_from("<2I", header, 12) != (HEADER_SIZE, 0x01020304):
             raise gdb.GdbError("memtrace: this is not a MemTrace profile of this version")
         self.pid, = struct.unpack_from("<I", header, 44)
         self.end, = struct.unpack_from("<Q", header, 24)
         self.start_ns, = struct.unpack_from("<Q", header, 104)
         self.shadow_heap, self.pool_heap = struct.unpack_from("<2Q", header, 240)
+        self.sampled_heap, = struct.unpack("<Q", read(SAMPLED_HEAP_OFFSET, 8))
         self.clock_ns, = struct.unpack_from("<Q", header, 288)
-        self.birth_zero_ns = struct.unpack("<Q", read(1800, 8))[0] or self.start_ns
+        self.birth_zero_ns = struct.unpack("<Q", read(1808, 8))[0] or self.start_ns
         self.leaves = {}  # (kind, index) -> (offset, item size, items)
         self.find_leaves()
 
@@ -251,6 +254,18 @@ def is_local_process():
     return connection is not None and connection.type == "native"
 
 
+def find_sampled(root, address, now_tick):
+    """The block among those that sampling has picked (struct memtrace_sampled_heap); or None."""
+    for level in struct.unpack("<12Q", read_memory(root, 96)) if root else ():
+        groups, keys, blocks = struct.unpack("<3Q", read_memory(level, 24)) if level else (0, 0, 0)
+        for i, (start,) in enumerate(struct.iter_unpack("<Q", read_memory(keys, groups * 64)) if groups else ()):
+            if start > 1 and start <= address:
+                size, _, _, context, thread, birth = struct.unpack("<3Q3I", read_memory(blocks + 40 * i, 36))
+                if address - start < max(size, 1):
+                    return Block(start, size, context, thread, (now_tick - birth) & 0xffffffff, False)
+    return None
+
+
 def find_block(profile, address):
     """The block; None: there is none."""
     if not profile.shadow_heap:
@@ -262,7 +277,7 @@ def find_block(profile, address):
             block = Heap(root, shift, pool, (now - profile.birth_zero_ns) >> TICK_SHIFT).find(address)
             if block:
                 return block
-    return None
+    return find_sampled(profile.sampled_heap, address, (now - profile.birth_zero_ns) >> TICK_SHIFT)
 
 
 def age_text(ticks):

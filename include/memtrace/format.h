@@ -24,7 +24,8 @@
 #endif
 
 #define MEMTRACE_MAGIC          "MEMTRACE" /* 8 bytes, no terminator */
-#define MEMTRACE_FORMAT_VERSION 1u
+#define MEMTRACE_FORMAT_VERSION 1u         /* every count is exact */
+#define MEMTRACE_FORMAT_SAMPLED 2u         /* counts are estimates: see struct memtrace_estimate */
 #define MEMTRACE_BYTE_ORDER     0x01020304u
 
 enum {
@@ -80,7 +81,8 @@ enum {
     MEMTRACE_FLAG_THREADED = 1u << 4,     /* more than one thread allocated: the peak has a bound */
     MEMTRACE_FLAG_FOREIGN_MALLOC = 1u
                                    << 5, /* the allocator is not glibc's: tiny requests rounded */
-    MEMTRACE_FLAG_ADJACENT = 1u << 6 /* imported: a temporary block ends in the very next event */
+    MEMTRACE_FLAG_ADJACENT = 1u << 6, /* imported: a temporary block ends in the very next event */
+    MEMTRACE_FLAG_SAMPLED = 1u << 7   /* some allocations stood for others; version is 2 then */
 };
 
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and
@@ -195,14 +197,20 @@ struct memtrace_header {
     /* live: where the next light child's record goes: page of the newest segment of processes << 32
      * | its index << 8 | place in it; 0: there is none yet */
     uint64_t process_place;
-    uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
-    uint32_t merged;     /* a merged profile: of how many; the process is the first one's */
-    uint32_t unused_2;
+    uint64_t path_bytes;    /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
+    uint32_t merged;        /* a merged profile: of how many; the process is the first one's */
+    uint32_t mode;          /* live: enum memtrace_mode (sampled.h); 0 in older files */
     uint64_t birth_zero_ns; /* zero of the ticks of births in the shadow heap, on the monotonic
                                clock: the start of the process or, in a forked child, which
                                inherits blocks, that of its first ancestor */
     uint64_t more_lost[MEMTRACE_LOSS_MORE_KINDS]; /* live: 0 in older files */
-    char reserved[136];
+    uint64_t sample_bytes;   /* live: mean distance of sampled bytes, the last one; 0: never */
+    uint64_t control;        /* live: written by others, see MEMTRACE_CONTROL_MODE_SHIFT */
+    uint64_t control_done;   /* live: what of it was carried out last */
+    uint64_t sampled_heap;   /* live: address of the program's struct memtrace_sampled_heap */
+    double live_variance;    /* live: of live_bytes as an estimate */
+    double maximum_variance; /* live: the same when the maximum was reached */
+    char reserved[88];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
@@ -242,7 +250,9 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_EVENTS = 9, /* struct memtrace_chunk[32] (events.h): buffers, while running */
     MEMTRACE_SEGMENT_PROCESSES = 10, /* struct memtrace_process[], light children of this process */
     MEMTRACE_SEGMENT_PATHS = 11,     /* struct memtrace_path[] of light child `owner` */
-    MEMTRACE_SEGMENT_CELLS = 13,     /* struct memtrace_cell[66] of column `owner`: see there */
+    MEMTRACE_SEGMENT_ESTIMATES =
+        12, /* struct memtrace_estimate[1024] (sampled.h), ids as of the tree */
+    MEMTRACE_SEGMENT_CELLS = 13, /* struct memtrace_cell[66] of column `owner`: see there */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */

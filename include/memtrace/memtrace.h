@@ -68,8 +68,10 @@ MEMTRACE_API void memtrace_mark(const char *text) MEMTRACE_NOEXCEPT;
 MEMTRACE_API uint64_t memtrace_scope_begin(const char *name) MEMTRACE_NOEXCEPT;
 MEMTRACE_API void memtrace_scope_end(uint64_t scope) MEMTRACE_NOEXCEPT;
 
-/* From now on one allocation in about so many bytes is recorded, chosen at random, and stands for
- * the others (as with --sample); 0: each one. The profile's counts stay exact. Handler-safe. */
+/* From now on one allocation in about so many bytes is counted, chosen at random, and stands for
+ * the others (as with --sample): what reports show of them are estimates. 0: each one is counted.
+ * Where events are recorded it is the recording that is sampled, and the profile counts all. What
+ * is stopped stays so. Handler-safe. */
 MEMTRACE_API void memtrace_sample(size_t mean_bytes) MEMTRACE_NOEXCEPT;
 
 /* One calling context, as seen by a filter. `frames` are return addresses, innermost first, owned

@@ -48,9 +48,8 @@ API void memtrace_snapshot(void) {
 }
 
 API void memtrace_sample(size_t mean_bytes) {
-    if (is_ready() && runtime.recorder.recording != NULL) {
-        STORE_RELAXED(&runtime.recorder.recording->sample_bytes, (uint64_t)mean_bytes);
-        event_mark(MEMTRACE_MARK_SAMPLE, mean_bytes, "", 0, EVENT_CALLER());
+    if (is_ready()) {
+        switch_sample(mean_bytes);
     }
 }
 
@@ -188,10 +187,25 @@ static uint64_t age_of(const struct heap_block *block) {
     return (uint64_t)heap_age(birth, tick) << MEMTRACE_TICK_SHIFT;
 }
 
+/* The innermost block that contains `address`: a pool's lies in one of the heap. 1, or 0. */
+static int find_block(uintptr_t address, struct heap_block *block) {
+    struct memtrace_sampled_block picked;
+    if (heap_find(&runtime.pools, address, block) || heap_find(&runtime.heap, address, block)) {
+        return 1;
+    }
+    if (!sampled_find(address, &block->start, &picked)) {
+        return 0;
+    }
+    block->size = picked.size;
+    block->context = picked.context;
+    block->thread = picked.thread;
+    block->birth_tick = picked.birth_tick;
+    return 1;
+}
+
 API int memtrace_lookup(const void *address, struct memtrace_block *out) {
     struct heap_block block;
-    if (!is_ready() || (!heap_find(&runtime.pools, (uintptr_t)address, &block) &&
-                        !heap_find(&runtime.heap, (uintptr_t)address, &block))) {
+    if (!is_ready() || !find_block((uintptr_t)address, &block)) {
         return 0;
     }
     *out = (struct memtrace_block){.start = (const void *)block.start,
@@ -211,8 +225,7 @@ API void memtrace_print_trace(const void *address) {
     text_init(&text, buffer, sizeof buffer);
     text_add(&text, "memtrace: ");
     text_add_hex(&text, (uintptr_t)address);
-    if (!is_ready() || (!heap_find(&runtime.pools, (uintptr_t)address, &block) &&
-                        !heap_find(&runtime.heap, (uintptr_t)address, &block))) {
+    if (!is_ready() || !find_block((uintptr_t)address, &block)) {
         text_add(&text, is_ready() ? " is not a live block\n" : ": nothing is profiled here\n");
         write_all(2, text.start, text.length);
         return;

@@ -6,6 +6,8 @@
 #include "runtime/base/sys.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/mapping.h"
+#include "runtime/entry/switch.h"
+#include "runtime/heap/estimates.h"
 #include "runtime/record/light.h"
 
 static struct {
@@ -35,23 +37,23 @@ static void count_born(uint32_t context, uint64_t size, uint64_t count) {
     }
 }
 
-/* All that was live since the start was more by this block. */
-static void count_born_block(uint32_t context, uint64_t size) {
+/* All that was live since the start was more by these blocks. */
+static void count_born_blocks(uint32_t context, uint64_t size, uint64_t count) {
     struct memtrace_header *header = runtime.space.header;
-    count_born(context, size, 1);
-    header->inherited_blocks++;
+    count_born(context, size, count);
+    header->inherited_blocks += count;
     header->inherited_bytes += size;
     __atomic_fetch_add(&header->maximum_bytes, (int64_t)size, __ATOMIC_RELAXED);
     __atomic_fetch_add(&header->live_bytes, (int64_t)size, __ATOMIC_RELAXED);
 }
 
-int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size) {
+int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size, uint64_t count) {
     if (!is_inherited(owner)) {
         return 0;
     }
     if (child_is_light()) {
-        count_born_block(context, size);
-        child.freed_count++;
+        count_born_blocks(context, size, count);
+        child.freed_count += count;
         child.freed_bytes += size;
     }
     return 1;
@@ -87,9 +89,20 @@ static void inherit_block(void *argument, const struct heap_block *block) {
     if (!is_inherited(block->thread)) {
         return;
     }
-    count_born_block(block->context, block->size);
+    count_born_blocks(block->context, block->size, 1);
     if (thread != NULL && thread->stream != NULL) {
         record_inherited(thread, block);
+    }
+}
+
+static void inherit_sampled(void *argument, uintptr_t start,
+                            const struct memtrace_sampled_block *block) {
+    struct variance variance = {.bytes = estimates_variance_of(block->size, block->bytes)};
+    (void)argument;
+    (void)start;
+    if (is_inherited(block->thread)) {
+        count_born_blocks(block->context, block->bytes, block->count);
+        estimates_add(&runtime.space, block->context, variance);
     }
 }
 
@@ -128,6 +141,7 @@ static void inherit(struct thread *thread) {
         heap_visit(&runtime.heap, forget_number, &runtime.heap);
     }
     heap_visit(&runtime.heap, inherit_block, thread);
+    sampled_visit(inherit_sampled, NULL);
     heap_visit(&runtime.pools, inherit_pool_block, NULL);
     mapping_inherit(inherit_mapping, thread);
 }
@@ -239,6 +253,8 @@ static int begin_anew(void) {
     ledger_fork(&runtime.ledger);
     runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
     runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
+    estimates_fork();
+    switch_describe();
     return ledger_init(&runtime.ledger, &runtime.space);
 }
 
@@ -253,6 +269,15 @@ static int number_threads(uint32_t count) {
     return have_room;
 }
 
+/* A region of its own gets a copy of the tree: worth it for who does much. In mode sampled a single
+ * block may stand for more than 10,000: only what is held counts then. */
+static void set_limits(void) {
+    uint64_t events = CHILD_EVENTS_MOST + runtime.tree.leaves * MEMTRACE_LEAF_ITEMS / 4;
+    uint64_t several = CHILD_SAMPLES_MOST * LOAD_RELAXED(&runtime.sample_bytes);
+    child.events_most = several != 0 ? INT64_MAX / 4 : events;
+    child.live_most = several > CHILD_LIVE_MOST ? several : CHILD_LIVE_MOST;
+}
+
 int child_start(void) {
     struct counts counts;
     struct thread *thread;
@@ -263,9 +288,7 @@ int child_start(void) {
     child.own_start = runtime.space.base + runtime.space.header->end;
     child.born = NULL;
     child.freed_count = child.freed_bytes = 0;
-    /* A region of its own gets a copy of the tree: worth it for who does much. */
-    child.events_most = CHILD_EVENTS_MOST + runtime.tree.leaves * MEMTRACE_LEAF_ITEMS / 4;
-    child.live_most = CHILD_LIVE_MOST;
+    set_limits();
     child.is_wanted = 0;
     if (region_begin_light(&runtime.region) != 0 || begin_anew() != 0) {
         return -1;

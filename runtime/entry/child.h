@@ -26,7 +26,8 @@ enum {
     /* Allocations and frees, and one more for each four nodes of its parent's tree; then it grows. */
     CHILD_EVENTS_MOST = 10000,
     CHILD_LIVE_MOST =
-        4 << 20, /* bytes of its own: a server that forks for each connection has one */
+        4 << 20,             /* bytes of its own: a server that forks for each connection has one */
+    CHILD_SAMPLES_MOST = 16, /* in mode sampled: mean distances that it holds */
 };
 
 /* At the first event of a forked child. 0, or -1: it cannot be profiled. */
@@ -40,9 +41,9 @@ void child_note(void);
 /* A region of its own is needed: now, or after the event that is interrupted. 1: it is there. */
 int child_grow(void);
 
-/* A block of thread `owner`, or a part of a mapping, that a child was born with is gone, and was
- * counted as freed. 1: it was such a block. */
-int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size);
+/* Blocks of thread `owner`, or a part of a mapping, that a child was born with are gone, and were
+ * counted as freed. 1: they were such blocks. */
+int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size, uint64_t count);
 void child_inherited_unmapped(uint32_t context, uint64_t size, int is_last);
 int child_inherited_pool_freed(uint32_t owner, uint32_t context, uint64_t size);
 

@@ -14,15 +14,16 @@ COLD int event_forked_meanwhile(struct thread *thread, uintptr_t address) {
     return 0;
 }
 
-COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context,
-                             uint64_t size) {
-    if (child_inherited_freed(owner, context, size)) {
+COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context, uint64_t size,
+                             uint64_t count) {
+    if (child_inherited_freed(owner, context, size, count)) {
         return;
     }
     counter_add(&thread->record->foreign_free_bytes, size);
-    counter_add(&thread->record->foreign_free_count, 1);
+    counter_add(&thread->record->foreign_free_count, count);
     if (!thread->is_late) {
-        region_note_foreign_free(&runtime.region, thread->foreign, thread->record, owner, size);
+        region_note_foreign_free(&runtime.region, thread->foreign, thread->record, owner, size,
+                                 count);
     }
 }
 
@@ -104,6 +105,13 @@ uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
     taken->name = 0;
+    taken->is_picked =
+        sampled_may_hold((uintptr_t)address) && sampled_remove((uintptr_t)address, &taken->picked);
+    block->start = (uintptr_t)address;
+    if (taken->is_picked) {
+        taken->known = 1;
+        return;
+    }
     taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
                                tick_is_due(thread) ? tick_now() : thread->tick, block);
     if (taken->known && thread->stream != NULL) {
@@ -118,7 +126,11 @@ void event_count_taken(struct thread *thread, const struct event_taken *taken, s
         return;
     }
     event_tick(thread);
-    event_count_freed(thread, &taken->block);
+    if (taken->is_picked) {
+        sampled_count_freed(thread, taken->block.start, &taken->picked);
+    } else {
+        event_count_freed(thread, &taken->block);
+    }
     if (taken->name != 0 && !replaced) {
         event_record_free(thread, taken->name);
     }
@@ -129,7 +141,9 @@ void event_count_taken(struct thread *thread, const struct event_taken *taken, s
 }
 
 void event_put_back(const struct event_taken *taken) {
-    if (taken->known) {
+    if (taken->is_picked) {
+        sampled_insert(taken->block.start, &taken->picked);
+    } else if (taken->known) {
         heap_insert(&runtime.heap, &taken->block);
         if (taken->name != 0) {
             heap_set_number(&runtime.heap, taken->block.start, recorder_low_number(taken->name));

@@ -8,6 +8,7 @@
 #define RUNTIME_ENTRY_EVENT_H
 
 #include "runtime/entry/runtime.h"
+#include "runtime/entry/sampled.h"
 #include "runtime/entry/tick.h"
 
 /* The caller of the function whose frame this is. (A struct frame is handed on only to what is
@@ -134,6 +135,10 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
 INLINE void event_alloc(struct thread *thread, const void *address, uint64_t size,
                         struct frame caller, uint32_t how, uint64_t replaces) {
     uint32_t context;
+    if (UNLIKELY(thread->gate == GATE_SAMPLED)) {
+        sampled_alloc(thread, address, size, caller);
+        return;
+    }
     if (!event_enter(thread, caller.slot)) {
         return;
     }
@@ -148,8 +153,9 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
     }
 }
 
-/* A block of thread `owner`. */
-void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context, uint64_t size);
+/* `count` blocks of thread `owner`, `size` bytes in all. */
+void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context, uint64_t size,
+                        uint64_t count);
 
 INLINE void event_count_freed(struct thread *thread, const struct heap_block *block) {
     struct memtrace_thread_record *record = thread->record;
@@ -158,7 +164,7 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
     event.temporary = own && thread->last_block == block->start;
     if (UNLIKELY(!own)) {
-        event_foreign_free(thread, block->thread, block->context, block->size);
+        event_foreign_free(thread, block->thread, block->context, block->size, 1);
     }
     counter_add(&record->free_count, 1);
     counter_add(&record->free_bytes, block->size);
@@ -179,6 +185,8 @@ INLINE void event_free(struct thread *thread, const void *address, uintptr_t slo
     if (LIKELY(heap_remove(&heap, (uintptr_t)address, thread->tick, &block))) {
         owner = block.thread;
         event_count_freed(thread, &block);
+    } else if (UNLIKELY(sampled_may_hold((uintptr_t)address))) {
+        sampled_free(thread, (uintptr_t)address);
     }
     if (UNLIKELY(thread->is_special)) {
         event_end_free(thread, address, owner, block.birth_tick);
@@ -191,8 +199,10 @@ INLINE void event_free(struct thread *thread, const void *address, uintptr_t slo
  * it back. */
 struct event_taken {
     struct heap_block block;
-    uint64_t name; /* in the recording; 0: it is not in it */
-    int known;     /* the block was ours */
+    struct memtrace_sampled_block picked; /* instead of `block` */
+    uint64_t name;                        /* in the recording; 0: it is not in it */
+    int known;                            /* the block was counted */
+    int is_picked;                        /* in mode sampled */
 };
 void event_take(struct thread *thread, const void *address, struct event_taken *taken);
 /* replaced: another takes its place, whose allocation tells of its end. */

@@ -77,16 +77,14 @@ INLINE int is_repeated(const struct walk_last *last, uintptr_t slot, uintptr_t f
            LIKELY(*read->word == read->parent);
 }
 
-PUBLIC void *malloc(size_t size) {
+/* Apart, so that no register is saved for it in mode sampled. */
+static __attribute__((noinline)) void *malloc_small(size_t size) {
     uintptr_t slot = (uintptr_t)__builtin_dwarf_cfa() - sizeof(uintptr_t);
     struct walk_last last;
     struct hands hands;
     uint64_t *record;
     uint8_t *leaf;
     void *block;
-    if (UNLIKELY(size >= real.small_limit)) {
-        return malloc_slow(size);
-    }
     block = real.malloc(size);
     if (!take_hands(&hands) || !find_record(block, &leaf, &record) ||
         !is_repeated(hands.last, slot, MACHINE_CALLER_FP(), &last) || !is_at_epoch(last.cell) ||
@@ -108,6 +106,15 @@ PUBLIC void *malloc(size_t size) {
         return malloc_raise_peak_slow(block);
     }
     return block;
+}
+
+/* What is not small, and in mode sampled everything, of which hardly anything is picked, comes
+ * first: it is only handed on. */
+PUBLIC void *malloc(size_t size) {
+    if (LIKELY(size < real.small_limit)) {
+        return malloc_small(size);
+    }
+    return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
 }
 
 /* --- free ------------------------------------------------------------------------------------- */
@@ -132,6 +139,15 @@ INLINE uint32_t *bucket_of(const struct hands *hands, const void *block, uint8_t
                          ledger_lifetime_bucket(hands->thread->tick - birth));
 }
 
+/* No block that is counted, and in mode sampled hardly one that is. */
+static __attribute__((noinline)) void free_other(void *block) {
+    if (LIKELY(!sampled_may_hold((uintptr_t)block))) {
+        real.free(block);
+    } else {
+        free_slow(block);
+    }
+}
+
 PUBLIC void free(void *block) {
     struct memtrace_cell *cell;
     struct hands hands;
@@ -140,8 +156,10 @@ PUBLIC void free(void *block) {
     uint64_t record;
     uint64_t size;
     uint8_t *leaf;
-    if (UNLIKELY((uintptr_t)block >> 47 != 0) || !take_hands(&hands) ||
-        !find_record(block, &leaf, &place)) {
+    if (UNLIKELY((uintptr_t)block >= real_free_limit)) {
+        return free_other(block);
+    }
+    if (!take_hands(&hands) || !find_record(block, &leaf, &place)) {
         return free_slow(block);
     }
     record = *place;

@@ -72,7 +72,7 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
         return; /* of the early arena: never taken back */
     }
-    thread = thread_get_for_free(slot);
+    thread = sampled_skipped(pointer) ? NULL : thread_get_for_free(slot);
     if (LIKELY(thread != NULL)) {
         event_free(thread, pointer, slot);
     }
@@ -118,6 +118,9 @@ PUBLIC void *calloc(size_t number, size_t size) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(total, 1); /* static memory: zero */
     }
+    if (sampled_skips(total)) {
+        return real.calloc(number, size);
+    }
     pointer =
         LIKELY(padded(total) == total) ? real.calloc(number, size) : real.calloc(1, padded(total));
     count(pointer, total, EVENT_CALLER(), MEMTRACE_ALLOC_ZEROED);
@@ -158,7 +161,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
     }
-    thread = thread_get_for_free(caller.slot);
+    thread = sampled_skipped(old) && sampled_skips(size) ? NULL : thread_get_for_free(caller.slot);
     if (UNLIKELY(thread == NULL)) {
         return resize_uncounted(from, old, size);
     }
@@ -166,7 +169,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     pointer = from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     if (pointer == NULL && !(size == 0 && old != NULL)) {
         event_put_back(&taken);
-    } else if (pointer != NULL && LIKELY(thread->gate == GATE_OPEN)) {
+    } else if (pointer != NULL && LIKELY(thread_counts(thread))) {
         event_count_taken(thread, &taken, caller, 1);
         event_alloc(thread, pointer, size, caller, how, taken.name);
         return pointer;
@@ -258,6 +261,9 @@ void *malloc_for_new(size_t size, const void *frame_address) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
+    }
+    if (sampled_skips(size)) {
+        return real.malloc(size != 0 ? size : 1);
     }
     pointer = real.malloc(size != 0 ? size : 1);
     count(pointer, size, event_caller(frame_address), 0);

@@ -92,7 +92,7 @@ static void changed(const struct change *change, struct frame caller) {
     if (thread == NULL) {
         return;
     }
-    counts = thread->gate == GATE_OPEN;
+    counts = thread_counts(thread);
     if (!event_enter(thread, caller.slot)) {
         return;
     }

@@ -14,6 +14,7 @@
 #include <gnu/libc-version.h>
 
 struct real real;
+uintptr_t real_free_limit = REAL_ADDRESSES;
 static void *(*malloc_unpadded)(size_t);
 
 enum { EARLY_HEADER = 16 };
@@ -141,7 +142,7 @@ void real_find(void) {
         malloc_unpadded = real.malloc;
         real.malloc = malloc_padded;
     }
-    real.small_limit = 1 << MEMTRACE_COARSE_SHIFT;
+    real.small_limit = REAL_SMALL;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */
     finding = 0;

@@ -6,6 +6,7 @@
 #ifndef RUNTIME_ENTRY_REAL_H
 #define RUNTIME_ENTRY_REAL_H
 
+#include "memtrace/format.h"
 #include "runtime/base/compiler.h"
 
 #include <stddef.h>
@@ -36,7 +37,7 @@ struct real {
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*(*signal)(int, void (*)(int)))(int);
     void (*(*sysv_signal)(int, void (*)(int)))(int);
-    size_t small_limit; /* malloc() of less is for fast.c; 0: not yet */
+    size_t small_limit; /* malloc() of less is for fast.c; 0: not yet, or in mode sampled */
     int is_glibc;       /* malloc is the C library's own */
     int pads;           /* its blocks may start less than 32 bytes apart: see malloc.c */
 };
@@ -47,7 +48,7 @@ extern HIDDEN struct real real;
  * AddressSanitizer's with the 16 bytes in front of each; those of allocators with finer size
  * classes do not, so their tiny requests are made larger: by real.malloc itself, else by malloc.c.
  */
-enum { REAL_PADDED = 32 };
+enum { REAL_PADDED = 32, REAL_SMALL = 1 << MEMTRACE_COARSE_SHIFT };
 
 /* Fills `real`; a nested call (from dlsym) returns at once with what there is. */
 void real_find(void);
@@ -58,6 +59,11 @@ void *real_unwinder_symbol(const char *name, const void *caller);
 void *real_early_alloc(size_t size, size_t alignment);
 
 enum { REAL_EARLY_BYTES = 64 * 1024 };
+/* free() of what lies below is for fast.c: all addresses; in mode sampled none, since then the
+ * filter of heap/sampled_heap.h alone says what is looked at. */
+#define REAL_ADDRESSES ((uintptr_t)1 << 47)
+extern HIDDEN uintptr_t real_free_limit;
+
 extern HIDDEN unsigned char real_early[REAL_EARLY_BYTES];
 
 INLINE int real_is_early(const void *pointer) {

@@ -18,6 +18,7 @@
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
 #include "runtime/entry/signals.h"
+#include "runtime/entry/switch.h"
 #include "runtime/entry/unwind.h"
 #include "runtime/entry/zero.h"
 #include "runtime/record/finish.h"
@@ -167,7 +168,7 @@ static int start(void) {
     if (runtime.settings.zero) {
         zero_start();
     }
-    runtime.gate = runtime.settings.starts_off ? GATE_STOPPED : GATE_OPEN;
+    switch_start(&runtime.settings);
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     signals_start(&runtime.settings.signals);

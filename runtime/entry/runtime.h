@@ -19,8 +19,10 @@ enum runtime_state {
 
 struct runtime {
     uint32_t state;
-    uintptr_t gate;  /* what a thread's gate becomes when it leaves the runtime */
-    uint32_t *alive; /* in a page wiped on fork: 0 in a child that has no region yet */
+    uintptr_t gate;           /* what a thread's gate becomes when it leaves the runtime */
+    uint64_t sample_bytes;    /* while on: one allocation in so many bytes is counted; 0: each is */
+    uint32_t counted_exactly; /* there may be blocks that were */
+    uint32_t *alive;          /* in a page wiped on fork: 0 in a child that has no region yet */
     struct settings settings;
     struct space space;
     struct region region;

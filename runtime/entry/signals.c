@@ -42,7 +42,7 @@ static int starts_with(const char **at, const char *word) {
 }
 
 static enum signal_action read_action(const char **at) {
-    static const char *const words[] = {"toggle:", "on:", "off:", "snapshot:"};
+    static const char *const words[] = {"toggle:", "on:", "off:", "snapshot:", "exact:", "sample:"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (starts_with(at, words[i])) {
             return SIGNAL_TOGGLE + i;
@@ -117,6 +117,12 @@ static void act(int number) {
     case SIGNAL_SNAPSHOT:
         switch_snapshot(0);
         return;
+    case SIGNAL_EXACT:
+        switch_to(MEMTRACE_MODE_EXACT, 0);
+        break;
+    case SIGNAL_SAMPLE:
+        switch_to(MEMTRACE_MODE_SAMPLED, 0);
+        break;
     case SIGNAL_NOTHING:
         return;
     }

@@ -18,6 +18,8 @@ enum signal_action {
     SIGNAL_ON,
     SIGNAL_OFF,
     SIGNAL_SNAPSHOT,
+    SIGNAL_EXACT,
+    SIGNAL_SAMPLE,
 };
 
 /* "none", or a list as in "USR1,snapshot:USR2,off:40". 0; -1: not understood, *signals is as it

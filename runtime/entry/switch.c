@@ -5,14 +5,11 @@
 #include "runtime/base/sys.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
 
 #include <errno.h>
-
-int switch_is_on(void) {
-    return LOAD_RELAXED(&runtime.gate) == GATE_OPEN;
-}
 
 /* --- marks: what was switched is told in the recording ---------------------------------------- */
 
@@ -46,24 +43,136 @@ int switch_has_to_tell(void) {
 
 /* --- the gate --------------------------------------------------------------------------------- */
 
-/* Not where the process is past its end, or never began. 1: it was `from`. */
-static int move_gate(uintptr_t from, uintptr_t to) {
-    return __atomic_compare_exchange_n(&runtime.gate, &from, to, 0, __ATOMIC_RELAXED,
-                                       __ATOMIC_RELAXED);
+enum { DEFAULT_MEAN = 512 << 10 };
+
+/* What the gate is while counting is on. */
+static uintptr_t gate_on(void) {
+    return LOAD_RELAXED(&runtime.sample_bytes) != 0 ? GATE_SAMPLED : GATE_OPEN;
+}
+
+void switch_describe(void) {
+    struct memtrace_header *header = runtime.space.header;
+    uintptr_t gate = LOAD_RELAXED(&runtime.gate);
+    uint64_t mean = LOAD_RELAXED(&runtime.sample_bytes);
+    uint32_t mode = gate == GATE_STOPPED ? MEMTRACE_MODE_OFF
+                    : mean != 0          ? MEMTRACE_MODE_SAMPLED
+                                         : MEMTRACE_MODE_EXACT;
+    if (mean != 0) { /* nothing that is estimated may be read as if it were counted */
+        STORE_RELAXED(&header->sample_bytes, mean);
+        __atomic_fetch_or(&header->flags, MEMTRACE_FLAG_SAMPLED, __ATOMIC_RELAXED);
+        STORE_RELAXED(&header->version, MEMTRACE_FORMAT_SAMPLED);
+        STORE_RELAXED(&header->sampled_heap, (uint64_t)(uintptr_t)&sampled_heap);
+    }
+    STORE_RELAXED(&header->mode, mode);
+}
+
+/* Before any thread goes by the gate. In mode sampled the filter alone says which frees are looked
+ * at; and malloc() has no fast half, which is for what is counted. */
+static void prepare(uintptr_t to) {
+    if (to == GATE_SAMPLED) {
+        sampled_expect(real_early, REAL_EARLY_BYTES);
+    }
+    if (to == GATE_SAMPLED && LOAD_RELAXED(&runtime.counted_exactly)) {
+        sampled_expect_all();
+    }
+    STORE_RELAXED(&real.small_limit, (size_t)(to == GATE_SAMPLED ? 0 : REAL_SMALL));
+    STORE_RELAXED(&real_free_limit, to == GATE_SAMPLED ? 0 : REAL_ADDRESSES);
+}
+
+/* The threads follow: each finds its gate stopped, and takes over the new one. Not where the
+ * process is past its end, or never began. */
+static int move_gate(uintptr_t to) {
+    uintptr_t from = LOAD_RELAXED(&runtime.gate);
+    prepare(to);
+    if (from == GATE_NONE || !__atomic_compare_exchange_n(&runtime.gate, &from, to, 0,
+                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        return 0;
+    }
+    if (to == GATE_OPEN) {
+        STORE_RELAXED(&runtime.counted_exactly, 1u);
+    }
+    switch_describe();
+    if (from != to && from != GATE_STOPPED) {
+        thread_stop_all();
+    }
+    return from != to;
+}
+
+/* Of a recording, or of the profile. */
+static void set_mean(uint64_t mean) {
+    if (runtime.recorder.recording == NULL) {
+        STORE_RELAXED(&runtime.sample_bytes, mean);
+        return;
+    }
+    STORE_RELAXED(&runtime.recorder.recording->sample_bytes, mean);
+    if (thread_self->gate < GATE_ADDRESSES) {
+        event_mark(MEMTRACE_MARK_SAMPLE, mean, "", 0, EVENT_CALLER());
+    }
+}
+
+static uint64_t last_mean(void) {
+    uint64_t mean = runtime.settings.recording.sample_bytes;
+    uint64_t last = LOAD_RELAXED(&runtime.space.header->sample_bytes);
+    return last != 0 ? last : mean != 0 ? mean : DEFAULT_MEAN;
+}
+
+int switch_is_on(void) {
+    uintptr_t gate = LOAD_RELAXED(&runtime.gate);
+    return gate == GATE_OPEN || gate == GATE_SAMPLED;
 }
 
 void switch_on(void) {
-    if (move_gate(GATE_STOPPED, GATE_OPEN)) {
+    if (LOAD_RELAXED(&runtime.gate) == GATE_STOPPED && move_gate(gate_on())) {
         thread_start_self();
         mark(MEMTRACE_MARK_ON);
     }
 }
 
 void switch_off(void) {
-    if (move_gate(GATE_OPEN, GATE_STOPPED)) {
+    if (switch_is_on()) {
         mark(MEMTRACE_MARK_OFF);
-        thread_stop_all();
+        move_gate(GATE_STOPPED);
     }
+}
+
+void switch_sample(uint64_t mean) {
+    set_mean(mean);
+    if (switch_is_on()) {
+        move_gate(gate_on());
+    }
+}
+
+void switch_to(enum memtrace_mode mode, uint64_t mean) {
+    if (mode == MEMTRACE_MODE_OFF) {
+        switch_off();
+    } else if (mode == MEMTRACE_MODE_ON) {
+        switch_on();
+    } else {
+        switch_sample(mode == MEMTRACE_MODE_EXACT ? 0 : mean != 0 ? mean : last_mean());
+        switch_on();
+    }
+}
+
+COLD void switch_asked(uint64_t control) {
+    struct memtrace_header *header = runtime.space.header;
+    uint64_t mean = control & ((UINT64_C(1) << MEMTRACE_CONTROL_MEAN_BITS) - 1);
+    uint32_t mode = control >> MEMTRACE_CONTROL_MODE_SHIFT & 15;
+    uint64_t done = LOAD_RELAXED(&header->control_done);
+    if (control != done && /* one thread does it */
+        __atomic_compare_exchange_n(&header->control_done, &done, control, 0, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED) &&
+        mode <= MEMTRACE_MODE_ON) {
+        switch_to(mode, mean);
+    }
+}
+
+void switch_start(const struct settings *settings) {
+    int is_recorded = settings->recording.state != MEMTRACE_RECORD_NONE;
+    runtime.sample_bytes = is_recorded ? 0 : settings->recording.sample_bytes;
+    prepare(gate_on());
+    runtime.gate = settings->starts_off ? GATE_STOPPED : gate_on();
+    runtime.counted_exactly = runtime.gate == GATE_OPEN;
+    switch_describe();
 }
 
 void switch_snapshot(int now) {

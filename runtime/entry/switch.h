@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * switch.h: counting on and off while the program runs: by the API, by a signal, from the start.
- * Blocks allocated while it is off stay out for good; frees of those from before are still counted.
- * Handler-safe.
+ * switch.h: what is counted while the program runs, all, a sample or nothing: by the API, by a
+ * signal, from the start, or from outside (`memtrace control`, format.h: header.control). Blocks
+ * allocated while it is off stay out for good; a block that was counted is freed as it was counted,
+ * whatever the mode is then. Where events are recorded it is the recording that is sampled, the
+ * profile counts all. Handler-safe.
  */
 #ifndef RUNTIME_ENTRY_SWITCH_H
 #define RUNTIME_ENTRY_SWITCH_H
+
+#include "memtrace/sampled.h"
+#include "runtime/entry/runtime.h"
+
+struct settings;
+/* Once, before the first thread counts. */
+void switch_start(const struct settings *settings);
+/* mean: for MEMTRACE_MODE_SAMPLED; 0: the last one, or the default. */
+void switch_to(enum memtrace_mode mode, uint64_t mean);
+/* The same, but what is off stays off until it is switched on. */
+void switch_sample(uint64_t mean);
+/* Carries out what was asked from outside, if anything. In an event, or while stopped. */
+void switch_asked(uint64_t control);
+/* In a forked child: its header tells the mode it was born in. */
+void switch_describe(void);
+
+INLINE void switch_poll(void) {
+    const struct memtrace_header *header = runtime.space.header;
+    uint64_t control = LOAD_RELAXED(&header->control);
+    if (UNLIKELY(control != LOAD_RELAXED(&header->control_done))) {
+        switch_asked(control);
+    }
+}
 
 int switch_is_on(void);
 void switch_on(void);

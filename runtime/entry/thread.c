@@ -9,6 +9,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
+#include "runtime/entry/switch.h"
 #include "runtime/entry/threadpool.h"
 #include "runtime/entry/tick.h"
 #include "runtime/entry/watching.h"
@@ -300,10 +301,12 @@ static struct thread *wake(uintptr_t address) {
         return wake_busy(thread, address);
     }
     if (thread->gate == GATE_STOPPED) {
+        switch_poll();
+        thread->last_block = 0; /* what it allocated meanwhile nobody saw */
         thread->gate = LOAD_RELAXED(&runtime.gate);
         return thread;
     }
-    if (thread->gate == GATE_OPEN) {
+    if (thread_counts(thread)) {
         return thread;
     }
     passing_through++;
@@ -316,7 +319,7 @@ static struct thread *wake(uintptr_t address) {
 }
 
 void thread_hand_in(void) {
-    if (thread_self->gate == GATE_OPEN || thread_self->gate == GATE_STOPPED) {
+    if (thread_counts(thread_self) || thread_self->gate == GATE_STOPPED) {
         peak_flush(&thread_self->peak, runtime.space.header);
         tick_tell_churn(thread_self, 1);
     }
@@ -391,7 +394,7 @@ int thread_forked_inside(void) {
 }
 
 void thread_stop_self(void) {
-    if (thread_self->gate == GATE_OPEN) {
+    if (thread_counts(thread_self)) {
         thread_self->gate = GATE_STOPPED;
     }
 }

@@ -18,9 +18,11 @@
 #include "runtime/heap/ledger.h"
 #include "runtime/heap/peak.h"
 #include "runtime/record/recorder.h"
+#include "runtime/record/sampling.h"
 #include "runtime/stack/walk.h"
 
-enum { GATE_NONE = 0, GATE_OPEN = 1, GATE_STOPPED = 2, GATE_ADDRESSES = 4096 };
+/* GATE_OPEN: every allocation is counted; GATE_SAMPLED: one in many bytes is (sampled.h). */
+enum { GATE_NONE = 0, GATE_OPEN = 1, GATE_STOPPED = 2, GATE_SAMPLED = 3, GATE_ADDRESSES = 4096 };
 enum { THREAD_OWNER_LEAVES = 1 << (MEMTRACE_THREAD_BITS - 8) };
 
 struct thread {
@@ -47,6 +49,9 @@ struct thread {
     uint32_t is_special; /* is_late, is_watched, it has a stream or its process is a light child:
                           * events end in a call */
     uint32_t is_watched; /* somebody waits to hear of its allocations: watching.h */
+    uint64_t credit;     /* sampled.h: so many bytes may pass before anything is looked at */
+    struct sampling sampling; /* where the next point lies, behind the credit */
+    int64_t last_position;    /* how far it was when last_block was picked */
 };
 
 extern HIDDEN THREAD_LOCAL struct thread *thread_self;
@@ -69,6 +74,11 @@ INLINE struct thread *thread_get(uintptr_t address) {
 INLINE struct thread *thread_get_for_free(uintptr_t address) {
     struct thread *thread = thread_self;
     return LIKELY(thread->gate == GATE_OPEN) ? thread : thread_wake_for_free(address);
+}
+
+/* Whether what the thread allocates is counted, all of it or a sample. From outside of events. */
+INLINE int thread_counts(const struct thread *thread) {
+    return thread->gate == GATE_OPEN || thread->gate == GATE_SAMPLED;
 }
 
 /* Whether the calling thread, which a handler interrupted, is in an event. */

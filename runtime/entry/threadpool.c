@@ -107,9 +107,11 @@ void thread_stop_all(void) {
     uint32_t count = LOAD_ACQUIRE(&pool.taken);
     for (struct thread_pool *it = LOAD_ACQUIRE(&pool.newest); it != NULL; it = it->older) {
         for (uint32_t i = 0; i < count && i < POOL_CAPACITY; i++) {
-            uintptr_t open = GATE_OPEN;
-            __atomic_compare_exchange_n(&it->thread[i].gate, &open, (uintptr_t)GATE_STOPPED, 0,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            uintptr_t gate = LOAD_RELAXED(&it->thread[i].gate);
+            if (gate == GATE_OPEN || gate == GATE_SAMPLED) {
+                __atomic_compare_exchange_n(&it->thread[i].gate, &gate, (uintptr_t)GATE_STOPPED, 0,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            }
         }
         count = POOL_CAPACITY;
     }

@@ -54,6 +54,7 @@ COLD uint64_t tick_slow(struct thread *thread) {
     if (thread->tick != before || time_ns - thread->told_ns >= TELL_NS) {
         tell(thread, time_ns);
     }
+    switch_poll();
     if (UNLIKELY(switch_has_to_tell())) {
         switch_tell(thread);
     }

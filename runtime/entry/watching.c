@@ -64,7 +64,7 @@ API uint32_t memtrace_watch_begin(uint64_t most_allocations, uint64_t most_bytes
     if (thread == NULL) {
         return 0;
     }
-    if (!thread->is_late && event_enter(thread, caller.slot)) {
+    if (!thread->is_late && thread->gate == GATE_OPEN && event_enter(thread, caller.slot)) {
         number = begin(thread, &limits);
         event_leave(thread);
     }
@@ -90,6 +90,7 @@ API int memtrace_watch_end(uint32_t watch, struct memtrace_watched *watched) {
     }
     if (!thread->is_late && thread->is_watched && event_enter(thread, caller.slot)) {
         status = end(thread, watch, &result);
+        status = LOAD_RELAXED(&runtime.sample_bytes) == 0 ? status : -1; /* a sample says little */
         event_leave(thread);
     }
     thread_done(thread);

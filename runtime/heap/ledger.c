@@ -218,19 +218,34 @@ COLD void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
     add(&cell->temporary_count, (uint64_t)event->temporary);
 }
 
+/* For what is rare, with atomics also in a column of one's own. NULL: no room. */
+static struct memtrace_cell *any_cell(struct ledger *ledger, struct ledger_column *column,
+                                      uint32_t context) {
+    int is_shared;
+    struct memtrace_cell *cell = ledger_cell(column, context);
+    cell = cell != NULL ? cell : cell_for(ledger, column, context, &is_shared);
+    if (cell != NULL) {
+        ledger_keep_peak(cell, ledger->space->header);
+    }
+    return cell;
+}
+
 COLD void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
                            const struct ledger_event *event, int is_last) {
-    int is_shared = 0;
-    struct memtrace_cell *cell = ledger_cell(column, event->context);
-    if (cell == NULL) {
-        cell = cell_for(ledger, column, event->context, &is_shared);
+    struct memtrace_cell *cell = any_cell(ledger, column, event->context);
+    if (cell != NULL) {
+        add(&cell->free_bytes, event->size);
+        add(&cell->free_count, (uint64_t)(is_last != 0));
     }
-    if (cell == NULL) {
-        return;
+}
+
+COLD void ledger_alloc_many(struct ledger *ledger, struct ledger_column *column,
+                            const struct ledger_event *event, uint64_t count) {
+    struct memtrace_cell *cell = any_cell(ledger, column, event->context);
+    if (cell != NULL) {
+        add(&cell->alloc_bytes, event->size);
+        add(&cell->alloc_count, count);
     }
-    ledger_keep_peak(cell, ledger->space->header);
-    add(&cell->free_bytes, event->size); /* rare: atomic in a column of one's own too */
-    add(&cell->free_count, (uint64_t)(is_last != 0));
 }
 
 void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_t context,
@@ -304,4 +319,32 @@ COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *colu
     record[cell->lifetimes & (MEMTRACE_LIFETIME_BUCKETS - 1)]++;
     record[bucket]++;
     STORE_RELEASE(&cell->lifetimes, id);
+}
+
+COLD void ledger_free_many(struct ledger *ledger, struct ledger_column *column,
+                           const struct ledger_event *event, uint64_t count) {
+    struct memtrace_cell *cell = any_cell(ledger, column, event->context);
+    if (cell == NULL) {
+        return;
+    }
+    add(&cell->free_bytes, event->size);
+    add(&cell->free_count, count);
+    add(&cell->temporary_count, event->temporary ? count : 0);
+    if (ledger_cell(column, event->context) == NULL) {
+        return; /* nobody's lifetimes are kept in the shared column */
+    }
+    while ((int32_t)cell->lifetimes <= 0 && count != 0) {
+        uint32_t before = cell->lifetimes;
+        ledger_lifetime_slow(ledger, column, cell, event->lifetime_bucket);
+        count--;
+        if (cell->lifetimes == before) {
+            return; /* no room */
+        }
+    }
+    if (count != 0) {
+        uint32_t *bucket = &ledger->lifetimes[cell->lifetimes >> 10][cell->lifetimes & 1023]
+                                .bucket[event->lifetime_bucket];
+        uint64_t sum = *bucket + count;
+        STORE_RELAXED(bucket, sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX);
+    }
 }

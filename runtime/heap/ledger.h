@@ -88,6 +88,12 @@ struct ledger_column *ledger_add_column(struct ledger *ledger);
 void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_t context,
                     uint64_t size, uint64_t count);
 
+/* `count` blocks, event->size bytes in all, for one that was picked of them. */
+void ledger_alloc_many(struct ledger *ledger, struct ledger_column *column,
+                       const struct ledger_event *event, uint64_t count);
+void ledger_free_many(struct ledger *ledger, struct ledger_column *column,
+                      const struct ledger_event *event, uint64_t count);
+
 /* Part of a mapping is gone: its bytes, and the mapping itself if `is_last`. */
 void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
                       const struct ledger_event *event, int is_last);

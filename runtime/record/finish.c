@@ -203,6 +203,11 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     text_add(&text, " in total), frees ");
     text_add_grouped(&text, total->free_count);
     text_add(&text, "\n");
+    if ((header->flags & MEMTRACE_FLAG_SAMPLED) != 0) {
+        start_line(&text, "sampled            one allocation in ");
+        text_add_size(&text, header->sample_bytes);
+        text_add(&text, " on average: these are estimates\n");
+    }
     start_line(&text, "call paths         ");
     text_add_grouped(&text, survey->contexts);
     text_add(&text, is_all_counted ? ", lost " : ", lost not known (");

@@ -107,10 +107,11 @@ struct memtrace_thread_record *region_thread(struct region *region, uint32_t pla
 /* The first place behind `place` where there is a record; 0: none. */
 uint32_t region_next_thread(struct region *region, uint32_t place);
 
-/* Notes that the thread of this record freed a block of thread `owner`. `leaves`: the caller's, one
- * for 256 owners. */
+/* Notes that the thread of this record freed `count` blocks of thread `owner`. `leaves`: the
+ * caller's, one for 256 owners. */
 void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
-                              struct memtrace_thread_record *record, uint32_t owner, uint64_t size);
+                              struct memtrace_thread_record *record, uint32_t owner, uint64_t size,
+                              uint64_t count);
 
 /* Calls back for each owner whose blocks `thread` freed. Returns how many there were. */
 long region_visit_foreign_frees(struct region *region, uint32_t thread,

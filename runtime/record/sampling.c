@@ -72,8 +72,17 @@ static int64_t draw(struct sampling *sampling, uint64_t mean) {
     return distance < 0x1p62 ? 1 + (int64_t)distance : (int64_t)1 << 62;
 }
 
+double sampling_probability(uint64_t bytes, uint64_t mean) {
+    return one_minus_exp((double)bytes / (double)mean);
+}
+
+uint64_t sampling_round(struct sampling *sampling, double value) {
+    uint64_t whole = (uint64_t)value;
+    double part = (double)(next_random(sampling) >> 11) * 0x1p-53;
+    return whole + (part < value - (double)whole);
+}
+
 uint64_t sampling_take_slow(struct sampling *sampling, uint64_t size, uint64_t mean) {
-    double bytes = (double)size;
     if (sampling->mean != mean) {
         sampling->mean = mean;
         sampling->until = draw(sampling, mean);
@@ -83,5 +92,5 @@ uint64_t sampling_take_slow(struct sampling *sampling, uint64_t size, uint64_t m
         return 0;
     }
     sampling->until = draw(sampling, mean); /* the past tells nothing of what comes */
-    return (uint64_t)(bytes / one_minus_exp(bytes / (double)mean) + 0.5);
+    return (uint64_t)((double)size / sampling_probability(size, mean) + 0.5);
 }

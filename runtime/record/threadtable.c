@@ -205,8 +205,8 @@ find_leaf(struct region *region, struct memtrace_thread_record *record, uint32_t
 }
 
 void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
-                              struct memtrace_thread_record *record, uint32_t owner,
-                              uint64_t size) {
+                              struct memtrace_thread_record *record, uint32_t owner, uint64_t size,
+                              uint64_t count) {
     uint32_t index = owner / REGION_FREES_PER_LEAF;
     uint32_t place = owner % REGION_FREES_PER_LEAF;
     if (leaves[index] == NULL) {
@@ -217,7 +217,7 @@ void region_note_foreign_free(struct region *region, struct memtrace_foreign_fre
     }
     place = place < UNDER_HEADER ? REGION_FREES_PER_LEAF + place : place;
     counter_add(&leaves[index][place].bytes, size);
-    counter_add(&leaves[index][place].count, 1);
+    counter_add(&leaves[index][place].count, count);
 }
 
 /* The leaves are found in the region itself: another thread's are not ours to look at. */

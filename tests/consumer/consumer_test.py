@@ -293,6 +293,7 @@ def way_wrong_calls(options):
                         ("memtrace_instrument(app MODE fast)", "MODE is auto, pass, hooks or frame-pointer"),
                         ("memtrace_instrument(app MODE)", "MODE needs a value"),
                         ("memtrace_instrument(app REPORT_EVERY soon)", "REPORT_EVERY is a number"),
+                        ("memtrace_instrument(app SAMPLE some)", "SAMPLE is a size"),
                         ("memtrace_instrument(app TOP many)", "TOP is a number"),
                         ("memtrace_instrument(app NOISY)", "NOISY"),
                         ("memtrace_instrument(app)\nmemtrace_instrument(app)", "called twice"),

@@ -63,10 +63,10 @@ static void foreign_frees(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t owner = 1; owner < OWNERS; owner++) {
-            region_note_foreign_free(region, leaves, &third, owner, owner);
+            region_note_foreign_free(region, leaves, &third, owner, owner, 1);
         }
     }
-    region_note_foreign_free(region, others, &fourth, 9, 1000);
+    region_note_foreign_free(region, others, &fourth, 9, 1000, 1);
     assert_int_equal(region_visit_foreign_frees(region, 3, sum_up, seen), OWNERS - 1);
     for (uint32_t owner = 1; owner < OWNERS; owner++) {
         assert_int_equal(seen[owner], 1);
@@ -91,7 +91,7 @@ static void ids_are_used_again(void **state) {
         record->alloc_count++;
         record->free_bytes += 4;
         memset(leaves, 0, sizeof leaves);
-        region_note_foreign_free(region, leaves, record, 1 + i % 4000, 2);
+        region_note_foreign_free(region, leaves, record, 1 + i % 4000, 2, 1);
         region_end_thread(region, record);
     }
     assert_in_range(most, 1, REGION_THREADS_FRESH);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * control.c: `memtrace control PID [MODE]`: what is counted of a running program: all, a sample or
+ * nothing. It writes one word into the header of the program's region; the program carries it out
+ * at one of its next allocations. No signal is sent.
+ */
+#include "analyze/read/profile.h"
+#include "analyze/read/region.h"
+#include "analyze/report/number.h"
+#include "cli/cli.h"
+#include "memtrace/events.h"
+#include "memtrace/sampled.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TRIES = 100, TRY_MS = 10, DEFAULT_MEAN = 512 << 10 };
+
+struct wish {
+    uint32_t mode; /* enum memtrace_mode */
+    uint64_t mean;
+};
+
+static void print_help(void) {
+    puts("usage: memtrace control PID                 says what is counted\n"
+         "       memtrace control PID exact           every allocation\n"
+         "       memtrace control PID sample [SIZE]   one allocation in SIZE bytes (512K), chosen "
+         "at\n"
+         "                                            random; reports give estimates\n"
+         "       memtrace control PID off             nothing new; what was counted is followed\n"
+         "       memtrace control PID on              as before off\n"
+         "\n"
+         "Changes what is counted of process PID, which must be profiled, while it runs. It "
+         "follows\n"
+         "at one of its next allocations; no signal is sent.\n"
+         "\n"
+         "  --help   show this");
+}
+
+static uint64_t load(const uint64_t *field) {
+    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
+}
+
+/* For recordings it is they that are sampled. */
+static uint64_t mean_of(const struct memtrace_header *header) {
+    const struct memtrace_recording *recording = (const void *)header->recording;
+    return recording->state != MEMTRACE_RECORD_NONE ? load(&recording->sample_bytes)
+           : header->mode == MEMTRACE_MODE_SAMPLED  ? load(&header->sample_bytes)
+                                                    : 0;
+}
+
+static void print_mode(const struct memtrace_header *header) {
+    const struct memtrace_recording *recording = (const void *)header->recording;
+    const char *what = recording->state != MEMTRACE_RECORD_NONE ? "recorded" : "counted";
+    uint64_t mean = mean_of(header);
+    struct number number;
+    printf("process %u: ", header->pid);
+    if (header->mode == MEMTRACE_MODE_OFF) {
+        puts("off, nothing new is counted");
+    } else if (mean != 0) {
+        printf("sampled, one allocation in %s is %s\n", number_bytes(&number, mean), what);
+    } else {
+        printf("exact, every allocation is %s\n", what);
+    }
+}
+
+static uint64_t control_word(const struct memtrace_header *header, struct wish wish) {
+    uint64_t serial = (load(&header->control) >> MEMTRACE_CONTROL_SERIAL_SHIFT) + 1;
+    serial = (serial & UINT16_MAX) != 0 ? serial & UINT16_MAX : 1;
+    return serial << MEMTRACE_CONTROL_SERIAL_SHIFT |
+           (uint64_t)wish.mode << MEMTRACE_CONTROL_MODE_SHIFT | wish.mean;
+}
+
+static int ask(struct memtrace_header *header, const struct region *region, struct wish wish) {
+    const struct timespec pause = {.tv_nsec = TRY_MS * 1000000L};
+    uint64_t control = control_word(header, wish);
+    __atomic_store_n(&header->control, control, __ATOMIC_RELEASE);
+    for (int i = 0; i < TRIES && load(&header->control_done) != control; i++) {
+        if (!region_alive(region->pid, region->start_ticks)) {
+            return cli_error("process %ld is gone", (long)region->pid);
+        }
+        nanosleep(&pause, NULL);
+    }
+    if (load(&header->control_done) != control) {
+        printf("process %ld: asked; it follows when it allocates next\n", (long)region->pid);
+        return CLI_OK;
+    }
+    nanosleep(&pause, NULL); /* it says first that it does it */
+    print_mode(header);
+    return CLI_OK;
+}
+
+static struct memtrace_header *map_header(const struct region *region, struct error *error) {
+    int fd = open(region->path, O_RDWR | O_CLOEXEC);
+    void *bytes = fd >= 0
+                      ? mmap(NULL, MEMTRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                      : MAP_FAILED;
+    if (bytes == MAP_FAILED) {
+        error_set(error, "cannot open %s: %s", region->path, strerror(errno));
+        bytes = NULL;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return bytes;
+}
+
+/* wish NULL: says what is. */
+static int control(pid_t pid, const struct wish *wish) {
+    struct error error;
+    struct region region;
+    struct profile *profile;
+    struct memtrace_header *header;
+    int status = CLI_OK;
+    if (region_find(pid, &region, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (!region.alive) {
+        return cli_error("process %ld is gone", (long)pid);
+    }
+    profile = profile_open(region.path, &error); /* looks whether it is one */
+    header = profile != NULL ? map_header(&region, &error) : NULL;
+    profile_close(profile);
+    if (header == NULL) {
+        return cli_error("%s", error.message);
+    }
+    if (wish != NULL) {
+        status = ask(header, &region, *wish);
+    } else {
+        print_mode(header);
+    }
+    munmap(header, MEMTRACE_HEADER_SIZE);
+    return cli_finish(status);
+}
+
+/* 0, or -1: not understood. */
+static int read_wish(int count, char **words, struct wish *wish) {
+    *wish = (struct wish){.mode = MEMTRACE_MODE_OFF};
+    if (strcmp(words[0], "sample") == 0) {
+        wish->mode = MEMTRACE_MODE_SAMPLED;
+        wish->mean = DEFAULT_MEAN;
+        return count < 2 || (count == 2 && cli_parse_bytes(words[1], &wish->mean) == 0 &&
+                             wish->mean != 0 && wish->mean >> MEMTRACE_CONTROL_MEAN_BITS == 0)
+                   ? 0
+                   : -1;
+    }
+    if (strcmp(words[0], "exact") == 0) {
+        wish->mode = MEMTRACE_MODE_EXACT;
+    } else if (strcmp(words[0], "on") == 0) {
+        wish->mode = MEMTRACE_MODE_ON;
+    } else if (strcmp(words[0], "off") != 0) {
+        return -1;
+    }
+    return count == 1 ? 0 : -1;
+}
+
+int cmd_control(int argc, char **argv) {
+    static const struct cli_option options[] = {{"help", 'h', false, 'h'}, {0}};
+    struct cli_scan scan = cli_scan_start("control", argc, argv, options);
+    struct wish wish;
+    uint64_t pid;
+    int count;
+    int key;
+    scan.permute = true;
+    while ((key = cli_scan_next(&scan)) > 0) {
+        print_help();
+        return cli_finish(CLI_OK);
+    }
+    if (key < 0) {
+        return CLI_USAGE;
+    }
+    count = argc - scan.index;
+    if (count < 1) {
+        return cli_usage("control", "a process id is needed");
+    }
+    if (cli_parse_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX) {
+        return cli_usage("control", "'%s' is not a process id", argv[scan.index]);
+    }
+    if (count > 1 && read_wish(count - 1, argv + scan.index + 1, &wish) != 0) {
+        return cli_usage("control", "after the process id: exact, sample [SIZE], off or on");
+    }
+    return control((pid_t)pid, count > 1 ? &wish : NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* sampled.c: what is done for the few blocks that are picked. See sampled.h. */
+#include "runtime/entry/sampled.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/entry/child.h"
+#include "runtime/entry/event.h"
+#include "runtime/entry/switch.h"
+#include "runtime/heap/estimates.h"
+
+/* A thread looks up from counting down at least so often: to hear of another mode. */
+enum { CREDIT_MOST = 32 << 10 };
+
+/* How far the next point is: the same after an event that took no place on the line of bytes. */
+static int64_t position(const struct thread *thread) {
+    return thread->sampling.until + (int64_t)thread->credit;
+}
+
+/* Whether a point lies in the next `length` bytes; the countdown goes on behind them. */
+static int holds_point(struct thread *thread, uint64_t length, uint64_t mean) {
+    struct sampling *sampling = &thread->sampling;
+    uint64_t picked;
+    uint64_t credit;
+    if (sampling->random == 0) {
+        sampling_seed(sampling, sys_clock_ns(CLOCK_MONOTONIC) ^ (uintptr_t)thread ^
+                                    (uint64_t)thread->id << 48);
+    }
+    sampling->until += (int64_t)thread->credit;
+    picked = sampling_take(sampling, length, mean);
+    credit = (uint64_t)sampling->until - 1;
+    thread->credit = credit < CREDIT_MOST ? credit : CREDIT_MOST;
+    sampling->until -= (int64_t)thread->credit;
+    return picked != 0;
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+/* The maximum is an estimate whose error is that of what was live then. */
+static void note_variance(double change) {
+    struct memtrace_header *header = runtime.space.header;
+    estimates_sum(&header->live_variance, change);
+    if ((LOAD_RELAXED(&header->peak_epoch) & 1) != 0) {
+        double live;
+        __atomic_load(&header->live_variance, &live, __ATOMIC_RELAXED);
+        __atomic_store(&header->maximum_variance, &live, __ATOMIC_RELAXED);
+    }
+}
+
+static struct ledger_event event_of(const struct memtrace_sampled_block *block) {
+    return (struct ledger_event){.context = block->context, .size = block->bytes};
+}
+
+static void count_allocated(struct thread *thread, const struct memtrace_sampled_block *block,
+                            struct variance variance) {
+    struct ledger_event event = event_of(block);
+    ledger_alloc_many(&runtime.ledger, thread->column, &event, block->count);
+    estimates_add(&runtime.space, block->context, variance);
+    counter_add(&thread->record->alloc_count, block->count);
+    counter_add(&thread->record->alloc_bytes, block->bytes);
+    peak_grow(&thread->peak, runtime.space.header, event_live(thread));
+    note_variance(variance.bytes);
+}
+
+COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
+                              const struct memtrace_sampled_block *block) {
+    struct ledger_event event = event_of(block);
+    double variance = estimates_variance_of(block->size, block->bytes);
+    int32_t age =
+        (int32_t)(thread->tick - block->birth_tick); /* another thread's tick may be ahead */
+    int own = block->thread == thread->id;
+    event.lifetime_bucket = ledger_lifetime_bucket(age > 0 ? (uint32_t)age : 0);
+    event.temporary =
+        own && thread->last_block == address && position(thread) == thread->last_position;
+    if (!own) {
+        event_foreign_free(thread, block->thread, block->context, block->bytes, block->count);
+    }
+    counter_add(&thread->record->free_count, block->count);
+    counter_add(&thread->record->free_bytes, block->bytes);
+    peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->bytes);
+    ledger_free_many(&runtime.ledger, thread->column, &event, block->count);
+    estimates_free(&runtime.space, block->context, variance);
+    note_variance(-variance);
+}
+
+COLD void sampled_free(struct thread *thread, uintptr_t address) {
+    struct memtrace_sampled_block block;
+    if (sampled_remove(address, &block)) {
+        event_tick(thread);
+        sampled_count_freed(thread, address, &block);
+    }
+}
+
+static void count_picked(struct thread *thread, uintptr_t address, uint64_t size,
+                         struct frame caller, double probability) {
+    struct sampling *sampling = &thread->sampling;
+    struct memtrace_sampled_block block = {.size = size,
+                                           .bytes =
+                                               sampling_round(sampling, (double)size / probability),
+                                           .count = sampling_round(sampling, 1 / probability),
+                                           .thread = thread->id,
+                                           .context = event_context(thread, caller),
+                                           .birth_tick = thread->tick};
+    sampled_free(thread, address); /* whose free was missed */
+    if (sampled_insert(address, &block) != 0) {
+        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+    }
+    count_allocated(thread, &block, estimates_variance(size, block.bytes, probability));
+    thread->last_block = address;
+    thread->last_position = position(thread);
+}
+
+COLD void sampled_alloc(struct thread *thread, const void *address, uint64_t size,
+                        struct frame caller) {
+    uint64_t mean = LOAD_RELAXED(&runtime.sample_bytes);
+    uint64_t length = size != UINT64_MAX ? size + 1 : size;
+    if (sampled_passes(thread, size)) {
+        thread_done(thread);
+        return;
+    }
+    if (!event_enter(thread, caller.slot)) {
+        return;
+    }
+    switch_poll();
+    if (mean != 0 && holds_point(thread, length, mean)) {
+        event_tick(thread);
+        count_picked(thread, (uintptr_t)address, size, caller, sampling_probability(length, mean));
+    }
+    event_leave(thread);
+    child_note();
+    thread_done(thread);
+}
