@@ -70,10 +70,10 @@ void event_take(struct thread *thread, const void *address, struct event_taken *
     struct heap_block *block = &taken->block;
     taken->name = 0;
     taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
-                               heap_has_high_births(thread->tick) || tick_is_due(thread), block);
+                               tick_is_due(thread) ? tick_now() : thread->tick, block);
     if (taken->known && thread->stream != NULL) {
-        taken->name = event_take_name(&runtime.heap, (uintptr_t)address, block->thread,
-                                      heap_birth(block, thread->tick));
+        taken->name =
+            event_take_name(&runtime.heap, (uintptr_t)address, block->thread, block->birth_tick);
     }
 }
 

@@ -143,7 +143,7 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     struct memtrace_thread_record *record = thread->record;
     struct ledger_event event = {.context = block->context, .size = block->size};
     int own = block->thread == thread->id;
-    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block, thread->tick));
+    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
     event.temporary = own && thread->last_block == block->start;
     if (UNLIKELY(!own)) {
         event_foreign_free(thread, block->thread, block->context, block->size);
@@ -157,22 +157,19 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
 /* The block at `address` is about to be freed. The thread is done with the event. */
 INLINE void event_free(struct thread *thread, const void *address, uintptr_t slot) {
     struct shadow_heap heap;
-    struct heap_block block;
+    struct heap_block block = {0};
     uint32_t owner = 0;
-    uint32_t birth = 0;
     if (!event_enter(thread, slot)) {
         return;
     }
     event_tick(thread);
     heap = event_heap();
-    if (LIKELY(
-            heap_remove(&heap, (uintptr_t)address, heap_has_high_births(thread->tick), &block))) {
+    if (LIKELY(heap_remove(&heap, (uintptr_t)address, thread->tick, &block))) {
         owner = block.thread;
-        birth = heap_birth(&block, thread->tick);
         event_count_freed(thread, &block);
     }
     if (UNLIKELY(thread->is_special)) {
-        event_end_free(thread, address, owner, birth);
+        event_end_free(thread, address, owner, block.birth_tick);
     } else {
         event_leave(thread);
     }

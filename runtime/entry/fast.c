@@ -118,6 +118,8 @@ INLINE int is_own(const struct hands *hands, const void *block, uint64_t record)
         (record ^ stamp_of(hands, block)) << ABOVE >> (ABOVE + MEMTRACE_BLOCK_THREAD_SHIFT) == 0);
 }
 
+/* The age is a plain difference: a thread's own blocks were not born after what it takes for now.
+ */
 INLINE uint32_t *bucket_of(const struct hands *hands, const void *block, uint8_t *leaf,
                            uint64_t record, const struct memtrace_cell *cell) {
     uint32_t birth = (uint32_t)(record >> MEMTRACE_BLOCK_BIRTH_SHIFT);
