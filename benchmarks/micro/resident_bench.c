@@ -84,7 +84,7 @@ static void measure_frames(long depth) {
     descend(depth, 0);
     double before = resident_bytes();
     descend(depth, 1);
-    double each = (resident_bytes() - before) / (double)micro_walker.remembered_count;
+    double each = (resident_bytes() - before) / (double)micro_walker.remembered.count;
     snprintf(name, sizeof name, "frame_bytes_%ld", depth);
     bench_result(name, each);
 }

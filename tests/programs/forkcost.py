@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""forkcost.py: a forked child pays for what it does, not for what it might have inherited: the pages that
+are mapped for it, against the same child without us. One that grows does not look through the table of
+32 MiB, each page of which would be a fault, by which the leaves of the shadow heap are found."""
+
+from harness import bare, build, equal, fail, finish, scratch, traced
+
+# Pairs of malloc and free in the child, and the most pages that may come on top.
+LIMITS = [(1, 60), (40000, 8000)]
+
+
+def main():
+    program = build("forkcost.c", "gcc", "-O1", "preload")
+    for pairs, most in LIMITS:
+        alone = bare([program, str(pairs)])
+        under = traced([program, str(pairs)], "preload", scratch())
+        equal((alone.returncode, under.returncode), (3, 3), pairs, "pairs: exit status")
+        more = int(under.stdout) - int(alone.stdout)
+        print(pairs, "pairs:", more, "pages more than", int(alone.stdout))
+        if more > most:
+            fail(pairs, "pairs in a child:", more, "pages more, at most", most)
+    finish()
+
+
+main()
