@@ -15,7 +15,8 @@ def interrupt(recording, out, number):
     folder = os.path.dirname(out)
     before = os.listdir(folder)
     process = subprocess.Popen([MEMTRACE, "export", "--output", out, recording], env=clean_environment(),
-                               stderr=subprocess.DEVNULL)
+                               stderr=subprocess.DEVNULL,  # a shell's background job ignores SIGINT
+                               preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     while os.listdir(folder) == before and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(number)
