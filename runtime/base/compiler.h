@@ -11,6 +11,7 @@
 #define COLD         __attribute__((cold, noinline))
 #define INLINE       static inline __attribute__((always_inline))
 #define PUBLIC       __attribute__((visibility("default")))
+#define HIDDEN       __attribute__((visibility("hidden")))
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 
 /* Keeps the compiler from moving memory accesses across: for data shared with a signal handler on

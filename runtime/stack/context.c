@@ -133,43 +133,45 @@ static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kin
     return id;
 }
 
-/* A fresh id above `parent` whose leaf is mapped, or 0. */
-static uint32_t take_id(struct context_tree *tree, enum context_kind kind, uint32_t parent) {
-    uint32_t id;
+struct context_run context_take(struct context_tree *tree, enum context_kind kind, uint32_t parent,
+                                uint32_t most) {
+    struct context_run run = {0, 1};
     if (LOAD_RELAXED(&tree->taken) >= tree->limit) {
-        return 0;
+        return (struct context_run){0, 0};
     }
     /* Pairs with the release in start_leaf(): the leaf is there. */
-    id = LOAD_ACQUIRE(&tree->next_id[kind]);
+    run.first = LOAD_ACQUIRE(&tree->next_id[kind]);
     do {
-        if (id <= parent || id % MEMTRACE_LEAF_ITEMS == 0) {
-            id = start_leaf(tree, kind, id, parent);
+        uint32_t place = run.first % MEMTRACE_LEAF_ITEMS;
+        if (run.first <= parent || place == 0) {
+            run.first = start_leaf(tree, kind, run.first, parent);
+            run.count = run.first != 0;
             break;
         }
-    } while (!__atomic_compare_exchange_n(&tree->next_id[kind], &id, id + 1, 1, __ATOMIC_ACQUIRE,
-                                          __ATOMIC_ACQUIRE));
-    if (id != 0) {
-        __atomic_fetch_add(&tree->taken, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&tree->space->header->context_count, 1, __ATOMIC_RELAXED);
+        run.count = most <= MEMTRACE_LEAF_ITEMS - place ? most : MEMTRACE_LEAF_ITEMS - place;
+    } while (!__atomic_compare_exchange_n(&tree->next_id[kind], &run.first, run.first + run.count,
+                                          1, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
+    if (run.count != 0) {
+        __atomic_fetch_add(&tree->taken, run.count, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&tree->space->header->context_count, run.count, __ATOMIC_RELAXED);
     }
-    return id;
+    return run;
 }
 
 static uint32_t make_node(struct context_tree *tree, enum context_kind kind, uint32_t parent,
                           uint64_t frame) {
-    uint32_t id = take_id(tree, kind, parent);
-    struct memtrace_node *node;
-    if (id == 0) {
-        return 0;
+    struct context_run run = context_take(tree, kind, parent, 1);
+    if (run.count != 0) {
+        context_write(tree, run.first, parent, frame);
     }
-    node = context_node(tree, (struct context_id){id});
-    node->parent = parent;
-    STORE_RELAXED(&node->frame, frame);
-    return id;
+    return run.first;
 }
 
-static void drop_node(struct context_tree *tree, uint32_t id) {
+void context_drop(struct context_tree *tree, uint32_t id) {
     STORE_RELAXED(&context_node(tree, (struct context_id){id})->frame, 0);
+    if (tree->link != NULL) {
+        STORE_RELAXED(&tree->link[id].first_child, 0);
+    }
 }
 
 /* Where a chain of one table ended. */
@@ -329,7 +331,7 @@ void context_fork(struct context_tree *tree) {
 /* A child that is there already; `made` is the node we made for it meanwhile, or 0. */
 static struct context_id known(struct context_tree *tree, uint32_t id, uint32_t made) {
     if (made != 0 && made != id) {
-        drop_node(tree, made); /* another thread was first: ours stays unused */
+        context_drop(tree, made); /* another thread was first: ours stays unused */
     }
     return (struct context_id){id};
 }
@@ -376,17 +378,34 @@ static COLD struct context_id table_child(struct context_tree *tree, struct cont
         return (struct context_id){made};
     }
     if (made != 0) {
-        drop_node(tree, made);
+        context_drop(tree, made);
     }
     return refused(tree, parent);
 }
 
-struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
-                                enum context_kind kind) {
-    uint32_t *link;
-    uint32_t made = 0;
+uint32_t context_find(struct context_tree *tree, struct context_id parent, uint64_t frame) {
+    uint32_t id;
     if (UNLIKELY(tree->link == NULL)) {
-        return table_child(tree, parent, frame, kind, 0);
+        return CONTEXT_UNKNOWN;
+    }
+    id = LOAD_ACQUIRE(&tree->link[parent.value].first_child); /* pairs with the insertion */
+    for (int steps = 0; id != 0; steps++) {
+        if (steps == LIST_MOST) {
+            return CONTEXT_UNKNOWN;
+        }
+        if (context_node(tree, (struct context_id){id})->frame == frame) {
+            return id;
+        }
+        id = LOAD_ACQUIRE(&tree->link[id].next_sibling);
+    }
+    return 0;
+}
+
+struct context_id context_insert(struct context_tree *tree, struct context_id parent,
+                                 uint64_t frame, enum context_kind kind, uint32_t made) {
+    uint32_t *link;
+    if (UNLIKELY(tree->link == NULL)) {
+        return table_child(tree, parent, frame, kind, made);
     }
     link = &tree->link[parent.value].first_child;
     for (int steps = 0; steps < LIST_MOST; steps++) {

@@ -71,9 +71,34 @@ struct context_tree {
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit);
 
 /* The child of `parent` over `frame` (format.h: struct memtrace_node), made if it is new. When the
- * limit is reached or there is no room: `parent` itself, counted. Any thread, any time. */
-struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
-                                enum context_kind kind);
+ * limit is reached or there is no room: `parent` itself, counted. Any thread, any time.
+ * context_insert(): `made` is the node for it, or 0; it is dropped if another thread was first. */
+struct context_id context_insert(struct context_tree *tree, struct context_id parent,
+                                 uint64_t frame, enum context_kind kind, uint32_t made);
+INLINE struct context_id context_child(struct context_tree *tree, struct context_id parent,
+                                       uint64_t frame, enum context_kind kind) {
+    return context_insert(tree, parent, frame, kind, 0);
+}
+
+/* The child that is there; 0: there is none, CONTEXT_UNKNOWN: only context_child() can tell. */
+enum { CONTEXT_UNKNOWN = INT32_MAX };
+uint32_t context_find(struct context_tree *tree, struct context_id parent, uint64_t frame);
+
+/* --- a new path in one piece --------------------------------------------------------------------
+ * Below a node that has no such child, all of a path is new. Ids are taken together, nodes are
+ * written and linked below each other, and the first is inserted last: until then nobody sees them,
+ * so no atomics are needed. */
+
+/* Up to `most` ids in a row above `parent`, whose leaf is mapped. count 0: the limit is reached, or
+ * there is no room. */
+struct context_run {
+    uint32_t first;
+    uint32_t count;
+};
+struct context_run context_take(struct context_tree *tree, enum context_kind kind, uint32_t parent,
+                                uint32_t most);
+/* Of a node that was made, but not inserted: it stays unused. */
+void context_drop(struct context_tree *tree, uint32_t id);
 
 /* In a forked child: counts what was made before the fork, and ends what another thread was just
  * doing to the table. */
@@ -95,6 +120,17 @@ INLINE struct memtrace_node *context_node(struct context_tree *tree, struct cont
     return LOAD_ACQUIRE(&tree->leaf[id.value >> 10]) + (id.value & (MEMTRACE_LEAF_ITEMS - 1));
 }
 
+INLINE void context_write(struct context_tree *tree, uint32_t id, uint32_t parent, uint64_t frame) {
+    struct memtrace_node *node = context_node(tree, (struct context_id){id});
+    node->parent = parent;
+    STORE_RELAXED(&node->frame, frame);
+}
+
+/* Makes `id` the only child of `parent`, which nobody else has seen. */
+INLINE void context_link_first(struct context_tree *tree, uint32_t parent, uint32_t id) {
+    STORE_RELAXED(&tree->link[parent].first_child, id);
+}
+
 /* Whether this can be an id of the tree's: what it says may be read. */
 INLINE int context_exists(const struct context_tree *tree, uint32_t id) {
     return id != 0 && id >> MEMTRACE_CONTEXT_BITS == 0 &&
@@ -112,18 +148,38 @@ struct context_cache {
     } place[CONTEXT_CACHE_PLACES];
 };
 
+INLINE size_t context_cache_place(struct context_id parent, uint64_t frame) {
+    return ((frame ^ (uint64_t)parent.value << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 55;
+}
+
+/* 0: it is not in the cache. */
+INLINE uint32_t context_cache_look(const struct context_cache *cache, struct context_id parent,
+                                   uint64_t frame) {
+    size_t i = context_cache_place(parent, frame);
+    return LIKELY(cache->place[i].frame == frame && cache->place[i].parent == parent.value)
+               ? cache->place[i].child
+               : 0;
+}
+
+INLINE void context_cache_keep(struct context_cache *cache, struct context_id parent,
+                               uint64_t frame, uint32_t child) {
+    size_t i = context_cache_place(parent, frame);
+    cache->place[i].frame = 0; /* a handler may leave by longjmp: what counts is whole */
+    SIGNAL_FENCE();
+    cache->place[i].parent = parent.value;
+    cache->place[i].child = child;
+    SIGNAL_FENCE();
+    cache->place[i].frame = frame;
+}
+
 INLINE struct context_id context_cached_child(struct context_tree *tree,
                                               struct context_cache *cache, struct context_id parent,
                                               uint64_t frame, enum context_kind kind) {
-    size_t i = ((frame ^ (uint64_t)parent.value << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 55;
-    struct context_id child;
-    if (LIKELY(cache->place[i].frame == frame && cache->place[i].parent == parent.value)) {
-        return (struct context_id){cache->place[i].child};
+    struct context_id child = {context_cache_look(cache, parent, frame)};
+    if (UNLIKELY(child.value == 0)) {
+        child = context_child(tree, parent, frame, kind);
+        context_cache_keep(cache, parent, frame, child.value);
     }
-    child = context_child(tree, parent, frame, kind);
-    cache->place[i].frame = frame;
-    cache->place[i].parent = parent.value;
-    cache->place[i].child = child.value;
     return child;
 }
 

@@ -56,6 +56,10 @@ union rule_word {
     struct rule rule;
 };
 
+/* Of a rule's word: plain, and no frame word. */
+#define RULE_USUAL_MASK (UINT64_C(0xffff) << 8 | UINT64_C(1) << 27)
+#define RULE_USUAL      (UINT64_C(1) << 27)
+
 /* A place: the key (below) and above it the rule's number; 0: empty. */
 struct rule_table {
     size_t mask;        /* places - 1 */
@@ -139,7 +143,7 @@ INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
 
 /* Rules that a thread used lately, in front of the table. To be emptied when rules were forgotten.
  */
-enum { RULE_CACHE_BITS = 8 };
+enum { RULE_CACHE_BITS = 9 };
 
 struct rule_cache {
     struct {

@@ -69,6 +69,14 @@ static COLD int grow(struct walker *walker) {
 /* What a walk came to: a frame whose context is known. */
 enum walk_end { AT_NOTHING, AT_OUTERMOST, AT_SHADOW, AT_WORD, AT_REMEMBERED };
 
+/* What a path holds besides usual frames: those of the thread's own stack with plain rules. */
+enum {
+    ODD_WORD = 1,    /* frame words */
+    ODD_UNSURE = 2,  /* a step that depended on more than what was read by rules */
+    ODD_SKIPPED = 4, /* frames that make no context */
+    ODD_STACK = 8    /* frames of another stack, or the thread has a shadow stack */
+};
+
 /* How far out a walk has come. The remembered frames stay as they are until it comes back. */
 struct progress {
     struct frame frame;
@@ -76,21 +84,22 @@ struct progress {
     uint32_t known;   /* remembered frames that may be this one or older ones */
     uint32_t context; /* of this frame, as the word of the function that it called tells; 0: not */
     uint32_t shadow;  /* the newest slot of the shadow stack that is not below this frame; or 0 */
-    int8_t fp_at;     /* as in struct walk_frame */
-    uint8_t flags;    /* of this frame: those that the step to it decides */
-    uint8_t uses_fp;  /* a CFA was found by the frame pointer */
-    uint8_t unsure;   /* a step depended on more than what was read by rules */
-    uint8_t words;    /* the path has frame words */
+    uint32_t flags;   /* of this frame: those that the step to it decides */
+    int8_t fp_at;     /* as walk_fp_at() */
+    uint8_t odd;
+    uint8_t uses_fp; /* a CFA was found by the frame pointer */
     /* The next frame word may be left over from an earlier call: a signal or lazy binding can come
      * before it is made. Only there: a call to what may allocate comes after its making. */
     uint8_t doubtful;
-    uint8_t without_word; /* frames, up to MOST_WITHOUT_WORD + 1 */
+    /* A frame word will end the path soon: then nothing needs to be remembered or known again. */
+    uint8_t seeks_word;
+    uint8_t without_word; /* frames */
 };
 
 /* The path's newest function has just been stepped over, to `caller`. Has it a word, and does that
  * tell the caller's context? */
-static inline void look_at_word(struct walk_world *world, struct progress *at, struct rule rule,
-                                struct walk_frame *newest, const struct frame *caller) {
+INLINE void look_at_word(struct walk_world *world, struct progress *at, struct rule rule,
+                         struct walk_frame *newest, const struct frame *caller) {
     uint32_t *word = word_below(frame_sp(caller->slot), rule.frame_word);
     uint32_t value;
     if (UNLIKELY(at->doubtful || (uintptr_t)word < frame_sp(newest->slot))) {
@@ -101,27 +110,21 @@ static inline void look_at_word(struct walk_world *world, struct progress *at, s
     if (value != FRAME_WORD_FRESH && !context_exists(world->tree, value)) {
         return; /* no id: not a word of ours */
     }
-    at->words = 1;
-    newest->word = (uint16_t)rule.frame_word;
+    at->odd |= ODD_WORD;
+    newest->how |= rule.frame_word;
     at->context = value != FRAME_WORD_FRESH ? value : 0;
-}
-
-/* Of a frame whose rule is not plain or that was reached by a step that is not sure; notes what the
- * rest of the walk is to know. */
-static COLD void note_unusual(const struct walk_world *world, struct rule rule,
-                              struct walk_frame *newest, struct progress *at) {
-    int skipped = rule.hidden || (world->own_frames_only && !rule.own);
-    newest->flags |= (uint8_t)((skipped ? WALK_SKIPPED : 0) | (rule.entry ? WALK_ENTRY : 0) |
-                               (rule.plain ? 0 : WALK_UNPATCHED));
-    at->doubtful |= rule.kind == RULE_SIGNAL || rule.loader;
 }
 
 /* Where a step has led through a guard, or by no plain rule. (A signal may interrupt a guard, too:
  * that one stands in no slot.) */
-static COLD void see_through(struct progress *at, enum step how, struct frame *next) {
+static inline void see_through(struct progress *at, enum step how, struct frame *next) {
     uintptr_t pc = next->pc & ~RULE_EXACT;
-    at->flags = how == STEP_UNSURE ? WALK_UNSURE : 0;
-    at->unsure |= how == STEP_UNSURE;
+    at->flags = 0;
+    if (UNLIKELY(how == STEP_UNSURE)) {
+        at->flags = WALK_UNSURE;
+        at->odd |= ODD_UNSURE;
+        at->seeks_word = 0;
+    }
     if (guard_is(pc)) {
         at->flags |= pc == next->pc ? WALK_GUARDED : 0;
         next->pc = guard_see_through(pc) | (next->pc & RULE_EXACT);
@@ -137,22 +140,30 @@ static COLD void note_end(struct walk_world *world, const struct walker *walker,
     }
 }
 
-/* Puts the present frame, which has this rule, on the path. */
+INLINE uint64_t code_of(uintptr_t pc, struct rule rule) {
+    return pc | (uint64_t)rule.module << MEMTRACE_FRAME_MODULE_SHIFT;
+}
+
+INLINE uint32_t how_of(struct rule rule, int8_t fp_at) {
+    uint32_t how = rule.own_fp ? WALK_OWN_FP : walk_fp_bits(fp_at);
+    return rule.may_catch ? how | WALK_UNPATCHED : how;
+}
+
+/* Puts the present frame, whatever its rule, on the path. */
 static inline struct walk_frame *put_on_path(const struct walk_world *world, struct walker *walker,
                                              struct progress *at, struct rule rule) {
     struct walk_frame *newest = &walker->path[at->count++];
-    newest->code = (at->frame.pc & (MEMTRACE_FRAME_EXACT | MEMTRACE_FRAME_ADDRESS_MASK)) |
-                   (uint64_t)rule.module << MEMTRACE_FRAME_MODULE_SHIFT;
+    newest->code = code_of(at->frame.pc, rule) | (rule.entry ? MEMTRACE_FRAME_EXACT : 0);
     newest->slot = at->frame.slot;
     newest->fp = at->frame.fp;
-    newest->word = 0;
-    newest->fp_at = rule.own_fp ? 0 : at->fp_at;
-    newest->flags = (uint8_t)(at->flags | (rule.may_catch ? WALK_UNPATCHED : 0) |
-                              (rule.own_fp ? WALK_OWN_FP : 0));
+    newest->how = at->flags | how_of(rule, at->fp_at);
     if (UNLIKELY(!rule.plain || world->own_frames_only)) {
-        struct progress copy = *at; /* so that only this way keeps it in memory */
-        note_unusual(world, rule, newest, &copy);
-        *at = copy;
+        newest->how |= rule.plain ? 0 : WALK_UNPATCHED;
+        if (rule.hidden || (world->own_frames_only && !rule.own)) {
+            newest->how |= WALK_SKIPPED;
+            at->odd |= ODD_SKIPPED;
+        }
+        at->doubtful |= rule.kind == RULE_SIGNAL || rule.loader;
     }
     return newest;
 }
@@ -162,29 +173,79 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     struct rule rule = rule_cached(world->rules, &walker->rules, at->frame.pc).rule;
     struct walk_frame *newest = put_on_path(world, walker, at, rule);
     struct frame next;
-    enum step how;
-    at->uses_fp |= rule.kind == RULE_FP;
-    how = step(world->rules, &walker->stack, rule, &at->frame, &next);
+    enum step how = step(world->rules, &walker->stack, rule, &at->frame, &next);
     if (UNLIKELY(how >= STEP_END || next.pc == 0)) {
         note_end(world, walker, how, at->frame.slot);
         return -1;
     }
-    at->flags = 0;
-    if (UNLIKELY(how != STEP_SURE || guard_is(next.pc))) {
-        struct progress copy = *at;
-        struct frame seen = next;
-        see_through(&copy, how, &seen);
-        *at = copy;
-        next = seen;
-    }
+    at->uses_fp |= rule.kind == RULE_FP;
+    at->odd |= stack_holds(&walker->stack, next.slot) ? 0 : ODD_STACK;
+    see_through(at, how, &next);
     if (rule.frame_word != 0) {
         look_at_word(world, at, rule, newest, &next);
-    } else {
-        at->without_word += at->without_word <= MOST_WITHOUT_WORD;
+    } else if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
+        at->seeks_word = 0; /* remembering costs less than stepping again */
     }
     at->fp_at = how == STEP_SURE ? (int8_t)rule.fp_offset : 0;
     at->frame = next;
     return 0;
+}
+
+/* advance(), again and again, as long as nothing is unusual: over plain rules, on the thread's own
+ * stack, past what is remembered, to a slot without a guard. What it stops at is advance()'s, or is
+ * like a remembered one (1), or its context is known. */
+static inline int stride(struct walk_world *world, struct walker *walker, struct progress *at) {
+    const struct walk_frame *remembered = walker->remembered.frame;
+    struct walk_frame *to = walker->path + at->count;
+    const struct walk_frame *end = walker->path + walker->capacity - at->known - 2;
+    uint32_t known = at->known;
+    uintptr_t known_slot = known != 0 && !at->seeks_word ? remembered[known - 1].slot : UINTPTR_MAX;
+    struct frame here = at->frame;
+    struct frame next;
+    uint64_t met = 0;
+    int8_t fp_at = at->fp_at;
+    int is_alike = 0;
+    for (; to < end; to++) {
+        union rule_word found;
+        while (UNLIKELY(here.slot >= known_slot)) {
+            if (same_frame(&remembered[known - 1], &here)) {
+                is_alike = 1;
+                goto out;
+            }
+            known--;
+            known_slot = known != 0 ? remembered[known - 1].slot : UINTPTR_MAX;
+        }
+        found = rule_cached(world->rules, &walker->rules, here.pc);
+        if (UNLIKELY(!found.rule.plain || !step_plainly(&walker->stack, found.rule, &here, &next) ||
+                     guard_is(next.pc) || next.pc - 1 >= MEMTRACE_FRAME_ADDRESS_MASK)) {
+            break;
+        }
+        to->code = code_of(here.pc, found.rule);
+        to->slot = here.slot;
+        to->fp = here.fp;
+        to->how = how_of(found.rule, fp_at);
+        fp_at = (int8_t)found.rule.fp_offset;
+        met |= found.word;
+        here = next;
+        if (found.rule.frame_word != 0) {
+            look_at_word(world, at, found.rule, to, &next);
+            if (at->context != 0) {
+                to++;
+                break;
+            }
+        } else if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
+            at->seeks_word = 0; /* remembering costs less than stepping again */
+            to++;
+            break;
+        }
+    }
+out:
+    at->frame = here;
+    at->fp_at = fp_at;
+    at->known = known;
+    at->count = (uint32_t)(to - walker->path);
+    at->uses_fp |= (((union rule_word){met}).rule.kind & RULE_FP) != 0;
+    return is_alike;
 }
 
 /* The newest slot of the shadow stack that is not below this frame. */
@@ -204,39 +265,35 @@ static inline int is_in_shadow(struct walker *walker, struct progress *at) {
            shadow->entry[at->shadow].pc == at->frame.pc;
 }
 
-/* Is the present frame remembered, with everything older unchanged? Then it is the newest of those
- * that are known. Leaves only older ones known, else. */
-static inline int is_remembered(const struct walker *walker, struct progress *at,
-                                uint32_t *voucher) {
+/* Whether the present frame is like the newest of those known. Leaves older ones known, else. */
+static inline int is_alike(const struct walker *walker, struct progress *at) {
     const struct walk_frame *frame = walker->remembered.frame;
-    struct verdict verdict;
-    uint32_t known = at->known;
-    while (known != 0 && frame[known - 1].slot < at->frame.slot) {
-        known--;
+    while (at->known != 0 && frame[at->known - 1].slot <= at->frame.slot) {
+        if (same_frame(&frame[at->known - 1], &at->frame)) {
+            return (at->flags & WALK_UNSURE) == 0;
+        }
+        at->known--;
     }
-    at->known = known;
-    if (LIKELY(known == 0 || frame[known - 1].slot != at->frame.slot)) {
-        return 0;
-    }
-    at->known = known - 1;
-    if (!same_frame(&frame[known - 1], &at->frame) || (at->flags & WALK_UNSURE) != 0) {
-        return 0;
-    }
-    verdict = look_at_older(walker, known - 1);
-    *voucher = verdict.at;
-    at->known = verdict.holds ? known : verdict.at;
-    return (int)verdict.holds;
+    return 0;
 }
 
-/* Steps outwards to a frame whose context is known. */
+/* Steps outwards to a frame whose context is known. `voucher`: who tells that, if it is remembered
+ * with everything older unchanged. */
 INLINE enum walk_end collect(struct walk_world *world, struct walker *walker, struct progress *at,
-                             int has_shadow, uint32_t *voucher) {
+                             int is_usual, uint32_t *voucher) {
     for (;;) {
-        if (has_shadow && at->shadow != 0 && is_in_shadow(walker, at)) {
+        if (!is_usual && at->shadow != 0 && is_in_shadow(walker, at)) {
             return AT_SHADOW;
         }
-        if (is_remembered(walker, at, voucher)) {
-            return AT_REMEMBERED;
+        if (is_usual && at->flags == 0 ? stride(world, walker, at)
+                                       : !at->seeks_word && is_alike(walker, at)) {
+            struct verdict verdict = look_at_older(walker, at->known - 1);
+            *voucher = verdict.at;
+            if (verdict.holds) {
+                return AT_REMEMBERED;
+            }
+            at->known = verdict.at;
+            continue;
         }
         if (at->context != 0) {
             return AT_WORD;
@@ -267,19 +324,20 @@ static inline void remember_above(struct walker *walker, uint32_t base, const st
 }
 
 /* Field by field: what was just stored so is not read back in one piece without a stall. */
+INLINE void copy_frame(struct walk_frame *to, const struct walk_frame *from, uint32_t context) {
+    to->code = from->code;
+    to->slot = from->slot;
+    to->fp = from->fp;
+    to->context = context;
+    to->how = from->how;
+}
+
 static inline void remember(struct walker *walker, const struct walk_frame *it, uint32_t context) {
     struct remembered *remembered = &walker->remembered;
-    struct walk_frame *to = &remembered->frame[remembered->count];
-    to->code = it->code;
-    to->slot = it->slot;
-    to->fp = it->fp;
-    to->context = context;
-    to->word = it->word;
-    to->fp_at = it->fp_at;
-    to->flags = it->flags;
+    copy_frame(&remembered->frame[remembered->count], it, context);
     SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
     remembered->count++;
-    if (UNLIKELY((it->flags & WALK_UNSURE) != 0)) {
+    if ((it->how & WALK_UNSURE) != 0) {
         walker->guarding.unsure = remembered->count;
     }
 }
@@ -287,14 +345,9 @@ static inline void remember(struct walker *walker, const struct walk_frame *it, 
 static inline struct context_id child_of(struct walk_world *world, struct walker *walker,
                                          struct context_id parent, const struct walk_frame *it,
                                          enum context_kind kind) {
-    uint64_t frame = it->code;
-    if (UNLIKELY((it->flags & (WALK_SKIPPED | WALK_ENTRY)) != 0)) {
-        if (it->flags & WALK_SKIPPED) {
-            return parent;
-        }
-        frame |= MEMTRACE_FRAME_EXACT;
-    }
-    return context_cached_child(world->tree, &walker->cache, parent, frame, kind);
+    return (it->how & WALK_SKIPPED) != 0
+               ? parent
+               : context_cached_child(world->tree, &walker->cache, parent, it->code, kind);
 }
 
 /* The shadow slot of this frame, from `index` inwards; 0: it has none. Moves *index to the last
@@ -327,29 +380,25 @@ static inline struct context_id fill_shadow(struct walk_world *world, struct wal
     return context;
 }
 
-/* From the oldest frame of the path to the newest, from the context of what called it, whose sp is
- * `sp`. Frames on the thread's own stack are remembered, since their words can always be read, as
- * long as all older ones are. `is_plain`: there are no other ones, no words and no shadow stack. */
-INLINE struct context_id come_back(struct walk_world *world, struct walker *walker,
+/* From the oldest frame of the path to the newest, from the context of what called it. Frames on
+ * the thread's own stack are remembered, if at all, since their words can always be read, as long
+ * as all older ones are. */
+static struct context_id come_back(struct walk_world *world, struct walker *walker,
                                    const struct progress *at, struct context_id context,
-                                   int is_remembering, int is_plain) {
+                                   int is_remembering) {
     uint32_t shadow_index = at->shadow;
-    uintptr_t sp = frame_sp(at->frame.slot);
+    uintptr_t sp = frame_sp(at->frame.slot); /* the caller's */
     for (uint32_t i = at->count; i-- > 0;) {
         const struct walk_frame *it = &walker->path[i];
         enum context_kind kind = i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER;
-        uint32_t index = 0;
-        if (!is_plain) {
-            if (it->word != 0) {
-                *word_below(sp, it->word) = context.value;
-            }
-            sp = frame_sp(it->slot);
-            if (walker->shadow.capacity != 0) {
-                index = shadow_find(&walker->shadow, &shadow_index, it->slot);
-            }
-            is_remembering =
-                (is_remembering || index != 0) && stack_holds(&walker->stack, it->slot);
+        uint32_t index = walker->shadow.capacity != 0
+                             ? shadow_find(&walker->shadow, &shadow_index, it->slot)
+                             : 0;
+        if (walk_word(it) != 0) {
+            *word_below(sp, walk_word(it)) = context.value;
         }
+        sp = frame_sp(it->slot);
+        is_remembering = (is_remembering || index != 0) && stack_holds(&walker->stack, it->slot);
         context = index != 0 ? fill_shadow(world, walker, index, it, context, kind)
                              : child_of(world, walker, context, it, kind);
         if (is_remembering && index == 0) {
@@ -359,7 +408,85 @@ INLINE struct context_id come_back(struct walk_world *world, struct walker *walk
     return context;
 }
 
-/* What is remembered of the allocation's caller is enough to know it again, if it is. */
+/* The newest `count` frames of the path, at least two, are new below `parent`: makes them, and
+ * remembers them from `to` on. How many were made; 0: only context_child() can, one by one. */
+static uint32_t make_path(struct context_tree *tree, const struct walk_frame *path, uint32_t count,
+                          struct walk_frame *to, struct context_id parent) {
+    struct context_run inner = context_take(tree, CONTEXT_INNER, parent.value, count - 1);
+    struct memtrace_node *node = context_node(tree, (struct context_id){inner.first});
+    struct context_run last = {0, 0};
+    uint32_t id = inner.first;
+    const struct walk_frame *it = path + count;
+    if (inner.count == 0) {
+        return 0;
+    }
+    if (inner.count == count - 1) {
+        last = context_take(tree, CONTEXT_CHARGED, inner.first + inner.count - 1, 1);
+    }
+    for (uint32_t above = parent.value; id < inner.first + inner.count; above = id++, node++) {
+        it--;
+        node->parent = above;
+        STORE_RELAXED(&node->frame, it->code);
+        if (id != inner.first) {
+            context_link_first(tree, above, id);
+        }
+        copy_frame(to++, it, id);
+    }
+    if (last.count != 0) {
+        context_write(tree, last.first, id - 1, path->code);
+        context_link_first(tree, id - 1, last.first);
+        copy_frame(to, path, last.first);
+    }
+    if (LIKELY(
+            context_insert(tree, parent, path[count - 1].code, CONTEXT_INNER, inner.first).value ==
+            inner.first)) {
+        return inner.count + last.count;
+    }
+    while (--id != inner.first) { /* another thread was first; inserting has dropped one */
+        context_drop(tree, id);
+    }
+    if (last.count != 0) {
+        context_drop(tree, last.first);
+    }
+    return 0;
+}
+
+/* The same where there are but usual frames. */
+static inline struct context_id come_back_usual(struct walk_world *world, struct walker *walker,
+                                                const struct progress *at,
+                                                struct context_id context) {
+    struct walk_frame *to = walker->remembered.frame + walker->remembered.count;
+    for (uint32_t i = at->count; i-- > 0; to++) {
+        const struct walk_frame *it = &walker->path[i];
+        uint32_t child = context_cache_look(&walker->cache, context, it->code);
+        if (UNLIKELY(child == 0)) {
+            child = context_find(world->tree, context, it->code);
+            if (child == 0 && i != 0) {
+                uint32_t made = make_path(world->tree, walker->path, i + 1, to, context);
+                if (made != 0) {
+                    to += made - 1;
+                    i -= made - 1;
+                    context.value = to->context;
+                    continue;
+                }
+            }
+            if (child == 0 || child == CONTEXT_UNKNOWN) {
+                child = context_child(world->tree, context, it->code,
+                                      i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER)
+                            .value;
+            }
+            context_cache_keep(&walker->cache, context, it->code, child);
+        }
+        context.value = child;
+        copy_frame(to, it, child);
+    }
+    SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
+    walker->remembered.count += at->count;
+    return context;
+}
+
+/* What is remembered of the allocation's caller is enough to know it again, where one word vouches
+ * for all that is older. */
 static inline void note_last(struct walker *walker, const struct frame *frame) {
     const struct walk_frame *end = walker->remembered.frame + walker->remembered.count;
     walker->last.pc = 0;
@@ -368,8 +495,9 @@ static inline void note_last(struct walker *walker, const struct frame *frame) {
             .pc = frame->pc,
             .slot = frame->slot,
             .fp = frame->fp,
-            .word =
-                end[-1].word != 0 ? word_below(caller_sp(walker, &end[-1]), end[-1].word) : NULL,
+            .word = walk_word(&end[-1]) != 0
+                        ? word_below(caller_sp(walker, &end[-1]), walk_word(&end[-1]))
+                        : NULL,
             .parent = caller_context(walker, &end[-1]),
             .context = end[-1].context};
     }
@@ -388,7 +516,7 @@ static inline void note_word(struct walker *walker, const struct frame *frame, u
 /* --- trails ----------------------------------------------------------------------------------- */
 
 /* Adds what was read to come to `caller_slot` and there. */
-static inline int add_step(struct walk_trail *trail, uintptr_t slot, int8_t fp_at, int uses_fp) {
+INLINE int add_step(struct walk_trail *trail, uintptr_t slot, int8_t fp_at, int uses_fp) {
     return trail_add(trail, slot) &&
            (!uses_fp || fp_at == 0 || trail_add(trail, frame_place(slot, fp_at)));
 }
@@ -398,7 +526,8 @@ static inline int lead_to_guard(const struct walker *walker, struct walk_trail *
                                 uint32_t from, uint32_t guarded, int uses_fp) {
     const struct walk_frame *frame = walker->remembered.frame;
     for (uint32_t i = from; i-- > guarded;) {
-        if (frame[i].word != 0 || !add_step(trail, frame[i].slot, frame[i].fp_at, uses_fp)) {
+        if (walk_word(&frame[i]) != 0 ||
+            !add_step(trail, frame[i].slot, walk_fp_at(&frame[i]), uses_fp)) {
             return 0;
         }
     }
@@ -407,29 +536,30 @@ static inline int lead_to_guard(const struct walker *walker, struct walk_trail *
 
 /* Keeps the path from here, if it is one that its words alone determine. It was remembered, above
  * frame `base`, for whose older ones frame `voucher` vouched. */
-static void keep_trail(struct walker *walker, const struct frame *from, const struct progress *at,
-                       uint32_t base, uint32_t voucher, uint32_t context) {
+static __attribute__((noinline)) void keep_trail(struct walker *walker, const struct frame *from,
+                                                 const struct progress *at, uint32_t base,
+                                                 uint32_t voucher, uint32_t context) {
     const struct walk_frame *frame = walker->remembered.frame;
     const struct walk_frame *newest = &frame[walker->remembered.count - 1];
     struct walk_trail *trail;
     int is_guarded = guard_holds(&frame[voucher]);
     int uses_fp;
     uint32_t end;
-    if (at->unsure || at->words || at->count > TRAIL_MOST ||
-        (trail = trail_begin(&walker->trails[trail_set_of(from)], from)) == NULL) {
+    if ((at->odd & (ODD_UNSURE | ODD_WORD)) != 0 || at->count > TRAIL_MOST) {
         return;
     }
-    uses_fp = at->uses_fp || base != voucher || !(is_guarded || frame[base].flags & WALK_OWN_FP);
+    trail = trail_begin(&walker->trails[trail_set_of(from)], from);
+    uses_fp = at->uses_fp || base != voucher || !(is_guarded || frame[base].how & WALK_OWN_FP);
     for (const struct walk_frame *it = newest; it-- != &frame[base];) {
-        if (!add_step(trail, it->slot, it->fp_at, uses_fp)) {
+        if (!add_step(trail, it->slot, walk_fp_at(it), uses_fp)) {
             return;
         }
     }
     end = is_guarded && lead_to_guard(walker, trail, base, voucher, uses_fp) ? voucher : base;
-    if ((frame[end].flags & WALK_SKIPPED) != 0) {
+    if ((frame[end].how & WALK_SKIPPED) != 0) {
         return; /* its context is its caller's, too */
     }
-    trail->needs_fp = uses_fp && (newest->flags & WALK_OWN_FP) == 0;
+    trail->needs_fp = uses_fp && (newest->how & WALK_OWN_FP) == 0;
     trail->end = end == voucher && is_guarded ? TRAIL_GUARD : TRAIL_REMEMBERED;
     trail->gap = (uint8_t)(base - end);
     trail->end_index = end;
@@ -446,22 +576,24 @@ static void keep_word_trail(struct walker *walker, const struct frame *from,
                             const struct progress *at, uint32_t context) {
     const struct walk_frame *path = walker->path;
     uintptr_t caller = at->count > 1 ? path[1].slot : at->frame.slot;
-    uint32_t *word = path[0].word != 0 ? word_below(frame_sp(caller), path[0].word) : NULL;
+    uint32_t *word =
+        walk_word(&path[0]) != 0 ? word_below(frame_sp(caller), walk_word(&path[0])) : NULL;
     uint32_t parent = word != NULL ? *word : 0;
     struct walk_trail *trail;
     note_word(walker, from, word, parent, context);
-    if (at->count > TRAIL_MOST ||
-        (trail = trail_begin(&walker->trails[trail_set_of(from)], from)) == NULL) {
+    if (at->count > TRAIL_MOST || !trail_is_worth(&walker->trails[trail_set_of(from)], context)) {
         return;
     }
+    trail = trail_begin(&walker->trails[trail_set_of(from)], from);
     for (uint32_t i = 1; i < at->count; i++) {
-        if (!add_step(trail, path[i].slot, path[i].fp_at, at->uses_fp)) {
+        if (!add_step(trail, path[i].slot, walk_fp_at(&path[i]), at->uses_fp)) {
             return;
         }
     }
-    trail->needs_fp = at->uses_fp && (path[0].flags & WALK_OWN_FP) == 0;
+    trail->needs_fp = at->uses_fp && (path[0].how & WALK_OWN_FP) == 0;
     trail->end = TRAIL_WORD;
-    trail->end_at = (uintptr_t)word_below(frame_sp(at->frame.slot), path[at->count - 1].word);
+    trail->end_at =
+        (uintptr_t)word_below(frame_sp(at->frame.slot), walk_word(&path[at->count - 1]));
     trail->end_context = at->context;
     trail->word = word;
     trail->parent = parent;
@@ -483,9 +615,9 @@ static inline int end_holds(const struct walker *walker, const struct walk_trail
         return 0;
     }
     if (trail->end == TRAIL_GUARD) {
-        return (it->flags & WALK_GUARDED) != 0;
+        return (it->how & WALK_GUARDED) != 0;
     }
-    if ((it->flags & WALK_OWN_FP) == 0 && it->fp != trail->end_fp) {
+    if ((it->how & WALK_OWN_FP) == 0 && it->fp != trail->end_fp) {
         return 0;
     }
     *verdict = look_at_older(walker, trail->end_index);
@@ -495,13 +627,16 @@ static inline int end_holds(const struct walker *walker, const struct walk_trail
 /* What is to be done where a trail holds. 0: a guard fails, or there is to be another. */
 static inline int take(struct walk_world *world, struct walker *walker,
                        const struct walk_trail *trail, uint32_t voucher) {
-    int32_t gap = trail->gap + (int32_t)(trail->end_index - voucher);
     if (trail->end == TRAIL_WORD) {
         note_word(walker, &trail->from, trail->word, trail->parent, trail->context);
         return 1;
     }
-    walker->guarding.compared += trail->gap;
-    return recognise(world, walker, trail->end_index, voucher) && !wants_guard(world, walker, gap);
+    if (LIKELY(trail->end == TRAIL_GUARD)) {
+        walker->guarding.compared += trail->gap;
+        return trust_guard(world, walker, voucher) && !wants_guard(world, walker, trail->gap);
+    }
+    return recognise(world, walker, trail->end_index, voucher) &&
+           !wants_guard(world, walker, (int32_t)(trail->end_index - voucher));
 }
 
 /* The context, where the whole path is known; 0: it is not. */
@@ -525,25 +660,18 @@ static inline uint32_t follow_trail(struct walk_world *world, struct walker *wal
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-/* Few frames lie before the word that ended the path: stepping over them again costs less than
- * remembering and comparing them. */
-static inline int is_brief(const struct walk_world *world, const struct walker *walker,
-                           const struct progress *at) {
-    return at->without_word <= MOST_WITHOUT_WORD && !at->unsure && walker->shadow.capacity == 0 &&
-           !world->own_frames_only;
-}
-
 /* What the walk came to is what the path stands on from now on. */
 static inline struct context_id stand_on(struct walker *walker, const struct progress *at,
-                                         enum walk_end end, int is_brief_path) {
+                                         enum walk_end end, int is_brief) {
     struct context_id context = {0};
     struct walk_frame *known = &walker->remembered.frame[at->known];
     switch (end) {
     case AT_REMEMBERED:
         walker->remembered.count = at->known;
         context.value = known[-1].context;
-        if (at->count != 0 && (known[-1].flags & WALK_OWN_FP) == 0) {
-            known[-1].fp_at = at->fp_at; /* its callee's doing, and that is another now */
+        /* Where its fp was read is its callee's doing, and that is another now. */
+        if (at->count != 0 && (known[-1].how & WALK_OWN_FP) == 0) {
+            known[-1].how = (known[-1].how & ~walk_fp_bits(-1)) | walk_fp_bits(at->fp_at);
         }
         break;
     case AT_SHADOW:
@@ -552,7 +680,7 @@ static inline struct context_id stand_on(struct walker *walker, const struct pro
         break;
     case AT_WORD:
         context.value = at->context;
-        if (is_brief_path) {
+        if (is_brief) {
             walker->remembered.count = at->known;
         } else {
             remember_above(walker, BASE_UNKNOWN, &at->frame, context.value);
@@ -561,45 +689,6 @@ static inline struct context_id stand_on(struct walker *walker, const struct pro
     default:
         remember_above(walker, BASE_OUTERMOST, &at->frame, 0);
     }
-    return context;
-}
-
-static __attribute__((noinline)) struct context_id
-walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t slot, uintptr_t fp) {
-    struct frame from = {pc, slot, fp};
-    struct progress at = {.frame = from,
-                          .known = walker->remembered.count,
-                          .shadow = walker->shadow.capacity != 0 ? walker->shadow.top : 0};
-    struct context_id context;
-    uint32_t voucher = 0;
-    enum walk_end end = LIKELY(at.shadow == 0) ? collect(world, walker, &at, 0, &voucher)
-                                               : collect(world, walker, &at, 1, &voucher);
-    int is_brief_path = end == AT_WORD && is_brief(world, walker, &at);
-    if (end == AT_REMEMBERED && !recognise(world, walker, at.known - 1, voucher)) {
-        return walk(world, walker, pc, slot, fp); /* nothing is remembered any more */
-    }
-    context = stand_on(walker, &at, end, is_brief_path);
-    if (is_brief_path) {
-        context = come_back(world, walker, &at, context, 0, 0);
-        keep_word_trail(walker, &from, &at, context.value);
-        return context;
-    }
-    context =
-        LIKELY(!at.words && !at.unsure && walker->shadow.capacity == 0 &&
-               stack_holds(&walker->stack, slot) && stack_holds(&walker->stack, at.frame.slot))
-            ? come_back(world, walker, &at, context, 1, 1)
-            : come_back(world, walker, &at, context, 1, 0);
-    if (end == AT_REMEMBERED && at.count != 0 && walker->remembered.count == at.known + at.count) {
-        keep_trail(walker, &from, &at, at.known - 1, voucher, context.value);
-    }
-    if (UNLIKELY(wants_guard(world, walker,
-                             (int32_t)(walker->remembered.count - 1 - walker->guarding.voucher)))) {
-        remembered_place_guard(walker);
-    }
-    if (UNLIKELY(at.count > LONG_WALK)) {
-        sys_discard(walker->path + LONG_WALK, bytes_of(at.count - LONG_WALK));
-    }
-    note_last(walker, &from);
     return context;
 }
 
@@ -620,7 +709,56 @@ static COLD struct context_id walk_by_libunwind(struct walk_world *world, struct
         exact = rule.kind == RULE_SIGNAL;
     } while (libunwind_step(world->libunwind, &walk) &&
              (at.count + 2 < walker->capacity || grow(walker) == 0));
-    return come_back(world, walker, &at, (struct context_id){0}, 0, 0);
+    return come_back(world, walker, &at, (struct context_id){0}, 0);
+}
+
+static __attribute__((noinline)) struct context_id
+walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t slot, uintptr_t fp) {
+    struct frame from = {guard_see_through(pc), slot, fp}; /* malloc may be called by a jump */
+    struct progress at = {
+        .frame = from,
+        .known = walker->remembered.count,
+        .odd = walker->shadow.capacity != 0 || !stack_holds(&walker->stack, slot) ? ODD_STACK : 0,
+        .shadow = walker->shadow.capacity != 0 ? walker->shadow.top : 0};
+    struct context_id context;
+    uint32_t voucher = 0;
+    enum walk_end end;
+    if (UNLIKELY(world->libunwind != NULL)) {
+        return walk_by_libunwind(world, walker, from.pc, slot);
+    }
+    at.seeks_word =
+        LOAD_RELAXED(&world->rules->has_frame_words) && at.odd == 0 && !world->own_frames_only;
+    end = LIKELY(at.odd == 0 && !world->own_frames_only) ? collect(world, walker, &at, 1, &voucher)
+                                                         : collect(world, walker, &at, 0, &voucher);
+    int is_brief = end == AT_WORD && at.seeks_word;
+    if (end == AT_REMEMBERED && !recognise(world, walker, at.known - 1, voucher)) {
+        return walk(world, walker, pc, slot, fp); /* nothing is remembered any more */
+    }
+    context = stand_on(walker, &at, end, is_brief);
+    if (is_brief) {
+        context = come_back(world, walker, &at, context, 0);
+        keep_word_trail(walker, &from, &at, context.value);
+        return context;
+    }
+    context = LIKELY(at.odd == 0) ? come_back_usual(world, walker, &at, context)
+                                  : come_back(world, walker, &at, context, 1);
+    if (end == AT_REMEMBERED && at.count != 0 && walker->remembered.count == at.known + at.count &&
+        trail_is_worth(&walker->trails[trail_set_of(&from)], context.value)) {
+        keep_trail(walker, &from, &at, at.known - 1, voucher, context.value);
+    }
+    if (UNLIKELY(wants_guard(world, walker,
+                             (int32_t)(walker->remembered.count - 1 - walker->guarding.voucher)))) {
+        remembered_place_guard(walker);
+    }
+    if (UNLIKELY(at.count > LONG_WALK)) {
+        sys_discard(walker->path + LONG_WALK, bytes_of(at.count - LONG_WALK));
+    }
+    if (LIKELY(at.odd == 0)) {
+        walker->last.pc = 0; /* no word vouches for anything */
+    } else {
+        note_last(walker, &from);
+    }
+    return context;
 }
 
 /* Nothing was called or left since the last allocation. */
@@ -638,11 +776,8 @@ static inline int is_repeated(struct walk_world *world, struct walker *walker,
 
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
                                     uintptr_t slot, uintptr_t fp) {
-    struct frame from = {guard_see_through(pc), slot, fp}; /* malloc may be called by a jump */
+    struct frame from = {pc, slot, fp};
     uint32_t context;
-    if (UNLIKELY(world->libunwind != NULL)) {
-        return walk_by_libunwind(world, walker, from.pc, slot);
-    }
     if (UNLIKELY(walker->remembered.generation != LOAD_RELAXED(&world->rules->generation))) {
         remembered_forget(walker, world->rules, slot);
     }
@@ -650,5 +785,5 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
         return (struct context_id){walker->remembered.frame[walker->remembered.count - 1].context};
     }
     context = follow_trail(world, walker, &from);
-    return context != 0 ? (struct context_id){context} : walk(world, walker, from.pc, slot, fp);
+    return context != 0 ? (struct context_id){context} : walk(world, walker, pc, slot, fp);
 }

@@ -24,25 +24,39 @@ struct walk_frame {
     uintptr_t slot;
     uintptr_t fp;
     uint32_t context; /* once it is remembered */
-    uint16_t word;    /* the function's frame word: so many times 4 bytes below its CFA; 0: none */
-    int8_t fp_at;     /* fp was read there, in words from the frame's sp; 0: it is its callee's */
-    uint8_t flags;
+    uint32_t how;     /* flags, and walk_word() and walk_fp_at(): below */
 };
 _Static_assert(sizeof(struct walk_frame) == 32, "two a cache line");
 
 enum {
+    WALK_WORD_MASK = (1 << RULE_WORD_BITS) - 1,
+    WALK_FP_AT_SHIFT = 16,
     /* Never patched: no plain rule leads on, so others may know this frame by its return address;
      * or an exception may end here, and unwinders know the frame by its distance from its callee.
      */
-    WALK_UNPATCHED = 1,
+    WALK_UNPATCHED = 1 << 24,
     /* Whatever fp is in this frame, nothing older depends on it: the function uses the register for
      * something else, and has saved its caller's. */
-    WALK_OWN_FP = 2,
-    WALK_UNSURE = 4,  /* reached by a step that depends on more than slot and fp */
-    WALK_SKIPPED = 8, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
-    WALK_ENTRY = 16,  /* its pc is the start of a function that nobody called: __restore_rt */
-    WALK_GUARDED = 32 /* a guard stands in its slot, or stood there */
+    WALK_OWN_FP = 1 << 25,
+    WALK_UNSURE = 1 << 26,  /* reached by a step that depends on more than slot and fp */
+    WALK_SKIPPED = 1 << 27, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
+    WALK_GUARDED = 1 << 28, /* a guard stands in its slot, or stood there */
 };
+
+/* The function's frame word lies so many times 4 bytes below its CFA; 0: it has none. */
+INLINE uint32_t walk_word(const struct walk_frame *it) {
+    return it->how & WALK_WORD_MASK;
+}
+
+/* The frame's fp was read there, in words from its sp; 0: it is its callee's, or does not matter.
+ */
+INLINE int8_t walk_fp_at(const struct walk_frame *it) {
+    return (int8_t)(it->how >> WALK_FP_AT_SHIFT);
+}
+
+INLINE uint32_t walk_fp_bits(int8_t fp_at) {
+    return (uint32_t)(uint8_t)fp_at << WALK_FP_AT_SHIFT;
+}
 
 /* How stacks are walked: MEMTRACE_UNWIND. */
 enum walk_unwind {
