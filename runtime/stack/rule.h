@@ -56,9 +56,8 @@ union rule_word {
     struct rule rule;
 };
 
-/* Of a rule's word: plain, and no frame word. */
-#define RULE_USUAL_MASK (UINT64_C(0xffff) << 8 | UINT64_C(1) << 27)
-#define RULE_USUAL      (UINT64_C(1) << 27)
+/* Of a rule's word: RULE_FP (with a plain rule), may_catch and own_fp. */
+enum { RULE_BY_FP = 1 << 25, RULE_MAY_CATCH = 1 << 28, RULE_OWN_FP = 1 << 29 };
 
 /* A place: the key (below) and above it the rule's number; 0: empty. */
 struct rule_table {

@@ -87,7 +87,6 @@ struct progress {
     uint32_t flags;   /* of this frame: those that the step to it decides */
     int8_t fp_at;     /* as walk_fp_at() */
     uint8_t odd;
-    uint8_t uses_fp; /* a CFA was found by the frame pointer */
     /* The next frame word may be left over from an earlier call: a signal or lazy binding can come
      * before it is made. Only there: a call to what may allocate comes after its making. */
     uint8_t doubtful;
@@ -144,9 +143,9 @@ INLINE uint64_t code_of(uintptr_t pc, struct rule rule) {
     return pc | (uint64_t)rule.module << MEMTRACE_FRAME_MODULE_SHIFT;
 }
 
-INLINE uint32_t how_of(struct rule rule, int8_t fp_at) {
-    uint32_t how = rule.own_fp ? WALK_OWN_FP : walk_fp_bits(fp_at);
-    return rule.may_catch ? how | WALK_UNPATCHED : how;
+INLINE uint32_t how_of(union rule_word found, int8_t fp_at) {
+    uint32_t how = (uint32_t)found.word & (WALK_BY_FP | WALK_UNPATCHED | WALK_OWN_FP);
+    return found.rule.own_fp ? how : how | walk_fp_bits(fp_at);
 }
 
 /* Puts the present frame, whatever its rule, on the path. */
@@ -156,7 +155,7 @@ static inline struct walk_frame *put_on_path(const struct walk_world *world, str
     newest->code = code_of(at->frame.pc, rule) | (rule.entry ? MEMTRACE_FRAME_EXACT : 0);
     newest->slot = at->frame.slot;
     newest->fp = at->frame.fp;
-    newest->how = at->flags | how_of(rule, at->fp_at);
+    newest->how = at->flags | how_of((union rule_word){.rule = rule}, at->fp_at);
     if (UNLIKELY(!rule.plain || world->own_frames_only)) {
         newest->how |= rule.plain ? 0 : WALK_UNPATCHED;
         if (rule.hidden || (world->own_frames_only && !rule.own)) {
@@ -178,7 +177,6 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
         note_end(world, walker, how, at->frame.slot);
         return -1;
     }
-    at->uses_fp |= rule.kind == RULE_FP;
     at->odd |= stack_holds(&walker->stack, next.slot) ? 0 : ODD_STACK;
     see_through(at, how, &next);
     if (rule.frame_word != 0) {
@@ -202,7 +200,6 @@ static inline int stride(struct walk_world *world, struct walker *walker, struct
     uintptr_t known_slot = known != 0 && !at->seeks_word ? remembered[known - 1].slot : UINTPTR_MAX;
     struct frame here = at->frame;
     struct frame next;
-    uint64_t met = 0;
     int8_t fp_at = at->fp_at;
     int is_alike = 0;
     for (; to < end; to++) {
@@ -223,9 +220,8 @@ static inline int stride(struct walk_world *world, struct walker *walker, struct
         to->code = code_of(here.pc, found.rule);
         to->slot = here.slot;
         to->fp = here.fp;
-        to->how = how_of(found.rule, fp_at);
+        to->how = how_of(found, fp_at);
         fp_at = (int8_t)found.rule.fp_offset;
-        met |= found.word;
         here = next;
         if (found.rule.frame_word != 0) {
             look_at_word(world, at, found.rule, to, &next);
@@ -244,7 +240,6 @@ out:
     at->fp_at = fp_at;
     at->known = known;
     at->count = (uint32_t)(to - walker->path);
-    at->uses_fp |= (((union rule_word){met}).rule.kind & RULE_FP) != 0;
     return is_alike;
 }
 
@@ -515,19 +510,13 @@ static inline void note_word(struct walker *walker, const struct frame *frame, u
 
 /* --- trails ----------------------------------------------------------------------------------- */
 
-/* Adds what was read to come to `caller_slot` and there. */
-INLINE int add_step(struct walk_trail *trail, uintptr_t slot, int8_t fp_at, int uses_fp) {
-    return trail_add(trail, slot) &&
-           (!uses_fp || fp_at == 0 || trail_add(trail, frame_place(slot, fp_at)));
-}
-
-/* Leads the trail on, over remembered frames from `from` outwards, to the guard of `guarded`. */
-static inline int lead_to_guard(const struct walker *walker, struct walk_trail *trail,
-                                uint32_t from, uint32_t guarded, int uses_fp) {
-    const struct walk_frame *frame = walker->remembered.frame;
-    for (uint32_t i = from; i-- > guarded;) {
-        if (walk_word(&frame[i]) != 0 ||
-            !add_step(trail, frame[i].slot, walk_fp_at(&frame[i]), uses_fp)) {
+/* Adds the frames of `from` up to `to` outwards, which are remembered. */
+static int add_frames(struct walk_trail *trail, const struct walk_frame *from,
+                      const struct walk_frame *to, int uses_fp) {
+    for (const struct walk_frame *it = from; it-- != to;) {
+        if (!trail_add(trail, it->slot) ||
+            (uses_fp && walk_fp_at(it) != 0 &&
+             !trail_add(trail, frame_place(it->slot, walk_fp_at(it))))) {
             return 0;
         }
     }
@@ -535,38 +524,37 @@ static inline int lead_to_guard(const struct walker *walker, struct walk_trail *
 }
 
 /* Keeps the path from here, if it is one that its words alone determine. It was remembered, above
- * frame `base`, for whose older ones frame `voucher` vouched. */
+ * frame `base`, for whose older ones frame `voucher` vouched. If that has a guard, the trail leads
+ * there. */
 static __attribute__((noinline)) void keep_trail(struct walker *walker, const struct frame *from,
-                                                 const struct progress *at, uint32_t base,
-                                                 uint32_t voucher, uint32_t context) {
+                                                 uint32_t base, uint32_t voucher) {
     const struct walk_frame *frame = walker->remembered.frame;
     const struct walk_frame *newest = &frame[walker->remembered.count - 1];
+    int is_guarded =
+        guard_holds(&frame[voucher]) && newest - &frame[voucher] <= (ptrdiff_t)TRAIL_MOST;
+    uint32_t end = is_guarded ? voucher : base;
+    uint32_t how = 0;
     struct walk_trail *trail;
-    int is_guarded = guard_holds(&frame[voucher]);
     int uses_fp;
-    uint32_t end;
-    if ((at->odd & (ODD_UNSURE | ODD_WORD)) != 0 || at->count > TRAIL_MOST) {
+    for (const struct walk_frame *it = newest; it != &frame[end]; it--) {
+        how |= it->how;
+    }
+    if ((how & (WALK_UNSURE | WALK_WORD_MASK)) != 0 || (frame[end].how & WALK_SKIPPED) != 0) {
+        return; /* (what is skipped has the context of its caller) */
+    }
+    uses_fp = (how & WALK_BY_FP) != 0 || (!is_guarded && (frame[end].how & WALK_OWN_FP) == 0);
+    trail = trail_begin(&walker->trails[trail_set_of(from)], from);
+    if (!add_frames(trail, newest, &frame[end], uses_fp)) {
         return;
     }
-    trail = trail_begin(&walker->trails[trail_set_of(from)], from);
-    uses_fp = at->uses_fp || base != voucher || !(is_guarded || frame[base].how & WALK_OWN_FP);
-    for (const struct walk_frame *it = newest; it-- != &frame[base];) {
-        if (!add_step(trail, it->slot, walk_fp_at(it), uses_fp)) {
-            return;
-        }
-    }
-    end = is_guarded && lead_to_guard(walker, trail, base, voucher, uses_fp) ? voucher : base;
-    if ((frame[end].how & WALK_SKIPPED) != 0) {
-        return; /* its context is its caller's, too */
-    }
     trail->needs_fp = uses_fp && (newest->how & WALK_OWN_FP) == 0;
-    trail->end = end == voucher && is_guarded ? TRAIL_GUARD : TRAIL_REMEMBERED;
+    trail->end = is_guarded ? TRAIL_GUARD : TRAIL_REMEMBERED;
     trail->gap = (uint8_t)(base - end);
     trail->end_index = end;
     trail->end_at = frame[end].slot;
     trail->end_fp = frame[end].fp;
     trail->end_context = frame[end].context;
-    trail->context = context;
+    trail->context = newest->context;
     SIGNAL_FENCE();
     trail->from.pc = from->pc;
 }
@@ -580,17 +568,21 @@ static void keep_word_trail(struct walker *walker, const struct frame *from,
         walk_word(&path[0]) != 0 ? word_below(frame_sp(caller), walk_word(&path[0])) : NULL;
     uint32_t parent = word != NULL ? *word : 0;
     struct walk_trail *trail;
+    uint32_t how = path[0].how;
     note_word(walker, from, word, parent, context);
-    if (at->count > TRAIL_MOST || !trail_is_worth(&walker->trails[trail_set_of(from)], context)) {
+    if (!trail_is_worth(&walker->trails[trail_set_of(from)], context)) {
         return;
     }
     trail = trail_begin(&walker->trails[trail_set_of(from)], from);
     for (uint32_t i = 1; i < at->count; i++) {
-        if (!add_step(trail, path[i].slot, walk_fp_at(&path[i]), at->uses_fp)) {
+        how |= path[i].how;
+        if (!trail_add(trail, path[i].slot)) {
             return;
         }
     }
-    trail->needs_fp = at->uses_fp && (path[0].how & WALK_OWN_FP) == 0;
+    if ((how & WALK_BY_FP) != 0) {
+        return;
+    }
     trail->end = TRAIL_WORD;
     trail->end_at =
         (uintptr_t)word_below(frame_sp(at->frame.slot), walk_word(&path[at->count - 1]));
@@ -744,7 +736,7 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
                                   : come_back(world, walker, &at, context, 1);
     if (end == AT_REMEMBERED && at.count != 0 && walker->remembered.count == at.known + at.count &&
         trail_is_worth(&walker->trails[trail_set_of(&from)], context.value)) {
-        keep_trail(walker, &from, &at, at.known - 1, voucher, context.value);
+        keep_trail(walker, &from, at.known - 1, voucher);
     }
     if (UNLIKELY(wants_guard(world, walker,
                              (int32_t)(walker->remembered.count - 1 - walker->guarding.voucher)))) {

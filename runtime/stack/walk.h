@@ -31,16 +31,18 @@ _Static_assert(sizeof(struct walk_frame) == 32, "two a cache line");
 enum {
     WALK_WORD_MASK = (1 << RULE_WORD_BITS) - 1,
     WALK_FP_AT_SHIFT = 16,
+    WALK_UNSURE = 1 << 24, /* reached by a step that depends on more than slot and fp */
+    /* The CFA of its function is found by fp. */
+    WALK_BY_FP = RULE_BY_FP,
+    WALK_SKIPPED = 1 << 26, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
+    WALK_GUARDED = 1 << 27, /* a guard stands in its slot, or stood there */
     /* Never patched: no plain rule leads on, so others may know this frame by its return address;
      * or an exception may end here, and unwinders know the frame by its distance from its callee.
      */
-    WALK_UNPATCHED = 1 << 24,
+    WALK_UNPATCHED = RULE_MAY_CATCH,
     /* Whatever fp is in this frame, nothing older depends on it: the function uses the register for
      * something else, and has saved its caller's. */
-    WALK_OWN_FP = 1 << 25,
-    WALK_UNSURE = 1 << 26,  /* reached by a step that depends on more than slot and fp */
-    WALK_SKIPPED = 1 << 27, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
-    WALK_GUARDED = 1 << 28, /* a guard stands in its slot, or stood there */
+    WALK_OWN_FP = RULE_OWN_FP,
 };
 
 /* The function's frame word lies so many times 4 bytes below its CFA; 0: it has none. */
