@@ -14,8 +14,13 @@
 
 #include "runtime/stack/step.h"
 
-enum { TRAIL_MOST = 18, TRAIL_WAYS = 4, TRAIL_SETS = 64, TRAIL_SET_BITS = 6 };
-_Static_assert(TRAIL_SETS == 1 << TRAIL_SET_BITS, "as many as the hash has values");
+enum {
+    TRAIL_MOST = 18,
+    TRAIL_WAY_BITS = 2,
+    TRAIL_WAYS = 1 << TRAIL_WAY_BITS,
+    TRAIL_SET_BITS = 6,
+    TRAIL_SETS = 1 << TRAIL_SET_BITS
+};
 /* After so many misses in a row, trails are looked for only one time in so many. */
 enum { TRAIL_PATIENCE = 16, TRAIL_SELDOM = 8, TRAIL_SEEN = 8 };
 
@@ -45,7 +50,7 @@ struct walk_trail {
 /* Those that start at like places. */
 struct trail_set {
     uint32_t missed;           /* walks since one of them was taken */
-    uint32_t next;             /* says which is overwritten next */
+    uint32_t chance;           /* a number of a pseudo-random sequence */
     uint32_t seen[TRAIL_SEEN]; /* contexts that walks came to */
     struct walk_trail way[TRAIL_WAYS];
 };
@@ -92,7 +97,9 @@ INLINE int trail_is_worth(struct trail_set *set, uint32_t context) {
 
 /* A place for the trail from here, in place of an older one. */
 INLINE struct walk_trail *trail_begin(struct trail_set *set, const struct frame *from) {
-    struct walk_trail *trail = &set->way[set->next++ % TRAIL_WAYS];
+    /* By chance: paths often come in turns, and the oldest is the one that comes next. */
+    struct walk_trail *trail =
+        &set->way[(set->chance = set->chance * 1664525 + 1013904223) >> (32 - TRAIL_WAY_BITS)];
     trail->from.pc = 0; /* until it is whole, whatever a handler does meanwhile */
     SIGNAL_FENCE();
     trail->from.slot = from->slot;
