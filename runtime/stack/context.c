@@ -133,8 +133,8 @@ static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kin
     return id;
 }
 
-struct context_run context_take(struct context_tree *tree, enum context_kind kind, uint32_t parent,
-                                uint32_t most) {
+static inline struct context_run take(struct context_tree *tree, enum context_kind kind,
+                                      uint32_t parent, uint32_t most) {
     struct context_run run = {0, 1};
     if (LOAD_RELAXED(&tree->taken) >= tree->limit) {
         return (struct context_run){0, 0};
@@ -158,9 +158,14 @@ struct context_run context_take(struct context_tree *tree, enum context_kind kin
     return run;
 }
 
+struct context_run context_take(struct context_tree *tree, enum context_kind kind, uint32_t parent,
+                                uint32_t most) {
+    return take(tree, kind, parent, most);
+}
+
 static uint32_t make_node(struct context_tree *tree, enum context_kind kind, uint32_t parent,
                           uint64_t frame) {
-    struct context_run run = context_take(tree, kind, parent, 1);
+    struct context_run run = take(tree, kind, parent, 1);
     if (run.count != 0) {
         context_write(tree, run.first, parent, frame);
     }

@@ -131,6 +131,19 @@ INLINE int wants_guard(const struct walk_world *world, const struct walker *walk
 /* --- what follows -------------------------------------------------------------------------------
  */
 
+/* All that was remembered is forgotten; what comes next stands on this. */
+static inline void remembered_start(struct walker *walker, uint32_t base, const struct frame *frame,
+                                    uint32_t context) {
+    struct remembered *remembered = &walker->remembered;
+    remembered->count = 0;
+    walker->guarding.voucher = 0;
+    walker->guarding.unsure = 0;
+    remembered->base_index = base;
+    remembered->base_slot = frame->slot | SHADOW_KNOWN;
+    remembered->base_pc = frame->pc;
+    remembered->base_context = context;
+}
+
 /* A stack that is copied away and back (greenlet) can bring guards that stand for other frames than
  * those remembered. Looks at one frame that the guard of frame `guarded` vouches for. 1: it did not
  * tell the truth; no more guards on this thread's stack, and nothing is remembered. */
