@@ -52,7 +52,7 @@ COLD void remembered_forget(struct walker *walker, const struct rules *rules, ui
     walker->remembered.generation = LOAD_RELAXED(&rules->generation);
     remove_guards(walker, slot);
     walker->remembered.count = 0;
-    memset(walker->trails, 0, sizeof walker->trails);
+    memset(&walker->trails, 0, sizeof walker->trails);
     memset(&walker->rules, 0, sizeof walker->rules);
 }
 

@@ -51,8 +51,14 @@ struct walk_trail {
 struct trail_set {
     uint32_t missed;           /* walks since one of them was taken */
     uint32_t chance;           /* a number of a pseudo-random sequence */
+    uint32_t kept;             /* trails, ever */
     uint32_t seen[TRAIL_SEEN]; /* contexts that walks came to */
-    struct walk_trail way[TRAIL_WAYS];
+};
+
+/* The sets lie apart from their trails: what allocates along few paths touches little memory. */
+struct trails {
+    struct trail_set set[TRAIL_SETS];
+    struct walk_trail way[TRAIL_SETS][TRAIL_WAYS];
 };
 
 INLINE size_t trail_set_of(const struct frame *from) {
@@ -82,7 +88,8 @@ INLINE int trail_holds(const struct walk_trail *trail, const struct frame *from)
  * saves.
  */
 INLINE int trail_is_seldom(const struct trail_set *set) {
-    return UNLIKELY(set->missed >= TRAIL_PATIENCE) && set->missed % TRAIL_SELDOM != 0;
+    return set->kept == 0 ||
+           (UNLIKELY(set->missed >= TRAIL_PATIENCE) && set->missed % TRAIL_SELDOM != 0);
 }
 
 /* A walk that no trail saved came to this context. Whether to keep one for the next time: the path
@@ -96,10 +103,14 @@ INLINE int trail_is_worth(struct trail_set *set, uint32_t context) {
 }
 
 /* A place for the trail from here, in place of an older one. */
-INLINE struct walk_trail *trail_begin(struct trail_set *set, const struct frame *from) {
+INLINE struct walk_trail *trail_begin(struct trails *trails, const struct frame *from) {
+    size_t index = trail_set_of(from);
+    struct trail_set *set = &trails->set[index];
+    struct walk_trail *trail;
     /* By chance: paths often come in turns, and the oldest is the one that comes next. */
-    struct walk_trail *trail =
-        &set->way[(set->chance = set->chance * 1664525 + 1013904223) >> (32 - TRAIL_WAY_BITS)];
+    set->chance = set->chance * 1664525 + 1013904223;
+    trail = &trails->way[index][set->chance >> (32 - TRAIL_WAY_BITS)];
+    set->kept++;
     trail->from.pc = 0; /* until it is whole, whatever a handler does meanwhile */
     SIGNAL_FENCE();
     trail->from.slot = from->slot;

@@ -103,7 +103,7 @@ static __attribute__((noinline)) void keep_trail(struct walker *walker, const st
         return; /* (what is skipped has the context of its caller) */
     }
     uses_fp = (how & WALK_BY_FP) != 0 || (!is_guarded && (frame[end].how & WALK_OWN_FP) == 0);
-    trail = trail_begin(&walker->trails[trail_set_of(from)], from);
+    trail = trail_begin(&walker->trails, from);
     if (!add_frames(trail, newest, &frame[end], uses_fp)) {
         return;
     }
@@ -130,10 +130,10 @@ static void keep_word_trail(struct walker *walker, const struct frame *from, con
     struct walk_trail *trail;
     uint32_t how = path[0].how;
     note_word(walker, from, word, parent, context);
-    if (!trail_is_worth(&walker->trails[trail_set_of(from)], context)) {
+    if (!trail_is_worth(&walker->trails.set[trail_set_of(from)], context)) {
         return;
     }
-    trail = trail_begin(&walker->trails[trail_set_of(from)], from);
+    trail = trail_begin(&walker->trails, from);
     for (uint32_t i = 1; i < at->count; i++) {
         how |= path[i].how;
         if (!trail_add(trail, path[i].slot)) {
@@ -194,13 +194,14 @@ static inline int take(struct walk_world *world, struct walker *walker,
 /* The context, where the whole path is known; 0: it is not. */
 static inline uint32_t follow_trail(struct walk_world *world, struct walker *walker,
                                     const struct frame *from) {
-    struct trail_set *set = &walker->trails[trail_set_of(from)];
+    size_t index = trail_set_of(from);
+    struct trail_set *set = &walker->trails.set[index];
     struct verdict verdict;
     if (trail_is_seldom(set)) {
         return 0;
     }
     for (uint32_t way = 0; way < TRAIL_WAYS; way++) {
-        const struct walk_trail *trail = &set->way[way];
+        const struct walk_trail *trail = &walker->trails.way[index][way];
         if (trail_holds(trail, from) && end_holds(walker, trail, &verdict) &&
             take(world, walker, trail, verdict.at)) {
             set->missed = 0;
@@ -310,7 +311,7 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
         return context;
     }
     if (end == AT_REMEMBERED && at.count != 0 && walker->remembered.count == at.known + at.count &&
-        trail_is_worth(&walker->trails[trail_set_of(&from)], context.value)) {
+        trail_is_worth(&walker->trails.set[trail_set_of(&from)], context.value)) {
         keep_trail(walker, &from, at.known - 1, voucher);
     }
     prepare_next(world, walker, &from, &at);

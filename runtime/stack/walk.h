@@ -117,7 +117,7 @@ struct walker {
     struct stack_bounds stack; /* the thread's own */
     struct rule_cache rules;
     struct context_cache cache;
-    struct trail_set trails[TRAIL_SETS];
+    struct trails trails;
     struct shadow_stack shadow;
 };
 
