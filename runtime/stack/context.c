@@ -133,8 +133,15 @@ static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kin
     return id;
 }
 
-static inline struct context_run take(struct context_tree *tree, enum context_kind kind,
-                                      uint32_t parent, uint32_t most) {
+struct context_run {
+    uint32_t first;
+    uint32_t count;
+};
+
+/* Up to `most` ids in a row above `parent`, whose leaf is mapped. count 0: the limit is reached, or
+ * there is no room. */
+static inline struct context_run take_ids(struct context_tree *tree, enum context_kind kind,
+                                          uint32_t parent, uint32_t most) {
     struct context_run run = {0, 1};
     if (LOAD_RELAXED(&tree->taken) >= tree->limit) {
         return (struct context_run){0, 0};
@@ -158,21 +165,22 @@ static inline struct context_run take(struct context_tree *tree, enum context_ki
     return run;
 }
 
-struct context_run context_take(struct context_tree *tree, enum context_kind kind, uint32_t parent,
-                                uint32_t most) {
-    return take(tree, kind, parent, most);
+static void write_node(struct context_tree *tree, uint32_t id, uint32_t parent, uint64_t frame) {
+    struct memtrace_node *node = context_node(tree, (struct context_id){id});
+    node->parent = parent;
+    STORE_RELAXED(&node->frame, frame);
 }
 
 static uint32_t make_node(struct context_tree *tree, enum context_kind kind, uint32_t parent,
                           uint64_t frame) {
-    struct context_run run = take(tree, kind, parent, 1);
+    struct context_run run = take_ids(tree, kind, parent, 1);
     if (run.count != 0) {
-        context_write(tree, run.first, parent, frame);
+        write_node(tree, run.first, parent, frame);
     }
     return run.first;
 }
 
-void context_drop(struct context_tree *tree, uint32_t id) {
+static void drop_node(struct context_tree *tree, uint32_t id) {
     STORE_RELAXED(&context_node(tree, (struct context_id){id})->frame, 0);
     if (tree->link != NULL) {
         STORE_RELAXED(&tree->link[id].first_child, 0);
@@ -336,7 +344,7 @@ void context_fork(struct context_tree *tree) {
 /* A child that is there already; `made` is the node we made for it meanwhile, or 0. */
 static struct context_id known(struct context_tree *tree, uint32_t id, uint32_t made) {
     if (made != 0 && made != id) {
-        context_drop(tree, made); /* another thread was first: ours stays unused */
+        drop_node(tree, made); /* another thread was first: ours stays unused */
     }
     return (struct context_id){id};
 }
@@ -383,7 +391,7 @@ static COLD struct context_id table_child(struct context_tree *tree, struct cont
         return (struct context_id){made};
     }
     if (made != 0) {
-        context_drop(tree, made);
+        drop_node(tree, made);
     }
     return refused(tree, parent);
 }
@@ -406,8 +414,9 @@ uint32_t context_find(struct context_tree *tree, struct context_id parent, uint6
     return 0;
 }
 
-struct context_id context_insert(struct context_tree *tree, struct context_id parent,
-                                 uint64_t frame, enum context_kind kind, uint32_t made) {
+/* context_child(). `made`: its node, if it was made already, or 0. */
+static struct context_id insert(struct context_tree *tree, struct context_id parent, uint64_t frame,
+                                enum context_kind kind, uint32_t made) {
     uint32_t *link;
     if (UNLIKELY(tree->link == NULL)) {
         return table_child(tree, parent, frame, kind, made);
@@ -430,4 +439,49 @@ struct context_id context_insert(struct context_tree *tree, struct context_id pa
         link = &tree->link[id].next_sibling;
     }
     return table_child(tree, parent, frame, kind, made);
+}
+
+struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
+                                enum context_kind kind) {
+    return insert(tree, parent, frame, kind, 0);
+}
+
+/* The inner nodes of a path, the oldest, whose frame is `frame`, first. */
+static void write_inner(struct context_tree *tree, struct context_run run, uint32_t parent,
+                        const uint64_t *frame, size_t stride) {
+    struct memtrace_node *node = context_node(tree, (struct context_id){run.first});
+    for (uint32_t id = run.first; id != run.first + run.count; id++, node++, frame -= stride) {
+        node->parent = id == run.first ? parent : id - 1;
+        STORE_RELAXED(&node->frame, *frame);
+        STORE_RELAXED(&tree->link[id].first_child, id + 1); /* the last one's: below */
+    }
+}
+
+struct context_path context_add_path(struct context_tree *tree, struct context_id parent,
+                                     const uint64_t *frame, size_t stride, uint32_t count) {
+    const uint64_t *oldest = frame + (count - 1) * stride;
+    struct context_run inner = take_ids(tree, CONTEXT_INNER, parent.value, count - 1);
+    struct context_run charged = {0, 0};
+    uint32_t last = inner.first + inner.count - 1;
+    if (inner.count == 0) {
+        return (struct context_path){0, 0, 0};
+    }
+    if (inner.count == count - 1) {
+        charged = take_ids(tree, CONTEXT_CHARGED, last, 1);
+    }
+    write_inner(tree, inner, parent.value, oldest, stride);
+    STORE_RELAXED(&tree->link[last].first_child, charged.first);
+    if (charged.first != 0) {
+        write_node(tree, charged.first, last, *frame);
+    }
+    if (LIKELY(insert(tree, parent, *oldest, CONTEXT_INNER, inner.first).value == inner.first)) {
+        return (struct context_path){inner.first, inner.count, charged.first};
+    }
+    for (uint32_t id = inner.first; id <= last; id++) { /* another thread was first */
+        drop_node(tree, id);
+    }
+    if (charged.first != 0) {
+        drop_node(tree, charged.first);
+    }
+    return (struct context_path){0, 0, 0};
 }

@@ -71,34 +71,28 @@ struct context_tree {
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit);
 
 /* The child of `parent` over `frame` (format.h: struct memtrace_node), made if it is new. When the
- * limit is reached or there is no room: `parent` itself, counted. Any thread, any time.
- * context_insert(): `made` is the node for it, or 0; it is dropped if another thread was first. */
-struct context_id context_insert(struct context_tree *tree, struct context_id parent,
-                                 uint64_t frame, enum context_kind kind, uint32_t made);
-INLINE struct context_id context_child(struct context_tree *tree, struct context_id parent,
-                                       uint64_t frame, enum context_kind kind) {
-    return context_insert(tree, parent, frame, kind, 0);
-}
+ * limit is reached or there is no room: `parent` itself, counted. Any thread, any time. */
+struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
+                                enum context_kind kind);
 
 /* The child that is there; 0: there is none, CONTEXT_UNKNOWN: only context_child() can tell. */
 enum { CONTEXT_UNKNOWN = INT32_MAX };
 uint32_t context_find(struct context_tree *tree, struct context_id parent, uint64_t frame);
 
-/* --- a new path in one piece --------------------------------------------------------------------
- * Below a node that has no such child, all of a path is new. Ids are taken together, nodes are
- * written and linked below each other, and the first is inserted last: until then nobody sees them,
- * so no atomics are needed. */
-
-/* Up to `most` ids in a row above `parent`, whose leaf is mapped. count 0: the limit is reached, or
- * there is no room. */
-struct context_run {
+/* Nodes of a new path: `inner` ids in a row from `first` on, and the charged one or 0. */
+struct context_path {
     uint32_t first;
-    uint32_t count;
+    uint32_t inner;
+    uint32_t charged;
 };
-struct context_run context_take(struct context_tree *tree, enum context_kind kind, uint32_t parent,
-                                uint32_t most);
-/* Of a node that was made, but not inserted: it stays unused. */
-void context_drop(struct context_tree *tree, uint32_t id);
+
+/* A path of at least two frames below `parent`, which has no child of the first of them: made in
+ * one piece. Ids are taken together, nodes are written and linked below each other, and the first
+ * is inserted last; until then nobody sees them, so no atomics are needed. frame: of the newest,
+ * which is charged; each older one lies `stride` behind. Perhaps not all are made, the oldest
+ * first; none: the limit is reached, there is no room, or another thread was first. */
+struct context_path context_add_path(struct context_tree *tree, struct context_id parent,
+                                     const uint64_t *frame, size_t stride, uint32_t count);
 
 /* In a forked child: counts what was made before the fork, and ends what another thread was just
  * doing to the table. */
@@ -118,17 +112,6 @@ int context_is_leaf(const struct context_tree *tree, const struct memtrace_segme
 INLINE struct memtrace_node *context_node(struct context_tree *tree, struct context_id id) {
     /* Pairs with the release in install_leaf(). */
     return LOAD_ACQUIRE(&tree->leaf[id.value >> 10]) + (id.value & (MEMTRACE_LEAF_ITEMS - 1));
-}
-
-INLINE void context_write(struct context_tree *tree, uint32_t id, uint32_t parent, uint64_t frame) {
-    struct memtrace_node *node = context_node(tree, (struct context_id){id});
-    node->parent = parent;
-    STORE_RELAXED(&node->frame, frame);
-}
-
-/* Makes `id` the only child of `parent`, which nobody else has seen. */
-INLINE void context_link_first(struct context_tree *tree, uint32_t parent, uint32_t id) {
-    STORE_RELAXED(&tree->link[parent].first_child, id);
 }
 
 /* Whether this can be an id of the tree's: what it says may be read. */

@@ -333,43 +333,17 @@ static struct context_id come_back_any(struct walk_world *world, struct walker *
  * remembers them from `to` on. How many were made; 0: only context_child() can, one by one. */
 static uint32_t make_path(struct context_tree *tree, const struct walk_frame *path, uint32_t count,
                           struct walk_frame *to, struct context_id parent) {
-    struct context_run inner = context_take(tree, CONTEXT_INNER, parent.value, count - 1);
-    struct memtrace_node *node = context_node(tree, (struct context_id){inner.first});
-    struct context_run last = {0, 0};
-    uint32_t id = inner.first;
+    struct context_path made =
+        context_add_path(tree, parent, &path->code, sizeof *path / sizeof path->code, count);
     const struct walk_frame *it = path + count;
-    if (inner.count == 0) {
-        return 0;
+    for (uint32_t i = 0; i < made.inner; i++) {
+        copy_frame(to++, --it, made.first + i);
     }
-    if (inner.count == count - 1) {
-        last = context_take(tree, CONTEXT_CHARGED, inner.first + inner.count - 1, 1);
+    if (made.charged != 0) {
+        copy_frame(to, path, made.charged);
+        return made.inner + 1;
     }
-    for (uint32_t above = parent.value; id < inner.first + inner.count; above = id++, node++) {
-        it--;
-        node->parent = above;
-        STORE_RELAXED(&node->frame, it->code);
-        if (id != inner.first) {
-            context_link_first(tree, above, id);
-        }
-        copy_frame(to++, it, id);
-    }
-    if (last.count != 0) {
-        context_write(tree, last.first, id - 1, path->code);
-        context_link_first(tree, id - 1, last.first);
-        copy_frame(to, path, last.first);
-    }
-    if (LIKELY(
-            context_insert(tree, parent, path[count - 1].code, CONTEXT_INNER, inner.first).value ==
-            inner.first)) {
-        return inner.count + last.count;
-    }
-    while (--id != inner.first) { /* another thread was first; inserting has dropped one */
-        context_drop(tree, id);
-    }
-    if (last.count != 0) {
-        context_drop(tree, last.first);
-    }
-    return 0;
+    return made.inner;
 }
 
 /* The same where there are but usual frames. */
