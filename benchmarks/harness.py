@@ -162,6 +162,7 @@ class Bench:
         command = self.command_line(subject, variant, options)
         environment = self._environment(variant)
         preload = environment.pop("LD_PRELOAD", None)
+        environment.setdefault("MEMTRACE_UNWIND", "patch")  # as auto does outside of valgrind
         if preload:
             command = ["env", f"LD_PRELOAD={preload}"] + command
         result = subprocess.run(

@@ -67,6 +67,8 @@ class Programs:
         command = subject.command(os.path.join(self.work, variant), length)
         scratch = tempfile.mkdtemp(dir=self.scratch)
         added = self._added(state, scratch)
+        if tool:
+            added.setdefault("MEMTRACE_UNWIND", "patch")  # as auto does outside of valgrind
         with tempfile.TemporaryFile("w+", errors="replace") as output, \
                 tempfile.TemporaryFile("w+", errors="replace") as errors:
             process = subprocess.Popen(

@@ -128,17 +128,16 @@ API long memtrace_report(int fd, memtrace_filter filter, void *argument) {
 API long memtrace_thread_report(void (*callback)(const struct memtrace_thread_view *thread,
                                                  void *argument),
                                 void *argument) {
-    uint32_t end;
+    uint32_t place = 0;
     long count = 0;
     if (!is_ready() || !child_grow()) {
         return -1;
     }
-    end = LOAD_ACQUIRE(&runtime.space.header->thread_count);
-    for (uint32_t id = 1; id < end; id++) {
-        const struct memtrace_thread_record *record = region_thread(&runtime.region, id);
+    while ((place = region_next_thread(&runtime.region, place)) != 0) {
+        const struct memtrace_thread_record *record = region_thread(&runtime.region, place);
         struct memtrace_thread_view view;
-        if (record == NULL || (record->state == MEMTRACE_THREAD_FREE && record->alloc_count == 0 &&
-                               record->free_count == 0)) {
+        if (record->state == MEMTRACE_THREAD_FREE && record->alloc_count == 0 &&
+            record->free_count == 0) {
             continue;
         }
         view = (struct memtrace_thread_view){
@@ -183,9 +182,10 @@ API void memtrace_name_thread(const char *name) {
 /* --- one block -------------------------------------------------------------------------------- */
 
 static uint64_t age_of(const struct heap_block *block) {
-    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-    uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
-    return (uint64_t)heap_age(block, tick) << MEMTRACE_TICK_SHIFT;
+    uint32_t tick = tick_now();
+    uint32_t birth = block->size < FINE_SIZE_LIMIT ? block->birth_tick
+                                                   : heap_whole_birth(block->birth_tick, tick);
+    return (uint64_t)heap_age(birth, tick) << MEMTRACE_TICK_SHIFT;
 }
 
 API int memtrace_lookup(const void *address, struct memtrace_block *out) {
@@ -263,7 +263,6 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
                        uint64_t replaces, struct frame caller) {
     struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)pointer};
     struct ledger_event event = {.size = size};
-    struct context_id context;
     int number = region_pool(&runtime.region, pool);
     if (number < 0 && child_is_light() && child_grow()) { /* a new name is not its parent's */
         number = region_pool(&runtime.region, pool);
@@ -272,13 +271,11 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
         return;
     }
     event_tick(thread);
-    context.value = event_context(thread, caller);
-    context = context_cached_child(&runtime.tree, &thread->walker->cache, context,
-                                   MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0),
-                                   CONTEXT_CHARGED);
-    block.context = event.context = context.value;
+    block.context = event.context = event_class_context(
+        thread, caller, MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0));
     block.birth_tick = thread->tick;
-    if (number < 0 || !ensure_pools() || heap_insert(&runtime.pools, &block) != 0) {
+    if (block.context == 0 || number < 0 || !ensure_pools() ||
+        heap_insert(&runtime.pools, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
         if (replaces != 0) {
             event_record_free(thread, replaces);
@@ -301,15 +298,13 @@ static uint64_t pool_removed(struct thread *thread, const void *pointer, int rep
         return 0;
     }
     event_tick(thread);
-    if (heap_remove(&runtime.pools, (uintptr_t)pointer, thread->tick >> TICK_LOW_BITS != 0,
-                    &block)) {
+    if (heap_remove(&runtime.pools, (uintptr_t)pointer, thread->tick, &block)) {
         struct ledger_event event = {.context = block.context, .size = block.size};
-        uint32_t age = heap_age(&block, thread->tick);
         child_inherited_pool_freed(block.thread, block.context, block.size);
-        event.lifetime_bucket = ledger_lifetime_bucket(age);
+        event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block.birth_tick, thread->tick));
         ledger_free(&runtime.ledger, thread->column, &event);
         if (thread->stream != NULL) {
-            name = event_take_name(&runtime.pools, block.start, block.thread, thread->tick - age);
+            name = event_take_name(&runtime.pools, block.start, block.thread, block.birth_tick);
         }
     }
     if (name != 0 && !replaced) {

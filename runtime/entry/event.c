@@ -19,11 +19,49 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
     if (child_inherited_freed(owner, context, size)) {
         return;
     }
-    COUNTER_ADD(&thread->record->foreign_free_bytes, size);
-    COUNTER_ADD(&thread->record->foreign_free_count, 1);
+    counter_add(&thread->record->foreign_free_bytes, size);
+    counter_add(&thread->record->foreign_free_count, 1);
     if (!thread->is_late) {
-        region_note_foreign_free(&runtime.region, thread->foreign, thread->id, owner, size);
+        region_note_foreign_free(&runtime.region, thread->foreign, thread->record, owner, size);
     }
+}
+
+/* --- paths for which there was no room -------------------------------------------------------- */
+
+static void count_cut(int is_cut) {
+    if (is_cut) {
+        space_lost(&runtime.space, MEMTRACE_LOST_CONTEXTS, 1);
+    }
+}
+
+static struct context_id known_part(struct context_id path) {
+    uint32_t id = context_kept(path).value;
+    return (struct context_id){id != 0 ? id : runtime.unknown_context};
+}
+
+/* Where there was no room for a path there may be none for a cell of its ancestor either. */
+COLD uint32_t event_ancestor(const struct thread *thread, struct context_id path) {
+    struct context_id at = known_part(path);
+    count_cut(context_is_cut(path));
+    while (at.value != 0 && !ledger_has_room(&runtime.ledger, thread->column, at.value)) {
+        at.value = context_node(&runtime.tree, at)->parent;
+    }
+    return at.value != 0 ? at.value : runtime.unknown_context;
+}
+
+/* Without the class a mapping would be taken for a heap block. So where the class cannot be kept
+ * either it stands alone, under the root: for mappings that was made at the start. */
+uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_t class_frame) {
+    struct context_id path = event_path(thread, caller);
+    struct context_id context = context_cached_child(
+        &runtime.tree, &thread->walker->cache, known_part(path), class_frame, CONTEXT_CHARGED);
+    count_cut(context_is_cut(path) || context_is_cut(context));
+    if (LIKELY(!context_is_cut(context))) {
+        return context.value;
+    }
+    return context_kept(
+               context_child(&runtime.tree, (struct context_id){0}, class_frame, CONTEXT_CHARGED))
+        .value;
 }
 
 /* --- realloc ---------------------------------------------------------------------------------- */
@@ -31,11 +69,11 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
     taken->name = 0;
-    taken->known =
-        heap_remove(&runtime.heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0, block);
+    taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
+                               tick_is_due(thread) ? tick_now() : thread->tick, block);
     if (taken->known && thread->stream != NULL) {
-        taken->name = event_take_name(&runtime.heap, (uintptr_t)address, block->thread,
-                                      thread->tick - heap_age(block, thread->tick));
+        taken->name =
+            event_take_name(&runtime.heap, (uintptr_t)address, block->thread, block->birth_tick);
     }
 }
 

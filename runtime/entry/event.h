@@ -8,7 +8,7 @@
 #define RUNTIME_ENTRY_EVENT_H
 
 #include "runtime/entry/runtime.h"
-#include "runtime/entry/thread.h"
+#include "runtime/entry/tick.h"
 
 /* The caller of the function whose frame this is. (A struct frame is handed on only to what is
  * inlined: in a call it would travel through memory, and reading it back there would stall.) */
@@ -46,18 +46,32 @@ INLINE void event_leave(struct thread *thread) {
 }
 
 INLINE void event_tick(struct thread *thread) {
-    if (UNLIKELY(--thread->countdown == 0)) {
-        thread_tick_slow(thread);
+    if (UNLIKELY(tick_is_due(thread))) {
+        tick_slow(thread);
     }
 }
 
-INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
+/* The call path: cut where the tree had no room, {0} where it is not known. */
+INLINE struct context_id event_path(struct thread *thread, struct frame caller) {
     struct context_id context = {0};
     if (LIKELY(runtime.settings.stacks != MEMTRACE_STACKS_NONE)) {
         context = walk_context(&runtime.world, thread->walker, caller);
     }
-    return LIKELY(context.value != 0) ? context.value : runtime.unknown_context;
+    return context;
 }
+
+/* What is charged where the path is cut, or not known: an ancestor, or one without a path. */
+uint32_t event_ancestor(const struct thread *thread, struct context_id path);
+
+/* What an allocation is charged to. One whose path is cut is counted as lost. */
+INLINE uint32_t event_context(struct thread *thread, struct frame caller) {
+    struct context_id path = event_path(thread, caller);
+    return LIKELY((int32_t)path.value > 0) ? path.value : event_ancestor(thread, path);
+}
+
+/* The same for what is no heap block: `class_frame` (format.h: struct memtrace_node) is innermost.
+ * 0: there is no room for the class. */
+uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_t class_frame);
 
 /* How a block was allocated: MEMTRACE_ALLOC_ZEROED, log2 of the alignment asked for, and whether it
  * is another allocator's than malloc's. Only recordings tell. */
@@ -69,15 +83,22 @@ INLINE uint32_t event_aligned(size_t alignment) {
 }
 
 /* The end of an event of a thread that is_special: what was counted is recorded, `replaces` is the
- * name of the block that realloc ended or 0, `owner` the thread that had allocated what was freed,
- * `age` ticks ago, or 0: nobody is known. Then the thread leaves. */
+ * name of the block that realloc ended or 0, `owner` the thread that had allocated what was freed
+ * at the tick `birth`, or 0: nobody is known. Then the thread leaves. */
 void event_end_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context,
                      uint32_t how, uint64_t replaces);
-void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age);
+void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth);
+
+/* Of the record that the thread has now: in a child that a handler forked inside this event it is
+ * another than the one that the event adds to. */
+INLINE int64_t event_live(struct thread *thread) {
+    return peak_live(LOAD_RELAXED(&thread->record));
+}
 
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
     struct memtrace_thread_record *record = thread->record;
+    struct walk_last *last = &thread->walker->last;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
     struct heap_block block = {.size = size,
@@ -89,9 +110,12 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
-    peak_grow(&thread->peak, runtime.space.header, size);
-    COUNTER_ADD(&record->alloc_count, 1);
-    COUNTER_ADD(&record->alloc_bytes, size);
+    counter_add(&record->alloc_count, 1);
+    counter_add(&record->alloc_bytes, size);
+    peak_grow(&thread->peak, runtime.space.header, event_live(thread));
+    if (last->word != NULL && last->context == context) { /* for fast.c: the next may be like it */
+        last->cell = ledger_cell(thread->column, context);
+    }
 }
 
 /* The block at `address` was allocated. The thread's gate is open; it is done with the event. */
@@ -119,36 +143,33 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     struct memtrace_thread_record *record = thread->record;
     struct ledger_event event = {.context = block->context, .size = block->size};
     int own = block->thread == thread->id;
-    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block, thread->tick));
+    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
     event.temporary = own && thread->last_block == block->start;
     if (UNLIKELY(!own)) {
         event_foreign_free(thread, block->thread, block->context, block->size);
     }
-    peak_shrink(&thread->peak, runtime.space.header, block->size);
+    counter_add(&record->free_count, 1);
+    counter_add(&record->free_bytes, block->size);
+    peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->size);
     ledger_free(&runtime.ledger, thread->column, &event);
-    COUNTER_ADD(&record->free_count, 1);
-    COUNTER_ADD(&record->free_bytes, block->size);
 }
 
 /* The block at `address` is about to be freed. The thread is done with the event. */
 INLINE void event_free(struct thread *thread, const void *address, uintptr_t slot) {
     struct shadow_heap heap;
-    struct heap_block block;
+    struct heap_block block = {0};
     uint32_t owner = 0;
-    uint32_t age = 0;
     if (!event_enter(thread, slot)) {
         return;
     }
     event_tick(thread);
     heap = event_heap();
-    if (LIKELY(
-            heap_remove(&heap, (uintptr_t)address, thread->tick >> TICK_LOW_BITS != 0, &block))) {
+    if (LIKELY(heap_remove(&heap, (uintptr_t)address, thread->tick, &block))) {
         owner = block.thread;
-        age = heap_age(&block, thread->tick);
         event_count_freed(thread, &block);
     }
     if (UNLIKELY(thread->is_special)) {
-        event_end_free(thread, address, owner, age);
+        event_end_free(thread, address, owner, block.birth_tick);
     } else {
         event_leave(thread);
     }

@@ -16,7 +16,7 @@ static struct frame caller_of(const struct thread *thread) {
 /* Whether a signal handler runs: the way outwards leads over an instruction that was interrupted.
  */
 static int is_in_handler(struct thread *thread) {
-    struct context_id at = walk_context(&runtime.world, thread->walker, caller_of(thread));
+    struct context_id at = context_kept(event_path(thread, caller_of(thread)));
     while (at.value != 0) {
         const struct memtrace_node *node = context_node(&runtime.tree, at);
         if ((node->frame & MEMTRACE_FRAME_EXACT) != 0) {
@@ -80,7 +80,8 @@ uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint
 INLINE void record_free(struct thread *thread, uint64_t name) {
     uint32_t context = 0;
     if (UNLIKELY(runtime.recorder.recording->flags & MEMTRACE_RECORDING_FREE_STACKS)) {
-        context = event_context(thread, caller_of(thread));
+        context = context_kept(event_path(thread, caller_of(thread))).value;
+        context = context != 0 ? context : runtime.unknown_context;
     }
     if (UNLIKELY(!recorder_free(thread->stream, name, context))) {
         free_late(thread, name, context);
@@ -183,10 +184,10 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
     thread_done(thread);
 }
 
-void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t age) {
+void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth) {
     if (LIKELY(thread->stream != NULL && owner != 0)) {
         struct shadow_heap heap = event_heap();
-        uint64_t name = take_name(&heap, (uintptr_t)address, owner, thread->tick - age);
+        uint64_t name = take_name(&heap, (uintptr_t)address, owner, birth);
         if (LIKELY(name != 0)) {
             record_free(thread, name);
         }
@@ -214,7 +215,8 @@ void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t s
     if (thread->stream != NULL && event_enter(thread, caller.slot)) {
         /* A mark is there for its time: it divides what came before from what comes after, however
          * seldom the clock is looked at. */
-        recorder_set_time(thread->stream, thread_tick_slow(thread));
+        uint64_t time_ns = tick_slow(thread);
+        recorder_set_time(thread->stream, time_ns, thread->tick);
         if (!recorder_mark(thread->stream, what, id, text, size) &&
             !(wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {
             space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);

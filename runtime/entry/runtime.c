@@ -54,15 +54,25 @@ static int is_preloaded(void) {
     return list != NULL && strstr(list, "libmemtrace") != NULL;
 }
 
+/* Contexts below the root, for what has no path. The inner one comes first: then the other lies in
+ * the leaf that the program's first paths are charged in, and can be charged to where there is no
+ * more room for anything. 0, or -1: no room. */
+static int make_own_contexts(void) {
+    struct context_id root = {0};
+    struct context_id mapping =
+        context_child(&runtime.tree, root, MEMTRACE_FRAME_MAPPING, CONTEXT_INNER);
+    struct context_id unknown =
+        context_child(&runtime.tree, root, MEMTRACE_FRAME_UNKNOWN, CONTEXT_CHARGED);
+    runtime.unknown_context = unknown.value;
+    return context_is_cut(mapping) || context_is_cut(unknown) ? -1 : 0;
+}
+
 static int make_structures(void) {
     struct memtrace_header *header = runtime.space.header;
     module_init(&runtime.modules, &runtime.space, header->executable);
     rule_init(&runtime.rules, &runtime.modules);
     runtime.rules.by_frame_pointer = runtime.settings.unwind == UNWIND_FP;
     context_init(&runtime.tree, &runtime.space, (uint32_t)runtime.settings.context_limit);
-    runtime.unknown_context = context_child(&runtime.tree, (struct context_id){0},
-                                            MEMTRACE_FRAME_UNKNOWN, CONTEXT_CHARGED)
-                                  .value;
     runtime.world = (struct walk_world){
         .tree = &runtime.tree,
         .rules = &runtime.rules,
@@ -72,7 +82,7 @@ static int make_structures(void) {
     runtime.heap.numbered = runtime.pools.numbered =
         runtime.settings.recording.state != MEMTRACE_RECORD_NONE;
     if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
-        ledger_init(&runtime.ledger, &runtime.space) != 0 || runtime.unknown_context == 0) {
+        ledger_init(&runtime.ledger, &runtime.space) != 0 || make_own_contexts() != 0) {
         log_error("not enough address space to profile (ulimit -v?); the program goes on without",
                   NULL, NULL);
         return -1;
@@ -145,6 +155,7 @@ static int start(void) {
         return -1;
     }
     region_describe(&runtime.region, 0);
+    runtime.clock_word = clock_find();
     if (make_structures() != 0) {
         discard_region();
         return -1;
@@ -302,7 +313,7 @@ void runtime_finish(enum memtrace_state state) {
         return;
     }
     thread_pass_through(1);
-    thread_leave_peak();
+    thread_hand_in();
     if (child_is_light() && child_hand_in(state)) {
         STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
         thread_pass_through(0);
@@ -326,7 +337,7 @@ int runtime_before_exec(const char *path) {
         return 0;
     }
     thread_pass_through(1);
-    thread_leave_peak();
+    thread_hand_in();
     if (child_is_light() && child_hand_in(MEMTRACE_STATE_EXECED)) {
         thread_pass_through(0);
         errno = saved;

@@ -3,6 +3,7 @@
 #ifndef RUNTIME_ENTRY_RUNTIME_H
 #define RUNTIME_ENTRY_RUNTIME_H
 
+#include "runtime/base/clock.h"
 #include "runtime/heap/ledger.h"
 #include "runtime/heap/shadow_heap.h"
 #include "runtime/record/recorder.h"
@@ -31,8 +32,9 @@ struct runtime {
     struct shadow_heap pools;
     struct ledger ledger;
     struct recorder recorder;
-    uint32_t unknown_context;         /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
-    struct memtrace_malloc malloc_by; /* for the header of each region */
+    const volatile clock_word *clock_word; /* what its threads watch: clock.h */
+    uint32_t unknown_context;              /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
+    struct memtrace_malloc malloc_by;      /* for the header of each region */
     /* What the runtime itself does where no collector is: */
     int has_companion; /* one was started */
     uint32_t snapshots_done;
@@ -41,7 +43,7 @@ struct runtime {
     uint64_t churn_sampled;
 };
 
-extern struct runtime runtime;
+extern HIDDEN struct runtime runtime;
 
 /* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */
 int runtime_ensure(void);

@@ -27,7 +27,7 @@ static void mark(enum memtrace_mark what) {
         event_mark(what, 0, "", 0, EVENT_CALLER());
     } else {
         __atomic_fetch_or(&due, 1u << what, __ATOMIC_RELAXED);
-        thread_self->countdown = 1;
+        tick_ask(thread_self);
     }
 }
 

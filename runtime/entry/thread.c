@@ -9,8 +9,11 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
-#include "runtime/entry/switch.h"
+#include "runtime/entry/threadpool.h"
+#include "runtime/entry/tick.h"
 #include "runtime/entry/watching.h"
+#include "runtime/stack/interrupted.h"
+#include "runtime/stack/libunwind.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,9 +26,7 @@ THREAD_LOCAL struct thread *thread_self = (struct thread *)&thread_none;
 THREAD_LOCAL struct shadow_stack *thread_shadow;
 static THREAD_LOCAL struct walker *own_walker;
 static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
-static THREAD_LOCAL int passing_through;
-static THREAD_LOCAL int said_goodbye;
-static THREAD_LOCAL int goodbye_rounds;
+static THREAD_LOCAL int passing_through, said_goodbye, goodbye_rounds;
 static THREAD_LOCAL struct recorder_stream own_streams[2]; /* taken in turn: see struct thread */
 static THREAD_LOCAL unsigned own_stream;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
@@ -34,17 +35,12 @@ static THREAD_LOCAL struct {
     struct ledger_column *column;
     struct memtrace_thread_record *record;
     struct walker *walker;
+    const volatile clock_word *clock_word;
 } forked_inside;
 
-enum { POOL_BYTES = 1 << 20, FIRST_INTERVAL = 1, LAST_INTERVAL = 256, GOODBYE_ROUNDS = 3 };
+enum { GOODBYE_ROUNDS = 3 };
 
-/* All struct threads, in memory that forked children find wiped. */
 static struct {
-    struct thread *start;
-    uint32_t taken;
-    uint32_t capacity;
-    struct thread *free;
-    struct trylock lock; /* held for a few instructions, with signals blocked */
     pthread_key_t key;
     int has_key;
     uint32_t joined;     /* threads that ever came */
@@ -52,45 +48,10 @@ static struct {
     struct trylock late_lock;
     struct walker late_walker;
     struct recorder_stream late_stream;
-} pool;
+} threads;
 
 void thread_pass_through(int on) {
     passing_through += on ? 1 : -1;
-}
-
-static int new_pool(void) {
-    pool.capacity = POOL_BYTES / sizeof(struct thread);
-    pool.taken = 0;
-    pool.free = NULL;
-    pool.start = sys_map(POOL_BYTES);
-    return pool.start != NULL && sys_wipe_on_fork(pool.start, POOL_BYTES) == 0 ? 0 : -1;
-}
-
-/* A wiped struct, or NULL: no memory, or not now. */
-static struct thread *take_struct(void) {
-    struct thread *thread = NULL;
-    if (!sys_take(&pool.lock)) {
-        return NULL;
-    }
-    if (pool.free != NULL) {
-        thread = pool.free;
-        pool.free = thread->next_free;
-    } else if (pool.start != NULL && (pool.taken < pool.capacity || new_pool() == 0)) {
-        thread = &pool.start[pool.taken++];
-    }
-    trylock_release(&pool.lock);
-    if (thread != NULL) {
-        *thread = (struct thread){0};
-    }
-    return thread;
-}
-
-static void return_struct(struct thread *thread) {
-    if (sys_take(&pool.lock)) {
-        thread->next_free = pool.free;
-        pool.free = thread;
-        trylock_release(&pool.lock);
-    }
 }
 
 /* --- the stack of the thread ------------------------------------------------------------------ */
@@ -124,7 +85,7 @@ void thread_note_stack(void) {
 
 static int make_walker(void) {
     if (own_walker == NULL) {
-        struct walker *walker = sys_map(sizeof *walker);
+        struct walker *walker = threadpool_take_walker();
         if (walker == NULL) {
             return -1;
         }
@@ -133,6 +94,9 @@ static int make_walker(void) {
             return -1;
         }
         walker->stack.entry = stack_entry;
+        if (stack_high == 0) {
+            stack_find_own(&walker->stack, (uintptr_t)__builtin_frame_address(0), &thread_self);
+        }
         own_walker = walker;
     }
     return 0;
@@ -146,16 +110,31 @@ static void record_by(struct thread *thread, struct recorder_stream *stream) {
     }
 }
 
-static void fill(struct thread *thread, struct walker *walker) {
+static void watch_clock(struct thread *thread) {
+    thread->clock_word = runtime.clock_word;
+    tick_ask(thread);
+}
+
+/* 0, or -1: there is no room for its record. */
+static int fill(struct thread *thread, struct walker *walker) {
     struct memtrace_header *header = runtime.space.header;
-    int alone = __atomic_fetch_add(&pool.joined, 1, __ATOMIC_RELAXED) == 0;
-    thread->column = ledger_adopt(&runtime.ledger);
-    thread->record = region_add_thread(&runtime.region, thread->column->number);
-    thread->id = thread->record->id;
+    struct ledger_column *column = ledger_adopt(&runtime.ledger);
+    struct memtrace_thread_record *record = region_add_thread(&runtime.region, column->number);
+    int alone;
+    if (record == NULL) {
+        ledger_release(&runtime.ledger, column);
+        return -1;
+    }
+    alone = __atomic_fetch_add(&threads.joined, 1, __ATOMIC_RELAXED) == 0;
+    thread->column = column;
+    thread->record = record;
+    thread->id = record->id;
+    thread->churn_told = tick_churn(record);
     thread->walker = walker;
-    thread->countdown = 1;
-    thread->interval = FIRST_INTERVAL;
-    peak_join(&thread->peak, header, alone);
+    thread_set_tick(thread, 0);
+    walker->last.pc = 0; /* its cell is of another column */
+    watch_clock(thread);
+    peak_join(&thread->peak, header, thread->record, alone ? PEAK_ALONE : PEAK_SHARED);
     record_by(thread, &own_streams[++own_stream % 2]);
     thread->is_special |= runtime.space.is_private;
     thread->gate = LOAD_RELAXED(&runtime.gate);
@@ -163,27 +142,34 @@ static void fill(struct thread *thread, struct walker *walker) {
         thread->gate = forked_inside.gate;
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
     }
+    return 0;
 }
 
 /* In a forked child the forking thread keeps its struct: an event that it is in uses it. */
 static struct thread *own_struct(void) {
-    return thread_self != &thread_none ? thread_self : take_struct();
+    return thread_self != &thread_none ? thread_self : threadpool_take();
 }
 
-/* Makes the calling thread known. NULL: cannot be had; the event that asked is lost. */
+/* Makes the calling thread known. NULL: cannot be had; the event that asked is lost. Where only its
+ * record cannot be had, those to come are counted with those of threads that said goodbye. */
 struct thread *thread_join(void) {
     uint64_t mask = sys_block_signals();
     struct thread *thread = NULL;
-    if (sys_getpid() == sys_gettid() && stack_high == 0) {
+    if (stack_high == 0 && sys_getpid() == sys_gettid()) {
         note_main_stack();
     }
     if (make_walker() == 0) {
         thread = own_struct();
     }
+    if (thread != NULL && fill(thread, own_walker) != 0) {
+        threadpool_return(thread);
+        thread_self = (struct thread *)&thread_none;
+        said_goodbye = 1;
+        thread = NULL;
+    }
     if (thread != NULL) {
-        fill(thread, own_walker);
-        if (pool.has_key) {
-            pthread_setspecific(pool.key, thread);
+        if (threads.has_key) {
+            pthread_setspecific(threads.key, thread);
         }
         thread_self = thread;
     } else {
@@ -196,34 +182,29 @@ struct thread *thread_join(void) {
 /* --- going ------------------------------------------------------------------------------------ */
 
 static void retire(struct thread *thread) {
-    struct memtrace_header *header = runtime.space.header;
     uint64_t mask = sys_block_signals();
     thread_self = (struct thread *)&thread_none;
     thread_shadow = NULL;
     said_goodbye = 1;
-    peak_leave(&thread->peak, header);
+    peak_leave(&thread->peak, runtime.space.header);
+    tick_tell_churn(thread, 1);
     if (thread->stream != NULL) {
         recorder_leave(thread->stream);
     }
     watching_end_thread();
-    if (thread->id != MEMTRACE_THREAD_OTHERS) {
-        STORE_RELAXED(&thread->record->end_ns,
-                      sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns);
-        STORE_RELEASE(&thread->record->state, MEMTRACE_THREAD_ENDED);
-    }
+    region_end_thread(&runtime.region, thread->record);
     ledger_release(&runtime.ledger, thread->column);
     if (own_walker != NULL) {
-        walk_free(own_walker);
-        sys_unmap(own_walker, sizeof *own_walker);
+        threadpool_return_walker(own_walker);
         own_walker = NULL;
     }
-    return_struct(thread);
+    threadpool_return(thread);
     sys_restore_signals(mask);
 }
 
 /* The destructors of other keys may still allocate: ours asks to be called again, and goes last. */
 static void say_goodbye(void *argument) {
-    if (goodbye_rounds++ < GOODBYE_ROUNDS && pthread_setspecific(pool.key, argument) == 0) {
+    if (goodbye_rounds++ < GOODBYE_ROUNDS && pthread_setspecific(threads.key, argument) == 0) {
         return;
     }
     if (thread_self == argument) {
@@ -232,38 +213,37 @@ static void say_goodbye(void *argument) {
 }
 
 static void make_late(void) {
-    if (pool.late == NULL) {
-        pool.late = take_struct();
+    if (threads.late == NULL) {
+        threads.late = threadpool_take();
     }
-    if (pool.late != NULL && walk_init(&pool.late_walker, 0, 0) == 0) {
-        pool.late->walker = &pool.late_walker;
-        pool.late->column = runtime.ledger.proxy;
-        pool.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
-        pool.late->id = MEMTRACE_THREAD_OTHERS;
-        pool.late->countdown = 1;
-        pool.late->interval = FIRST_INTERVAL;
-        pool.late->peak.step = 1 << 16;
-        pool.late->peak.room = 1 << 16;
-        pool.late->peak.ceiling = 1 << 17;
-        pool.late->gate = GATE_OPEN;
-        pool.late->is_late = 1;
-        pool.late->is_special = 1;
-        record_by(pool.late, &pool.late_stream);
+    if (threads.late != NULL && walk_init(&threads.late_walker, 0, 0) == 0) {
+        threads.late->walker = &threads.late_walker;
+        threads.late->column = runtime.ledger.proxy;
+        threads.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
+        threads.late->id = MEMTRACE_THREAD_OTHERS;
+        watch_clock(threads.late);
+        threads.late->peak = (struct peak_share){
+            .low = INT64_MAX, .high = INT64_MIN, .record = threads.late->record};
+        threads.late->gate = GATE_OPEN;
+        threads.late->is_late = 1;
+        threads.late->is_special = 1;
+        record_by(threads.late, &threads.late_stream);
     }
 }
 
 /* A few frees of the C library come after the last destructor. They share one thread. */
 static struct thread *join_late(void) {
-    if (!sys_take(&pool.late_lock)) {
+    if (!sys_take(&threads.late_lock)) {
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
         return NULL;
     }
-    if (UNLIKELY(pool.late->column == NULL)) { /* wiped: this is a forked child */
-        walk_free(&pool.late_walker);
+    if (UNLIKELY(threads.late->column == NULL)) { /* wiped: this is a forked child */
+        walk_free(&threads.late_walker);
         make_late();
     }
-    pool.late->gate = LOAD_RELAXED(&runtime.gate);
-    return pool.late;
+    peak_end_alone(runtime.space.header);
+    threads.late->gate = LOAD_RELAXED(&runtime.gate);
+    return threads.late;
 }
 
 void thread_note_foreign_library(void) {
@@ -275,36 +255,34 @@ void thread_note_foreign_library(void) {
 
 /* --- waking ----------------------------------------------------------------------------------- */
 
-static int is_between(uintptr_t address, uintptr_t low, uintptr_t high) {
-    return address >= low && address < high;
-}
-
-/* Whether the event that was entered at `gate` is over, left by a longjmp: the stack has gone back
+/* Whether the event that the thread entered is over, left by a longjmp: the stack has gone back
  * to where it was, or past it. Addresses of two stacks tell nothing, and a handler's stack may lie
  * inside another. */
-static int was_left(uintptr_t gate, uintptr_t address) {
-    uintptr_t low;
-    uintptr_t high;
+static int was_left(const struct thread *thread, uintptr_t address) {
+    const struct stack_bounds *stack = &thread->walker->stack;
+    uintptr_t gate = thread->gate;
+    struct stack_bounds alternate = {0};
     int on_alternate;
-    sys_alternate_stack(&low, &high);
-    on_alternate = is_between(address, low, high);
-    if (on_alternate != is_between(gate, low, high)) {
+    sys_alternate_stack(&alternate.low, &alternate.high);
+    on_alternate = stack_holds(&alternate, address);
+    if (on_alternate != stack_holds(&alternate, gate)) {
         return !on_alternate; /* from a handler one returns before one goes on outside */
     }
-    return address >= gate && (on_alternate || (is_between(address, stack_low, stack_high) &&
-                                                is_between(gate, stack_low, stack_high)));
+    return address >= gate &&
+           (on_alternate || (stack_holds(stack, address) && stack_holds(stack, gate)));
 }
 
 /* The gate holds the address of where the thread entered the runtime. */
 static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
-    if (was_left(thread->gate, address)) {
+    if (was_left(thread, address)) {
         if (thread->stream != NULL) {
             recorder_abandon(thread->stream);
         }
         thread->gate = LOAD_RELAXED(&runtime.gate);
         return thread;
     }
-    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+    space_lost(&runtime.space, MEMTRACE_LOST_EVENTS,
+               !libunwind_calls(runtime.world.libunwind, address));
     return NULL;
 }
 
@@ -337,9 +315,10 @@ static struct thread *wake(uintptr_t address) {
     return thread != NULL && thread->gate >= GATE_ADDRESSES ? wake_busy(thread, address) : thread;
 }
 
-void thread_leave_peak(void) {
+void thread_hand_in(void) {
     if (thread_self->gate == GATE_OPEN || thread_self->gate == GATE_STOPPED) {
         peak_flush(&thread_self->peak, runtime.space.header);
+        tick_tell_churn(thread_self, 1);
     }
 }
 
@@ -360,34 +339,35 @@ COLD struct thread *thread_wake(uintptr_t address) {
 }
 
 COLD void thread_done_late(void) {
-    trylock_release(&pool.late_lock);
+    trylock_release(&threads.late_lock);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
 
 void thread_init_process(void) {
-    if (new_pool() != 0) {
-        pool.start = NULL;
-    }
-    pool.has_key = pthread_key_create(&pool.key, say_goodbye) == 0;
+    threadpool_init();
+    threads.has_key = pthread_key_create(&threads.key, say_goodbye) == 0;
     make_late();
 }
 
 void thread_init_child(void) {
-    pool.lock.held = 0;
-    pool.late_lock.held = 0;
-    pool.free = NULL; /* what was in it is wiped */
-    pool.joined = 0;
+    threadpool_fork();
+    threads.late_lock.held = 0;
+    threads.joined = 0;
+    peak_fork();
 }
 
-int thread_before_fork(void) {
+int thread_before_fork(struct frame caller) {
     struct thread *thread = thread_self;
-    if (LIKELY(thread->gate < GATE_ADDRESSES)) {
+    if (LIKELY(thread->gate < GATE_ADDRESSES) && /* which is open in a fast half, too */
+        (thread->gate != GATE_OPEN ||
+         !interrupted_inside(&runtime.rules, thread->walker->stack, caller))) {
         return 0;
     }
     forked_inside.column = thread->column;
     forked_inside.record = thread->record;
     forked_inside.walker = thread->walker;
+    forked_inside.clock_word = thread->clock_word;
     forked_inside.gate = thread->gate;
     return 1;
 }
@@ -399,6 +379,7 @@ void thread_after_fork(int is_child) {
         thread_self->column = forked_inside.column;
         thread_self->record = forked_inside.record;
         thread_self->walker = forked_inside.walker;
+        thread_self->clock_word = forked_inside.clock_word;
     }
     passing_through--;
     forked_inside.gate = 0;
@@ -412,16 +393,6 @@ int thread_forked_inside(void) {
 void thread_stop_self(void) {
     if (thread_self->gate == GATE_OPEN) {
         thread_self->gate = GATE_STOPPED;
-    }
-}
-
-void thread_stop_all(void) {
-    struct thread *first = LOAD_RELAXED(&pool.start);
-    uint32_t count = first != NULL ? LOAD_RELAXED(&pool.taken) : 0;
-    for (uint32_t i = 0; i < count && i < POOL_BYTES / sizeof *first; i++) {
-        uintptr_t open = GATE_OPEN;
-        __atomic_compare_exchange_n(&first[i].gate, &open, (uintptr_t)GATE_STOPPED, 0,
-                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
 }
 
@@ -448,7 +419,7 @@ COLD struct shadow_stack *thread_shadow_slow(void) {
         return NULL;
     }
     mask = sys_block_signals();
-    if (sys_getpid() == sys_gettid() && stack_high == 0) {
+    if (stack_high == 0 && sys_getpid() == sys_gettid()) {
         note_main_stack();
     }
     if (stack_high != 0 && make_walker() == 0 &&
@@ -461,39 +432,4 @@ COLD struct shadow_stack *thread_shadow_slow(void) {
     sys_restore_signals(mask);
     errno = saved;
     return thread_shadow;
-}
-
-/* --- the clock -------------------------------------------------------------------------------- */
-
-static void tell_churn(struct thread *thread) {
-    uint64_t churn = thread->record->alloc_bytes + thread->record->free_bytes;
-    uint64_t fresh = churn - thread->churn_told;
-    if (fresh >= MEMTRACE_PAGE_SIZE) {
-        __atomic_fetch_add(&runtime.space.header->churn_bytes, fresh, __ATOMIC_RELAXED);
-        thread->churn_told = churn;
-    }
-}
-
-/* Looks at the clock rarely where events are dense, at each event where they are rare. */
-COLD uint64_t thread_tick_slow(struct thread *thread) {
-    struct memtrace_header *header = runtime.space.header;
-    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns;
-    uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
-    if (tick - thread->tick > 1) {
-        thread->interval = FIRST_INTERVAL;
-    } else if (tick == thread->tick && thread->interval < LAST_INTERVAL) {
-        thread->interval *= 2;
-    }
-    if (thread->stream != NULL && tick != thread->tick) {
-        recorder_set_time(thread->stream, now);
-    }
-    thread->tick = tick;
-    thread->countdown = thread->interval;
-    STORE_RELAXED(&header->clock_ns, now);
-    tell_churn(thread);
-    if (UNLIKELY(switch_has_to_tell())) {
-        switch_tell(thread);
-    }
-    runtime_periodic(now);
-    return now;
 }

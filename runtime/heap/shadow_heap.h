@@ -24,11 +24,14 @@ enum {
     SPAN_COUNT = 1 << (47 - MEMTRACE_SPAN_SHIFT),
     FINE_SIZE_LIMIT = 1 << MEMTRACE_COARSE_SHIFT,
     TICK_LOW_BITS = 16,
+    /* From this tick on births may have high bits: a little early, since the clock of one thread
+     * may lag behind another's. */
+    HIGH_BIRTHS_TICK = (1 << TICK_LOW_BITS) - (1 << 12),
     BIG_BIRTH_BITS = 64 - MEMTRACE_BIG_BIRTH_SHIFT,
 };
 
 struct shadow_heap {
-    uint8_t **root; /* SPAN_COUNT leaves; NULL: no memory, nothing is kept */
+    uint8_t **root; /* SPAN_COUNT leaves, then the newest one; NULL: no memory, nothing is kept */
     unsigned granule_shift;
     int numbered; /* leaves have numbers, behind the rest: set before there is a leaf */
 };
@@ -42,11 +45,26 @@ struct heap_block {
     uintptr_t start;
 };
 
-/* How old a block is, in ticks. Of a large one's birth only the low bits are kept: right to 13
- * days. */
-INLINE uint32_t heap_age(const struct heap_block *block, uint32_t tick) {
-    uint32_t age = tick - block->birth_tick;
-    return block->size < FINE_SIZE_LIMIT ? age : age & ((1u << BIG_BIRTH_BITS) - 1);
+/* Ticks go round. The last sixteenth of the circle is the near future: births that were noted by a
+ * thread which looked at the clock later than who asks. */
+#define HEAP_NEAR_FUTURE UINT32_C(0xf0000000)
+
+/* How old a block is, in ticks: right to 195 days, never negative. */
+INLINE uint32_t heap_age(uint32_t birth_tick, uint32_t tick) {
+    uint32_t passed = tick - birth_tick;
+    return LIKELY(passed - 1 < HEAP_NEAR_FUTURE - 1) ? passed : 0;
+}
+
+/* Of a large block's birth only the low bits are kept: which tick it was, up to 12 days later. */
+INLINE uint32_t heap_whole_birth(uint32_t low_bits, uint32_t tick) {
+    enum { LOST_BITS = 32 - BIG_BIRTH_BITS };
+    uint32_t passed = (tick - low_bits) << LOST_BITS;
+    return passed < HEAP_NEAR_FUTURE ? tick - (passed >> LOST_BITS) : tick + (-passed >> LOST_BITS);
+}
+
+/* Whether the high part of births must be looked at where the present tick is this. */
+INLINE int heap_has_high_births(uint32_t tick) {
+    return tick >= HIGH_BIRTHS_TICK;
 }
 
 int heap_init(struct shadow_heap *heap, unsigned granule_shift);
@@ -135,7 +153,7 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
                           (uint64_t)block->thread << MEMTRACE_BLOCK_THREAD_SHIFT |
                           offset << MEMTRACE_BLOCK_OFFSET_SHIFT |
                           (uint64_t)block->birth_tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
-        if (UNLIKELY(block->birth_tick >> TICK_LOW_BITS != 0)) {
+        if (UNLIKELY(heap_has_high_births(block->birth_tick))) {
             *heap_birth_high(heap, leaf, address) = (uint16_t)(block->birth_tick >> TICK_LOW_BITS);
         }
         STORE_RELAXED(heap_fine(heap, leaf, address), record);
@@ -185,8 +203,8 @@ INLINE int heap_decode_coarse(const struct shadow_heap *heap, uint8_t *leaf, uin
 }
 
 /* Takes out the block that starts at `address`, before the allocator may give it to others.
- * 1, or 0: no such block is kept. `clock_high`: whether ticks have outgrown their 16 low bits. */
-INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int clock_high,
+ * 1, or 0: no such block is kept. `tick`: the present one, also of other threads. */
+INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, uint32_t tick,
                        struct heap_block *block) {
     uint8_t *leaf = heap_leaf(heap, address);
     if (UNLIKELY(leaf == NULL)) {
@@ -196,13 +214,14 @@ INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int clock_hi
         if (UNLIKELY(block->start != (address & ~(uintptr_t)7))) {
             return 0; /* the middle of another block: not ours to judge */
         }
-        if (UNLIKELY(clock_high)) {
+        if (UNLIKELY(heap_has_high_births(tick))) {
             block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
         }
         STORE_RELAXED(heap_fine(heap, leaf, address), 0);
         return 1;
     }
     if (heap_decode_coarse(heap, leaf, address, block) && block->start == address) {
+        block->birth_tick = heap_whole_birth(block->birth_tick, tick);
         STORE_RELAXED(&heap_coarse(heap, leaf, address)->owner, 0);
         return 1;
     }

@@ -29,7 +29,7 @@ static const char *reason(long error) {
     case ENOENT:
         return ": no such folder";
     case EISDIR:
-        return ": it is a folder";
+        return ": it is a folder, as an earlier run leaves; remove it or set MEMTRACE_OUTPUT";
     case EINVAL:
         return ": it is not a regular file";
     case EFBIG:
@@ -177,7 +177,7 @@ static void add_exact(struct text *text, uint64_t bytes) {
     text_add_size(text, bytes);
     text_add(text, " (");
     text_add_grouped(text, bytes);
-    text_add(text, " bytes");
+    text_add(text, bytes == 1 ? " byte" : " bytes");
 }
 
 void finish_print_summary(const struct memtrace_header *header, const struct survey *survey,

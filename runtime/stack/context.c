@@ -10,6 +10,7 @@ enum {
     FIRST_PLACES = 1 << 12,
     LAST_PLACES = 1 << 26,
     MOST_ASIDE = 64, /* leaf indices */
+    LEAST_LIMIT = 2, /* the runtime's own contexts */
 };
 
 /* Bits 24..30 of a place: hash bits that the index does not use, so that few nodes are looked at
@@ -32,6 +33,7 @@ static struct context_table *new_table(size_t places) {
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit) {
     tree->space = space;
     tree->limit = limit < CONTEXT_LEAVES * PER_LEAF ? limit : CONTEXT_LEAVES * PER_LEAF;
+    tree->limit = tree->limit < LEAST_LIMIT ? LEAST_LIMIT : tree->limit;
     if (sys_address_limit() / 32 >= sizeof *tree->link << MEMTRACE_CONTEXT_BITS) {
         tree->link = sys_map(sizeof *tree->link << MEMTRACE_CONTEXT_BITS); /* used as it grows */
     }
@@ -124,7 +126,8 @@ static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kin
     uint32_t index = take_leaf_index(tree, kind, parent);
     uint32_t id = index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
     if (index >= CONTEXT_LEAVES || install_leaf(tree, index) != 0) {
-        STORE_RELAXED(&tree->taken, tree->limit); /* full: do not try again each time */
+        /* Full: do not try again each time. */
+        STORE_RELAXED(&tree->limit, LOAD_RELAXED(&tree->taken));
         return 0;
     }
     /* If another thread was faster its leaf is used, ours for this one id. */
@@ -143,7 +146,7 @@ struct context_run {
 static inline struct context_run take_ids(struct context_tree *tree, enum context_kind kind,
                                           uint32_t parent, uint32_t most) {
     struct context_run run = {0, 1};
-    if (LOAD_RELAXED(&tree->taken) >= tree->limit) {
+    if (LOAD_RELAXED(&tree->taken) >= LOAD_RELAXED(&tree->limit)) {
         return (struct context_run){0, 0};
     }
     /* Pairs with the release in start_leaf(): the leaf is there. */
@@ -349,9 +352,8 @@ static struct context_id known(struct context_tree *tree, uint32_t id, uint32_t 
     return (struct context_id){id};
 }
 
-static struct context_id refused(struct context_tree *tree, struct context_id parent) {
-    space_lost(tree->space, MEMTRACE_LOST_CONTEXTS, 1);
-    return parent;
+static struct context_id cut(struct context_id parent) {
+    return (struct context_id){parent.value | CONTEXT_CUT};
 }
 
 /* The child of a crowded parent. `made`: its node, if it was made already, or 0. */
@@ -393,12 +395,12 @@ static COLD struct context_id table_child(struct context_tree *tree, struct cont
     if (made != 0) {
         drop_node(tree, made);
     }
-    return refused(tree, parent);
+    return cut(parent);
 }
 
 uint32_t context_find(struct context_tree *tree, struct context_id parent, uint64_t frame) {
     uint32_t id;
-    if (UNLIKELY(tree->link == NULL)) {
+    if (UNLIKELY(tree->link == NULL || context_is_cut(parent))) {
         return CONTEXT_UNKNOWN;
     }
     id = LOAD_ACQUIRE(&tree->link[parent.value].first_child); /* pairs with the insertion */
@@ -418,6 +420,9 @@ uint32_t context_find(struct context_tree *tree, struct context_id parent, uint6
 static struct context_id insert(struct context_tree *tree, struct context_id parent, uint64_t frame,
                                 enum context_kind kind, uint32_t made) {
     uint32_t *link;
+    if (UNLIKELY(context_is_cut(parent))) {
+        return parent;
+    }
     if (UNLIKELY(tree->link == NULL)) {
         return table_child(tree, parent, frame, kind, made);
     }
@@ -426,7 +431,7 @@ static struct context_id insert(struct context_tree *tree, struct context_id par
         uint32_t id = LOAD_ACQUIRE(link); /* pairs with the insertion: the node is whole */
         if (id == 0) {
             if (made == 0 && (made = make_node(tree, kind, parent.value, frame)) == 0) {
-                return refused(tree, parent);
+                return cut(parent);
             }
             if (__atomic_compare_exchange_n(link, &id, made, 0, __ATOMIC_ACQ_REL,
                                             __ATOMIC_ACQUIRE)) {

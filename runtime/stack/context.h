@@ -20,10 +20,14 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/space.h"
 
-/* A context id; 0 is the root, above every outermost frame. */
+/* A context id; 0 is the root, above every outermost frame. With CONTEXT_CUT: a path that leads
+ * through this context and goes on, but for the rest there was no room. Every child of such a one
+ * is itself, so whatever remembers contexts (frame words, trails, caches) hands the cut on. */
 struct context_id {
     uint32_t value;
 };
+
+#define CONTEXT_CUT (UINT32_C(1) << 31)
 
 enum {
     CONTEXT_LEAVES = 1 << (MEMTRACE_CONTEXT_BITS - 10),
@@ -65,13 +69,21 @@ struct context_tree {
     uint32_t shared_next[2]; /* next_id of before */
     const void *shared_end;
     uint32_t taken; /* nodes made */
-    uint32_t limit; /* past it paths are charged to their ancestor */
+    uint32_t limit; /* past it paths are cut; where no leaf can be had it is lowered to `taken` */
 };
+
+INLINE int context_is_cut(struct context_id context) {
+    return (context.value & CONTEXT_CUT) != 0;
+}
+
+INLINE struct context_id context_kept(struct context_id context) {
+    return (struct context_id){context.value & ~CONTEXT_CUT};
+}
 
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit);
 
 /* The child of `parent` over `frame` (format.h: struct memtrace_node), made if it is new. When the
- * limit is reached or there is no room: `parent` itself, counted. Any thread, any time. */
+ * limit is reached or there is no room: `parent` itself, cut. Any thread, any time. */
 struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
                                 enum context_kind kind);
 
@@ -114,8 +126,9 @@ INLINE struct memtrace_node *context_node(struct context_tree *tree, struct cont
     return LOAD_ACQUIRE(&tree->leaf[id.value >> 10]) + (id.value & (MEMTRACE_LEAF_ITEMS - 1));
 }
 
-/* Whether this can be an id of the tree's: what it says may be read. */
-INLINE int context_exists(const struct context_tree *tree, uint32_t id) {
+/* Whether this can be a context of the tree's, or a cut one: what it says may be read. */
+INLINE int context_exists(const struct context_tree *tree, uint32_t value) {
+    uint32_t id = value & ~CONTEXT_CUT;
     return id != 0 && id >> MEMTRACE_CONTEXT_BITS == 0 &&
            LOAD_RELAXED(&tree->leaf[id >> 10]) != NULL;
 }

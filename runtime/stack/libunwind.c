@@ -3,6 +3,7 @@
  * libunwind.c: see libunwind.h. Its interface (libunwind.h and libunwind-x86_64.h of version 1.6,
  * the same since 1.0) is declared here in its own terms, so that building needs no header of it.
  */
+#define _GNU_SOURCE
 #include "runtime/stack/libunwind.h"
 
 #include "runtime/base/compiler.h"
@@ -16,6 +17,7 @@ struct libunwind {
     int (*init_local)(void *cursor, ucontext_t *context);
     int (*step)(void *cursor);
     int (*get_reg)(void *cursor, int number, uintptr_t *value);
+    struct dl_find_object object;
 };
 
 #define FIND(member, name) (loaded.member = (__typeof__(loaded.member))dlsym(library, name))
@@ -26,11 +28,18 @@ const struct libunwind *libunwind_load(void) {
     void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL || FIND(getcontext, "_U" MACHINE_NAME "_getcontext") == NULL ||
         FIND(init_local, LOCAL("init_local")) == NULL || FIND(step, LOCAL("step")) == NULL ||
-        FIND(get_reg, LOCAL("get_reg")) == NULL) {
+        FIND(get_reg, LOCAL("get_reg")) == NULL ||
+        _dl_find_object((void *)loaded.step, &loaded.object) != 0) {
         dlerror(); /* what went wrong here is not the program's to read */
         return NULL;
     }
     return &loaded;
+}
+
+int libunwind_calls(const struct libunwind *libunwind, uintptr_t slot) {
+    uintptr_t pc = *(const uintptr_t *)slot;
+    return libunwind != NULL && pc >= (uintptr_t)libunwind->object.dlfo_map_start &&
+           pc < (uintptr_t)libunwind->object.dlfo_map_end;
 }
 
 static int look(const struct libunwind *libunwind, struct libunwind_walk *walk) {

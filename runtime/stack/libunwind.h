@@ -15,6 +15,10 @@ struct libunwind;
 /* Loads the library; NULL: it is not there. Not to be called where the loader may be inside. */
 const struct libunwind *libunwind_load(void);
 
+/* Whether the function whose return slot this is was called by it: while it walks for us, what it
+ * asks for is not the program's. libunwind: may be NULL. */
+int libunwind_calls(const struct libunwind *libunwind, uintptr_t slot);
+
 struct libunwind_walk {
     struct frame frame;   /* pc, slot; fp is not filled */
     uint64_t cursor[256]; /* unw_cursor_t; the largest of any machine has 250 words */

@@ -52,11 +52,12 @@ INLINE void look_at_word(struct walk_world *world, struct path *at, struct rule 
 
 /* Where a step has led through a guard, or by no plain rule. (A signal may interrupt a guard, too:
  * that one stands in no slot.) */
-static inline void see_through(struct path *at, enum step how, struct frame *next) {
+static inline void see_through(struct path *at, struct rule rule, enum step how,
+                               struct frame *next) {
     uintptr_t pc = next->pc & ~RULE_EXACT;
     at->flags = 0;
     if (UNLIKELY(how == STEP_UNSURE)) {
-        at->flags = WALK_UNSURE;
+        at->flags = rule.kind == RULE_SIGNAL ? WALK_UNSURE | WALK_INTERRUPTED : WALK_UNSURE;
         at->odd |= ODD_UNSURE;
         at->seeks_word = 0;
     }
@@ -66,12 +67,22 @@ static inline void see_through(struct path *at, enum step how, struct frame *nex
     }
 }
 
-/* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
-static COLD void note_end(struct walk_world *world, const struct walker *walker, enum step how,
-                          uintptr_t slot) {
-    if (how == STEP_LOST && stack_holds(&walker->stack, slot) &&
-        !world->rules->by_frame_pointer) { /* whose chain just ends */
+/* The path ends with the present frame: does it whenever it comes there? On other stacks than the
+ * thread's own that may depend on a word beyond. */
+static COLD void note_end(struct walk_world *world, const struct walker *walker, struct path *at,
+                          struct rule rule, enum step how, uintptr_t next) {
+    int is_own = stack_holds(&walker->stack, at->frame.slot);
+    at->end = BASE_OUTERMOST;
+    /* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
+    if (how == STEP_LOST && is_own && !world->rules->by_frame_pointer) { /* whose chain just ends */
         space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
+    }
+    if (!is_own && how != STEP_END && rule.kind != RULE_UNKNOWN) {
+        at->end = BASE_UNKNOWN;
+        if (how == STEP_SURE && stack_same_page(next, at->frame.slot)) {
+            at->end = BASE_ZERO;
+            at->frame.slot = next;
+        }
     }
 }
 
@@ -109,11 +120,11 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     struct frame next;
     enum step how = step(world->rules, &walker->stack, rule, &at->frame, &next);
     if (UNLIKELY(how >= STEP_END || next.pc == 0)) {
-        note_end(world, walker, how, at->frame.slot);
+        note_end(world, walker, at, rule, how, next.slot);
         return -1;
     }
     at->odd |= stack_holds(&walker->stack, next.slot) ? 0 : ODD_STACK;
-    see_through(at, how, &next);
+    see_through(at, rule, how, &next);
     if (rule.frame_word != 0) {
         look_at_word(world, at, rule, newest, &next);
     } else if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
@@ -258,7 +269,7 @@ static inline void remember(struct walker *walker, const struct walk_frame *it, 
     copy_frame(&remembered->frame[remembered->count], it, context);
     SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
     remembered->count++;
-    if ((it->how & WALK_UNSURE) != 0) {
+    if ((it->how & (WALK_UNSURE | WALK_INTERRUPTED)) == WALK_UNSURE) {
         walker->guarding.unsure = remembered->count;
     }
 }
@@ -301,9 +312,28 @@ static inline struct context_id fill_shadow(struct walk_world *world, struct wal
     return context;
 }
 
-/* From the oldest frame of the path to the newest, from the context of what called it. Frames on
- * the thread's own stack are remembered, if at all, since their words can always be read, as long
- * as all older ones are. */
+COLD int path_may_follow(struct walker *walker, struct walk_frame *it,
+                         const struct walk_frame *newer) {
+    int apart = !stack_same_page(it->slot, newer->slot);
+    /* Another thread may run there and place the like of a guard that this one remembers. */
+    it->how = (it->how | WALK_UNPATCHED) & ~(uint32_t)WALK_GUARDED;
+    walker->remembered.apart |= apart;
+    return !apart || stack_is_called(remembered_pc(newer) | (newer->code & RULE_EXACT), it->slot);
+}
+
+/* Remembers a frame of the path, or that its words may not be compared later. */
+static inline void remember_reached(struct walker *walker, uint32_t i, struct context_id context) {
+    struct walk_frame *it = &walker->path[i];
+    if (LIKELY(stack_holds(&walker->stack, it->slot)) ||
+        path_may_follow(walker, it, &walker->path[i != 0 ? i - 1 : 0])) {
+        remember(walker, it, context.value);
+    } else {
+        struct frame frame = {.pc = remembered_pc(it), .slot = it->slot};
+        remembered_start(walker, BASE_UNKNOWN, &frame, context.value);
+    }
+}
+
+/* From the oldest frame of the path to the newest, from the context of what called it. */
 static struct context_id come_back_any(struct walk_world *world, struct walker *walker,
                                        const struct path *at, struct context_id context,
                                        int is_remembering) {
@@ -319,11 +349,11 @@ static struct context_id come_back_any(struct walk_world *world, struct walker *
             *word_below(sp, walk_word(it)) = context.value;
         }
         sp = frame_sp(it->slot);
-        is_remembering = (is_remembering || index != 0) && stack_holds(&walker->stack, it->slot);
+        is_remembering |= index != 0;
         context = index != 0 ? fill_shadow(world, walker, index, it, context, kind)
                              : child_of(world, walker, context, it, kind);
         if (is_remembering && index == 0) {
-            remember(walker, it, context.value);
+            remember_reached(walker, i, context);
         }
     }
     return context;

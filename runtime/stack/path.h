@@ -26,6 +26,7 @@ struct path {
     uint32_t count;   /* frames on the path; this one is not */
     uint32_t known;   /* remembered frames that may be this one or older ones */
     uint32_t context; /* of this frame, as the word of the function that it called tells; 0: not */
+    uint32_t end;     /* the base of a path that ends here; with BASE_ZERO `frame` is its place */
     uint32_t shadow;  /* the newest slot of the shadow stack that is not below this frame; or 0 */
     uint32_t flags;   /* of this frame: those that the step to it decides */
     int8_t fp_at;     /* as walk_fp_at() */
@@ -55,5 +56,9 @@ enum path_end path_go_out(struct walk_world *world, struct walker *walker, struc
 struct context_id path_come_back(struct walk_world *world, struct walker *walker,
                                  const struct path *at, struct context_id context,
                                  int is_remembering);
+
+/* How frame `it`, which is not on the thread's own stack, was reached: from the frame `newer`.
+ * Whether its words may be compared later where all newer ones are what they were. */
+int path_may_follow(struct walker *walker, struct walk_frame *it, const struct walk_frame *newer);
 
 #endif

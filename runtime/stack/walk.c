@@ -6,6 +6,8 @@
 #include "runtime/stack/libunwind.h"
 #include "runtime/stack/path.h"
 
+#include <string.h>
+
 enum { FIRST_CAPACITY = 128, LONG_WALK = 64 };
 
 static size_t bytes_of(uint32_t frames) {
@@ -13,16 +15,32 @@ static size_t bytes_of(uint32_t frames) {
 }
 
 int walk_init(struct walker *walker, uintptr_t low, uintptr_t high) {
-    walker->capacity = FIRST_CAPACITY;
     walker->stack = (struct stack_bounds){.low = low, .high = high};
-    walker->remembered.count = 0;
-    walker->remembered.frame = sys_map(bytes_of(FIRST_CAPACITY));
-    walker->path = sys_map(bytes_of(FIRST_CAPACITY));
+    if (walker->remembered.frame == NULL) {
+        walker->capacity = FIRST_CAPACITY;
+        walker->remembered.frame = sys_map(bytes_of(FIRST_CAPACITY));
+        walker->path = sys_map(bytes_of(FIRST_CAPACITY));
+    }
     if (walker->remembered.frame == NULL || walker->path == NULL) {
         walk_free(walker);
         return -1;
     }
     return 0;
+}
+
+/* What is true of all stacks stays: the caches, and by which rules they were filled. */
+void walk_forget(struct walker *walker) {
+    walker->last = (struct walk_last){0};
+    walker->remembered.count = 0;
+    walker->remembered.base_index = BASE_OUTERMOST;
+    walker->remembered.base_context = 0;
+    walker->remembered.base_slot = walker->remembered.base_pc = 0;
+    walker->guarding = (struct guarding){.chance = walker->guarding.chance};
+    memset(&walker->trails, 0, sizeof walker->trails);
+    shadow_free(&walker->shadow);
+    if (walker->capacity > FIRST_CAPACITY) { /* of a deep stack */
+        walk_free(walker);
+    }
 }
 
 void walk_free(struct walker *walker) {
@@ -64,7 +82,8 @@ static inline void note_word(struct walker *walker, const struct frame *frame, u
     walker->last.pc = 0;
     if (word != NULL) {
         *word = parent;
-        walker->last = (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context};
+        walker->last =
+            (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context, NULL};
     }
 }
 
@@ -83,6 +102,10 @@ static int add_frames(struct walk_trail *trail, const struct walk_frame *from,
     return 1;
 }
 
+static inline int is_on_own_stack(const struct walker *walker, uintptr_t newest, uintptr_t oldest) {
+    return stack_holds(&walker->stack, newest) && stack_holds(&walker->stack, oldest);
+}
+
 /* Keeps the path from here, if it is one that its words alone determine. It was remembered, above
  * frame `base`, for whose older ones frame `voucher` vouched. If that has a guard, the trail leads
  * there. */
@@ -90,8 +113,9 @@ static __attribute__((noinline)) void keep_trail(struct walker *walker, const st
                                                  uint32_t base, uint32_t voucher) {
     const struct walk_frame *frame = walker->remembered.frame;
     const struct walk_frame *newest = &frame[walker->remembered.count - 1];
+    int is_own = is_on_own_stack(walker, from->slot, frame[base].slot);
     int is_guarded =
-        guard_holds(&frame[voucher]) && newest - &frame[voucher] <= (ptrdiff_t)TRAIL_MOST;
+        is_own && guard_holds(&frame[voucher]) && newest - &frame[voucher] <= (ptrdiff_t)TRAIL_MOST;
     uint32_t end = is_guarded ? voucher : base;
     uint32_t how = 0;
     struct walk_trail *trail;
@@ -99,7 +123,8 @@ static __attribute__((noinline)) void keep_trail(struct walker *walker, const st
     for (const struct walk_frame *it = newest; it != &frame[end]; it--) {
         how |= it->how;
     }
-    if ((how & (WALK_UNSURE | WALK_WORD_MASK)) != 0 || (frame[end].how & WALK_SKIPPED) != 0) {
+    if ((how & (WALK_UNSURE | WALK_WORD_MASK)) != 0 || (frame[end].how & WALK_SKIPPED) != 0 ||
+        (!is_own && !stack_same_page(from->slot, frame[base].slot))) {
         return; /* (what is skipped has the context of its caller) */
     }
     uses_fp = (how & WALK_BY_FP) != 0 || (!is_guarded && (frame[end].how & WALK_OWN_FP) == 0);
@@ -130,7 +155,9 @@ static void keep_word_trail(struct walker *walker, const struct frame *from, con
     struct walk_trail *trail;
     uint32_t how = path[0].how;
     note_word(walker, from, word, parent, context);
-    if (!trail_is_worth(&walker->trails.set[trail_set_of(from)], context)) {
+    if ((!is_on_own_stack(walker, from->slot, at->frame.slot) &&
+         !stack_same_page(from->slot, at->frame.slot)) ||
+        !trail_is_worth(&walker->trails.set[trail_set_of(from)], context)) {
         return;
     }
     trail = trail_begin(&walker->trails, from);
@@ -226,6 +253,10 @@ static inline struct context_id stand_on(struct walker *walker, const struct pat
         if (at->count != 0 && (known[-1].how & WALK_OWN_FP) == 0) {
             known[-1].how = (known[-1].how & ~walk_fp_bits(-1)) | walk_fp_bits(at->fp_at);
         }
+        if (UNLIKELY(at->count != 0 && !stack_holds(&walker->stack, known[-1].slot)) &&
+            !path_may_follow(walker, &known[-1], &walker->path[at->count - 1])) {
+            remembered_start(walker, BASE_UNKNOWN, &at->frame, context.value);
+        }
         break;
     case AT_SHADOW:
         context.value = walker->shadow.entry[at->shadow].context;
@@ -240,7 +271,7 @@ static inline struct context_id stand_on(struct walker *walker, const struct pat
         }
         break;
     default:
-        remembered_start(walker, BASE_OUTERMOST, &at->frame, 0);
+        remembered_start(walker, at->end, &at->frame, 0);
     }
     return context;
 }
@@ -297,8 +328,9 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
     if (UNLIKELY(world->libunwind != NULL)) {
         return walk_by_libunwind(world, walker, from.pc, slot);
     }
+    stack_begin(&walker->stack, slot);
     at.seeks_word =
-        LOAD_RELAXED(&world->rules->has_frame_words) && at.odd == 0 && !world->own_frames_only;
+        LOAD_RELAXED(&world->rules->has_frame_words) && !has_shadow && !world->own_frames_only;
     end = path_go_out(world, walker, &at, &voucher);
     is_brief = end == AT_WORD && at.seeks_word;
     if (end == AT_REMEMBERED && !recognise(world, walker, at.known - 1, voucher)) {

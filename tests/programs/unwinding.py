@@ -82,8 +82,6 @@ class Subject:
             print(what, "behaves as bare; its paths lead through code without frame pointers")
             return
         lost = data["lost"]
-        if mode == "libunwind":  # it allocates while it walks
-            lost -= data["lost_by_kind"]["events"]
         if self.case.endswith("_inside"):  # a thread's own stack seems to end within
             lost -= data["lost_by_kind"]["frames"]
         equal(lost, 0, what, "lost", data["lost_by_kind"])

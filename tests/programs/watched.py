@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""watched.py attach|finish|perf: others' tools look at a program some of whose return addresses are
+"""watched.py attach|finish|perf|memcheck|massif: others' tools look at a program some of whose return addresses are
 replaced: they show every frame of its own, to main, and their only trace is `memtrace_guard`."""
 
 import json
@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 from harness import (HERE, PRELOAD, build, clean_environment, equal, execute, fail, finish, have,
                      scratch, skip)
@@ -116,5 +117,60 @@ def perf():
     print("perf patch dwarf: left out, chains end at the first guard (docs/environment.md)")
 
 
-{"attach": attach, "finish": finish_frames, "perf": perf}[sys.argv[1]]()
+def own_frames(names):
+    """Without what is MemTrace's, and what lies outside of main."""
+    names = [name for name in names if name not in (GUARD, "malloc")]
+    return tuple(names[:names.index("main") + 1]) if "main" in names else tuple(names)
+
+
+def under_valgrind(mode, out, *options):
+    """Runs the subject in valgrind; mode None: without MemTrace. What valgrind replaces is the C library's
+    malloc alone, so that ours is called and sees the program's stacks."""
+    more = settings(os.path.dirname(out), mode) if mode else {"SUBJECT_DEPTH": str(DEEP), "SUBJECT_DISTURB": "1"}
+    told = execute(["valgrind", "--soname-synonyms=somalloc=nouserintercepts", "--num-callers=200", *options,
+                    build("stacks.c"), "recursion"], clean_environment(**more))
+    equal(told.returncode, 3, mode, "the program's end", told.stderr.decode(errors="replace")[-500:])
+    equal(b"unhandled" in told.stderr, False, mode, "what valgrind does not know", told.stderr)
+
+
+def compare_under_valgrind(find):
+    """Where no mode is chosen valgrind shows the stacks that it shows without us."""
+    have("valgrind")
+    expected, _ = find(None)
+    equal(any(len(stack) > DEEP and stack[-1] == "main" for stack in expected), True, "deep stacks", expected)
+    for mode in ("auto", "verify"):
+        found, has_guards = find(mode)
+        equal(found, expected, mode, "the stacks that valgrind shows")
+        equal(has_guards, False, mode, "guards are seen")
+    equal(find("patch")[1], True, "guards are seen in mode patch")
+
+
+def leaked_stacks(mode):
+    out = os.path.join(scratch(), "leaks.xml")
+    under_valgrind(mode, out, "--leak-check=full", "--show-leak-kinds=all", "--xml=yes", "--xml-file=" + out)
+    stacks = [[frame.findtext("fn", "") for frame in error.find("stack").iter("frame")]
+              for error in ElementTree.parse(out).iter("error")]
+    return ({own_frames(stack) for stack in stacks if "main" in stack},
+            any(GUARD in stack for stack in stacks))
+
+
+def massif_stacks(mode):
+    """The paths of massif's most detailed snapshot: a tree, indented by depth."""
+    out = os.path.join(scratch(), "massif.out")
+    under_valgrind(mode, out, "--tool=massif", "--depth=200", "--threshold=0", "--massif-out-file=" + out)
+    stacks, path, guards = set(), [], False
+    with open(out, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            node = re.match(r"( *)n(\d+): \d+ (?:0x[0-9A-F]+: (\w+)|\S)", line)
+            if node:
+                path = path[:len(node[1])] + [node[3] or ""]
+                guards |= node[3] == GUARD
+                if node[2] == "0" and "main" in path:
+                    stacks.add(own_frames(path[1:]))
+    return stacks, guards
+
+
+{"attach": attach, "finish": finish_frames, "perf": perf,
+ "memcheck": lambda: compare_under_valgrind(leaked_stacks),
+ "massif": lambda: compare_under_valgrind(massif_stacks)}[sys.argv[1]]()
 finish()

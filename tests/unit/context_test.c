@@ -74,20 +74,30 @@ static void kinds_have_leaves_of_their_own(void **state) {
     assert_int_equal(context_child(tree, inner, 0x20, CONTEXT_INNER).value, charged.value);
 }
 
-static void past_the_limit_the_parent_pays(void **state) {
+static void past_the_limit_paths_are_cut(void **state) {
     struct world *world = *state;
     struct context_tree *tree = calloc(1, sizeof *tree);
-    uint32_t last = 0, parent;
+    struct context_cache *cache = calloc(1, sizeof *cache);
+    struct context_id last = {0}, parent, brother;
     context_init(tree, world->space, 100);
-    parent = context_child(tree, (struct context_id){0}, 0x10, CONTEXT_INNER).value;
+    parent = context_child(tree, (struct context_id){0}, 0x10, CONTEXT_INNER);
     for (uint64_t frame = 1; frame <= 1000; frame++) {
-        last = context_child(tree, (struct context_id){parent}, frame << 8, CONTEXT_INNER).value;
+        last = context_child(tree, parent, frame << 8, CONTEXT_INNER);
+        assert_int_equal(context_is_cut(last), frame >= 100);
     }
-    assert_int_equal(last, parent);
-    assert_true(world->space->header->lost[MEMTRACE_LOST_CONTEXTS] >= 900);
+    assert_int_equal(context_kept(last).value, parent.value);
     /* What was there before is still found. */
-    assert_int_not_equal(
-        context_child(tree, (struct context_id){parent}, 1 << 8, CONTEXT_INNER).value, parent);
+    brother = context_child(tree, parent, 1 << 8, CONTEXT_INNER);
+    assert_false(context_is_cut(brother));
+    assert_int_not_equal(brother.value, parent.value);
+    /* But not below a path that was cut: it did not lead there. */
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(context_child(tree, last, 1 << 8, CONTEXT_INNER).value, last.value);
+        assert_int_equal(context_cached_child(tree, cache, last, 1 << 8, CONTEXT_INNER).value,
+                         last.value);
+    }
+    assert_int_equal(context_node(tree, brother)->parent, parent.value);
+    free(cache);
     free(tree);
 }
 
@@ -232,7 +242,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(same_path_same_id, open_world, close_world),
         cmocka_unit_test_setup_teardown(nodes_say_their_path, open_world, close_world),
         cmocka_unit_test_setup_teardown(kinds_have_leaves_of_their_own, open_world, close_world),
-        cmocka_unit_test_setup_teardown(past_the_limit_the_parent_pays, open_world, close_world),
+        cmocka_unit_test_setup_teardown(past_the_limit_paths_are_cut, open_world, close_world),
         cmocka_unit_test_setup_teardown(cache_agrees_with_tree, open_world, close_world),
         cmocka_unit_test_setup_teardown(threads_agree, open_world, close_world),
         cmocka_unit_test_setup_teardown(threads_agree_on_pieces, open_world, close_world),

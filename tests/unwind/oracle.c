@@ -67,14 +67,14 @@ static int lies_in(const struct dl_find_object *object, uint64_t address) {
  * guard_cells.S says). Any other address leads to itself. */
 static uintptr_t see_through(uintptr_t pc) {
     uint16_t code = 0;
-    uint32_t distance;
+    uint64_t distance;
     if (lies_in(&memtrace, pc) && pc % 16 == 0) {
         memcpy(&code, (const void *)pc, sizeof code);
     }
     if (code != GUARD_CODE) {
         return pc;
     }
-    memcpy(&distance, (const void *)(pc + 12), sizeof distance);
+    memcpy(&distance, (const void *)(pc + 8), sizeof distance);
     return *(const uintptr_t *)(pc + distance);
 }
 
@@ -201,6 +201,7 @@ static struct modules modules = {.space = &no_space, .header = &no_modules};
 static struct rules rules = {.modules = &modules}; /* without a table none is kept */
 static void walk_interpreted(struct frame frame) {
     clear(&interpreted);
+    stack_begin(&bounds, frame.slot);
     while (interpreted.frames < MOST_FRAMES) {
         struct frame next;
         frame.pc = see_through(frame.pc & ~RULE_EXACT) | (frame.pc & RULE_EXACT);

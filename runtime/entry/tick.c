@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* tick.c: a thread looks at the clock. See tick.h. */
+#include "runtime/entry/tick.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/entry/runtime.h"
+#include "runtime/entry/switch.h"
+
+enum { TELL_NS = 500 * 1000 };
+
+void tick_tell_churn(struct thread *thread, uint64_t least) {
+    uint64_t churn = tick_churn(thread->record);
+    uint64_t fresh = churn - thread->churn_told;
+    if (fresh >= least) {
+        __atomic_fetch_add(&runtime.space.header->churn_bytes, fresh, __ATOMIC_RELAXED);
+        thread->churn_told = churn;
+    }
+}
+
+static uint32_t tick_of(uint64_t monotonic_ns) {
+    return (uint32_t)((monotonic_ns - runtime.space.header->birth_zero_ns) >> MEMTRACE_TICK_SHIFT);
+}
+
+uint32_t tick_now(void) {
+    return tick_of(sys_clock_ns(CLOCK_MONOTONIC));
+}
+
+void tick_ask(struct thread *thread) {
+    thread->clock_seen = ~*thread->clock_word;
+}
+
+static void tell(struct thread *thread, uint64_t time_ns) {
+    thread->told_ns = time_ns;
+    if (thread->stream != NULL) {
+        recorder_set_time(thread->stream, time_ns, thread->tick);
+    }
+    STORE_RELAXED(&runtime.space.header->clock_ns, time_ns);
+    tick_tell_churn(thread, MEMTRACE_PAGE_SIZE);
+    runtime_periodic(time_ns);
+}
+
+/* Where each event looks at the clock (clock_unknown), few have anything to tell. */
+COLD uint64_t tick_slow(struct thread *thread) {
+    uint32_t before = thread->tick;
+    uint64_t now_ns;
+    uint64_t time_ns;
+    thread->clock_seen = clock_seen(thread->clock_word);
+    now_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    time_ns = now_ns - runtime.space.header->start_monotonic_ns;
+    thread_set_tick(thread, tick_of(now_ns));
+    if (thread->tick != before) {
+        peak_flush(&thread->peak, runtime.space.header);
+    }
+    if (thread->tick != before || time_ns - thread->told_ns >= TELL_NS) {
+        tell(thread, time_ns);
+    }
+    if (UNLIKELY(switch_has_to_tell())) {
+        switch_tell(thread);
+    }
+    return time_ns;
+}
