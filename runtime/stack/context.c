@@ -136,43 +136,58 @@ static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kin
     return id;
 }
 
-/* A fresh id above `parent` whose leaf is mapped, or 0. */
-static uint32_t take_id(struct context_tree *tree, enum context_kind kind, uint32_t parent) {
-    uint32_t id;
+struct context_run {
+    uint32_t first;
+    uint32_t count;
+};
+
+/* Up to `most` ids in a row above `parent`, whose leaf is mapped. count 0: the limit is reached, or
+ * there is no room. */
+static inline struct context_run take_ids(struct context_tree *tree, enum context_kind kind,
+                                          uint32_t parent, uint32_t most) {
+    struct context_run run = {0, 1};
     if (LOAD_RELAXED(&tree->taken) >= LOAD_RELAXED(&tree->limit)) {
-        return 0;
+        return (struct context_run){0, 0};
     }
     /* Pairs with the release in start_leaf(): the leaf is there. */
-    id = LOAD_ACQUIRE(&tree->next_id[kind]);
+    run.first = LOAD_ACQUIRE(&tree->next_id[kind]);
     do {
-        if (id <= parent || id % MEMTRACE_LEAF_ITEMS == 0) {
-            id = start_leaf(tree, kind, id, parent);
+        uint32_t place = run.first % MEMTRACE_LEAF_ITEMS;
+        if (run.first <= parent || place == 0) {
+            run.first = start_leaf(tree, kind, run.first, parent);
+            run.count = run.first != 0;
             break;
         }
-    } while (!__atomic_compare_exchange_n(&tree->next_id[kind], &id, id + 1, 1, __ATOMIC_ACQUIRE,
-                                          __ATOMIC_ACQUIRE));
-    if (id != 0) {
-        __atomic_fetch_add(&tree->taken, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&tree->space->header->context_count, 1, __ATOMIC_RELAXED);
+        run.count = most <= MEMTRACE_LEAF_ITEMS - place ? most : MEMTRACE_LEAF_ITEMS - place;
+    } while (!__atomic_compare_exchange_n(&tree->next_id[kind], &run.first, run.first + run.count,
+                                          1, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
+    if (run.count != 0) {
+        __atomic_fetch_add(&tree->taken, run.count, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&tree->space->header->context_count, run.count, __ATOMIC_RELAXED);
     }
-    return id;
+    return run;
+}
+
+static void write_node(struct context_tree *tree, uint32_t id, uint32_t parent, uint64_t frame) {
+    struct memtrace_node *node = context_node(tree, (struct context_id){id});
+    node->parent = parent;
+    STORE_RELAXED(&node->frame, frame);
 }
 
 static uint32_t make_node(struct context_tree *tree, enum context_kind kind, uint32_t parent,
                           uint64_t frame) {
-    uint32_t id = take_id(tree, kind, parent);
-    struct memtrace_node *node;
-    if (id == 0) {
-        return 0;
+    struct context_run run = take_ids(tree, kind, parent, 1);
+    if (run.count != 0) {
+        write_node(tree, run.first, parent, frame);
     }
-    node = context_node(tree, (struct context_id){id});
-    node->parent = parent;
-    STORE_RELAXED(&node->frame, frame);
-    return id;
+    return run.first;
 }
 
 static void drop_node(struct context_tree *tree, uint32_t id) {
     STORE_RELAXED(&context_node(tree, (struct context_id){id})->frame, 0);
+    if (tree->link != NULL) {
+        STORE_RELAXED(&tree->link[id].first_child, 0);
+    }
 }
 
 /* Where a chain of one table ended. */
@@ -383,15 +398,33 @@ static COLD struct context_id table_child(struct context_tree *tree, struct cont
     return cut(parent);
 }
 
-struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
-                                enum context_kind kind) {
+uint32_t context_find(struct context_tree *tree, struct context_id parent, uint64_t frame) {
+    uint32_t id;
+    if (UNLIKELY(tree->link == NULL || context_is_cut(parent))) {
+        return CONTEXT_UNKNOWN;
+    }
+    id = LOAD_ACQUIRE(&tree->link[parent.value].first_child); /* pairs with the insertion */
+    for (int steps = 0; id != 0; steps++) {
+        if (steps == LIST_MOST) {
+            return CONTEXT_UNKNOWN;
+        }
+        if (context_node(tree, (struct context_id){id})->frame == frame) {
+            return id;
+        }
+        id = LOAD_ACQUIRE(&tree->link[id].next_sibling);
+    }
+    return 0;
+}
+
+/* context_child(). `made`: its node, if it was made already, or 0. */
+static struct context_id insert(struct context_tree *tree, struct context_id parent, uint64_t frame,
+                                enum context_kind kind, uint32_t made) {
     uint32_t *link;
-    uint32_t made = 0;
     if (UNLIKELY(context_is_cut(parent))) {
         return parent;
     }
     if (UNLIKELY(tree->link == NULL)) {
-        return table_child(tree, parent, frame, kind, 0);
+        return table_child(tree, parent, frame, kind, made);
     }
     link = &tree->link[parent.value].first_child;
     for (int steps = 0; steps < LIST_MOST; steps++) {
@@ -411,4 +444,49 @@ struct context_id context_child(struct context_tree *tree, struct context_id par
         link = &tree->link[id].next_sibling;
     }
     return table_child(tree, parent, frame, kind, made);
+}
+
+struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
+                                enum context_kind kind) {
+    return insert(tree, parent, frame, kind, 0);
+}
+
+/* The inner nodes of a path, the oldest, whose frame is `frame`, first. */
+static void write_inner(struct context_tree *tree, struct context_run run, uint32_t parent,
+                        const uint64_t *frame, size_t stride) {
+    struct memtrace_node *node = context_node(tree, (struct context_id){run.first});
+    for (uint32_t id = run.first; id != run.first + run.count; id++, node++, frame -= stride) {
+        node->parent = id == run.first ? parent : id - 1;
+        STORE_RELAXED(&node->frame, *frame);
+        STORE_RELAXED(&tree->link[id].first_child, id + 1); /* the last one's: below */
+    }
+}
+
+struct context_path context_add_path(struct context_tree *tree, struct context_id parent,
+                                     const uint64_t *frame, size_t stride, uint32_t count) {
+    const uint64_t *oldest = frame + (count - 1) * stride;
+    struct context_run inner = take_ids(tree, CONTEXT_INNER, parent.value, count - 1);
+    struct context_run charged = {0, 0};
+    uint32_t last = inner.first + inner.count - 1;
+    if (inner.count == 0) {
+        return (struct context_path){0, 0, 0};
+    }
+    if (inner.count == count - 1) {
+        charged = take_ids(tree, CONTEXT_CHARGED, last, 1);
+    }
+    write_inner(tree, inner, parent.value, oldest, stride);
+    STORE_RELAXED(&tree->link[last].first_child, charged.first);
+    if (charged.first != 0) {
+        write_node(tree, charged.first, last, *frame);
+    }
+    if (LIKELY(insert(tree, parent, *oldest, CONTEXT_INNER, inner.first).value == inner.first)) {
+        return (struct context_path){inner.first, inner.count, charged.first};
+    }
+    for (uint32_t id = inner.first; id <= last; id++) { /* another thread was first */
+        drop_node(tree, id);
+    }
+    if (charged.first != 0) {
+        drop_node(tree, charged.first);
+    }
+    return (struct context_path){0, 0, 0};
 }

@@ -87,6 +87,25 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
 struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
                                 enum context_kind kind);
 
+/* The child that is there; 0: there is none, CONTEXT_UNKNOWN: only context_child() can tell. */
+enum { CONTEXT_UNKNOWN = INT32_MAX };
+uint32_t context_find(struct context_tree *tree, struct context_id parent, uint64_t frame);
+
+/* Nodes of a new path: `inner` ids in a row from `first` on, and the charged one or 0. */
+struct context_path {
+    uint32_t first;
+    uint32_t inner;
+    uint32_t charged;
+};
+
+/* A path of at least two frames below `parent`, which has no child of the first of them: made in
+ * one piece. Ids are taken together, nodes are written and linked below each other, and the first
+ * is inserted last; until then nobody sees them, so no atomics are needed. frame: of the newest,
+ * which is charged; each older one lies `stride` behind. Perhaps not all are made, the oldest
+ * first; none: the limit is reached, there is no room, or another thread was first. */
+struct context_path context_add_path(struct context_tree *tree, struct context_id parent,
+                                     const uint64_t *frame, size_t stride, uint32_t count);
+
 /* In a forked child: counts what was made before the fork, and ends what another thread was just
  * doing to the table. */
 void context_fork(struct context_tree *tree);
@@ -125,18 +144,38 @@ struct context_cache {
     } place[CONTEXT_CACHE_PLACES];
 };
 
+INLINE size_t context_cache_place(struct context_id parent, uint64_t frame) {
+    return ((frame ^ (uint64_t)parent.value << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 55;
+}
+
+/* 0: it is not in the cache. */
+INLINE uint32_t context_cache_look(const struct context_cache *cache, struct context_id parent,
+                                   uint64_t frame) {
+    size_t i = context_cache_place(parent, frame);
+    return LIKELY(cache->place[i].frame == frame && cache->place[i].parent == parent.value)
+               ? cache->place[i].child
+               : 0;
+}
+
+INLINE void context_cache_keep(struct context_cache *cache, struct context_id parent,
+                               uint64_t frame, uint32_t child) {
+    size_t i = context_cache_place(parent, frame);
+    cache->place[i].frame = 0; /* a handler may leave by longjmp: what counts is whole */
+    SIGNAL_FENCE();
+    cache->place[i].parent = parent.value;
+    cache->place[i].child = child;
+    SIGNAL_FENCE();
+    cache->place[i].frame = frame;
+}
+
 INLINE struct context_id context_cached_child(struct context_tree *tree,
                                               struct context_cache *cache, struct context_id parent,
                                               uint64_t frame, enum context_kind kind) {
-    size_t i = ((frame ^ (uint64_t)parent.value << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 55;
-    struct context_id child;
-    if (LIKELY(cache->place[i].frame == frame && cache->place[i].parent == parent.value)) {
-        return (struct context_id){cache->place[i].child};
+    struct context_id child = {context_cache_look(cache, parent, frame)};
+    if (UNLIKELY(child.value == 0)) {
+        child = context_child(tree, parent, frame, kind);
+        context_cache_keep(cache, parent, frame, child.value);
     }
-    child = context_child(tree, parent, frame, kind);
-    cache->place[i].frame = frame;
-    cache->place[i].parent = parent.value;
-    cache->place[i].child = child.value;
     return child;
 }
 

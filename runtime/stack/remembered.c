@@ -12,7 +12,7 @@ static void remove_guards(struct walker *walker, uintptr_t slot) {
         if (it->slot >= slot && guard_holds(it)) {
             *(uintptr_t *)it->slot = remembered_pc(it);
         }
-        it->flags &= (uint8_t)~WALK_GUARDED;
+        it->how &= ~(uint32_t)WALK_GUARDED;
     }
 }
 
@@ -35,7 +35,7 @@ void walk_remove_guards(struct walk_world *world, struct stack_bounds stack, str
 static int guard_is_true(const struct walker *walker, uint32_t guarded) {
     uint32_t turn = walker->guarding.chance * UINT32_C(0x9e3779b9);
     const struct walk_frame *it = &walker->remembered.frame[((uint64_t)turn * (guarded + 1)) >> 32];
-    return inputs_hold(it) || guard_holds(it) || (it->flags & WALK_UNSURE) != 0;
+    return inputs_hold(it) || guard_holds(it) || (it->how & WALK_UNSURE) != 0;
 }
 
 COLD int remembered_guard_fails(struct walk_world *world, struct walker *walker, uint32_t guarded) {
@@ -53,7 +53,7 @@ COLD void remembered_forget(struct walker *walker, const struct rules *rules, ui
     walker->remembered.generation = LOAD_RELAXED(&rules->generation);
     remove_guards(walker, slot);
     walker->remembered.count = 0;
-    memset(walker->trails, 0, sizeof walker->trails);
+    memset(&walker->trails, 0, sizeof walker->trails);
     memset(&walker->rules, 0, sizeof walker->rules);
 }
 
@@ -70,12 +70,11 @@ COLD void remembered_place_guard(struct walker *walker) {
     }
     for (i = i < guarding->unsure ? guarding->unsure : i; i < newest; i++) {
         struct walk_frame *it = &walker->remembered.frame[i];
-        uintptr_t guard = (it->flags & (WALK_UNSURE | WALK_ENTRY | WALK_UNPATCHED)) == 0
-                              ? guard_for(remembered_pc(it))
-                              : 0;
+        uintptr_t guard =
+            (it->how & (WALK_UNSURE | WALK_UNPATCHED)) == 0 ? guard_for(remembered_pc(it)) : 0;
         if (guard != 0) {
             guarding->compared = 0;
-            it->flags |= WALK_GUARDED;
+            it->how |= WALK_GUARDED;
             STORE_RELAXED((uintptr_t *)it->slot, guard);
             break;
         }

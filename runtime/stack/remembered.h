@@ -36,14 +36,13 @@ INLINE uintptr_t remembered_pc(const struct walk_frame *it) {
  * differ. */
 INLINE int same_frame(const struct walk_frame *it, const struct frame *frame) {
     return it->slot == frame->slot && remembered_pc(it) == frame->pc &&
-           (it->flags & WALK_UNSURE) == 0 &&
-           ((it->flags & WALK_OWN_FP) != 0 || it->fp == frame->fp);
+           (it->how & WALK_UNSURE) == 0 && ((it->how & WALK_OWN_FP) != 0 || it->fp == frame->fp);
 }
 
 /* Whether all that the step to this frame read is what it was. */
 INLINE int inputs_hold(const struct walk_frame *it) {
     return ((stack_load(it->slot) ^ it->code) & MEMTRACE_FRAME_ADDRESS_MASK) == 0 &&
-           (it->fp_at == 0 || stack_load(frame_place(it->slot, it->fp_at)) == it->fp);
+           (walk_fp_at(it) == 0 || stack_load(frame_place(it->slot, walk_fp_at(it))) == it->fp);
 }
 
 /* Whether the oldest remembered frame still stands on what it stood on. */
@@ -66,7 +65,7 @@ INLINE int base_holds(const struct walker *walker) {
  * function has not returned since, and all that is older is as it was. */
 INLINE int guard_holds(const struct walk_frame *it) {
     uintptr_t word;
-    if ((it->flags & WALK_GUARDED) == 0) {
+    if ((it->how & WALK_GUARDED) == 0) {
         return 0;
     }
     word = stack_load(it->slot);
@@ -90,14 +89,14 @@ INLINE uint32_t *word_below(uintptr_t cfa, uint32_t word) {
 
 /* Whether frame `it`, which is there, vouches by its word for all that is older. */
 INLINE int word_vouches(const struct walker *walker, const struct walk_frame *it) {
-    return it->word != 0 &&
-           *word_below(caller_sp(walker, it), it->word) == caller_context(walker, it);
+    return walk_word(it) != 0 &&
+           *word_below(caller_sp(walker, it), walk_word(it)) == caller_context(walker, it);
 }
 
 /* Whether signal frame `it[1]`, which is there, still says that it interrupted frame `it`. */
 INLINE int interruption_holds(const struct walk_frame *it) {
     struct frame frame;
-    if ((it->flags & WALK_INTERRUPTED) == 0) {
+    if ((it->how & WALK_INTERRUPTED) == 0) {
         return 0;
     }
     step_from_signal(it[1].slot, &frame);
@@ -125,17 +124,17 @@ INLINE struct verdict look_at_older(const struct walker *walker, uint32_t newest
         return (struct verdict){0, 0}; /* another page may be gone */
     }
     while (it-- != oldest) {
-        if (LIKELY(inputs_hold(it) && it->word == 0 && (it->flags & WALK_UNSURE) == 0)) {
+        if (LIKELY(inputs_hold(it) && (it->how & (WALK_WORD_MASK | WALK_UNSURE)) == 0)) {
             continue;
         }
         if (guard_holds(it) ||
-            ((it->flags & WALK_UNSURE) == 0 && inputs_hold(it) && word_vouches(walker, it))) {
+            ((it->how & WALK_UNSURE) == 0 && inputs_hold(it) && word_vouches(walker, it))) {
             return (struct verdict){1, (uint32_t)(it - oldest)};
         }
         if (interruption_holds(it)) {
             continue;
         }
-        if ((it->flags & WALK_UNSURE) != 0 || !inputs_hold(it)) {
+        if ((it->how & WALK_UNSURE) != 0 || !inputs_hold(it)) {
             return (struct verdict){0, (uint32_t)(it - oldest)};
         }
     }
@@ -153,6 +152,21 @@ INLINE int wants_guard(const struct walk_world *world, const struct walker *walk
 /* --- what follows -------------------------------------------------------------------------------
  */
 
+/* All that was remembered is forgotten; what comes next stands on this. */
+static inline void remembered_start(struct walker *walker, uint32_t base, const struct frame *frame,
+                                    uint32_t context) {
+    struct remembered *remembered = &walker->remembered;
+    remembered->count = 0;
+    walker->guarding.voucher = 0;
+    walker->guarding.unsure = 0;
+    remembered->base_index = base;
+    remembered->base_slot = frame->slot | SHADOW_KNOWN;
+    remembered->base_pc = frame->pc;
+    remembered->base_context = context;
+    remembered->apart = 0;
+    remembered->unmappings = walker->stack.begun;
+}
+
 /* A stack that is copied away and back (greenlet) can bring guards that stand for other frames than
  * those remembered. Looks at one frame that the guard of frame `guarded` vouches for. 1: it did not
  * tell the truth; no more guards on this thread's stack, and nothing is remembered. */
@@ -169,8 +183,8 @@ INLINE int trust_guard(struct walk_world *world, struct walker *walker, uint32_t
 INLINE void refill_words(const struct walker *walker, uint32_t voucher, uint32_t newest) {
     for (uint32_t i = voucher; i <= newest; i++) {
         const struct walk_frame *it = &walker->remembered.frame[i];
-        uint32_t *word = word_below(caller_sp(walker, it), it->word);
-        if (it->word != 0 && *word == FRAME_WORD_FRESH) {
+        uint32_t *word = word_below(caller_sp(walker, it), walk_word(it));
+        if (walk_word(it) != 0 && *word == FRAME_WORD_FRESH) {
             *word = caller_context(walker, it);
         }
     }

@@ -143,7 +143,7 @@ static enum rule_kind classify(const struct cfi_row *row) {
     return row->cfa_register == MACHINE_DWARF_FP ? RULE_FP : RULE_SLOW;
 }
 
-/* Whether the words from `offset` bytes on, counted, fit into a rule's field. */
+/* Whether so many bytes are what a rule's field says. */
 static int fits(int64_t offset, int64_t field) {
     return offset == field * (int64_t)sizeof(uintptr_t);
 }
@@ -155,7 +155,8 @@ static struct rule from_row(const struct cfi_row *row) {
     rule.fp_offset = fp_offset / (int64_t)sizeof(uintptr_t);
     rule.own_fp = rule.kind == RULE_SP && fp_offset != 0;
     if ((rule.kind == RULE_SP || rule.kind == RULE_FP) &&
-        (!fits(row->cfa_offset, rule.cfa_offset) || !fits(fp_offset, rule.fp_offset))) {
+        (!fits(row->cfa_offset, rule.cfa_offset) || !fits(fp_offset, rule.fp_offset) ||
+         fp_offset > 0)) {
         rule.kind = RULE_SLOW; /* interpreted */
     }
     return rule;

@@ -56,6 +56,9 @@ union rule_word {
     struct rule rule;
 };
 
+/* Of a rule's word: RULE_FP (with a plain rule), may_catch and own_fp. */
+enum { RULE_BY_FP = 1 << 25, RULE_MAY_CATCH = 1 << 28, RULE_OWN_FP = 1 << 29 };
+
 /* A place: the key (below) and above it the rule's number; 0: empty. */
 struct rule_table {
     size_t mask;        /* places - 1 */
@@ -139,7 +142,7 @@ INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
 
 /* Rules that a thread used lately, in front of the table. To be emptied when rules were forgotten.
  */
-enum { RULE_CACHE_BITS = 8 };
+enum { RULE_CACHE_BITS = 9 };
 
 struct rule_cache {
     struct {

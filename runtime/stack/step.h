@@ -37,7 +37,7 @@ INLINE uintptr_t step_return_slot(uintptr_t cfa) {
 }
 
 INLINE uintptr_t step_cfa(struct rule rule, const struct frame *from) {
-    return (rule.kind == RULE_SP ? frame_sp(from->slot) : from->fp) +
+    return ((rule.kind & RULE_FP) == 0 ? frame_sp(from->slot) : from->fp) +
            (uintptr_t)(intptr_t)rule.cfa_offset * sizeof(uintptr_t);
 }
 
@@ -59,27 +59,35 @@ INLINE uintptr_t frame_place(uintptr_t slot, intptr_t words) {
 enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct rule rule,
                     const struct frame *from, struct frame *to);
 
-/* One frame outwards. Where a plain rule leads further out on the thread's own stack, as nearly
- * always, the words are read at once: what lies between a frame and the next can be read. */
-INLINE enum step step(struct rules *rules, struct stack_bounds *stack, struct rule rule,
-                      const struct frame *from, struct frame *to) {
+/* One frame outwards by a plain rule that leads further out on the thread's own stack, as nearly
+ * all do: what lies between a frame and the next can be read. 0: it does not. */
+INLINE int step_plainly(const struct stack_bounds *stack, struct rule rule,
+                        const struct frame *from, struct frame *to) {
     uintptr_t cfa = step_cfa(rule, from);
     uintptr_t slot = step_return_slot(cfa);
-    uintptr_t fp_place = cfa + (uintptr_t)(intptr_t)rule.fp_offset * sizeof(uintptr_t);
-    if (UNLIKELY(!rule.plain || slot <= from->slot || slot >= stack->high ||
-                 from->slot < stack->low || slot % sizeof(uintptr_t) != 0 ||
-                 (rule.fp_offset != 0 && (fp_place <= from->slot || fp_place >= cfa)))) {
-        /* Copies, so that only this way keeps frames in memory. */
-        struct frame here = *from;
-        struct frame next = here;
-        enum step how = step_slow(rules, stack, rule, &here, &next);
-        *to = next;
-        return how;
+    uintptr_t fp = from->fp;
+    if (UNLIKELY(slot <= from->slot || slot >= stack->high || slot % sizeof(uintptr_t) != 0)) {
+        return 0;
+    }
+    if (rule.fp_offset != 0) {
+        uintptr_t place = cfa + (uintptr_t)(intptr_t)rule.fp_offset * sizeof(uintptr_t);
+        if (UNLIKELY(place <= from->slot)) { /* fp_offset is negative */
+            return 0;
+        }
+        fp = stack_load(place);
     }
     to->slot = slot;
     to->pc = stack_load(slot);
-    to->fp = rule.fp_offset != 0 ? stack_load(fp_place) : from->fp;
-    return STEP_SURE;
+    to->fp = fp;
+    return 1;
+}
+
+/* One frame outwards. */
+INLINE enum step step(struct rules *rules, struct stack_bounds *stack, struct rule rule,
+                      const struct frame *from, struct frame *to) {
+    return LIKELY(rule.plain && from->slot >= stack->low && step_plainly(stack, rule, from, to))
+               ? STEP_SURE
+               : step_slow(rules, stack, rule, from, to);
 }
 
 #endif

@@ -14,16 +14,21 @@
 
 #include "runtime/stack/step.h"
 
-enum { TRAIL_MOST = 28, TRAIL_WAYS = 4, TRAIL_SETS = 16, TRAIL_SET_BITS = 4 };
-_Static_assert(TRAIL_SETS == 1 << TRAIL_SET_BITS, "as many as the hash has values");
-/* After so many misses in a row, trails are used only one time in so many. */
-enum { TRAIL_PATIENCE = 16, TRAIL_SELDOM = 8 };
+enum {
+    TRAIL_MOST = 18,
+    TRAIL_WAY_BITS = 2,
+    TRAIL_WAYS = 1 << TRAIL_WAY_BITS,
+    TRAIL_SET_BITS = 6,
+    TRAIL_SETS = 1 << TRAIL_SET_BITS
+};
+/* After so many misses in a row, trails are looked for only one time in so many. */
+enum { TRAIL_PATIENCE = 16, TRAIL_SELDOM = 8, TRAIL_SEEN = 8 };
 
 enum trail_end { TRAIL_GUARD, TRAIL_WORD, TRAIL_REMEMBERED };
 
 struct walk_trail {
     struct frame from; /* pc 0: unused */
-    uint64_t sum;      /* of the words that were read, in order */
+    uintptr_t sum;     /* of the words that were read: one xor the other */
     /* Where it ends: a frame word; or the slot of a remembered frame. */
     uintptr_t end_at;
     uintptr_t end_fp;
@@ -36,60 +41,76 @@ struct walk_trail {
     uint8_t needs_fp; /* from.fp was used */
     uint8_t end;      /* enum trail_end */
     uint8_t gap;      /* remembered frames compared beyond the one where the walk ended */
-    /* Where the words lie, in words from the first slot on, and their low halves' low halves: the
-     * sum tells whether all is the same, but the first word that differs mostly differs there. */
+    /* Where the words lie, in words from the first slot on, and their low halves. Addresses that
+     * differ do so there, hardly ever in their high halves alone, and those are in the sum. */
     uint16_t at[TRAIL_MOST];
-    uint16_t low[TRAIL_MOST];
+    uint32_t low[TRAIL_MOST];
 };
 
 /* Those that start at like places. */
 struct trail_set {
-    uint32_t missed; /* walks since one of them was taken */
-    uint32_t next;   /* says which is overwritten next */
-    struct walk_trail way[TRAIL_WAYS];
+    uint32_t missed;           /* walks since one of them was taken */
+    uint32_t chance;           /* a number of a pseudo-random sequence */
+    uint32_t kept;             /* trails, ever */
+    uint32_t seen[TRAIL_SEEN]; /* contexts that walks came to */
+};
+
+/* The sets lie apart from their trails: what allocates along few paths touches little memory. */
+struct trails {
+    struct trail_set set[TRAIL_SETS];
+    struct walk_trail way[TRAIL_SETS][TRAIL_WAYS];
 };
 
 INLINE size_t trail_set_of(const struct frame *from) {
     return ((from->pc ^ from->slot << 24) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - TRAIL_SET_BITS);
 }
 
-INLINE uint64_t trail_sum(uint64_t sum, uintptr_t word) {
-    return (sum << 9 | sum >> 55) + word;
-}
-
 /* Whether this trail starts here and nothing on it has changed. All its words lie above the present
  * frame, on the same stack. */
 INLINE int trail_holds(const struct walk_trail *trail, const struct frame *from) {
-    uint64_t sum = 0;
+    uintptr_t sum = trail->sum;
+    uint32_t count = trail->count;
     if (trail->from.pc != from->pc || trail->from.slot != from->slot ||
         (trail->needs_fp && trail->from.fp != from->fp)) {
         return 0;
     }
-    for (uint32_t i = 0; i < trail->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         uintptr_t word = stack_load(from->slot + trail->at[i] * sizeof(uintptr_t));
-        if ((uint16_t)word != trail->low[i]) {
+        if ((uint32_t)word != trail->low[i]) {
             return 0;
         }
-        sum = trail_sum(sum, word);
+        sum ^= word;
     }
-    return sum == trail->sum;
+    return sum == 0;
 }
 
-/* Not this time: where paths hardly ever come again, looking for them and keeping them would cost
- * more than it saves. */
+/* Not this time: where paths hardly ever come again, looking for them would cost more than it
+ * saves.
+ */
 INLINE int trail_is_seldom(const struct trail_set *set) {
-    return UNLIKELY(set->missed >= TRAIL_PATIENCE) && set->missed % TRAIL_SELDOM != 0;
+    return set->kept == 0 ||
+           (UNLIKELY(set->missed >= TRAIL_PATIENCE) && set->missed % TRAIL_SELDOM != 0);
 }
 
-/* A place for the trail from here, in place of an older one. NULL: not this time. */
-INLINE struct walk_trail *trail_begin(struct trail_set *set, const struct frame *from) {
-    struct walk_trail *trail;
-    int seldom = trail_is_seldom(set);
+/* A walk that no trail saved came to this context. Whether to keep one for the next time: the path
+ * has come twice by now. Most paths that come but once cost no more than this. */
+INLINE int trail_is_worth(struct trail_set *set, uint32_t context) {
+    uint32_t *seen = &set->seen[context % TRAIL_SEEN];
+    int has_come = *seen == context;
+    *seen = context;
     set->missed++;
-    if (seldom) {
-        return NULL;
-    }
-    trail = &set->way[set->next++ % TRAIL_WAYS];
+    return has_come;
+}
+
+/* A place for the trail from here, in place of an older one. */
+INLINE struct walk_trail *trail_begin(struct trails *trails, const struct frame *from) {
+    size_t index = trail_set_of(from);
+    struct trail_set *set = &trails->set[index];
+    struct walk_trail *trail;
+    /* By chance: paths often come in turns, and the oldest is the one that comes next. */
+    set->chance = set->chance * 1664525 + 1013904223;
+    trail = &trails->way[index][set->chance >> (32 - TRAIL_WAY_BITS)];
+    set->kept++;
     trail->from.pc = 0; /* until it is whole, whatever a handler does meanwhile */
     SIGNAL_FENCE();
     trail->from.slot = from->slot;
@@ -111,8 +132,8 @@ INLINE int trail_add(struct walk_trail *trail, uintptr_t address) {
         return 0;
     }
     trail->at[i] = (uint16_t)at;
-    trail->low[i] = (uint16_t)word;
-    trail->sum = trail_sum(trail->sum, word);
+    trail->low[i] = (uint32_t)word;
+    trail->sum ^= word;
     trail->count = (uint8_t)(i + 1);
     return 1;
 }

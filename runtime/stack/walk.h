@@ -24,28 +24,44 @@ struct walk_frame {
     uintptr_t slot;
     uintptr_t fp;
     uint32_t context; /* once it is remembered */
-    uint16_t word;    /* the function's frame word: so many times 4 bytes below its CFA; 0: none */
-    int8_t fp_at;     /* fp was read there, in words from the frame's sp; 0: it is its callee's */
-    uint8_t flags;
+    uint32_t how;     /* flags, and walk_word() and walk_fp_at(): below */
 };
 _Static_assert(sizeof(struct walk_frame) == 32, "two a cache line");
 
 enum {
+    WALK_WORD_MASK = (1 << RULE_WORD_BITS) - 1,
+    WALK_FP_AT_SHIFT = 16,
+    WALK_UNSURE = 1 << 24, /* reached by a step that depends on more than slot and fp */
+    /* The CFA of its function is found by fp. */
+    WALK_BY_FP = RULE_BY_FP,
+    WALK_SKIPPED = 1 << 26, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
+    WALK_GUARDED = 1 << 27, /* a guard stands in its slot, or stood there */
     /* Never patched: no plain rule leads on, so others may know this frame by its return address;
      * or an exception may end here, and unwinders know the frame by its distance from its callee.
      */
-    WALK_UNPATCHED = 1,
+    WALK_UNPATCHED = RULE_MAY_CATCH,
     /* Whatever fp is in this frame, nothing older depends on it: the function uses the register for
      * something else, and has saved its caller's. */
-    WALK_OWN_FP = 2,
-    WALK_UNSURE = 4,   /* reached by a step that depends on more than slot and fp */
-    WALK_SKIPPED = 8,  /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
-    WALK_ENTRY = 16,   /* its pc is the start of a function that nobody called: __restore_rt */
-    WALK_GUARDED = 32, /* a guard stands in its slot, or stood there */
+    WALK_OWN_FP = RULE_OWN_FP,
     /* Unsure, but its pc, slot and fp lie in the kernel's signal frame that the next newer
      * remembered frame returns to, and are compared there. */
-    WALK_INTERRUPTED = 64
+    WALK_INTERRUPTED = 1 << 30,
 };
+
+/* The function's frame word lies so many times 4 bytes below its CFA; 0: it has none. */
+INLINE uint32_t walk_word(const struct walk_frame *it) {
+    return it->how & WALK_WORD_MASK;
+}
+
+/* The frame's fp was read there, in words from its sp; 0: it is its callee's, or does not matter.
+ */
+INLINE int8_t walk_fp_at(const struct walk_frame *it) {
+    return (int8_t)(it->how >> WALK_FP_AT_SHIFT);
+}
+
+INLINE uint32_t walk_fp_bits(int8_t fp_at) {
+    return (uint32_t)(uint8_t)fp_at << WALK_FP_AT_SHIFT;
+}
 
 /* How stacks are walked: MEMTRACE_UNWIND. */
 enum walk_unwind {
@@ -110,7 +126,7 @@ struct walker {
     struct stack_bounds stack; /* the thread's own */
     struct rule_cache rules;
     struct context_cache cache;
-    struct trail_set trails[TRAIL_SETS];
+    struct trails trails;
     struct shadow_stack shadow;
 };
 

@@ -115,6 +115,48 @@ static void cache_agrees_with_tree(void **state) {
     free(cache);
 }
 
+/* Frames newest first, as a walk has them: at a stride. */
+enum { STRIDE = 3, LENGTH = 3000 };
+
+/* The charged id, made as walks do: in one piece as far as nothing is there. */
+static uint32_t walk_back(struct context_tree *tree, const uint64_t *frame, uint32_t count) {
+    struct context_id at = {0};
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t child = context_find(tree, at, frame[i * STRIDE]);
+        if (child == 0 && i != 0) {
+            struct context_path made = context_add_path(tree, at, frame, STRIDE, i + 1);
+            if (made.inner != 0) {
+                at.value = made.charged != 0 ? made.charged : made.first + made.inner - 1;
+                i -= made.inner - (made.charged == 0);
+                continue;
+            }
+        }
+        at = context_child(tree, at, frame[i * STRIDE], i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER);
+    }
+    return at.value;
+}
+
+static void a_path_in_one_piece_is_the_same(void **state) {
+    struct world *world = *state;
+    static uint64_t frame[LENGTH * STRIDE];
+    for (uint32_t i = 0; i < LENGTH; i++) {
+        frame[i * STRIDE] = 0x1000 + i;
+    }
+    for (uint32_t count = 2; count <= LENGTH; count += count < 10 ? 1 : 997) {
+        uint32_t made = walk_back(world->tree, frame, count);
+        uint32_t nodes = world->tree->taken;
+        struct context_id at = {0};
+        for (uint32_t i = count; i-- > 0;) { /* the same one by one, and nothing is made */
+            at = context_child(world->tree, at, frame[i * STRIDE],
+                               i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER);
+            assert_int_equal(context_node(world->tree, at)->frame, frame[i * STRIDE]);
+        }
+        assert_int_equal(at.value, made);
+        assert_int_equal(world->tree->taken, nodes);
+        assert_int_equal(walk_back(world->tree, frame, count), made);
+    }
+}
+
 struct worker {
     struct world *world;
     uint32_t *ids;
@@ -158,14 +200,52 @@ static void threads_agree(void **state) {
     free(taken);
 }
 
+enum { LONG_PATHS = 4096, LEVELS = 12 };
+
+/* All combinations of two calls on each level, in pieces that other threads make, too. */
+static void *make_long_paths(void *argument) {
+    struct worker *worker = argument;
+    for (unsigned i = 0; i < LONG_PATHS; i++) {
+        unsigned path = (i + worker->start) % LONG_PATHS;
+        uint64_t frame[LEVELS * STRIDE];
+        for (unsigned level = 0; level < LEVELS; level++) {
+            frame[level * STRIDE] = 0x1000 * (level + 1) + (path >> level & 1);
+        }
+        worker->ids[path] = walk_back(worker->world->tree, frame, LEVELS);
+    }
+    return NULL;
+}
+
+static void threads_agree_on_pieces(void **state) {
+    struct world *world = *state;
+    struct worker workers[THREADS];
+    pthread_t threads[THREADS];
+    for (unsigned t = 0; t < THREADS; t++) {
+        /* Two at a time take the same paths at the same moment. */
+        workers[t] = (struct worker){world, calloc(LONG_PATHS, sizeof(uint32_t)), t / 2 * 1000};
+        assert_int_equal(pthread_create(&threads[t], NULL, make_long_paths, &workers[t]), 0);
+    }
+    for (unsigned t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], NULL);
+    }
+    for (unsigned t = 1; t < THREADS; t++) {
+        assert_memory_equal(workers[t].ids, workers[0].ids, LONG_PATHS * sizeof(uint32_t));
+    }
+    for (unsigned t = 0; t < THREADS; t++) {
+        free(workers[t].ids);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_path_in_one_piece_is_the_same, open_world, close_world),
         cmocka_unit_test_setup_teardown(same_path_same_id, open_world, close_world),
         cmocka_unit_test_setup_teardown(nodes_say_their_path, open_world, close_world),
         cmocka_unit_test_setup_teardown(kinds_have_leaves_of_their_own, open_world, close_world),
         cmocka_unit_test_setup_teardown(past_the_limit_paths_are_cut, open_world, close_world),
         cmocka_unit_test_setup_teardown(cache_agrees_with_tree, open_world, close_world),
         cmocka_unit_test_setup_teardown(threads_agree, open_world, close_world),
+        cmocka_unit_test_setup_teardown(threads_agree_on_pieces, open_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/* path.c: stepping outwards, and back. See path.h. */
+#include "runtime/stack/path.h"
+
+#include "runtime/base/sys.h"
+
+enum { MOST_FRAMES = 1 << 22 };
+/* So many frames without words are stepped over again rather than remembered. */
+enum { MOST_WITHOUT_WORD = 4 };
+
+/* Signals are held back: a handler that leaves by longjmp must not leave us with the memory that
+ * was moved away. */
+COLD int path_grow(struct walker *walker) {
+    size_t old = walker->capacity * sizeof(struct walk_frame);
+    uint64_t mask = sys_block_signals();
+    void *remembered = walker->capacity < MOST_FRAMES
+                           ? sys_grow_map(walker->remembered.frame, old, 2 * old)
+                           : NULL;
+    void *path = NULL;
+    if (remembered != NULL) {
+        walker->remembered.frame = remembered;
+        path = sys_grow_map(walker->path, old, 2 * old);
+    }
+    if (path != NULL) { /* else remembered is longer than capacity says: harmless */
+        walker->path = path;
+        walker->capacity *= 2;
+    }
+    sys_restore_signals(mask);
+    return path != NULL ? 0 : -1;
+}
+
+/* --- outwards --------------------------------------------------------------------------------- */
+
+/* The path's newest function has just been stepped over, to `caller`. Has it a word, and does that
+ * tell the caller's context? */
+INLINE void look_at_word(struct walk_world *world, struct path *at, struct rule rule,
+                         struct walk_frame *newest, const struct frame *caller) {
+    uint32_t *word = word_below(frame_sp(caller->slot), rule.frame_word);
+    uint32_t value;
+    if (UNLIKELY(at->doubtful || (uintptr_t)word < frame_sp(newest->slot))) {
+        at->doubtful = 0;
+        return;
+    }
+    value = *word;
+    if (value != FRAME_WORD_FRESH && !context_exists(world->tree, value)) {
+        return; /* no id: not a word of ours */
+    }
+    at->odd |= ODD_WORD;
+    newest->how |= rule.frame_word;
+    at->context = value != FRAME_WORD_FRESH ? value : 0;
+}
+
+/* Where a step has led through a guard, or by no plain rule. (A signal may interrupt a guard, too:
+ * that one stands in no slot.) */
+static inline void see_through(struct path *at, struct rule rule, enum step how,
+                               struct frame *next) {
+    uintptr_t pc = next->pc & ~RULE_EXACT;
+    at->flags = 0;
+    if (UNLIKELY(how == STEP_UNSURE)) {
+        at->flags = rule.kind == RULE_SIGNAL ? WALK_UNSURE | WALK_INTERRUPTED : WALK_UNSURE;
+        at->odd |= ODD_UNSURE;
+        at->seeks_word = 0;
+    }
+    if (guard_is(pc)) {
+        at->flags |= pc == next->pc ? WALK_GUARDED : 0;
+        next->pc = guard_see_through(pc) | (next->pc & RULE_EXACT);
+    }
+}
+
+/* The path ends with the present frame: does it whenever it comes there? On other stacks than the
+ * thread's own that may depend on a word beyond. */
+static COLD void note_end(struct walk_world *world, const struct walker *walker, struct path *at,
+                          struct rule rule, enum step how, uintptr_t next) {
+    int is_own = stack_holds(&walker->stack, at->frame.slot);
+    at->end = BASE_OUTERMOST;
+    /* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
+    if (how == STEP_LOST && is_own && !world->rules->by_frame_pointer) { /* whose chain just ends */
+        space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
+    }
+    if (!is_own && how != STEP_END && rule.kind != RULE_UNKNOWN) {
+        at->end = BASE_UNKNOWN;
+        if (how == STEP_SURE && stack_same_page(next, at->frame.slot)) {
+            at->end = BASE_ZERO;
+            at->frame.slot = next;
+        }
+    }
+}
+
+INLINE uint64_t code_of(uintptr_t pc, struct rule rule) {
+    return pc | (uint64_t)rule.module << MEMTRACE_FRAME_MODULE_SHIFT;
+}
+
+INLINE uint32_t how_of(union rule_word found, int8_t fp_at) {
+    uint32_t how = (uint32_t)found.word & (WALK_BY_FP | WALK_UNPATCHED | WALK_OWN_FP);
+    return found.rule.own_fp ? how : how | walk_fp_bits(fp_at);
+}
+
+struct walk_frame *path_add(const struct walk_world *world, struct walker *walker, struct path *at,
+                            struct rule rule) {
+    struct walk_frame *newest = &walker->path[at->count++];
+    newest->code = code_of(at->frame.pc, rule) | (rule.entry ? MEMTRACE_FRAME_EXACT : 0);
+    newest->slot = at->frame.slot;
+    newest->fp = at->frame.fp;
+    newest->how = at->flags | how_of((union rule_word){.rule = rule}, at->fp_at);
+    if (UNLIKELY(!rule.plain || world->own_frames_only)) {
+        newest->how |= rule.plain ? 0 : WALK_UNPATCHED;
+        if (rule.hidden || (world->own_frames_only && !rule.own)) {
+            newest->how |= WALK_SKIPPED;
+            at->odd |= ODD_SKIPPED;
+        }
+        at->doubtful |= rule.kind == RULE_SIGNAL || rule.loader;
+    }
+    return newest;
+}
+
+/* Puts the present frame on the path and steps to the next. 0, or -1: the walk ends here. */
+static inline int advance(struct walk_world *world, struct walker *walker, struct path *at) {
+    struct rule rule = rule_cached(world->rules, &walker->rules, at->frame.pc).rule;
+    struct walk_frame *newest = path_add(world, walker, at, rule);
+    struct frame next;
+    enum step how = step(world->rules, &walker->stack, rule, &at->frame, &next);
+    if (UNLIKELY(how >= STEP_END || next.pc == 0)) {
+        note_end(world, walker, at, rule, how, next.slot);
+        return -1;
+    }
+    at->odd |= stack_holds(&walker->stack, next.slot) ? 0 : ODD_STACK;
+    see_through(at, rule, how, &next);
+    if (rule.frame_word != 0) {
+        look_at_word(world, at, rule, newest, &next);
+    } else if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
+        at->seeks_word = 0; /* remembering costs less than stepping again */
+    }
+    at->fp_at = how == STEP_SURE ? (int8_t)rule.fp_offset : 0;
+    at->frame = next;
+    return 0;
+}
+
+/* advance(), again and again, as long as nothing is unusual: over plain rules, on the thread's own
+ * stack, past what is remembered, to a slot without a guard. What it stops at is advance()'s, or is
+ * like a remembered one (1), or its context is known. */
+static inline int stride(struct walk_world *world, struct walker *walker, struct path *at) {
+    const struct walk_frame *remembered = walker->remembered.frame;
+    struct walk_frame *to = walker->path + at->count;
+    const struct walk_frame *end = walker->path + walker->capacity - at->known - 2;
+    uint32_t known = at->known;
+    uintptr_t known_slot = known != 0 && !at->seeks_word ? remembered[known - 1].slot : UINTPTR_MAX;
+    struct frame here = at->frame;
+    struct frame next;
+    int8_t fp_at = at->fp_at;
+    int is_alike = 0;
+    for (; to < end; to++) {
+        union rule_word found;
+        while (UNLIKELY(here.slot >= known_slot)) {
+            if (same_frame(&remembered[known - 1], &here)) {
+                is_alike = 1;
+                goto out;
+            }
+            known--;
+            known_slot = known != 0 ? remembered[known - 1].slot : UINTPTR_MAX;
+        }
+        found = rule_cached(world->rules, &walker->rules, here.pc);
+        if (UNLIKELY(!found.rule.plain || !step_plainly(&walker->stack, found.rule, &here, &next) ||
+                     guard_is(next.pc) || next.pc - 1 >= MEMTRACE_FRAME_ADDRESS_MASK)) {
+            break;
+        }
+        to->code = code_of(here.pc, found.rule);
+        to->slot = here.slot;
+        to->fp = here.fp;
+        to->how = how_of(found, fp_at);
+        fp_at = (int8_t)found.rule.fp_offset;
+        here = next;
+        if (found.rule.frame_word != 0) {
+            look_at_word(world, at, found.rule, to, &next);
+            if (at->context != 0) {
+                to++;
+                break;
+            }
+        } else if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
+            at->seeks_word = 0; /* remembering costs less than stepping again */
+            to++;
+            break;
+        }
+    }
+out:
+    at->frame = here;
+    at->fp_at = fp_at;
+    at->known = known;
+    at->count = (uint32_t)(to - walker->path);
+    return is_alike;
+}
+
+/* The newest slot of the shadow stack that is not below this frame. */
+static inline uint32_t shadow_skip(struct shadow_stack *shadow, uint32_t index, uintptr_t slot) {
+    while ((shadow->slot[index] & ~(uintptr_t)SHADOW_KNOWN) < slot) {
+        shadow->slot[index] &= ~(uintptr_t)SHADOW_KNOWN; /* no frame there: a leftover */
+        index--;
+    }
+    return index;
+}
+
+/* Whether the present frame has a slot of the shadow stack that tells its context. */
+static inline int is_in_shadow(struct walker *walker, struct path *at) {
+    struct shadow_stack *shadow = &walker->shadow;
+    at->shadow = shadow_skip(shadow, at->shadow, at->frame.slot);
+    return shadow->slot[at->shadow] == (at->frame.slot | SHADOW_KNOWN) &&
+           shadow->entry[at->shadow].pc == at->frame.pc;
+}
+
+/* Whether the present frame is like the newest of those known. Leaves older ones known, else. */
+static inline int is_alike(const struct walker *walker, struct path *at) {
+    const struct walk_frame *frame = walker->remembered.frame;
+    while (at->known != 0 && frame[at->known - 1].slot <= at->frame.slot) {
+        if (same_frame(&frame[at->known - 1], &at->frame)) {
+            return (at->flags & WALK_UNSURE) == 0;
+        }
+        at->known--;
+    }
+    return 0;
+}
+
+INLINE enum path_end go_out(struct walk_world *world, struct walker *walker, struct path *at,
+                            int is_usual, uint32_t *voucher) {
+    for (;;) {
+        if (!is_usual && at->shadow != 0 && is_in_shadow(walker, at)) {
+            return AT_SHADOW;
+        }
+        if (is_usual && at->flags == 0 ? stride(world, walker, at)
+                                       : !at->seeks_word && is_alike(walker, at)) {
+            struct verdict verdict = look_at_older(walker, at->known - 1);
+            *voucher = verdict.at;
+            if (verdict.holds) {
+                return AT_REMEMBERED;
+            }
+            at->known = verdict.at;
+            continue;
+        }
+        if (at->context != 0) {
+            return AT_WORD;
+        }
+        if (UNLIKELY(at->known + at->count + 2 >= walker->capacity) && path_grow(walker) != 0) {
+            space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
+            return AT_OUTERMOST;
+        }
+        if (advance(world, walker, at) != 0) {
+            return AT_OUTERMOST; /* nothing older is known: the path starts here */
+        }
+    }
+}
+
+enum path_end path_go_out(struct walk_world *world, struct walker *walker, struct path *at,
+                          uint32_t *voucher) {
+    return LIKELY(at->odd == 0 && !world->own_frames_only) ? go_out(world, walker, at, 1, voucher)
+                                                           : go_out(world, walker, at, 0, voucher);
+}
+
+/* --- and back --------------------------------------------------------------------------------- */
+
+/* Field by field: what was just stored so is not read back in one piece without a stall. */
+INLINE void copy_frame(struct walk_frame *to, const struct walk_frame *from, uint32_t context) {
+    to->code = from->code;
+    to->slot = from->slot;
+    to->fp = from->fp;
+    to->context = context;
+    to->how = from->how;
+}
+
+static inline void remember(struct walker *walker, const struct walk_frame *it, uint32_t context) {
+    struct remembered *remembered = &walker->remembered;
+    copy_frame(&remembered->frame[remembered->count], it, context);
+    SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
+    remembered->count++;
+    if ((it->how & (WALK_UNSURE | WALK_INTERRUPTED)) == WALK_UNSURE) {
+        walker->guarding.unsure = remembered->count;
+    }
+}
+
+static inline struct context_id child_of(struct walk_world *world, struct walker *walker,
+                                         struct context_id parent, const struct walk_frame *it,
+                                         enum context_kind kind) {
+    return (it->how & WALK_SKIPPED) != 0
+               ? parent
+               : context_cached_child(world->tree, &walker->cache, parent, it->code, kind);
+}
+
+/* The shadow slot of this frame, from `index` inwards; 0: it has none. Moves *index to the last
+ * slot that is not newer. */
+static inline uint32_t shadow_find(const struct shadow_stack *shadow, uint32_t *index,
+                                   uintptr_t slot) {
+    uint32_t at = *index;
+    while (at < shadow->top && (shadow->slot[at + 1] & ~(uintptr_t)SHADOW_KNOWN) >= slot) {
+        at++;
+    }
+    *index = at;
+    return (shadow->slot[at] & ~(uintptr_t)SHADOW_KNOWN) == slot ? at : 0;
+}
+
+/* Fills the shadow slot of a frame whose parent's context is known, and remembers from there. */
+static inline struct context_id fill_shadow(struct walk_world *world, struct walker *walker,
+                                            uint32_t index, const struct walk_frame *it,
+                                            struct context_id parent, enum context_kind kind) {
+    struct shadow_stack *shadow = &walker->shadow;
+    const struct shadow_entry *memo = &shadow->entry[index];
+    struct frame frame = {remembered_pc(it) | (it->code & RULE_EXACT), it->slot, it->fp};
+    struct context_id context =
+        memo->pc == frame.pc && memo->parent == parent.value && memo->context != 0
+            ? (struct context_id){memo->context}
+            : child_of(world, walker, parent, it, kind);
+    shadow->entry[index] = (struct shadow_entry){frame.pc, parent.value, context.value};
+    SIGNAL_FENCE();
+    shadow->slot[index] |= SHADOW_KNOWN;
+    remembered_start(walker, index, &frame, context.value);
+    return context;
+}
+
+COLD int path_may_follow(struct walker *walker, struct walk_frame *it,
+                         const struct walk_frame *newer) {
+    int apart = !stack_same_page(it->slot, newer->slot);
+    /* Another thread may run there and place the like of a guard that this one remembers. */
+    it->how = (it->how | WALK_UNPATCHED) & ~(uint32_t)WALK_GUARDED;
+    walker->remembered.apart |= apart;
+    return !apart || stack_is_called(remembered_pc(newer) | (newer->code & RULE_EXACT), it->slot);
+}
+
+/* Remembers a frame of the path, or that its words may not be compared later. */
+static inline void remember_reached(struct walker *walker, uint32_t i, struct context_id context) {
+    struct walk_frame *it = &walker->path[i];
+    if (LIKELY(stack_holds(&walker->stack, it->slot)) ||
+        path_may_follow(walker, it, &walker->path[i != 0 ? i - 1 : 0])) {
+        remember(walker, it, context.value);
+    } else {
+        struct frame frame = {.pc = remembered_pc(it), .slot = it->slot};
+        remembered_start(walker, BASE_UNKNOWN, &frame, context.value);
+    }
+}
+
+/* From the oldest frame of the path to the newest, from the context of what called it. */
+static struct context_id come_back_any(struct walk_world *world, struct walker *walker,
+                                       const struct path *at, struct context_id context,
+                                       int is_remembering) {
+    uint32_t shadow_index = at->shadow;
+    uintptr_t sp = frame_sp(at->frame.slot); /* the caller's */
+    for (uint32_t i = at->count; i-- > 0;) {
+        const struct walk_frame *it = &walker->path[i];
+        enum context_kind kind = i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER;
+        uint32_t index = walker->shadow.capacity != 0
+                             ? shadow_find(&walker->shadow, &shadow_index, it->slot)
+                             : 0;
+        if (walk_word(it) != 0) {
+            *word_below(sp, walk_word(it)) = context.value;
+        }
+        sp = frame_sp(it->slot);
+        is_remembering |= index != 0;
+        context = index != 0 ? fill_shadow(world, walker, index, it, context, kind)
+                             : child_of(world, walker, context, it, kind);
+        if (is_remembering && index == 0) {
+            remember_reached(walker, i, context);
+        }
+    }
+    return context;
+}
+
+/* The newest `count` frames of the path, at least two, are new below `parent`: makes them, and
+ * remembers them from `to` on. How many were made; 0: only context_child() can, one by one. */
+static uint32_t make_path(struct context_tree *tree, const struct walk_frame *path, uint32_t count,
+                          struct walk_frame *to, struct context_id parent) {
+    struct context_path made =
+        context_add_path(tree, parent, &path->code, sizeof *path / sizeof path->code, count);
+    const struct walk_frame *it = path + count;
+    for (uint32_t i = 0; i < made.inner; i++) {
+        copy_frame(to++, --it, made.first + i);
+    }
+    if (made.charged != 0) {
+        copy_frame(to, path, made.charged);
+        return made.inner + 1;
+    }
+    return made.inner;
+}
+
+/* The same where there are but usual frames. */
+static inline struct context_id come_back_usual(struct walk_world *world, struct walker *walker,
+                                                const struct path *at, struct context_id context) {
+    struct walk_frame *to = walker->remembered.frame + walker->remembered.count;
+    for (uint32_t i = at->count; i-- > 0; to++) {
+        const struct walk_frame *it = &walker->path[i];
+        uint32_t child = context_cache_look(&walker->cache, context, it->code);
+        if (UNLIKELY(child == 0)) {
+            child = context_find(world->tree, context, it->code);
+            if (child == 0 && i != 0) {
+                uint32_t made = make_path(world->tree, walker->path, i + 1, to, context);
+                if (made != 0) {
+                    to += made - 1;
+                    i -= made - 1;
+                    context.value = to->context;
+                    continue;
+                }
+            }
+            if (child == 0 || child == CONTEXT_UNKNOWN) {
+                child = context_child(world->tree, context, it->code,
+                                      i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER)
+                            .value;
+            }
+            context_cache_keep(&walker->cache, context, it->code, child);
+        }
+        context.value = child;
+        copy_frame(to, it, child);
+    }
+    SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
+    walker->remembered.count += at->count;
+    return context;
+}
+
+struct context_id path_come_back(struct walk_world *world, struct walker *walker,
+                                 const struct path *at, struct context_id context,
+                                 int is_remembering) {
+    return LIKELY(at->odd == 0) ? come_back_usual(world, walker, at, context)
+                                : come_back_any(world, walker, at, context, is_remembering);
+}
