@@ -61,7 +61,7 @@ class Profile:
         self.start_ns, = struct.unpack_from("<Q", header, 104)
         self.shadow_heap, self.pool_heap = struct.unpack_from("<2Q", header, 240)
         self.clock_ns, = struct.unpack_from("<Q", header, 288)
-        self.birth_zero_ns = struct.unpack("<Q", read(1800, 8))[0] or self.start_ns
+        self.birth_zero_ns = struct.unpack("<Q", read(1808, 8))[0] or self.start_ns
         self.leaves = {}  # (kind, index) -> (offset, item size, items)
         self.find_leaves()
 

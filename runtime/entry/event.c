@@ -19,10 +19,10 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
     if (child_inherited_freed(owner, context, size)) {
         return;
     }
-    COUNTER_ADD(&thread->record->foreign_free_bytes, size);
-    COUNTER_ADD(&thread->record->foreign_free_count, 1);
+    counter_add(&thread->record->foreign_free_bytes, size);
+    counter_add(&thread->record->foreign_free_count, 1);
     if (!thread->is_late) {
-        region_note_foreign_free(&runtime.region, thread->foreign, thread->id, owner, size);
+        region_note_foreign_free(&runtime.region, thread->foreign, thread->record, owner, size);
     }
 }
 

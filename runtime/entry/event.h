@@ -89,9 +89,16 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
                      uint32_t how, uint64_t replaces);
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth);
 
+/* Of the record that the thread has now: in a child that a handler forked inside this event it is
+ * another than the one that the event adds to. */
+INLINE int64_t event_live(struct thread *thread) {
+    return peak_live(LOAD_RELAXED(&thread->record));
+}
+
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
     struct memtrace_thread_record *record = thread->record;
+    struct walk_last *last = &thread->walker->last;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
     struct heap_block block = {.size = size,
@@ -103,9 +110,12 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
-    peak_grow(&thread->peak, runtime.space.header, size);
-    COUNTER_ADD(&record->alloc_count, 1);
-    COUNTER_ADD(&record->alloc_bytes, size);
+    counter_add(&record->alloc_count, 1);
+    counter_add(&record->alloc_bytes, size);
+    peak_grow(&thread->peak, runtime.space.header, event_live(thread));
+    if (last->word != NULL && last->context == context) { /* for fast.c: the next may be like it */
+        last->cell = ledger_cell(thread->column, context);
+    }
 }
 
 /* The block at `address` was allocated. The thread's gate is open; it is done with the event. */
@@ -138,10 +148,10 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     if (UNLIKELY(!own)) {
         event_foreign_free(thread, block->thread, block->context, block->size);
     }
-    peak_shrink(&thread->peak, runtime.space.header, block->size);
+    counter_add(&record->free_count, 1);
+    counter_add(&record->free_bytes, block->size);
+    peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->size);
     ledger_free(&runtime.ledger, thread->column, &event);
-    COUNTER_ADD(&record->free_count, 1);
-    COUNTER_ADD(&record->free_bytes, block->size);
 }
 
 /* The block at `address` is about to be freed. The thread is done with the event. */

@@ -8,10 +8,10 @@
 
 enum { TELL_NS = 500 * 1000 };
 
-void tick_tell_churn(struct thread *thread) {
-    uint64_t churn = thread->record->alloc_bytes + thread->record->free_bytes;
+void tick_tell_churn(struct thread *thread, uint64_t least) {
+    uint64_t churn = tick_churn(thread->record);
     uint64_t fresh = churn - thread->churn_told;
-    if (fresh >= MEMTRACE_PAGE_SIZE) {
+    if (fresh >= least) {
         __atomic_fetch_add(&runtime.space.header->churn_bytes, fresh, __ATOMIC_RELAXED);
         thread->churn_told = churn;
     }
@@ -35,7 +35,7 @@ static void tell(struct thread *thread, uint64_t time_ns) {
         recorder_set_time(thread->stream, time_ns, thread->tick);
     }
     STORE_RELAXED(&runtime.space.header->clock_ns, time_ns);
-    tick_tell_churn(thread);
+    tick_tell_churn(thread, MEMTRACE_PAGE_SIZE);
     runtime_periodic(time_ns);
 }
 
@@ -47,7 +47,10 @@ COLD uint64_t tick_slow(struct thread *thread) {
     thread->clock_seen = clock_seen(thread->clock_word);
     now_ns = sys_clock_ns(CLOCK_MONOTONIC);
     time_ns = now_ns - runtime.space.header->start_monotonic_ns;
-    thread->tick = tick_of(now_ns);
+    thread_set_tick(thread, tick_of(now_ns));
+    if (thread->tick != before) {
+        peak_flush(&thread->peak, runtime.space.header);
+    }
     if (thread->tick != before || time_ns - thread->told_ns >= TELL_NS) {
         tell(thread, time_ns);
     }
