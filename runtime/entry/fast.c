@@ -89,7 +89,8 @@ PUBLIC void *malloc(size_t size) {
     }
     block = real.malloc(size);
     if (!take_hands(&hands) || !find_record(block, &leaf, &record) ||
-        !is_repeated(hands.last, slot, MACHINE_CALLER_FP(), &last) || !is_at_epoch(last.cell)) {
+        !is_repeated(hands.last, slot, MACHINE_CALLER_FP(), &last) || !is_at_epoch(last.cell) ||
+        UNLIKELY(*record != 0)) { /* of a block whose free was missed */
         return malloc_count_slow(block, size);
     }
     counter_add(&last.cell->alloc_bytes, size);
@@ -118,6 +119,8 @@ INLINE int is_own(const struct hands *hands, const void *block, uint64_t record)
         (record ^ stamp_of(hands, block)) << ABOVE >> (ABOVE + MEMTRACE_BLOCK_THREAD_SHIFT) == 0);
 }
 
+/* The age is a plain difference: a thread's own blocks were not born after what it takes for now.
+ */
 INLINE uint32_t *bucket_of(const struct hands *hands, const void *block, uint8_t *leaf,
                            uint64_t record, const struct memtrace_cell *cell) {
     uint32_t birth = (uint32_t)(record >> MEMTRACE_BLOCK_BIRTH_SHIFT);
