@@ -11,6 +11,7 @@
  * be.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,10 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     now->tv_nsec = now->tv_nsec / 10 * 10 + 7;
     return (int)result;
 }
+#endif
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
 #endif
 
 enum { SHORT_LIVES = 200, BUSY_EVENTS = 3000 };
@@ -253,6 +258,57 @@ static void forked(void) {
     wait(NULL);
 }
 
+/* --- the same in another time namespace, where the kernel's page holds something else ------------
+ */
+
+/* Who may not make such a namespace may in a user namespace of its own, where that is allowed. */
+static int stay_the_same_user(void) {
+    uid_t user = getuid();
+    if (unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0) {
+        return 0;
+    }
+    FILE *map = fopen("/proc/self/uid_map", "w");
+    return map != NULL && fprintf(map, "%u %u 1\n", user, user) > 0 && fclose(map) == 0;
+}
+
+static int in_namespace(void) {
+    if (unshare(CLONE_NEWTIME) != 0 && !stay_the_same_user()) {
+        return 77; /* not allowed */
+    }
+    work();
+    if (fork() == 0) { /* is in it */
+        for (int i = 0; i < 4; i++) {
+            work();
+        }
+        nap(200);
+        rested();
+        nap(200);
+        short_lives();
+        fflush(stdout);
+        _exit(0);
+    }
+    wait(NULL);
+    return 0;
+}
+
+/* --- threads that are gone before an interrupt --------------------------------------------------
+ */
+
+static void *live_shortly(void *unused) {
+    for (int i = 0; i < 10; i++) {
+        free(malloc(100000));
+    }
+    return unused;
+}
+
+static void short_threads(void) {
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, live_shortly, NULL);
+        pthread_join(thread, NULL);
+    }
+}
+
 int main(int argc, char **argv) {
     static char buffer[1 << 16];
     const char *name = argc > 1 ? argv[1] : "";
@@ -263,6 +319,10 @@ int main(int argc, char **argv) {
         together();
     } else if (strcmp(name, "forked") == 0) {
         forked();
+    } else if (strcmp(name, "short_threads") == 0) {
+        short_threads();
+    } else if (strcmp(name, "in_namespace") == 0) {
+        return in_namespace();
     }
     return 0;
 }

@@ -10,13 +10,13 @@ import struct
 import sys
 
 from recorded import HERE, only_recording, record
-from harness import (MEMTRACE, build, equal, execute, fail, finish, have,
-                     profiles, report, scratch, traced)
+from harness import (MEMTRACE, SKIP, build, equal, execute, fail, finish, have,
+                     profiles, report, scratch, skip, traced)
 from reader import PROGRAM, Recording
 
 EARLY_NS = 600 * 1000  # a thread that looked at the clock so lately does not note the time anew
 TICK_NS = 1 << 22
-START_MONOTONIC = 104  # offset in the program's header
+START_MONOTONIC, CHURN_BYTES = 104, 232  # offsets in the program's header
 
 Span = collections.namedtuple("Span", "start end")
 Life = collections.namedtuple("Life", "function born freed")
@@ -185,6 +185,9 @@ def under_valgrind():
     under = traced(["valgrind", "-q", "--tool=none", program(), "alone"], "preload", folder)
     equal((under.returncode, under.stderr), (0, b""), "valgrind: exit status and stderr")
     check_profile(profile_of("rested", folder), lives_in(under.stdout), "valgrind:")
+    under = traced(["valgrind", "-q", "--tool=memcheck", program(), "alone"], "preload", scratch(),
+                   {"MEMTRACE_UNWIND": "libunwind"})
+    equal((under.returncode, under.stderr), (0, b""), "memcheck: exit status and stderr")
 
 
 def forked():
@@ -193,6 +196,29 @@ def forked():
     under = traced([program(), "forked"], "preload", folder)
     equal((under.returncode, under.stderr), (0, b""), "forked: exit status and stderr")
     check_profile(profile_of("forked", folder), lives_in(under.stdout), "forked:")
+
+
+def in_namespace():
+    """The child is in a time namespace of its own, where its parent's word stands still."""
+    folder = scratch()
+    under = traced([program(), "in_namespace"], "preload", folder)
+    if under.returncode == SKIP:
+        skip("no time namespaces here")
+    equal((under.returncode, under.stderr), (0, b""), "time namespace: exit status and stderr")
+    check_profile(profile_of("rested", folder), lives_in(under.stdout), "time namespace:")
+
+
+def short_threads():
+    """What threads churned that looked at the clock once is in the sum."""
+    folder = scratch()
+    under = traced([program(), "short_threads"], "preload", folder)
+    equal((under.returncode, under.stderr), (0, b""), "short threads: exit status and stderr")
+    data = report(profiles(folder)[0])
+    churned = 2 * data["total_bytes"] - data["leaked_bytes"]
+    with open(profiles(folder)[0], "rb") as file:
+        told = struct.unpack_from("<Q", file.read(), CHURN_BYTES)[0]
+    if not churned - 101 * 4096 <= told <= churned:
+        fail("churn", told, "expected", churned)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,20 @@ static void put_free(struct region_writer *writer, uint64_t time_ns, uint32_t th
     region_write(writer, &event);
 }
 
+enum { COARSE_CULL_MS = 100 };
+
+/* By coarse times, of which each may be a timer interrupt early; the last block was freed by a
+ * thread whose clock was behind. */
+static void write_coarse(struct region_build *build) {
+    static const int64_t lives_ms[] = {60, 95, 100, 300, -2};
+    struct region_writer writer = region_writer_start(build, 12);
+    for (size_t i = 0; i < sizeof lives_ms / sizeof lives_ms[0]; i++) {
+        uint64_t born_ms = 1000 * (i + 1);
+        put_alloc(&writer, born_ms * 1000000, (struct event_block){0});
+        put_free(&writer, (born_ms + (uint64_t)lives_ms[i]) * 1000000, 12, i + 1);
+    }
+}
+
 /* One thread allocates, others free: the even ones at once, the odd ones late. What one of them
  * wrote is decided before the allocations are, what the other wrote, after. */
 static void write_pairs(struct region_build *build) {
@@ -118,6 +132,25 @@ static void check_culled_file(const char *path, struct culled_check *check) {
     recording_close(recording);
 }
 
+static void what_may_have_lived_long_is_kept(void **state) {
+    struct region_build *build = region_build_new(4, 0);
+    struct held held;
+    struct record_result result;
+    struct record *record;
+    struct culled_check check = {0};
+    (void)state;
+    assert_int_equal(held_open(build->path, &held, NULL), HELD_OK);
+    build->recording->cull_ns = UINT64_C(1000000) * COARSE_CULL_MS;
+    write_coarse(build);
+    record = record_open(&held, NULL);
+    assert_non_null(record);
+    record_finish(record, &result);
+    check_culled_file(build->output, &check);
+    assert_string_equal(check.chain, "+2 -2 +3 -3 +4 -4 ");
+    held_release(&held);
+    region_build_free(build);
+}
+
 static void short_lives_are_left_out(void **state) {
     struct region_build *build = region_build_new(4, MEMTRACE_RECORDING_PRECISE);
     struct held held;
@@ -152,6 +185,7 @@ static void short_lives_are_left_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_lives_are_left_out),
+        cmocka_unit_test(what_may_have_lived_long_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
