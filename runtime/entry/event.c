@@ -19,8 +19,8 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
     if (child_inherited_freed(owner, context, size)) {
         return;
     }
-    COUNTER_ADD(&thread->record->foreign_free_bytes, size);
-    COUNTER_ADD(&thread->record->foreign_free_count, 1);
+    counter_add(&thread->record->foreign_free_bytes, size);
+    counter_add(&thread->record->foreign_free_count, 1);
     if (!thread->is_late) {
         region_note_foreign_free(&runtime.region, thread->foreign, thread->record, owner, size);
     }
@@ -70,10 +70,10 @@ void event_take(struct thread *thread, const void *address, struct event_taken *
     struct heap_block *block = &taken->block;
     taken->name = 0;
     taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
-                               heap_has_high_births(thread->tick) || tick_is_due(thread), block);
+                               tick_is_due(thread) ? tick_now() : thread->tick, block);
     if (taken->known && thread->stream != NULL) {
-        taken->name = event_take_name(&runtime.heap, (uintptr_t)address, block->thread,
-                                      heap_birth(block, thread->tick));
+        taken->name =
+            event_take_name(&runtime.heap, (uintptr_t)address, block->thread, block->birth_tick);
     }
 }
 
