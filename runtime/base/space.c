@@ -151,10 +151,39 @@ static long map_private(struct space *space, uint64_t end) {
     return result;
 }
 
+void space_prepare(struct space *space, uint64_t size) {
+    long fd = space->header != NULL && !space->is_private ? space_descriptor(space) : -1;
+    uint64_t from = fd >= 0 ? LOAD_RELAXED(&space->header->end) : 0;
+    /* What others take meanwhile is mapped once more: the same blocks at the same place. */
+    if (fd >= 0 && allocate(space, (int)fd, from, size) == 0 &&
+        sys_map_file_at(space->base + from, size, (int)fd, from, SYS_PAGES_LATER) == 0) {
+        STORE_RELEASE(&space->prepared_end, from + size);
+    }
+}
+
+static int take_prepared(struct space *space, uint64_t size, uint64_t *offset) {
+    uint64_t end = LOAD_ACQUIRE(&space->prepared_end);
+    if (LIKELY(end == 0) || space->is_private) {
+        return 0;
+    }
+    *offset = LOAD_RELAXED(&space->header->end);
+    do {
+        if (*offset + size > end) {
+            return 0;
+        }
+    } while (!__atomic_compare_exchange_n(&space->header->end, offset, *offset + size, 0,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return 1;
+}
+
 /* The next `size` bytes of the file, or of private memory. */
 static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
-    long fd = space->is_private ? 0 : space_descriptor(space);
+    long fd;
     long result;
+    if (take_prepared(space, size, offset)) {
+        return 0;
+    }
+    fd = space->is_private ? 0 : space_descriptor(space);
     if (fd < 0) {
         return fd;
     }
@@ -320,6 +349,7 @@ long space_fork(struct space *space, int fd, const char *path,
     }
     space->refused = 0;
     space->again_from_ns = 0;
+    space->prepared_end = 0;
     result = space_open(space, fd, path);
     if (result == 0) { /* what was made void are holes, for which there may be no room */
         result = sys_map_file_at(space->base + MEMTRACE_HEADER_SIZE, end - MEMTRACE_HEADER_SIZE,
@@ -337,7 +367,7 @@ long space_fork(struct space *space, int fd, const char *path,
 
 void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count) {
     if (space->header != NULL) {
-        __atomic_fetch_add(&space->header->lost[kind], count, __ATOMIC_RELAXED);
+        __atomic_fetch_add(memtrace_lost(space->header, kind), count, __ATOMIC_RELAXED);
     }
 }
 

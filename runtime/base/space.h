@@ -22,6 +22,7 @@ struct space {
     uint32_t is_private;    /* of a light child: what is taken is memory, not part of the file */
     uint64_t private_end;   /* and that lies below this, already mapped */
     uint32_t refused;       /* a segment could not be had: logged once */
+    uint64_t prepared_end;  /* up to there the file has blocks and is mapped: space_prepare() */
     uint64_t again_from_ns; /* monotonic: none is tried before, the disk may be full for long */
     char path[256];
 };
@@ -35,6 +36,9 @@ long space_open(struct space *space, int fd, const char *path);
 void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32_t owner,
                     uint32_t index, uint32_t item_size, uint32_t item_count);
 void space_publish(void *segment);
+
+/* The next `size` bytes can be taken without asking the kernel: it may soon refuse. */
+void space_prepare(struct space *space, uint64_t size);
 
 /* In a forked child: header, zeroed, and all segments from here on are private memory; the segments
  * of before stay the parent's, shared with it. The descriptor is still of its file. Returns the

@@ -78,7 +78,7 @@ static void record_inherited(struct thread *thread, const struct heap_block *blo
     struct heap_block own = *block;
     own.thread = thread->id;
     own.birth_tick = thread->tick;
-    heap_insert(&runtime.heap, &own);
+    heap_replace(&runtime.heap, &own);
     event_record_alloc(thread, &runtime.heap, &alloc);
 }
 

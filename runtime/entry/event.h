@@ -89,6 +89,22 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
                      uint32_t how, uint64_t replaces);
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth);
 
+/* A block was not noted, since there is no room, or since the block whose record is there was freed
+ * without our seeing it: that one is counted as freed, and its free as lost. */
+void event_insert_again(struct thread *thread, uintptr_t address, uint64_t size, uint32_t context);
+/* Where a block of `size` bytes begins there is another's number in the recording: a small one's
+ * where this is large, or the other way round, whose record is in the other table. */
+void event_end_numbered(struct thread *thread, uintptr_t address, uint64_t size);
+
+INLINE struct heap_block event_new_block(const struct thread *thread, uintptr_t address,
+                                         uint64_t size, uint32_t context) {
+    return (struct heap_block){.size = size,
+                               .context = context,
+                               .thread = thread->id,
+                               .birth_tick = thread->tick,
+                               .start = address};
+}
+
 /* Of the record that the thread has now: in a child that a handler forked inside this event it is
  * another than the one that the event adds to. */
 INLINE int64_t event_live(struct thread *thread) {
@@ -101,13 +117,9 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
     struct walk_last *last = &thread->walker->last;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
-    struct heap_block block = {.size = size,
-                               .context = context,
-                               .thread = thread->id,
-                               .birth_tick = thread->tick,
-                               .start = (uintptr_t)address};
+    struct heap_block block = event_new_block(thread, (uintptr_t)address, size, context);
     if (UNLIKELY(heap_insert(&heap, &block) != 0)) {
-        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+        event_insert_again(thread, (uintptr_t)address, size, context);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
     counter_add(&record->alloc_count, 1);
@@ -187,6 +199,10 @@ void event_take(struct thread *thread, const void *address, struct event_taken *
 void event_count_taken(struct thread *thread, const struct event_taken *taken, struct frame caller,
                        int replaced);
 void event_put_back(const struct event_taken *taken);
+/* For a realloc that cannot be counted (in a handler that interrupted the runtime): the block is
+ * taken out to be put back where it is then, as what it was. */
+void event_take_uncounted(const void *address, struct event_taken *taken);
+void event_put_elsewhere(struct event_taken *taken, const void *address);
 
 /* --- recordings: each thread that comes here has a stream, and has entered the event ------------
  */

@@ -89,7 +89,8 @@ PUBLIC void *malloc(size_t size) {
     }
     block = real.malloc(size);
     if (!take_hands(&hands) || !find_record(block, &leaf, &record) ||
-        !is_repeated(hands.last, slot, MACHINE_CALLER_FP(), &last) || !is_at_epoch(last.cell)) {
+        !is_repeated(hands.last, slot, MACHINE_CALLER_FP(), &last) || !is_at_epoch(last.cell) ||
+        UNLIKELY(*record != 0)) { /* of a block whose free was missed */
         return malloc_count_slow(block, size);
     }
     counter_add(&last.cell->alloc_bytes, size);

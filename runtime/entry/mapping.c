@@ -136,21 +136,93 @@ PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int f
     return map(address, size, protection, flags, fd, offset, EVENT_CALLER());
 }
 
+/* What is unmapped is taken out before, since another thread may map something there at once; but
+ * it is counted when that has succeeded, else put back. Of more pieces than fit the rest is counted
+ * before. */
+struct unmapping {
+    struct thread *thread;
+    int counts; /* what is put back is recorded, too */
+    uint32_t count;
+    struct interval piece[8];
+};
+
+static void keep_removed(void *argument, const struct interval *piece, int is_last) {
+    struct unmapping *unmapping = argument;
+    if (unmapping->count < sizeof unmapping->piece / sizeof *piece) {
+        unmapping->piece[unmapping->count] = *piece;
+        unmapping->piece[unmapping->count++].is_part = (uint16_t)!is_last;
+    } else {
+        count_removed(unmapping->thread, piece, is_last);
+    }
+}
+
+static void begin_unmapping(struct unmapping *unmapping, uintptr_t start, uintptr_t size,
+                            struct frame caller) {
+    struct change change = {
+        .map = {.operation = MEMTRACE_MAP_UNMAP, .address = start, .size = size}};
+    struct thread *thread = thread_get_for_free(caller.slot);
+    if (thread == NULL) {
+        return;
+    }
+    unmapping->counts = thread->gate == GATE_OPEN;
+    if (event_enter(thread, caller.slot)) {
+        event_tick(thread);
+        unmapping->thread = thread;
+        note(thread, &change, unmapping->counts, caller);
+        if (mappings.count != 0 && lock()) {
+            interval_remove(&mappings, start, start + size, keep_removed, unmapping);
+            trylock_release(&mappings_lock);
+        }
+        event_leave(thread);
+    }
+    thread_done(thread);
+}
+
+/* It is there still. */
+static void put_back(struct thread *thread, const struct interval *piece, int records) {
+    struct recorder_map map = {.operation = MEMTRACE_MAP_MAP,
+                               .context = piece->context,
+                               .address = piece->start,
+                               .size = piece->end - piece->start};
+    if (lock()) {
+        interval_add(&mappings, *piece);
+        trylock_release(&mappings_lock);
+    }
+    if (records && thread->stream != NULL) {
+        event_record_map(thread, &map);
+    }
+}
+
+static void end_unmapping(const struct unmapping *unmapping, int succeeded, struct frame caller) {
+    struct thread *thread = unmapping->count != 0 ? thread_get_for_free(caller.slot) : NULL;
+    if (thread == NULL) {
+        return;
+    }
+    if (event_enter(thread, caller.slot)) {
+        for (uint32_t i = 0; i < unmapping->count; i++) {
+            if (succeeded) {
+                count_removed(thread, &unmapping->piece[i], !unmapping->piece[i].is_part);
+            } else {
+                put_back(thread, &unmapping->piece[i], unmapping->counts);
+            }
+        }
+        event_leave(thread);
+    }
+    thread_done(thread);
+}
+
 PUBLIC int munmap(void *address, size_t size) {
     uintptr_t start = (uintptr_t)address;
     struct frame caller = EVENT_CALLER();
+    struct unmapping unmapping = {.count = 0};
     int result;
     stack_note_unmapping();
-    if (size != 0 &&
-        start % MEMTRACE_PAGE_SIZE == 0) { /* before: the range may be reused at once */
-        struct change change = {
-            .removed = start,
-            .removed_end = start + page_up(size),
-            .map = {.operation = MEMTRACE_MAP_UNMAP, .address = start, .size = page_up(size)}};
-        changed(&change, caller);
+    if (size != 0 && start % MEMTRACE_PAGE_SIZE == 0) {
+        begin_unmapping(&unmapping, start, page_up(size), caller);
     }
     result =
         real.munmap != NULL ? real.munmap(address, size) : (int)syscall(SYS_munmap, address, size);
+    end_unmapping(&unmapping, result == 0, caller);
     return result;
 }
 

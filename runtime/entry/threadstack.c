@@ -38,7 +38,7 @@ void thread_note_stack(void) {
     void *low;
     size_t size;
     thread_pass_through(1);
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    if (sys_may_ask_affinity() && pthread_getattr_np(pthread_self(), &attributes) == 0) {
         if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
             own.low = (uintptr_t)low;
             own.high = (uintptr_t)low + size;

@@ -70,6 +70,44 @@ COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
                : none; /* another thread was first */
 }
 
+static int decode(const struct shadow_heap *heap, uintptr_t address, int small,
+                  struct heap_block *block) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    if (leaf == NULL) {
+        return 0;
+    }
+    return small ? heap_decode_fine(heap, leaf, address, block)
+                 : heap_decode_coarse(heap, leaf, address, block);
+}
+
+int heap_remove_stale(struct shadow_heap *heap, uintptr_t address, int small, uint32_t tick,
+                      struct heap_block *block) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    if (!decode(heap, address, small, block)) {
+        return 0;
+    }
+    if (small) {
+        block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
+        STORE_RELAXED(heap_fine(heap, leaf, address), 0);
+    } else {
+        block->birth_tick = heap_whole_birth(block->birth_tick, tick);
+        STORE_RELAXED(&heap_coarse(heap, leaf, address)->owner, 0);
+    }
+    return 1;
+}
+
+int heap_starts_in_granule(const struct shadow_heap *heap, uintptr_t address, int small) {
+    struct heap_block block;
+    return decode(heap, address, small, &block) &&
+           block.start >> heap->granule_shift == address >> heap->granule_shift;
+}
+
+void heap_replace(struct shadow_heap *heap, const struct heap_block *block) {
+    struct heap_block before;
+    heap_remove_stale(heap, block->start, heap_is_small(block->size), 0, &before);
+    heap_insert(heap, block);
+}
+
 static void visit_leaf(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t span,
                        void (*visit)(void *, const struct heap_block *), void *argument) {
     struct heap_block block;

@@ -8,7 +8,8 @@
  * so the price is 25 % of a heap of small blocks, 1.6 % of one of large blocks. While recording,
  * 4 more bytes a granule hold the blocks' numbers (12.5 %).
  * Invariant: two live blocks of a table never start in one granule. glibc's start at least 32 bytes
- * apart; for other allocators tiny requests are rounded up to 32 bytes (entry/malloc.c).
+ * apart; for other allocators tiny requests are rounded up to 32 bytes (entry/malloc.c). So where a
+ * new block meets a record, that one's block is gone, and nobody told us.
  *
  * A live block belongs to one thread at a time by malloc's own contract, so its record is written
  * without a lock; others may look at it at any time.
@@ -67,6 +68,11 @@ INLINE int heap_has_high_births(uint32_t tick) {
     return tick >= HIGH_BIRTHS_TICK;
 }
 
+/* Which of the two tables has a block of this size. */
+INLINE int heap_is_small(uint64_t size) {
+    return size < FINE_SIZE_LIMIT;
+}
+
 int heap_init(struct shadow_heap *heap, unsigned granule_shift);
 /* Gives its address space back: nothing is in it. */
 void heap_give_up(struct shadow_heap *heap);
@@ -76,6 +82,14 @@ void heap_visit(const struct shadow_heap *heap,
 /* The live block that contains `address`. 1, or 0. */
 int heap_find(const struct shadow_heap *heap, uintptr_t address, struct heap_block *block);
 uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address);
+/* Takes out the block whose record is where that of a small or a large one at `address` would be.
+ * 1, or 0: there is none. `tick`: as heap_remove()'s. */
+int heap_remove_stale(struct shadow_heap *heap, uintptr_t address, int small, uint32_t tick,
+                      struct heap_block *block);
+/* Whether a small or a large block begins in the fine granule of `address`. */
+int heap_starts_in_granule(const struct shadow_heap *heap, uintptr_t address, int small);
+/* Overwrites the record of this block, which the caller owns. */
+void heap_replace(struct shadow_heap *heap, const struct heap_block *block);
 
 INLINE size_t heap_fine_items(const struct shadow_heap *heap) {
     return (size_t)SPAN_BYTES >> heap->granule_shift;
@@ -120,6 +134,11 @@ INLINE void heap_set_number(const struct shadow_heap *heap, uintptr_t address, u
     }
 }
 
+INLINE int heap_has_number(const struct shadow_heap *heap, uintptr_t address) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    return LIKELY(leaf != NULL) && LOAD_RELAXED(heap_number(heap, leaf, address)) != 0;
+}
+
 /* The number of the block that was just taken out at `address`, for the last time. */
 INLINE uint32_t heap_take_number(const struct shadow_heap *heap, uintptr_t address) {
     uint8_t *leaf = heap_leaf(heap, address);
@@ -136,7 +155,11 @@ INLINE uint32_t heap_take_number(const struct shadow_heap *heap, uintptr_t addre
     return number;
 }
 
-/* Notes a block. 0, or -1: no room, the block is not kept. */
+/* Why a block was not noted. */
+enum { HEAP_NO_ROOM = -1, HEAP_STALE = 1 };
+
+/* Notes a block. 0; HEAP_NO_ROOM; or HEAP_STALE: the record of another block is there, to be taken
+ * out by heap_remove_stale(). */
 INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block) {
     uintptr_t address = block->start;
     uint8_t *leaf = heap_leaf(heap, address);
@@ -144,21 +167,28 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
         struct shadow_heap copy = *heap; /* so that the caller's can be in registers */
         leaf = heap_add_leaf(&copy, address);
         if (leaf == NULL) {
-            return -1;
+            return HEAP_NO_ROOM;
         }
     }
     if (LIKELY(block->size < FINE_SIZE_LIMIT)) {
+        uint64_t *place = heap_fine(heap, leaf, address);
         uint64_t offset = (address & ((1u << heap->granule_shift) - 1)) >> 3;
         uint64_t record = (uint64_t)block->context | block->size << MEMTRACE_BLOCK_SIZE_SHIFT |
                           (uint64_t)block->thread << MEMTRACE_BLOCK_THREAD_SHIFT |
                           offset << MEMTRACE_BLOCK_OFFSET_SHIFT |
                           (uint64_t)block->birth_tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
+        if (UNLIKELY(LOAD_RELAXED(place) != 0)) {
+            return HEAP_STALE;
+        }
         if (UNLIKELY(heap_has_high_births(block->birth_tick))) {
             *heap_birth_high(heap, leaf, address) = (uint16_t)(block->birth_tick >> TICK_LOW_BITS);
         }
-        STORE_RELAXED(heap_fine(heap, leaf, address), record);
+        STORE_RELAXED(place, record);
     } else {
         struct memtrace_big_block *big = heap_coarse(heap, leaf, address);
+        if (UNLIKELY(LOAD_RELAXED(&big->owner) != 0)) {
+            return HEAP_STALE;
+        }
         STORE_RELAXED(&big->size_offset,
                       block->size | (uint64_t)(address & ((1u << MEMTRACE_COARSE_SHIFT) - 1))
                                         << MEMTRACE_BIG_OFFSET_SHIFT);
@@ -210,10 +240,8 @@ INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, uint32_t tic
     if (UNLIKELY(leaf == NULL)) {
         return 0;
     }
-    if (LIKELY(heap_decode_fine(heap, leaf, address, block))) {
-        if (UNLIKELY(block->start != (address & ~(uintptr_t)7))) {
-            return 0; /* the middle of another block: not ours to judge */
-        }
+    if (LIKELY(heap_decode_fine(heap, leaf, address, block) &&
+               block->start == (address & ~(uintptr_t)7))) {
         if (UNLIKELY(heap_has_high_births(tick))) {
             block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
         }

@@ -265,14 +265,11 @@ void light_hand_in(struct light *light, const struct light_work *work,
                    enum memtrace_process_state state) {
     struct memtrace_process *process = light->process;
     uint32_t count;
-    uint64_t lost = 0;
+    uint64_t lost = memtrace_lost_sum(work->space->header);
     if (process == NULL) {
         __atomic_fetch_add(&light->ancestor->lost[MEMTRACE_LOST_EVENTS], work->alloc_count,
                            __ATOMIC_RELAXED);
         return;
-    }
-    for (int i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        lost += work->space->header->lost[i];
     }
     count = collect(work, NULL);
     if (count != 0) {

@@ -87,6 +87,48 @@ static void removing(void **state) {
     assert_int_equal(heap_remove(&heap, UINT64_C(0x10), 0, &block), 0);
 }
 
+/* A record in the way is not overwritten: it tells of a free that was missed. */
+static void records_in_the_way(void **state) {
+    static const uint64_t sizes[] = {40, 5000};
+    struct heap_block block = {.context = 21, .thread = 4, .birth_tick = 99};
+    struct heap_block stale;
+    (void)state;
+    for (int small = 1; small >= 0; small--) {
+        uintptr_t base = UINT64_C(0x7a0000000010) + (uintptr_t)(1 - small) * 65536;
+        insert(base, sizes[1 - small], 20);
+        block.start = base + 8; /* in the same granule */
+        block.size = sizes[1 - small];
+        assert_int_equal(heap_remove(&heap, base + 8, 0, &stale), 0);
+        assert_int_equal(heap_insert(&heap, &block), HEAP_STALE);
+        check(base, base, block.size, 20);
+        assert_int_equal(heap_starts_in_granule(&heap, base, !small), 0);
+        assert_int_equal(heap_starts_in_granule(&heap, base, small), 1);
+        assert_int_equal(heap_starts_in_granule(&heap, base + 32, small), 0);
+        assert_int_equal(heap_remove_stale(&heap, base + 8, small, 0, &stale), 1);
+        assert_int_equal(stale.start, base);
+        assert_int_equal(stale.context, 20);
+        assert_int_equal(stale.birth_tick, 77);
+        assert_int_equal(heap_remove_stale(&heap, base + 8, small, 0, &stale), 0);
+        assert_int_equal(heap_insert(&heap, &block), 0);
+    }
+    /* A block of its own size may be noted anew. */
+    block.context = 22;
+    heap_replace(&heap, &block);
+    assert_int_equal(heap_remove(&heap, block.start, 0, &stale), 1);
+    assert_int_equal(stale.context, 22);
+}
+
+/* A large block is found although a small one's record stands where it begins. */
+static void a_large_block_behind_a_stale_record(void **state) {
+    const uintptr_t base = UINT64_C(0x790000000010);
+    struct heap_block block;
+    (void)state;
+    insert(base, 40, 23);
+    insert(base + 8, 5000, 24);
+    assert_int_equal(heap_remove(&heap, base + 8, 0, &block), 1);
+    assert_int_equal(block.context, 24);
+}
+
 static void births_beyond_16_bits(void **state) {
     static const uint32_t births[] = {0, 65535, 65536, 0x12345678, UINT32_MAX, 1 << 20};
     uintptr_t start = UINT64_C(0x7d0000000000);
@@ -200,6 +242,8 @@ int main(void) {
         cmocka_unit_test(small_blocks),
         cmocka_unit_test(sizes_around_the_limit),
         cmocka_unit_test(removing),
+        cmocka_unit_test(records_in_the_way),
+        cmocka_unit_test(a_large_block_behind_a_stale_record),
         cmocka_unit_test(births_beyond_16_bits),
         cmocka_unit_test(ages_are_never_negative),
         cmocka_unit_test(births_by_other_clocks),
