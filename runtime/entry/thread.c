@@ -7,10 +7,12 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/latethread.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
 #include "runtime/entry/threadpool.h"
+#include "runtime/entry/threadstack.h"
 #include "runtime/entry/tick.h"
 #include "runtime/entry/watching.h"
 #include "runtime/stack/interrupted.h"
@@ -19,17 +21,19 @@
 #include <errno.h>
 #include <pthread.h>
 
-extern void *__libc_stack_end; /* glibc: where the main thread's stack began */
-
 static const struct thread thread_none; /* the gate is 0 */
 
 THREAD_LOCAL struct thread *thread_self = (struct thread *)&thread_none;
 THREAD_LOCAL struct shadow_stack *thread_shadow;
-static THREAD_LOCAL struct walker *own_walker;
-static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
-static THREAD_LOCAL int passing_through, said_goodbye, goodbye_rounds;
-static THREAD_LOCAL struct recorder_stream own_streams[2]; /* taken in turn: see struct thread */
-static THREAD_LOCAL unsigned own_stream;
+/* What there is of a thread also while it has no struct thread, or none any more. */
+static THREAD_LOCAL struct {
+    struct walker *walker;
+    struct recorder_stream stream[2]; /* taken in turn: see struct thread */
+    unsigned streams;                 /* taken so far */
+    int passing_through;              /* depth of calls of ours that are not to be counted */
+    int is_late;                      /* said goodbye, or never can be known: see latethread.h */
+    int goodbye_rounds;
+} own;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
 static THREAD_LOCAL struct {
     uintptr_t gate;
@@ -44,76 +48,45 @@ enum { GOODBYE_ROUNDS = 3 };
 static struct {
     pthread_key_t key;
     int has_key;
-    uint32_t joined;     /* threads that ever came */
-    struct thread *late; /* for events of threads that said goodbye */
-    struct trylock late_lock;
-    struct walker late_walker;
-    struct recorder_stream late_stream;
+    uint32_t joined; /* threads that ever came */
 } threads;
 
 void thread_pass_through(int on) {
-    passing_through += on ? 1 : -1;
-}
-
-/* --- the stack of the thread ------------------------------------------------------------------ */
-
-static void note_main_stack(void) {
-    uint64_t limit;
-    uint64_t most = UINT64_C(1) << 30;
-    sys_stack_limit(&limit);
-    stack_high = ((uintptr_t)__libc_stack_end | (MEMTRACE_PAGE_SIZE - 1)) + 1;
-    stack_low = stack_high - (limit < most ? limit : most);
-    stack_entry = (uintptr_t)__libc_stack_end;
-}
-
-/* Runs on the new thread, where calling the C library is safe. */
-void thread_note_stack(void) {
-    pthread_attr_t attributes;
-    void *low;
-    size_t size;
-    thread_pass_through(1);
-    if (sys_may_ask_affinity() && pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
-            stack_low = (uintptr_t)low;
-            stack_high = (uintptr_t)low + size;
-        }
-        pthread_attr_destroy(&attributes);
-    }
-    thread_pass_through(0);
+    own.passing_through += on ? 1 : -1;
 }
 
 /* --- coming ----------------------------------------------------------------------------------- */
 
 static int make_walker(void) {
-    if (own_walker == NULL) {
-        struct walker *walker = threadpool_take_walker();
-        if (walker == NULL) {
-            return -1;
-        }
-        if (walk_init(walker, stack_low, stack_high) != 0) {
-            sys_unmap(walker, sizeof *walker);
-            return -1;
-        }
-        walker->stack.entry = stack_entry;
-        if (stack_high == 0) {
-            stack_find_own(&walker->stack, (uintptr_t)__builtin_frame_address(0), &thread_self);
-        }
-        own_walker = walker;
+    const struct stack_bounds *stack = threadstack_find();
+    struct walker *walker;
+    if (own.walker != NULL) {
+        return 0;
     }
+    walker = threadpool_take_walker();
+    if (walker == NULL) {
+        return -1;
+    }
+    if (walk_init(walker, stack->low, stack->high) != 0) {
+        sys_unmap(walker, sizeof *walker);
+        return -1;
+    }
+    walker->stack.entry = stack->entry;
+    if (stack->high == 0) {
+        stack_find_own(&walker->stack, (uintptr_t)__builtin_frame_address(0), &thread_self);
+    }
+    own.walker = walker;
     return 0;
 }
 
-static void record_by(struct thread *thread, struct recorder_stream *stream) {
+void thread_begin(struct thread *thread, struct recorder_stream *stream) {
+    thread->clock_word = runtime.clock_word;
+    tick_ask(thread);
     if (runtime.recorder.recording != NULL) {
         recorder_join(&runtime.recorder, stream, thread->id);
         thread->stream = stream;
         thread->is_special = 1;
     }
-}
-
-static void watch_clock(struct thread *thread) {
-    thread->clock_word = runtime.clock_word;
-    tick_ask(thread);
 }
 
 /* 0, or -1: there is no room for its record. */
@@ -134,9 +107,8 @@ static int fill(struct thread *thread, struct walker *walker) {
     thread->walker = walker;
     thread_set_tick(thread, 0);
     walker->last.pc = 0; /* its cell is of another column */
-    watch_clock(thread);
+    thread_begin(thread, &own.stream[++own.streams % 2]);
     peak_join(&thread->peak, header, thread->record, alone ? PEAK_ALONE : PEAK_SHARED);
-    record_by(thread, &own_streams[++own_stream % 2]);
     thread->is_special |= runtime.space.is_private;
     thread->gate = LOAD_RELAXED(&runtime.gate);
     if (UNLIKELY(forked_inside.gate != 0)) { /* its event goes on, half the parent's */
@@ -156,16 +128,13 @@ static struct thread *own_struct(void) {
 struct thread *thread_join(void) {
     uint64_t mask = sys_block_signals();
     struct thread *thread = NULL;
-    if (stack_high == 0 && sys_getpid() == sys_gettid()) {
-        note_main_stack();
-    }
     if (make_walker() == 0) {
         thread = own_struct();
     }
-    if (thread != NULL && fill(thread, own_walker) != 0) {
+    if (thread != NULL && fill(thread, own.walker) != 0) {
         threadpool_return(thread);
         thread_self = (struct thread *)&thread_none;
-        said_goodbye = 1;
+        own.is_late = 1;
         thread = NULL;
     }
     if (thread != NULL) {
@@ -186,7 +155,7 @@ static void retire(struct thread *thread) {
     uint64_t mask = sys_block_signals();
     thread_self = (struct thread *)&thread_none;
     thread_shadow = NULL;
-    said_goodbye = 1;
+    own.is_late = 1;
     peak_leave(&thread->peak, runtime.space.header);
     tick_tell_churn(thread, 1);
     if (thread->stream != NULL) {
@@ -195,9 +164,9 @@ static void retire(struct thread *thread) {
     watching_end_thread();
     region_end_thread(&runtime.region, thread->record);
     ledger_release(&runtime.ledger, thread->column);
-    if (own_walker != NULL) {
-        threadpool_return_walker(own_walker);
-        own_walker = NULL;
+    if (own.walker != NULL) {
+        threadpool_return_walker(own.walker);
+        own.walker = NULL;
     }
     threadpool_return(thread);
     sys_restore_signals(mask);
@@ -205,7 +174,7 @@ static void retire(struct thread *thread) {
 
 /* The destructors of other keys may still allocate: ours asks to be called again, and goes last. */
 static void say_goodbye(void *argument) {
-    if (goodbye_rounds++ < GOODBYE_ROUNDS && pthread_setspecific(threads.key, argument) == 0) {
+    if (own.goodbye_rounds++ < GOODBYE_ROUNDS && pthread_setspecific(threads.key, argument) == 0) {
         return;
     }
     if (thread_self == argument) {
@@ -213,44 +182,10 @@ static void say_goodbye(void *argument) {
     }
 }
 
-static void make_late(void) {
-    if (threads.late == NULL) {
-        threads.late = threadpool_take();
-    }
-    if (threads.late != NULL && walk_init(&threads.late_walker, 0, 0) == 0) {
-        threads.late->walker = &threads.late_walker;
-        threads.late->column = runtime.ledger.proxy;
-        threads.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
-        threads.late->id = MEMTRACE_THREAD_OTHERS;
-        watch_clock(threads.late);
-        threads.late->peak = (struct peak_share){
-            .low = INT64_MAX, .high = INT64_MIN, .record = threads.late->record};
-        threads.late->gate = GATE_OPEN;
-        threads.late->is_late = 1;
-        threads.late->is_special = 1;
-        record_by(threads.late, &threads.late_stream);
-    }
-}
-
-/* A few frees of the C library come after the last destructor. They share one thread. */
-static struct thread *join_late(void) {
-    if (!sys_take(&threads.late_lock)) {
-        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
-        return NULL;
-    }
-    if (UNLIKELY(threads.late->column == NULL)) { /* wiped: this is a forked child */
-        walk_free(&threads.late_walker);
-        make_late();
-    }
-    peak_end_alone(runtime.space.header);
-    threads.late->gate = LOAD_RELAXED(&runtime.gate);
-    return threads.late;
-}
-
 void thread_note_foreign_library(void) {
-    if (thread_self == &thread_none && stack_high == 0 && !said_goodbye &&
+    if (thread_self == &thread_none && threadstack_known()->high == 0 && !own.is_late &&
         sys_getpid() != sys_gettid()) {
-        said_goodbye = 1;
+        own.is_late = 1;
     }
 }
 
@@ -294,7 +229,7 @@ static struct thread *thread_join_once(void) {
 
 static struct thread *wake(uintptr_t address) {
     struct thread *thread = thread_self;
-    if (passing_through != 0) {
+    if (own.passing_through != 0) {
         return NULL;
     }
     if (thread->gate >= GATE_ADDRESSES) {
@@ -309,12 +244,12 @@ static struct thread *wake(uintptr_t address) {
     if (thread_counts(thread)) {
         return thread;
     }
-    passing_through++;
-    if (said_goodbye) { /* the blocks of "others" have one number in parent and child */
+    own.passing_through++;
+    if (own.is_late) { /* the blocks of "others" have one number in parent and child */
         child_grow();
     }
-    thread = runtime_ensure() ? (said_goodbye ? join_late() : thread_join_once()) : NULL;
-    passing_through--;
+    thread = runtime_ensure() ? (own.is_late ? latethread_join() : thread_join_once()) : NULL;
+    own.passing_through--;
     return thread != NULL && thread->gate >= GATE_ADDRESSES ? wake_busy(thread, address) : thread;
 }
 
@@ -341,21 +276,17 @@ COLD struct thread *thread_wake(uintptr_t address) {
     return thread;
 }
 
-COLD void thread_done_late(void) {
-    trylock_release(&threads.late_lock);
-}
-
 /* --- the process ------------------------------------------------------------------------------ */
 
 void thread_init_process(void) {
     threadpool_init();
     threads.has_key = pthread_key_create(&threads.key, say_goodbye) == 0;
-    make_late();
+    latethread_init();
 }
 
 void thread_init_child(void) {
     threadpool_fork();
-    threads.late_lock.held = 0;
+    latethread_fork();
     threads.joined = 0;
     peak_fork();
 }
@@ -377,14 +308,14 @@ int thread_before_fork(struct frame caller) {
 
 void thread_after_fork(int is_child) {
     int saved = errno;
-    passing_through++;
+    own.passing_through++;
     if (is_child && !runtime_ensure()) { /* no region: its event ends in what was the parent's */
         thread_self->column = forked_inside.column;
         thread_self->record = forked_inside.record;
         thread_self->walker = forked_inside.walker;
         thread_self->clock_word = forked_inside.clock_word;
     }
-    passing_through--;
+    own.passing_through--;
     forked_inside.gate = 0;
     errno = saved;
 }
@@ -416,19 +347,18 @@ void thread_expect_company(void) {
 }
 
 COLD struct shadow_stack *thread_shadow_slow(void) {
+    const struct stack_bounds *stack;
     int saved = errno;
     uint64_t mask;
-    if (passing_through != 0 || said_goodbye || runtime.state != RUNTIME_READY) {
+    if (own.passing_through != 0 || own.is_late || runtime.state != RUNTIME_READY) {
         return NULL;
     }
     mask = sys_block_signals();
-    if (stack_high == 0 && sys_getpid() == sys_gettid()) {
-        note_main_stack();
-    }
-    if (stack_high != 0 && make_walker() == 0 &&
-        (own_walker->shadow.capacity != 0 ||
-         shadow_init(&own_walker->shadow, stack_low, stack_high) == 0)) {
-        thread_shadow = &own_walker->shadow;
+    stack = threadstack_find();
+    if (stack->high != 0 && make_walker() == 0 &&
+        (own.walker->shadow.capacity != 0 ||
+         shadow_init(&own.walker->shadow, stack->low, stack->high) == 0)) {
+        thread_shadow = &own.walker->shadow;
         __atomic_fetch_or(&runtime.space.header->flags, MEMTRACE_FLAG_INSTRUMENTED,
                           __ATOMIC_RELAXED);
     }

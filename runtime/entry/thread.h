@@ -100,6 +100,8 @@ INLINE void thread_set_tick(struct thread *thread, uint32_t tick) {
 
 void thread_done_late(void);
 
+/* Of a struct thread whose id is set: it has a clock, and a stream where it is recorded. */
+void thread_begin(struct thread *thread, struct recorder_stream *stream);
 /* The calling thread is known from here on, NULL: it cannot be. For forked children. */
 struct thread *thread_join(void);
 /* At the end: what the calling thread holds back of the peak and of the churn is handed in. */

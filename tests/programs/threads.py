@@ -82,7 +82,7 @@ def test_churn():
     folder = scratch()
     program = build("threads.c", optimize="-O1")
     result = execute([MEMTRACE, "run", "--every", "100ms", "--output", folder + "/out.mtp", "--",
-                      program, "many", "9000"], clean_environment())
+                      program, "quiet", "9000"], clean_environment())
     equal(result.returncode, 3, "churn: exit status", result.stderr.decode()[-2000:])
     data = report(folder + "/out.mtp")
     true = data["total_bytes"] + data["freed_bytes"] if "freed_bytes" in data else \

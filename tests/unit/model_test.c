@@ -111,6 +111,38 @@ static void peak_rule(void **state) {
     free(builder);
 }
 
+/* Threads alive beyond the ids have records of their own, which are all "others". */
+static void others_are_one(void **state) {
+    struct builder *builder = builder_new();
+    struct memtrace_thread_record *past;
+    struct memtrace_foreign_frees *frees;
+    struct model *model;
+    (void)state;
+    builder_example(builder, 0x10000000);
+    past = builder_segment(builder, MEMTRACE_SEGMENT_THREADS, 0, 128, sizeof *past, 32);
+    for (int i = 1; i <= 3; i++) {
+        past[i].id = MEMTRACE_THREAD_OTHERS;
+        past[i].state = MEMTRACE_THREAD_ENDED;
+        past[i].alloc_count = 1;
+        past[i].alloc_bytes = 10;
+    }
+    for (int i = 0; i < 2; i++) {
+        frees = builder_frees(builder, MEMTRACE_THREAD_OTHERS);
+        frees[9].count = 4;
+        frees[9].bytes = 40;
+    }
+    model = load(builder);
+    assert_int_equal(model->thread_count, 2);
+    assert_string_equal(model->threads[0].name, "others");
+    assert_int_equal(model->threads[0].total_bytes, 1580);
+    assert_int_equal(model->foreign_count, 2);
+    assert_int_equal(model->foreign[0].owner, 9);
+    assert_int_equal(model->foreign[0].blocks, 8);
+    assert_int_equal(model->foreign[0].bytes, 80);
+    model_free(model);
+    free(builder);
+}
+
 static void people_and_places(void **state) {
     struct model *model = load_example(0x10000000);
     struct model_place place = model_place(model, model->nodes[12].frame);
@@ -230,6 +262,7 @@ int main(void) {
         cmocka_unit_test(hash),
         cmocka_unit_test(cells_in_groups),
         cmocka_unit_test(no_stacks),
+        cmocka_unit_test(others_are_one),
         cmocka_unit_test(people_and_places),
         cmocka_unit_test(damage),
         cmocka_unit_test(part_of_a_mapping),

@@ -68,6 +68,25 @@ static void alone_it_is_exact(void **state) {
     is_exact_alone(INT32_MAX);
 }
 
+/* Where the process held more before this thread came. */
+static void alone_below_the_maximum(void **state) {
+    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct counted thread;
+    (void)state;
+    header->maximum_bytes = 1000;
+    header->live_bytes = 400;
+    join(&thread, header, PEAK_ALONE);
+    change(&thread, header, 599);
+    assert_int_equal(header->peak_epoch & 1, 0);
+    change(&thread, header, 1);
+    assert_int_equal(header->peak_epoch & 1, 0);
+    change(&thread, header, 1);
+    assert_int_equal(header->peak_epoch & 1, 1);
+    peak_leave(&thread.share, header);
+    assert_int_equal(header->maximum_bytes, 1001);
+    free(header);
+}
+
 /* The first thread does not know of the second, and does nothing while that one does. */
 static void a_quiet_first_thread_counts(void **state) {
     struct memtrace_header *header = calloc(1, sizeof *header);
@@ -203,6 +222,7 @@ static void threads_lose_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_it_is_exact),
+        cmocka_unit_test(alone_below_the_maximum),
         cmocka_unit_test(a_quiet_first_thread_counts),
         cmocka_unit_test(an_event_under_way_is_told_soon),
         cmocka_unit_test(seen_late_it_is_within_the_bound),

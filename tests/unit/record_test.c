@@ -75,6 +75,15 @@ static void foreign_frees(void **state) {
     close_region(region);
 }
 
+static uint64_t count_segments(const struct region *region, uint32_t kind) {
+    const struct memtrace_segment *segment;
+    uint64_t at = MEMTRACE_HEADER_SIZE, count = 0;
+    while ((segment = space_next(region->space, &at, region->space->header->end)) != NULL) {
+        count += segment->kind == kind;
+    }
+    return count;
+}
+
 /* One thread after another: each id is used as often as the next, and what it adds comes on top. */
 static void ids_are_used_again(void **state) {
     struct region *region = open_region();
@@ -86,15 +95,19 @@ static void ids_are_used_again(void **state) {
         struct memtrace_thread_record *record = region_add_thread(region, 1);
         assert_non_null(record);
         assert_int_not_equal(record->id, MEMTRACE_THREAD_OTHERS);
+        assert_int_equal(record->end_ns, 0);
+        assert_string_equal(record->name, "");
+        strcpy(record->name, "last");
         most = record->id > most ? record->id : most;
         record->alloc_bytes += 10;
         record->alloc_count++;
         record->free_bytes += 4;
         memset(leaves, 0, sizeof leaves);
-        region_note_foreign_free(region, leaves, record, 1 + i % 4000, 2, 1);
+        region_note_foreign_free(region, leaves, record, 1 + record->id % 200, 2, 1);
         region_end_thread(region, record);
     }
     assert_in_range(most, 1, REGION_THREADS_FRESH);
+    assert_true(count_segments(region, MEMTRACE_SEGMENT_FREES) <= REGION_THREADS_FRESH);
     for (uint32_t place = region_next_thread(region, 0); place != 0;
          place = region_next_thread(region, place)) {
         struct memtrace_thread_record *record = region_thread(region, place);

@@ -135,6 +135,30 @@ static void numbers_outgrow_their_low_half(void **state) {
     assert_int_equal(recorder_number(&recorder, 3, 5, 99), 5);
 }
 
+/* Two blocks never have the same name, whoever had the id before. */
+static void numbers_go_on_within_an_id(void **state) {
+    const uint64_t half = UINT64_C(1) << 32;
+    struct recorder_stream stream;
+    (void)state;
+    recorder_join(&recorder, &stream, 3);
+    assert_int_equal(alloc(&stream, 32, 1), 1);
+    assert_int_equal(alloc(&stream, 32, 1), 2);
+    recorder_leave(&stream);
+    recorder_join(&recorder, &stream, 4);
+    assert_int_equal(alloc(&stream, 32, 1), 1);
+    recorder_join(&recorder, &stream, 3);
+    assert_int_equal(alloc(&stream, 32, 1), 3);
+    stream.number = half;
+    recorder_leave(&stream);
+    recorder_join(&recorder, &stream, 3);
+    assert_int_equal(alloc(&stream, 32, 1), half + 1); /* none has a low half of 0 */
+    recorder_leave(&stream);
+    recorder_join(&recorder, &stream, 3);
+    assert_int_equal(alloc(&stream, 32, 1), half + 2);
+    assert_int_equal(stream.numbers_end, 2 * half);
+    recorder_leave(&stream);
+}
+
 static void others_share_their_numbers(void **state) {
     struct recorder_stream streams[3];
     static unsigned char seen[3001];
@@ -271,9 +295,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(words_say_what_was_meant),           TEST(times_come_before_events),
         TEST(chunks_follow_each_other),           TEST(an_abandoned_event_is_left),
-        TEST(numbers_outgrow_their_low_half),     TEST(others_share_their_numbers),
-        TEST(losses_are_told_once_there_is_room), TEST(nothing_is_recorded_without_chunks),
-        TEST(waits_while_the_heart_beats),
+        TEST(numbers_outgrow_their_low_half),     TEST(numbers_go_on_within_an_id),
+        TEST(others_share_their_numbers),         TEST(losses_are_told_once_there_is_room),
+        TEST(nothing_is_recorded_without_chunks), TEST(waits_while_the_heart_beats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

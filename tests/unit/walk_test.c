@@ -191,11 +191,42 @@ static void rules_are_kept_and_forgotten(void **state) {
     assert_int_equal(rule_find(&rules, 0x10).kind, RULE_UNKNOWN);
 }
 
+/* Of another thread's stack nothing is left: its addresses may be unmapped now. */
+static void serves_another_thread(void **state) {
+    static struct walker other;
+    struct walk_frame *frames;
+    (void)state;
+    assert_int_equal(walk_init(&other, 4096, 8192), 0);
+    frames = other.remembered.frame;
+    other.last.pc = 1;
+    other.remembered.count = 5;
+    other.remembered.base_index = BASE_UNKNOWN;
+    other.guarding.is_off = 1;
+    other.guarding.unsure = 3;
+    other.trails[TRAIL_SETS - 1].way[TRAIL_WAYS - 1].from.pc = 1;
+    walk_forget(&other);
+    assert_int_equal(walk_init(&other, 40960, 81920), 0);
+    assert_ptr_equal(other.remembered.frame, frames);
+    assert_int_equal(other.stack.low, 40960);
+    assert_int_equal(other.stack.high, 81920);
+    assert_int_equal(other.last.pc, 0);
+    assert_int_equal(other.remembered.count, 0);
+    assert_int_equal(other.remembered.base_index, BASE_OUTERMOST);
+    assert_int_equal(other.guarding.is_off, 0);
+    assert_int_equal(other.guarding.unsure, 0);
+    assert_int_equal(other.trails[TRAIL_SETS - 1].way[TRAIL_WAYS - 1].from.pc, 0);
+    walk_free(&other);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_backtrace), cmocka_unit_test(deep),
-        cmocka_unit_test(changed_frames),   cmocka_unit_test(same_path_same_context),
-        cmocka_unit_test(through_a_signal), cmocka_unit_test(rules_are_kept_and_forgotten),
+        cmocka_unit_test(serves_another_thread),
+        cmocka_unit_test(equals_backtrace),
+        cmocka_unit_test(deep),
+        cmocka_unit_test(changed_frames),
+        cmocka_unit_test(same_path_same_context),
+        cmocka_unit_test(through_a_signal),
+        cmocka_unit_test(rules_are_kept_and_forgotten),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
 }
