@@ -67,14 +67,14 @@ static int lies_in(const struct dl_find_object *object, uint64_t address) {
  * guard_cells.S says). Any other address leads to itself. */
 static uintptr_t see_through(uintptr_t pc) {
     uint16_t code = 0;
-    uint32_t distance;
+    uint64_t distance;
     if (lies_in(&memtrace, pc) && pc % 16 == 0) {
         memcpy(&code, (const void *)pc, sizeof code);
     }
     if (code != GUARD_CODE) {
         return pc;
     }
-    memcpy(&distance, (const void *)(pc + 12), sizeof distance);
+    memcpy(&distance, (const void *)(pc + 8), sizeof distance);
     return *(const uintptr_t *)(pc + distance);
 }
 
