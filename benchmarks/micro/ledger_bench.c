@@ -26,12 +26,12 @@ static uint32_t context_number(uint32_t place) {
 }
 
 static void grow(struct plan *plan, uint64_t size) {
-    COUNTER_ADD(&plan->record.alloc_bytes, size);
+    counter_add(&plan->record.alloc_bytes, size);
     peak_grow(&plan->peak, plan->header, peak_live(&plan->record));
 }
 
 static void shrink(struct plan *plan, uint64_t size) {
-    COUNTER_ADD(&plan->record.free_bytes, size);
+    counter_add(&plan->record.free_bytes, size);
     peak_shrink(&plan->peak, plan->header, peak_live(&plan->record), size);
 }
 

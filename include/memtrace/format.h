@@ -197,9 +197,12 @@ struct memtrace_header {
     uint64_t process_place;
     uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
     uint32_t merged;     /* a merged profile: of how many; the process is the first one's */
-    uint32_t unused_too;
+    uint32_t unused_2;
+    uint64_t birth_zero_ns; /* zero of the ticks of births in the shadow heap, on the monotonic
+                               clock: the start of the process or, in a forked child, which
+                               inherits blocks, that of its first ancestor */
     uint64_t more_lost[MEMTRACE_LOSS_MORE_KINDS]; /* live: 0 in older files */
-    char reserved[144];
+    char reserved[136];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
@@ -475,8 +478,8 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_point) == 40, "point size");
  * A leaf is fine, coarse, numbers, in one mapping (docs/format.md gives the offsets).
  * A fine record is 0 where no block starts in the granule, else (see the MEMTRACE_BLOCK_* shifts)
  *   context (24 bits) | size (10) | thread id (12) | start offset in the granule / 8 (2) | birth
- * (16) birth is the low part of the tick of birth since header.start_monotonic_ns; birth_high, the
- * next 16 bits, is written only once the process is older than 2^16 ticks and is right (0) before.
+ * (16) birth is the low part of the tick of birth since header.birth_zero_ns; birth_high, the next
+ * 16 bits, is written only once the clock nears 2^16 ticks and is right (0) before.
  */
 enum {
     MEMTRACE_SPAN_SHIFT = 25,   /* 32 MiB of address space a leaf */

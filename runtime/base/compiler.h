@@ -11,6 +11,7 @@
 #define COLD         __attribute__((cold, noinline))
 #define INLINE       static inline __attribute__((always_inline))
 #define PUBLIC       __attribute__((visibility("default")))
+#define HIDDEN       __attribute__((visibility("hidden"))) /* not looked up in the GOT */
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 
 /* Keeps the compiler from moving memory accesses across: for data shared with a signal handler on
@@ -22,9 +23,6 @@
 #define LOAD_RELAXED(pointer)         __atomic_load_n((pointer), __ATOMIC_RELAXED)
 #define STORE_RELEASE(pointer, value) __atomic_store_n((pointer), (value), __ATOMIC_RELEASE)
 #define LOAD_ACQUIRE(pointer)         __atomic_load_n((pointer), __ATOMIC_ACQUIRE)
-
-/* A counter with one writer: a plain add, but never torn for its readers. */
-#define COUNTER_ADD(pointer, value) STORE_RELAXED((pointer), *(pointer) + (value))
 
 /* A lock that nobody waits for: who does not get it does without. */
 struct trylock {

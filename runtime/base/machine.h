@@ -3,6 +3,8 @@
 #ifndef RUNTIME_BASE_MACHINE_H
 #define RUNTIME_BASE_MACHINE_H
 
+#include "runtime/base/compiler.h"
+
 #include <elf.h>
 #include <stdint.h>
 
@@ -58,9 +60,39 @@ enum {
  * compare with (CET) nor is the address signed. */
 int machine_can_patch_returns(void);
 
+/* Whether there is an instruction before this address that calls and comes back to it. */
+int machine_follows_call(uintptr_t pc);
+
 /* Whether valgrind runs the program: it shows stacks of its own, and no guard's table is on them.
  */
 int machine_is_valgrind(void);
+
+/* Counters with one writer, but never torn for their readers. Changed in one instruction, which is
+ * not locked: a handler on the writer's thread that changes it too comes before or after. */
+INLINE void counter_add(uint64_t *counter, uint64_t value) {
+#if defined(__x86_64__)
+    __asm__("addq %1, %0" : "+m"(*counter) : "er"(value) : "cc");
+#else
+    __atomic_fetch_add(counter, value, __ATOMIC_RELAXED);
+#endif
+}
+
+INLINE void counter_increment(uint32_t *counter) {
+#if defined(__x86_64__)
+    __asm__("incl %0" : "+m"(*counter) : : "cc");
+#else
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+/* The caller's frame pointer, in a function of a file without frame pointers of its own. */
+#if defined(__x86_64__) && !defined(__clang__)
+#define MACHINE_RESERVE_FP() register uintptr_t machine_fp __asm__("rbp")
+#define MACHINE_CALLER_FP()  machine_fp
+#else
+#define MACHINE_RESERVE_FP() _Static_assert(1, "nothing to reserve")
+#define MACHINE_CALLER_FP()  (*(const uintptr_t *)__builtin_frame_address(0))
+#endif
 
 /* An instruction that stores a 32-bit constant to the stack. */
 struct machine_store {

@@ -285,14 +285,6 @@ void sys_discard(void *address, size_t size) {
     }
 }
 
-void sys_expect_reads(void *address, size_t size) {
-#ifndef MADV_POPULATE_READ
-    enum { MADV_POPULATE_READ = 22 }; /* Linux 5.14; where it is not known pages come one by one */
-#endif
-    uintptr_t start = (uintptr_t)address & ~(uintptr_t)4095;
-    CALL3(SYS_madvise, start, (uintptr_t)address + size - start, MADV_POPULATE_READ);
-}
-
 void *sys_grow_map(void *address, size_t old_size, size_t new_size) {
     long result = CALL4(SYS_mremap, address, old_size, new_size, MREMAP_MAYMOVE);
     return is_error(result) ? NULL : (void *)result;

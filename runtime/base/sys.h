@@ -68,9 +68,6 @@ void sys_unmap(void *address, size_t size);
 long sys_protect(void *address, size_t size, int writable);
 /* The whole pages inside are given back; they read as zeros. */
 void sys_discard(void *address, size_t size);
-/* What was never touched in these pages reads as zeros, and each does without a fault of its own.
- */
-void sys_expect_reads(void *address, size_t size);
 void *sys_grow_map(void *address, size_t old_size, size_t new_size); /* NULL on failure */
 /* A forked child finds zeros there (a vfork child shares it). 0 or a negative errno. */
 long sys_wipe_on_fork(void *address, size_t size);

@@ -182,9 +182,10 @@ API void memtrace_name_thread(const char *name) {
 /* --- one block -------------------------------------------------------------------------------- */
 
 static uint64_t age_of(const struct heap_block *block) {
-    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-    uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
-    return (uint64_t)heap_age(block, tick) << MEMTRACE_TICK_SHIFT;
+    uint32_t tick = tick_now();
+    uint32_t birth = block->size < FINE_SIZE_LIMIT ? block->birth_tick
+                                                   : heap_whole_birth(block->birth_tick, tick);
+    return (uint64_t)heap_age(birth, tick) << MEMTRACE_TICK_SHIFT;
 }
 
 API int memtrace_lookup(const void *address, struct memtrace_block *out) {
@@ -263,18 +264,17 @@ static int take_object(struct thread *thread, uintptr_t address, uint64_t *name)
     struct heap_block block;
     struct ledger_event event;
     *name = 0;
-    if (!heap_remove(&runtime.pools, address, heap_has_high_births(thread->tick), &block)) {
+    if (!heap_remove(&runtime.pools, address, thread->tick, &block)) {
         return 0;
     }
-    event = (struct ledger_event){.context = block.context,
-                                  .size = block.size,
-                                  .lifetime_bucket =
-                                      ledger_lifetime_bucket(heap_age(&block, thread->tick))};
+    event = (struct ledger_event){
+        .context = block.context,
+        .size = block.size,
+        .lifetime_bucket = ledger_lifetime_bucket(heap_age(block.birth_tick, thread->tick))};
     child_inherited_pool_freed(block.thread, block.context, block.size);
     ledger_free(&runtime.ledger, thread->column, &event);
     if (thread->stream != NULL) {
-        *name = event_take_name(&runtime.pools, block.start, block.thread,
-                                heap_birth(&block, thread->tick));
+        *name = event_take_name(&runtime.pools, block.start, block.thread, block.birth_tick);
     }
     return 1;
 }

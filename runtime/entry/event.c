@@ -19,8 +19,8 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
     if (child_inherited_freed(owner, context, size)) {
         return;
     }
-    COUNTER_ADD(&thread->record->foreign_free_bytes, size);
-    COUNTER_ADD(&thread->record->foreign_free_count, 1);
+    counter_add(&thread->record->foreign_free_bytes, size);
+    counter_add(&thread->record->foreign_free_count, 1);
     if (!thread->is_late) {
         region_note_foreign_free(&runtime.region, thread->foreign, thread->record, owner, size);
     }
@@ -32,8 +32,8 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
 static void count_missed(struct thread *thread, const struct heap_block *block) {
     space_lost(&runtime.space, MEMTRACE_LOST_FREES, 1);
     if (thread->stream != NULL) {
-        uint64_t name = event_take_name(&runtime.heap, block->start, block->thread,
-                                        heap_birth(block, thread->tick));
+        uint64_t name =
+            event_take_name(&runtime.heap, block->start, block->thread, block->birth_tick);
         if (name != 0) {
             event_record_free(thread, name);
         }
@@ -45,7 +45,7 @@ COLD void event_insert_again(struct thread *thread, uintptr_t address, uint64_t 
                              uint32_t context) {
     struct heap_block block = event_new_block(thread, address, size, context);
     struct heap_block stale;
-    if (heap_remove_stale(&runtime.heap, address, heap_is_small(size), &stale)) {
+    if (heap_remove_stale(&runtime.heap, address, heap_is_small(size), thread->tick, &stale)) {
         count_missed(thread, &stale);
     }
     if (heap_insert(&runtime.heap, &block) != 0) {
@@ -56,7 +56,7 @@ COLD void event_insert_again(struct thread *thread, uintptr_t address, uint64_t 
 COLD void event_end_numbered(struct thread *thread, uintptr_t address, uint64_t size) {
     struct heap_block stale;
     if (heap_starts_in_granule(&runtime.heap, address, !heap_is_small(size)) &&
-        heap_remove_stale(&runtime.heap, address, !heap_is_small(size), &stale)) {
+        heap_remove_stale(&runtime.heap, address, !heap_is_small(size), thread->tick, &stale)) {
         count_missed(thread, &stale);
     }
 }
@@ -105,10 +105,10 @@ void event_take(struct thread *thread, const void *address, struct event_taken *
     struct heap_block *block = &taken->block;
     taken->name = 0;
     taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
-                               heap_has_high_births(thread->tick) || tick_is_due(thread), block);
+                               tick_is_due(thread) ? tick_now() : thread->tick, block);
     if (taken->known && thread->stream != NULL) {
-        taken->name = event_take_name(&runtime.heap, (uintptr_t)address, block->thread,
-                                      heap_birth(block, thread->tick));
+        taken->name =
+            event_take_name(&runtime.heap, (uintptr_t)address, block->thread, block->birth_tick);
     }
 }
 
@@ -140,7 +140,8 @@ void event_put_back(const struct event_taken *taken) {
 void event_take_uncounted(const void *address, struct event_taken *taken) {
     uintptr_t start = (uintptr_t)address;
     taken->name = 0;
-    taken->known = heap_remove(&runtime.heap, start, 1, &taken->block);
+    /* Whatever tick it is, as many bits of the birth are kept as are stored again. */
+    taken->known = heap_remove(&runtime.heap, start, UINT32_MAX, &taken->block);
     if (taken->known && runtime.heap.numbered) { /* who allocated it is in the record */
         taken->name = recorder_name(0, heap_take_number(&runtime.heap, start));
     }

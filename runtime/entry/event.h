@@ -114,6 +114,7 @@ INLINE int64_t event_live(struct thread *thread) {
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
     struct memtrace_thread_record *record = thread->record;
+    struct walk_last *last = &thread->walker->last;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
     struct heap_block block = event_new_block(thread, (uintptr_t)address, size, context);
@@ -121,9 +122,12 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
         event_insert_again(thread, (uintptr_t)address, size, context);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
-    COUNTER_ADD(&record->alloc_count, 1);
-    COUNTER_ADD(&record->alloc_bytes, size);
+    counter_add(&record->alloc_count, 1);
+    counter_add(&record->alloc_bytes, size);
     peak_grow(&thread->peak, runtime.space.header, event_live(thread));
+    if (last->word != NULL && last->context == context) { /* for fast.c: the next may be like it */
+        last->cell = ledger_cell(thread->column, context);
+    }
 }
 
 /* The block at `address` was allocated. The thread's gate is open; it is done with the event. */
@@ -151,13 +155,13 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     struct memtrace_thread_record *record = thread->record;
     struct ledger_event event = {.context = block->context, .size = block->size};
     int own = block->thread == thread->id;
-    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block, thread->tick));
+    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
     event.temporary = own && thread->last_block == block->start;
     if (UNLIKELY(!own)) {
         event_foreign_free(thread, block->thread, block->context, block->size);
     }
-    COUNTER_ADD(&record->free_count, 1);
-    COUNTER_ADD(&record->free_bytes, block->size);
+    counter_add(&record->free_count, 1);
+    counter_add(&record->free_bytes, block->size);
     peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->size);
     ledger_free(&runtime.ledger, thread->column, &event);
 }
@@ -165,22 +169,19 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
 /* The block at `address` is about to be freed. The thread is done with the event. */
 INLINE void event_free(struct thread *thread, const void *address, uintptr_t slot) {
     struct shadow_heap heap;
-    struct heap_block block;
+    struct heap_block block = {0};
     uint32_t owner = 0;
-    uint32_t birth = 0;
     if (!event_enter(thread, slot)) {
         return;
     }
     event_tick(thread);
     heap = event_heap();
-    if (LIKELY(
-            heap_remove(&heap, (uintptr_t)address, heap_has_high_births(thread->tick), &block))) {
+    if (LIKELY(heap_remove(&heap, (uintptr_t)address, thread->tick, &block))) {
         owner = block.thread;
-        birth = heap_birth(&block, thread->tick);
         event_count_freed(thread, &block);
     }
     if (UNLIKELY(thread->is_special)) {
-        event_end_free(thread, address, owner, birth);
+        event_end_free(thread, address, owner, block.birth_tick);
     } else {
         event_leave(thread);
     }

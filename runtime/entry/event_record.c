@@ -216,7 +216,8 @@ void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t s
     if (thread->stream != NULL && event_enter(thread, caller.slot)) {
         /* A mark is there for its time: it divides what came before from what comes after, however
          * seldom the clock is looked at. */
-        recorder_set_time(thread->stream, tick_slow(thread));
+        uint64_t time_ns = tick_slow(thread);
+        recorder_set_time(thread->stream, time_ns, thread->tick);
         if (!recorder_mark(thread->stream, what, id, text, size) &&
             !(wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {
             space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * malloc.c: the malloc family. Each function calls the real one and counts what it did; a request
- * that fails counts nothing. Sizes are those asked for.
+ * that fails counts nothing. Sizes are those asked for. What is called most begins in fast.c.
  */
 #define _GNU_SOURCE
 #include "runtime/entry/malloc.h"
@@ -14,11 +14,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* glibc's blocks start at least 32 bytes apart, as the shadow heap wants it, and so do
- * AddressSanitizer's with the 16 bytes in front of each; those of allocators with finer size
- * classes do not, so their tiny requests are made larger. */
-enum { FOREIGN_SMALLEST = 32 };
-
 INLINE int is_ready(void) {
     if (UNLIKELY(real.free == NULL)) {
         real_find();
@@ -27,7 +22,7 @@ INLINE int is_ready(void) {
 }
 
 INLINE size_t padded_for(const struct real *from, size_t size) {
-    return UNLIKELY(from->pads) && size < FOREIGN_SMALLEST ? FOREIGN_SMALLEST : size;
+    return UNLIKELY(from->pads) && size < REAL_PADDED ? REAL_PADDED : size;
 }
 
 INLINE size_t padded(size_t size) {
@@ -44,13 +39,28 @@ INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how)
     }
 }
 
-PUBLIC void *malloc(size_t size) {
+void *malloc_slow(size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
     }
-    pointer = real.malloc(padded(size));
+    pointer = real.malloc(size);
     count(pointer, size, EVENT_CALLER(), 0);
+    return pointer;
+}
+
+void *malloc_count_slow(void *pointer, size_t size) {
+    count(pointer, size, EVENT_CALLER(), 0);
+    return pointer;
+}
+
+void *malloc_raise_peak_slow(void *pointer) {
+    struct thread *thread = thread_get_for_free(EVENT_SLOT());
+    if (thread != NULL && event_enter(thread, EVENT_SLOT())) {
+        peak_grow(&thread->peak, runtime.space.header, event_live(thread));
+        event_leave(thread);
+        thread_done(thread);
+    }
     return pointer;
 }
 
@@ -73,7 +83,12 @@ INLINE void release(void *pointer, uintptr_t slot) {
     release_to(&real, pointer, slot);
 }
 
-PUBLIC void free(void *pointer) {
+void free_slow(void *pointer) {
+    release(pointer, EVENT_SLOT());
+}
+
+void free_from_peak_slow(void *pointer, size_t size) {
+    counter_add(&thread_self->record->free_bytes, -(uint64_t)size);
     release(pointer, EVENT_SLOT());
 }
 
@@ -112,7 +127,7 @@ PUBLIC void *calloc(size_t number, size_t size) {
 /* A block of the early arena moves to the real heap. */
 static COLD void *realloc_early(void *old, size_t size) {
     size_t old_size = real_early_size(old);
-    void *pointer = is_ready() ? real.malloc(padded(size)) : real_early_alloc(size, 1);
+    void *pointer = is_ready() ? real.malloc(size) : real_early_alloc(size, 1);
     if (pointer != NULL) {
         memcpy(pointer, old, old_size < size ? old_size : size);
     }
@@ -244,7 +259,7 @@ void *malloc_for_new(size_t size, const void *frame_address) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
     }
-    pointer = real.malloc(padded(size != 0 ? size : 1));
+    pointer = real.malloc(size != 0 ? size : 1);
     count(pointer, size, event_caller(frame_address), 0);
     return pointer;
 }

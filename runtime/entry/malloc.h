@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* malloc.h: what operator new and delete, and the functions of other allocators, share with malloc.
- */
+/* malloc.h: the malloc family as fast.c, operator new and delete, and the functions of other
+ * allocators use it. */
 #ifndef RUNTIME_ENTRY_MALLOC_H
 #define RUNTIME_ENTRY_MALLOC_H
 
@@ -8,6 +8,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* The events that fast.c leaves to others, by a jump: who called it is their caller. */
+void *malloc_slow(size_t size);
+void *malloc_count_slow(void *pointer, size_t size); /* what real.malloc returned; returns it */
+void *malloc_raise_peak_slow(void *pointer);         /* what was counted; returns it */
+void free_slow(void *pointer);
+void free_from_peak_slow(void *pointer, size_t size); /* whose size peak_give() gave */
 
 /* frame_address: of the operator, whose caller is charged; slot: of its return address. */
 void *malloc_for_new(size_t size, const void *frame_address);

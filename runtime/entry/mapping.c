@@ -105,6 +105,9 @@ static void changed(const struct change *change, struct frame caller) {
 static void *map(void *address, size_t size, int protection, int flags, int fd, off_t offset,
                  struct frame caller) {
     void *result;
+    if ((flags & MAP_FIXED) != 0) {
+        stack_note_unmapping();
+    }
     if (UNLIKELY(real.mmap == NULL)) {
         result = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
     } else {
@@ -213,6 +216,7 @@ PUBLIC int munmap(void *address, size_t size) {
     struct frame caller = EVENT_CALLER();
     struct unmapping unmapping = {.count = 0};
     int result;
+    stack_note_unmapping();
     if (size != 0 && start % MEMTRACE_PAGE_SIZE == 0) {
         begin_unmapping(&unmapping, start, page_up(size), caller);
     }
@@ -227,6 +231,7 @@ PUBLIC void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
     uintptr_t start = (uintptr_t)old;
     void *target = NULL;
     void *result;
+    stack_note_unmapping();
     if (flags & MREMAP_FIXED) {
         va_list list;
         va_start(list, flags);
@@ -299,6 +304,11 @@ PUBLIC int brk(void *end) {
     return result;
 }
 
+static void mark_inherited(void *argument, struct interval *range) {
+    (void)argument;
+    range->is_inherited = 1;
+}
+
 /* A forked child inherits the mappings, unless they were just being changed: half moved as they are
  * nobody can tell them. (Nor unmap them: where they lie may be half changed too.) */
 void mapping_init_child(int inside) {
@@ -307,16 +317,27 @@ void mapping_init_child(int inside) {
         mappings = (struct intervals){0};
         mappings_lock.held = 0;
     }
-    for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
-        mappings.item[i].is_inherited = 1;
+    if (!mappings_lock.held) {
+        interval_visit(&mappings, mark_inherited, NULL);
+    }
+}
+
+struct inheritance {
+    void (*visit)(void *argument, const struct interval *range);
+    void *argument;
+};
+
+static void inherit(void *argument, struct interval *range) {
+    const struct inheritance *inheritance = argument;
+    if (range->is_inherited) {
+        range->is_inherited = 0;
+        inheritance->visit(inheritance->argument, range);
     }
 }
 
 void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument) {
-    for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
-        if (mappings.item[i].is_inherited) {
-            mappings.item[i].is_inherited = 0;
-            visit(argument, &mappings.item[i]);
-        }
+    struct inheritance inheritance = {visit, argument};
+    if (!mappings_lock.held) {
+        interval_visit(&mappings, inherit, &inheritance);
     }
 }

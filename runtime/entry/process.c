@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "runtime/base/compiler.h"
+#include "runtime/entry/event.h"
 #include "runtime/entry/exec_environment.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
@@ -53,8 +54,8 @@ PUBLIC __attribute__((noreturn)) void _Exit(int status) {
     __builtin_unreachable();
 }
 
-static pid_t fork_by(pid_t (*function)(void)) {
-    int inside = thread_before_fork();
+static pid_t fork_by(pid_t (*function)(void), struct frame caller) {
+    int inside = thread_before_fork(caller);
     pid_t child = function();
     if (inside) {
         thread_after_fork(child == 0);
@@ -66,14 +67,14 @@ PUBLIC pid_t fork(void) {
     if (UNLIKELY(real.free == NULL)) {
         real_find();
     }
-    return fork_by(real.fork);
+    return fork_by(real.fork, EVENT_CALLER());
 }
 
 PUBLIC pid_t _Fork(void) {
     if (UNLIKELY(real.free == NULL)) {
         real_find();
     }
-    return fork_by(real._Fork);
+    return fork_by(real._Fork, EVENT_CALLER());
 }
 
 /* Runs an exec, in which `environment_` is what the program is to get, between notes to the

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/entry/real.h"
 
+#include "memtrace/format.h"
 #include "runtime/base/machine.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/objects.h"
@@ -13,6 +14,7 @@
 #include <gnu/libc-version.h>
 
 struct real real;
+static void *(*malloc_unpadded)(size_t);
 
 enum { EARLY_HEADER = 16 };
 
@@ -101,6 +103,10 @@ static const char *file_of(const void *function) {
     return found ? text_base_name(info.dli_fname) : "";
 }
 
+static void *malloc_padded(size_t size) {
+    return malloc_unpadded(size < REAL_PADDED ? REAL_PADDED : size);
+}
+
 #define FIND(name) real.name = real_symbol(#name)
 
 void real_find(void) {
@@ -130,6 +136,12 @@ void real_find(void) {
     FIND(sysv_signal);
     real.is_glibc = text_equal(file_of((void *)real.malloc), LIBC_SO);
     real.pads = !real.is_glibc && __asan_init == NULL;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (real.pads) {
+        malloc_unpadded = real.malloc;
+        real.malloc = malloc_padded;
+    }
+    real.small_limit = 1 << MEMTRACE_COARSE_SHIFT;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */
     finding = 0;

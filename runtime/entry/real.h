@@ -36,11 +36,18 @@ struct real {
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*(*signal)(int, void (*)(int)))(int);
     void (*(*sysv_signal)(int, void (*)(int)))(int);
-    int is_glibc; /* malloc is the C library's own */
-    int pads;     /* its blocks may start less than 32 bytes apart: see malloc.c */
+    size_t small_limit; /* malloc() of less is for fast.c; 0: not yet */
+    int is_glibc;       /* malloc is the C library's own */
+    int pads;           /* its blocks may start less than 32 bytes apart: see malloc.c */
 };
 
-extern struct real real;
+extern HIDDEN struct real real;
+
+/* glibc's blocks start at least 32 bytes apart, as the shadow heap wants it, and so do
+ * AddressSanitizer's with the 16 bytes in front of each; those of allocators with finer size
+ * classes do not, so their tiny requests are made larger: by real.malloc itself, else by malloc.c.
+ */
+enum { REAL_PADDED = 32 };
 
 /* Fills `real`; a nested call (from dlsym) returns at once with what there is. */
 void real_find(void);
@@ -51,7 +58,7 @@ void *real_unwinder_symbol(const char *name, const void *caller);
 void *real_early_alloc(size_t size, size_t alignment);
 
 enum { REAL_EARLY_BYTES = 64 * 1024 };
-extern unsigned char real_early[REAL_EARLY_BYTES];
+extern HIDDEN unsigned char real_early[REAL_EARLY_BYTES];
 
 INLINE int real_is_early(const void *pointer) {
     return (uintptr_t)pointer - (uintptr_t)real_early < REAL_EARLY_BYTES;

@@ -43,7 +43,7 @@ struct runtime {
     uint64_t churn_sampled;
 };
 
-extern struct runtime runtime;
+extern HIDDEN struct runtime runtime;
 
 /* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */
 int runtime_ensure(void);

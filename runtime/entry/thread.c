@@ -12,6 +12,7 @@
 #include "runtime/entry/threadpool.h"
 #include "runtime/entry/tick.h"
 #include "runtime/entry/watching.h"
+#include "runtime/stack/interrupted.h"
 #include "runtime/stack/libunwind.h"
 
 #include <errno.h>
@@ -25,8 +26,7 @@ THREAD_LOCAL struct thread *thread_self = (struct thread *)&thread_none;
 THREAD_LOCAL struct shadow_stack *thread_shadow;
 static THREAD_LOCAL struct walker *own_walker;
 static THREAD_LOCAL uintptr_t stack_low, stack_high, stack_entry;
-static THREAD_LOCAL int passing_through;
-static THREAD_LOCAL int said_goodbye, goodbye_rounds;
+static THREAD_LOCAL int passing_through, said_goodbye, goodbye_rounds;
 static THREAD_LOCAL struct recorder_stream own_streams[2]; /* taken in turn: see struct thread */
 static THREAD_LOCAL unsigned own_stream;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
@@ -94,6 +94,9 @@ static int make_walker(void) {
             return -1;
         }
         walker->stack.entry = stack_entry;
+        if (stack_high == 0) {
+            stack_find_own(&walker->stack, (uintptr_t)__builtin_frame_address(0), &thread_self);
+        }
         own_walker = walker;
     }
     return 0;
@@ -128,6 +131,8 @@ static int fill(struct thread *thread, struct walker *walker) {
     thread->id = record->id;
     thread->churn_told = tick_churn(record);
     thread->walker = walker;
+    thread_set_tick(thread, 0);
+    walker->last.pc = 0; /* its cell is of another column */
     watch_clock(thread);
     peak_join(&thread->peak, header, thread->record, alone ? PEAK_ALONE : PEAK_SHARED);
     record_by(thread, &own_streams[++own_stream % 2]);
@@ -250,29 +255,26 @@ void thread_note_foreign_library(void) {
 
 /* --- waking ----------------------------------------------------------------------------------- */
 
-static int is_between(uintptr_t address, uintptr_t low, uintptr_t high) {
-    return address >= low && address < high;
-}
-
-/* Whether the event that was entered at `gate` is over, left by a longjmp: the stack has gone back
+/* Whether the event that the thread entered is over, left by a longjmp: the stack has gone back
  * to where it was, or past it. Addresses of two stacks tell nothing, and a handler's stack may lie
  * inside another. */
-static int was_left(uintptr_t gate, uintptr_t address) {
-    uintptr_t low;
-    uintptr_t high;
+static int was_left(const struct thread *thread, uintptr_t address) {
+    const struct stack_bounds *stack = &thread->walker->stack;
+    uintptr_t gate = thread->gate;
+    struct stack_bounds alternate = {0};
     int on_alternate;
-    sys_alternate_stack(&low, &high);
-    on_alternate = is_between(address, low, high);
-    if (on_alternate != is_between(gate, low, high)) {
+    sys_alternate_stack(&alternate.low, &alternate.high);
+    on_alternate = stack_holds(&alternate, address);
+    if (on_alternate != stack_holds(&alternate, gate)) {
         return !on_alternate; /* from a handler one returns before one goes on outside */
     }
-    return address >= gate && (on_alternate || (is_between(address, stack_low, stack_high) &&
-                                                is_between(gate, stack_low, stack_high)));
+    return address >= gate &&
+           (on_alternate || (stack_holds(stack, address) && stack_holds(stack, gate)));
 }
 
 /* The gate holds the address of where the thread entered the runtime. */
 static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
-    if (was_left(thread->gate, address)) {
+    if (was_left(thread, address)) {
         if (thread->stream != NULL) {
             recorder_abandon(thread->stream);
         }
@@ -355,9 +357,11 @@ void thread_init_child(void) {
     peak_fork();
 }
 
-int thread_before_fork(void) {
+int thread_before_fork(struct frame caller) {
     struct thread *thread = thread_self;
-    if (LIKELY(thread->gate < GATE_ADDRESSES)) {
+    if (LIKELY(thread->gate < GATE_ADDRESSES) && /* which is open in a fast half, too */
+        (thread->gate != GATE_OPEN ||
+         !interrupted_inside(&runtime.rules, thread->walker->stack, caller))) {
         return 0;
     }
     forked_inside.column = thread->column;

@@ -3,11 +3,12 @@
  * thread.h: what the runtime keeps of the calling thread. Seen by entry/ and instrument/ only; all
  * else takes its own part of it.
  *
- * The gate is the one word that the fast path tests. A thread that is not set up points to a
+ * The gate is the word that every event tests. A thread that is not set up points to a
  * read-only thread whose gate is 0; threads lie in memory that a forked child finds wiped, so there
  * the gate is 0 as well. While a thread is inside the runtime the gate holds its stack address: a
  * signal handler that allocates meanwhile sees a gate that is not open, and an address below the
- * present stack pointer on the same stack was left by a longjmp out of such a handler.
+ * present stack pointer on the same stack was left by a longjmp out of such a handler. Only the
+ * fast halves (fast.c) leave it open, since a handler may come into them.
  */
 #ifndef RUNTIME_ENTRY_THREAD_H
 #define RUNTIME_ENTRY_THREAD_H
@@ -29,6 +30,7 @@ struct thread {
     struct walker *walker;
     uintptr_t last_block; /* its newest allocation: freed next, it was temporary */
     struct peak_share peak;
+    uint64_t stamp; /* id and tick, as in the record of a small block */
     uint32_t id;
     uint32_t tick; /* the clock when last looked at: ticks since the start */
     /* It is looked at again by the first event that finds another value in the word: clock.h */
@@ -47,8 +49,8 @@ struct thread {
     uint32_t is_watched; /* somebody waits to hear of its allocations: watching.h */
 };
 
-extern THREAD_LOCAL struct thread *thread_self;
-extern THREAD_LOCAL struct shadow_stack *thread_shadow; /* for the hooks; NULL: not yet */
+extern HIDDEN THREAD_LOCAL struct thread *thread_self;
+extern HIDDEN THREAD_LOCAL struct shadow_stack *thread_shadow; /* for the hooks; NULL: not yet */
 
 /* The slow half of every event: sets up the process or the thread, or says why not. `address`: the
  * caller's place on the stack. NULL: the event is not counted. */
@@ -80,6 +82,12 @@ INLINE void thread_settle_special(struct thread *thread, uint32_t is_light) {
         thread->is_late || thread->stream != NULL || thread->is_watched || is_light;
 }
 
+INLINE void thread_set_tick(struct thread *thread, uint32_t tick) {
+    thread->tick = tick;
+    thread->stamp = (uint64_t)thread->id << MEMTRACE_BLOCK_THREAD_SHIFT |
+                    (uint64_t)tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
+}
+
 void thread_done_late(void);
 
 /* The calling thread is known from here on, NULL: it cannot be. For forked children. */
@@ -109,9 +117,9 @@ void thread_start_self(void);
 void thread_stop_all(void);
 /* The calling thread is about to make another. */
 void thread_expect_company(void);
-/* fork. 1: by a signal handler that interrupted this thread inside the runtime. thread_after_fork
- * is called then: a child gets its region at once, since it will go on inside. */
-int thread_before_fork(void);
+/* `caller` calls fork. 1: in a signal handler that interrupted this thread inside the runtime.
+ * thread_after_fork is called then: a child gets its region at once, since it will go on inside. */
+int thread_before_fork(struct frame caller);
 void thread_after_fork(int is_child);
 int thread_forked_inside(void);
 /* Set around code of ours that may allocate through the program's allocator: not counted. */

@@ -244,8 +244,8 @@ void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_
         space_lost(ledger->space, MEMTRACE_LOST_EVENTS, count);
         return;
     }
-    COUNTER_ADD(&cell->alloc_bytes, size);
-    COUNTER_ADD(&cell->alloc_count, count);
+    counter_add(&cell->alloc_bytes, size);
+    counter_add(&cell->alloc_count, count);
 }
 
 /* --- lifetimes: nothing for a first free, a record from the second on ------------------------- */

@@ -29,12 +29,14 @@ enum {
 };
 
 struct ledger_column {
-    struct memtrace_cell *group[LEDGER_GROUPS]; /* NULL: not opened, or the shared one is used */
     uint32_t number;
     uint32_t groups;                        /* opened one by one */
     uint32_t lifetimes_next, lifetimes_end; /* free places for this column's lifetime records */
     struct ledger_column *next_free;
     struct ledger_column *next_made;
+    /* NULL: not opened, or the shared one is used. Last, so that the first groups and the fields
+     * share a page, of which a forked child has to make a copy. */
+    struct memtrace_cell *group[LEDGER_GROUPS];
 };
 
 struct ledger {
@@ -114,8 +116,21 @@ INLINE void ledger_alloc(struct ledger *ledger, struct ledger_column *column,
         return;
     }
     ledger_keep_peak(cell, ledger->space->header);
-    COUNTER_ADD(&cell->alloc_bytes, event->size);
-    COUNTER_ADD(&cell->alloc_count, 1);
+    counter_add(&cell->alloc_bytes, event->size);
+    counter_add(&cell->alloc_count, 1);
+}
+
+/* What counts another free of this cell; NULL: it has no record of lifetimes (in a child that
+ * forked just now none has), or the count is full. */
+INLINE uint32_t *ledger_bucket(const struct ledger *ledger, const struct memtrace_cell *cell,
+                               uint32_t bucket) {
+    uint32_t id = LOAD_RELAXED(&cell->lifetimes);
+    struct memtrace_lifetimes *leaf =
+        LIKELY((int32_t)id > 0) ? LOAD_RELAXED(&ledger->lifetimes[id >> 10]) : NULL;
+    if (UNLIKELY(leaf == NULL || leaf[id & 1023].bucket[bucket] == UINT32_MAX)) {
+        return NULL;
+    }
+    return &leaf[id & 1023].bucket[bucket];
 }
 
 INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
@@ -128,15 +143,14 @@ INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
         return;
     }
     ledger_keep_peak(cell, ledger->space->header);
-    COUNTER_ADD(&cell->free_bytes, event->size);
-    COUNTER_ADD(&cell->free_count, 1);
-    COUNTER_ADD(&cell->temporary_count, (uint64_t)event->temporary);
+    counter_add(&cell->free_bytes, event->size);
+    counter_add(&cell->free_count, 1);
+    counter_add(&cell->temporary_count, (uint64_t)event->temporary);
     lifetimes = cell->lifetimes;
     if (LIKELY((int32_t)lifetimes > 0)) { /* a record's id: neither 0 nor SINGLE */
-        struct memtrace_lifetimes *leaf = ledger->lifetimes[lifetimes >> 10];
-        if (LIKELY(leaf != NULL)) { /* a child that forked just now has none yet */
-            uint32_t *bucket = &leaf[lifetimes & 1023].bucket[event->lifetime_bucket];
-            STORE_RELAXED(bucket, *bucket + (*bucket != UINT32_MAX));
+        uint32_t *bucket = ledger_bucket(ledger, cell, event->lifetime_bucket);
+        if (LIKELY(bucket != NULL)) {
+            counter_increment(bucket);
         }
     } else {
         ledger_lifetime_slow(ledger, column, cell, event->lifetime_bucket);

@@ -6,10 +6,9 @@
  * others allocated). `told` of them are in header.live_bytes. The hot path is one compare: a thread
  * whose live bytes have left [low, high] tells anew, in the *_slow functions.
  *
- * PEAK_ALONE, one thread: exact.
- *   at the maximum     low = INT64_MAX, high = INT64_MAX: growing goes on unseen, any free leaves
- * it below the maximum  low = INT64_MIN, high = where the maximum was A free that leaves the
- * maximum starts a new epoch, so that cells keep what they held.
+ * PEAK_ALONE, one thread: exact. At the maximum both are INT64_MAX: growing goes on unseen, any
+ * free leaves it and starts a new epoch, so that cells keep what they held. Below it low is
+ * INT64_MIN, and high where the maximum was.
  *
  * PEAK_SHARED, several threads: low, high = told -+ max(64 KiB, maximum / 1024). The maximum is
  * short by at most that times the threads.
@@ -17,12 +16,15 @@
  * The first thread is alone. It is told before it makes another (peak_become_shared). A thread that
  * was made some other way finds it alone when it joins: it tells on its behalf, from then on at
  * each of its own slow events, until the first thread has had an event and does so itself.
+ *
+ * A signal handler may interrupt the hot path anywhere and allocate or free itself: the record's
+ * totals change by single instructions, and what is compared is what they left.
  */
 #ifndef RUNTIME_HEAP_PEAK_H
 #define RUNTIME_HEAP_PEAK_H
 
 #include "memtrace/format.h"
-#include "runtime/base/compiler.h"
+#include "runtime/base/machine.h"
 
 enum peak_mode { PEAK_SHARED, PEAK_ALONE };
 
@@ -54,10 +56,19 @@ INLINE int64_t peak_live(const struct memtrace_thread_record *record) {
     return (int64_t)(record->alloc_bytes - record->free_bytes);
 }
 
+/* Whether the thread, which has `live` after an allocation or a free, has to tell. */
+INLINE int peak_is_passed(const struct peak_share *share, int64_t live) {
+    return LOAD_RELAXED(&share->high) < live;
+}
+
+INLINE int peak_is_left(const struct peak_share *share, int64_t live) {
+    return live < LOAD_RELAXED(&share->low);
+}
+
 /* An allocation, after which the thread has `live`; after its cell has changed or before, both are
  * right: at the maximum every cell's present value counts. */
 INLINE void peak_grow(struct peak_share *share, struct memtrace_header *header, int64_t live) {
-    if (UNLIKELY(live > share->high)) {
+    if (UNLIKELY(peak_is_passed(share, live))) {
         peak_grow_slow(share, header, live);
     }
 }
@@ -66,7 +77,7 @@ INLINE void peak_grow(struct peak_share *share, struct memtrace_header *header, 
  * may start is of the state before. */
 INLINE void peak_shrink(struct peak_share *share, struct memtrace_header *header, int64_t live,
                         uint64_t size) {
-    if (UNLIKELY(live < share->low)) {
+    if (UNLIKELY(peak_is_left(share, live))) {
         peak_shrink_slow(share, header, live, size);
     }
 }

@@ -32,7 +32,7 @@ enum {
 };
 
 struct shadow_heap {
-    uint8_t **root; /* SPAN_COUNT leaves; NULL: no memory, nothing is kept */
+    uint8_t **root; /* SPAN_COUNT leaves, then the newest one; NULL: no memory, nothing is kept */
     unsigned granule_shift;
     int numbered; /* leaves have numbers, behind the rest: set before there is a leaf */
 };
@@ -46,27 +46,21 @@ struct heap_block {
     uintptr_t start;
 };
 
-/* Ticks go round: 2^32 of them, or 2^28 where only that much is kept of the birth. The last
- * sixteenth of the circle is the near future: a block's birth, noted by a thread that looked at the
- * clock later. */
+/* Ticks go round. The last sixteenth of the circle is the near future: births that were noted by a
+ * thread which looked at the clock later than who asks. */
 #define HEAP_NEAR_FUTURE UINT32_C(0xf0000000)
 
-INLINE uint32_t heap_lost_birth_bits(const struct heap_block *block) {
-    return block->size < FINE_SIZE_LIMIT ? 0 : 32 - BIG_BIRTH_BITS;
+/* How old a block is, in ticks: right to 195 days, never negative. */
+INLINE uint32_t heap_age(uint32_t birth_tick, uint32_t tick) {
+    uint32_t passed = tick - birth_tick;
+    return LIKELY(passed - 1 < HEAP_NEAR_FUTURE - 1) ? passed : 0;
 }
 
-/* How old a block is, in ticks: right to 195 days, of a large one to 12. Never negative. */
-INLINE uint32_t heap_age(const struct heap_block *block, uint32_t tick) {
-    uint32_t lost = heap_lost_birth_bits(block);
-    uint32_t passed = (tick - block->birth_tick) << lost;
-    return LIKELY(passed < HEAP_NEAR_FUTURE) ? passed >> lost : 0;
-}
-
-/* All bits of the tick of its birth, also of one that lies in the near future. */
-INLINE uint32_t heap_birth(const struct heap_block *block, uint32_t tick) {
-    uint32_t lost = heap_lost_birth_bits(block);
-    uint32_t passed = (tick - block->birth_tick) << lost;
-    return passed < HEAP_NEAR_FUTURE ? tick - (passed >> lost) : tick + (-passed >> lost);
+/* Of a large block's birth only the low bits are kept: which tick it was, up to 12 days later. */
+INLINE uint32_t heap_whole_birth(uint32_t low_bits, uint32_t tick) {
+    enum { LOST_BITS = 32 - BIG_BIRTH_BITS };
+    uint32_t passed = (tick - low_bits) << LOST_BITS;
+    return passed < HEAP_NEAR_FUTURE ? tick - (passed >> LOST_BITS) : tick + (-passed >> LOST_BITS);
 }
 
 /* Whether the high part of births must be looked at where the present tick is this. */
@@ -90,7 +84,7 @@ int heap_find(const struct shadow_heap *heap, uintptr_t address, struct heap_blo
 uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address);
 /* Takes out the block whose record is where that of a small or a large one at `address` would be.
  * 1, or 0: there is none. */
-int heap_remove_stale(struct shadow_heap *heap, uintptr_t address, int small,
+int heap_remove_stale(struct shadow_heap *heap, uintptr_t address, int small, uint32_t tick,
                       struct heap_block *block);
 /* Whether a small or a large block begins in the fine granule of `address`. */
 int heap_starts_in_granule(const struct shadow_heap *heap, uintptr_t address, int small);
@@ -239,8 +233,8 @@ INLINE int heap_decode_coarse(const struct shadow_heap *heap, uint8_t *leaf, uin
 }
 
 /* Takes out the block that starts at `address`, before the allocator may give it to others.
- * 1, or 0: no such block is kept. high_births: see heap_has_high_births(). */
-INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int high_births,
+ * 1, or 0: no such block is kept. `tick`: the present one, also of other threads. */
+INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, uint32_t tick,
                        struct heap_block *block) {
     uint8_t *leaf = heap_leaf(heap, address);
     if (UNLIKELY(leaf == NULL)) {
@@ -248,13 +242,14 @@ INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int high_bir
     }
     if (LIKELY(heap_decode_fine(heap, leaf, address, block) &&
                block->start == (address & ~(uintptr_t)7))) {
-        if (UNLIKELY(high_births)) {
+        if (UNLIKELY(heap_has_high_births(tick))) {
             block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
         }
         STORE_RELAXED(heap_fine(heap, leaf, address), 0);
         return 1;
     }
     if (heap_decode_coarse(heap, leaf, address, block) && block->start == address) {
+        block->birth_tick = heap_whole_birth(block->birth_tick, tick);
         STORE_RELAXED(&heap_coarse(heap, leaf, address)->owner, 0);
         return 1;
     }

@@ -177,7 +177,7 @@ static void add_exact(struct text *text, uint64_t bytes) {
     text_add_size(text, bytes);
     text_add(text, " (");
     text_add_grouped(text, bytes);
-    text_add(text, " bytes");
+    text_add(text, bytes == 1 ? " byte" : " bytes");
 }
 
 void finish_print_summary(const struct memtrace_header *header, const struct survey *survey,

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/record/region.h"
 
+#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/record/resident.h"

@@ -11,6 +11,7 @@
  *   4. else a record past the ids: it is one of the "others" that a block's record names.
  */
 #define _GNU_SOURCE
+#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/record/region.h"
 
@@ -215,8 +216,8 @@ void region_note_foreign_free(struct region *region, struct memtrace_foreign_fre
         }
     }
     place = place < UNDER_HEADER ? REGION_FREES_PER_LEAF + place : place;
-    COUNTER_ADD(&leaves[index][place].bytes, size);
-    COUNTER_ADD(&leaves[index][place].count, 1);
+    counter_add(&leaves[index][place].bytes, size);
+    counter_add(&leaves[index][place].count, 1);
 }
 
 /* The leaves are found in the region itself: another thread's are not ours to look at. */

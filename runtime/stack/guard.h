@@ -20,8 +20,8 @@
 
 #include <stdint.h>
 
-extern const unsigned char memtrace_guard[]; /* GUARD_COUNT cells of code */
-extern uintptr_t guard_table[GUARD_COUNT];   /* where each jumps to; 0: not used yet */
+extern HIDDEN const unsigned char memtrace_guard[]; /* GUARD_COUNT cells of code */
+extern HIDDEN uintptr_t guard_table[GUARD_COUNT];   /* where each jumps to; 0: not used yet */
 
 /* The guard for return address pc; 0: there is no place left for it. Any thread, any time. */
 uintptr_t guard_for(uintptr_t pc);

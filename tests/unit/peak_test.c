@@ -24,10 +24,10 @@ static void join(struct counted *thread, struct memtrace_header *header, enum pe
 
 static void change(struct counted *thread, struct memtrace_header *header, int64_t size) {
     if (size > 0) {
-        COUNTER_ADD(&thread->record.alloc_bytes, (uint64_t)size);
+        counter_add(&thread->record.alloc_bytes, (uint64_t)size);
         peak_grow(&thread->share, header, peak_live(&thread->record));
     } else {
-        COUNTER_ADD(&thread->record.free_bytes, (uint64_t)-size);
+        counter_add(&thread->record.free_bytes, (uint64_t)-size);
         peak_shrink(&thread->share, header, peak_live(&thread->record), (uint64_t)-size);
     }
 }
