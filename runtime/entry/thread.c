@@ -159,7 +159,7 @@ static void fill(struct thread *thread, struct walker *walker) {
     thread->id = thread->record->id;
     thread->walker = walker;
     thread_set_tick(thread, 0);
-    walker->last.pc = 0; /* its cell is of another column */
+    walker->last.counted_pc = 0; /* its cell is of another column */
     watch_clock(thread);
     peak_join(&thread->peak, header, alone);
     record_by(thread, &own_streams[++own_stream % 2]);

@@ -18,7 +18,7 @@ void tick_tell_churn(struct thread *thread) {
 }
 
 void tick_ask(struct thread *thread) {
-    thread->clock_seen = ~*thread->clock_word;
+    thread_set_clock(thread, ~*thread->clock_word);
 }
 
 static void tell(struct thread *thread, uint64_t now_ns) {
@@ -35,7 +35,7 @@ static void tell(struct thread *thread, uint64_t now_ns) {
 COLD uint64_t tick_slow(struct thread *thread) {
     uint32_t before = thread->tick;
     uint64_t now;
-    thread->clock_seen = clock_seen(thread->clock_word);
+    thread_set_clock(thread, clock_seen(thread->clock_word));
     now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
     thread_set_tick(thread, (uint32_t)(now >> MEMTRACE_TICK_SHIFT));
     if (thread->tick != before || now - thread->told_ns >= TELL_NS) {

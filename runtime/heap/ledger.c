@@ -165,6 +165,11 @@ COLD void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
     add(&cell->temporary_count, (uint64_t)event->temporary);
 }
 
+/* From here on they are not known: there is no such record. */
+static void forget_lifetimes(struct memtrace_cell *cell) {
+    STORE_RELAXED(&cell->lifetimes, MEMTRACE_LIFETIME_REST | MEMTRACE_LIFETIME_RECORD);
+}
+
 COLD void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
                            const struct ledger_event *event, int is_last) {
     int is_shared = 0;
@@ -178,6 +183,7 @@ COLD void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
     ledger_keep_peak(cell, ledger->space->header);
     add(&cell->free_bytes, event->size); /* rare: atomic in a column of one's own too */
     add(&cell->free_count, (uint64_t)(is_last != 0));
+    forget_lifetimes(cell);
 }
 
 void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_t context,
@@ -195,7 +201,8 @@ void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_
     counter_add(&cell->alloc_count, count);
 }
 
-/* --- lifetimes: nothing for a first free, a record from the second on ------------------------- */
+/* --- lifetimes above a tick: nothing for a first free, a record from the second on
+ * ------------------------- */
 
 static int next_lifetime_leaf(struct ledger *ledger, struct ledger_column *column) {
     uint32_t index = __atomic_fetch_add(&ledger->lifetime_leaves, 1, __ATOMIC_RELAXED);
@@ -217,16 +224,22 @@ static int next_lifetime_leaf(struct ledger *ledger, struct ledger_column *colum
 
 COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *column,
                                struct memtrace_cell *cell, uint32_t bucket) {
+    const uint32_t single = MEMTRACE_LIFETIME_SINGLE | MEMTRACE_LIFETIME_REST;
+    uint32_t lifetimes = cell->lifetimes;
     struct memtrace_lifetimes *leaf;
     uint32_t *record;
     uint32_t id;
-    if (cell->lifetimes == 0) {
-        STORE_RELAXED(&cell->lifetimes, MEMTRACE_LIFETIME_SINGLE | bucket);
+    if (lifetimes == MEMTRACE_LIFETIME_REST) {
+        STORE_RELAXED(&cell->lifetimes, single | bucket);
         return;
+    }
+    if ((lifetimes & single) != single) {
+        return; /* the count is full, or there is no record, nor will be */
     }
     if (column->lifetimes_next == column->lifetimes_end &&
         next_lifetime_leaf(ledger, column) != 0) {
-        return; /* the sketch of this context stays at its first free */
+        forget_lifetimes(cell);
+        return;
     }
     id = column->lifetimes_next++;
     leaf = ledger->lifetimes[id >> 10];
@@ -234,7 +247,7 @@ COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *colu
         return; /* a fork came in between, in a handler: the child has none yet */
     }
     record = leaf[id & 1023].bucket;
-    record[cell->lifetimes & (MEMTRACE_LIFETIME_BUCKETS - 1)]++;
+    record[lifetimes & (MEMTRACE_LIFETIME_BUCKETS - 1)]++;
     record[bucket]++;
-    STORE_RELEASE(&cell->lifetimes, id);
+    STORE_RELEASE(&cell->lifetimes, MEMTRACE_LIFETIME_REST | id);
 }

@@ -42,7 +42,7 @@ INLINE int peak_take(struct peak_share *share, uint64_t size) {
 }
 
 INLINE int peak_give(struct peak_share *share, uint64_t size) {
-    counter_take(&share->room, -(int64_t)size);
+    counter_add((uint64_t *)&share->room, size);
     SIGNAL_FENCE();
     return LOAD_RELAXED(&share->room) > LOAD_RELAXED(&share->ceiling);
 }

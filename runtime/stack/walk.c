@@ -362,7 +362,7 @@ INLINE struct context_id come_back(struct walk_world *world, struct walker *walk
 /* What is remembered of the allocation's caller is enough to know it again, if it is. */
 static inline void note_last(struct walker *walker, const struct frame *frame) {
     const struct walk_frame *end = walker->remembered.frame + walker->remembered.count;
-    walker->last.pc = 0;
+    walker->last.pc = walker->last.counted_pc = 0;
     if (end != walker->remembered.frame && same_frame(&end[-1], frame)) {
         walker->last = (struct walk_last){
             .pc = frame->pc,
@@ -378,11 +378,11 @@ static inline void note_last(struct walker *walker, const struct frame *frame) {
 /* At the end of a path over frame words: that of the allocating function vouches next time. */
 static inline void note_word(struct walker *walker, const struct frame *frame, uint32_t *word,
                              uint32_t parent, uint32_t context) {
-    walker->last.pc = 0;
+    walker->last.pc = walker->last.counted_pc = 0;
     if (word != NULL) {
         *word = parent;
         walker->last =
-            (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context, NULL};
+            (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context, 0, NULL};
     }
 }
 
