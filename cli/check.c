@@ -394,8 +394,8 @@ static int judge_file(const struct chosen *chosen, int status) {
                     (model->recording.present ? model->header.lost[MEMTRACE_LOST_RECORDS] : 0);
     if (lost != 0) {
         struct number count;
-        cli_error("%s lacks %s events, so its numbers may be too low", chosen->source.path,
-                  number_count(&count, lost));
+        cli_error("%s lacks %s, so its numbers may be too low", chosen->source.path,
+                  number_items(&count, lost, "event"));
     }
     if (uncounted[0] != '\0') {
         cli_error("%s: %s", chosen->source.path, uncounted);

@@ -72,6 +72,7 @@ static int list(const struct recording *recording) {
 
 static int extract(const struct recording *recording, const struct request *request) {
     struct error error = {""};
+    struct number number;
     char folder[PATH_MAX];
     size_t count;
     if (request->folder != NULL) {
@@ -82,7 +83,7 @@ static int extract(const struct recording *recording, const struct request *requ
     if (embedded_extract(recording, folder, &count, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    printf("%zu %s in %s\n", count, count == 1 ? "file" : "files", folder);
+    printf("%s in %s\n", number_items(&number, count, "file"), folder);
     return cli_finish(CLI_OK);
 }
 

@@ -82,12 +82,12 @@ static void note_losses(const char *path, const struct importer_result *result) 
         cli_error("%s: %s; what is before that was imported", path, result->file.damage);
     }
     if (result->file.bad_lines != 0) {
-        cli_error("%s: %s lines make no sense and were left out", path,
-                  number_count(&number, result->file.bad_lines));
+        cli_error("%s: left out, since it makes no sense: %s", path,
+                  number_items(&number, result->file.bad_lines, "line"));
     }
     if (result->missing_paths != 0) {
-        cli_error("%s: %s call paths are more than a recording holds; their callers bear the cost",
-                  path, number_count(&number, result->missing_paths));
+        cli_error("%s: more than a recording holds: %s; their callers bear the cost", path,
+                  number_items(&number, result->missing_paths, "call path"));
     }
 }
 
@@ -106,8 +106,8 @@ static int import(const struct request *request, const char *output) {
         return CLI_FAILURE;
     }
     note_losses(request->file, &result);
-    printf("%s: %s allocations, %s frees\n", output, number_count(&numbers[0], result.begins),
-           number_count(&numbers[1], result.ends));
+    printf("%s: %s, %s\n", output, number_items(&numbers[0], result.begins, "allocation"),
+           number_items(&numbers[1], result.ends, "free"));
     return cli_finish(CLI_OK);
 }
 

@@ -144,11 +144,13 @@ static int open_all(struct opened *opened, const struct request *request) {
 
 static void tell(const char *output, const struct merge_result *result) {
     struct number events;
+    struct number processes;
+    struct number files;
     struct number bytes;
-    fprintf(stderr, "memtrace: %s has %s events of %zu %s (%zu %s) in %s\n", output,
-            number_count(&events, result->rewrite.kept), result->processes,
-            result->processes == 1 ? "process" : "processes", result->files,
-            result->files == 1 ? "file" : "files",
+    fprintf(stderr, "memtrace: %s has %s of %s (%s) in %s\n", output,
+            number_items(&events, result->rewrite.kept, "event"),
+            number_items(&processes, result->processes, "process"),
+            number_items(&files, result->files, "file"),
             number_bytes(&bytes, result->rewrite.bytes_written));
     if (result->rewrite.damaged != 0) {
         fprintf(stderr, "memtrace: damaged blocks are left out: %s\n",
@@ -187,6 +189,7 @@ static int merge_files(const struct request *request) {
 }
 
 static int merge_sums(const struct request *request) {
+    struct number number;
     struct outfile file;
     struct error error = {""};
     int status;
@@ -196,8 +199,8 @@ static int merge_sums(const struct request *request) {
     status = outfile_end(&file, merge_profiles(request->files, request->count, file.stream, &error),
                          &error);
     if (status == CLI_OK) {
-        fprintf(stderr, "memtrace: %s has the sums of %zu %s\n", request->rewriting.output,
-                request->count, request->count == 1 ? "profile" : "profiles");
+        fprintf(stderr, "memtrace: %s has the sums of %s\n", request->rewriting.output,
+                number_items(&number, request->count, "profile"));
     }
     return status;
 }

@@ -71,8 +71,9 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 static void tell(const struct strip *strip) {
     struct number blocks;
     struct number bytes;
-    fprintf(stderr, "memtrace: %s short-lived blocks of %s left out\n",
-            number_count(&blocks, strip_count(strip)), number_bytes(&bytes, strip_bytes(strip)));
+    fprintf(stderr, "memtrace: %s of %s left out\n",
+            number_items(&blocks, strip_count(strip), "short-lived block"),
+            number_bytes(&bytes, strip_bytes(strip)));
 }
 
 static int strip_source(const struct source *source, const struct request *request) {

@@ -2,6 +2,8 @@
 /* suppressing.c: see suppressing.h. */
 #include "cli/suppressing.h"
 
+#include "analyze/report/number.h"
+
 #include <stdio.h>
 
 const char suppressing_help[] =
@@ -41,8 +43,9 @@ int suppressing_load(const struct suppressing *suppressing, const struct model *
         }
     }
     if (list->ignored != 0) {
-        fprintf(stderr, "memtrace: %zu suppressions that are not of leaks are ignored\n",
-                list->ignored);
+        struct number number;
+        fprintf(stderr, "memtrace: ignored, since not of leaks: %s\n",
+                number_items(&number, list->ignored, "suppression"));
     }
     if (!suppressing->no_embedded &&
         suppressions_add_embedded(list, model, debug_folders, error) != 0) {

@@ -5,6 +5,7 @@
 #include "analyze/model/model.h"
 #include "analyze/read/liveheap.h"
 #include "analyze/read/region.h"
+#include "analyze/report/number.h"
 #include "cli/cli.h"
 #include "cli/frames.h"
 #include "collect/clock.h"
@@ -85,11 +86,11 @@ static void write_block(const struct model *model, const struct liveheap_block *
                         uint64_t address) {
     uint64_t frame = block->context < model->node_count ? model->nodes[block->context].frame : 0;
     const char *class = class_of(model, frame);
+    struct number number;
     printf("0x%" PRIx64 " is ", address);
     if (address != block->start)
-        printf("%" PRIu64 " bytes into ", address - block->start);
-    printf("a block of %" PRIu64 " byte%s at 0x%" PRIx64, block->size, block->size == 1 ? "" : "s",
-           block->start);
+        printf("%s into ", number_items(&number, address - block->start, "byte"));
+    printf("a block of %s at 0x%" PRIx64, number_items(&number, block->size, "byte"), block->start);
     if (class)
         printf(" (%s%s)", strncmp(class, "a ", 2) != 0 ? "pool " : "", class);
     fputs(", allocated ", stdout);

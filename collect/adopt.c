@@ -82,18 +82,11 @@ int adopt_region(const char *path, adopt_note note, void *context) {
     return adopted;
 }
 
-/* Whether a running program's header says that it replaced itself by exec: without a lock, which a
- * collector would take for another collector's. */
+/* Whether a running program's header says that it replaced itself by exec. */
 static bool says_execed(const char *path) {
     struct memtrace_header header;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    size_t wanted = offsetof(struct memtrace_header, recording);
-    bool execed = fd >= 0 && pread(fd, &header, wanted, 0) == (ssize_t)wanted &&
-                  header.state == MEMTRACE_STATE_EXECED;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return execed;
+    return region_read_header(path, &header) == REGION_HEADER &&
+           header.state == MEMTRACE_STATE_EXECED;
 }
 
 bool adopt_is_meant(const struct region *region) {

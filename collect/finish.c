@@ -4,6 +4,7 @@
 
 #include "analyze/model/uncounted.h"
 #include "analyze/report/number.h"
+#include "analyze/report/shellword.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,26 +56,6 @@ void finish_region(const struct held *held, enum copy_mode mode, struct finished
     }
 }
 
-char *finish_quoted(const char *path) {
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "_-+=./,:@%";
-    char *text = malloc(strlen(path) * 4 + 3);
-    char *at = text;
-    if (text == NULL || path[strspn(path, safe)] == '\0') {
-        return text != NULL ? strcpy(text, path) : NULL;
-    }
-    *at++ = '\'';
-    for (; *path != '\0'; path++) {
-        if (*path == '\'') {
-            at = stpcpy(at, "'\\''");
-        } else {
-            *at++ = *path;
-        }
-    }
-    strcpy(at, "'");
-    return text;
-}
-
 void finish_note_malloc(const struct held *held) {
     struct memtrace_malloc found;
     uncounted_find(held->header, &found);
@@ -100,8 +81,8 @@ bool finish_wants_profile(const struct held *held) {
 
 static void print_recording(FILE *out, const struct record_result *recording) {
     struct number n[3];
-    fprintf(out, "memtrace: recording          %s (%s events in %s", recording->path,
-            number_count(&n[0], recording->events), number_bytes(&n[1], recording->bytes));
+    fprintf(out, "memtrace: recording          %s (%s in %s", recording->path,
+            number_items(&n[0], recording->events, "event"), number_bytes(&n[1], recording->bytes));
     if (recording->parts > 1) {
         fprintf(out, " and %u parts", recording->parts);
     }
@@ -110,11 +91,10 @@ static void print_recording(FILE *out, const struct record_result *recording) {
             recording->stopped ? ", and all since it stopped" : "");
 }
 
-static void print_hint(FILE *out, const char *path) {
-    char *quoted = finish_quoted(path);
-    fprintf(out, "memtrace: read it with       memtrace report %s\n",
-            quoted != NULL ? quoted : path);
-    free(quoted);
+void finish_print_hint(FILE *out, const char *path) {
+    fputs("memtrace: read it with       memtrace report ", out);
+    shellword_put(out, path);
+    fputc('\n', out);
 }
 
 static void print_totals(FILE *out, const struct model_totals *totals, const char *uncounted) {
@@ -123,13 +103,15 @@ static void print_totals(FILE *out, const struct model_totals *totals, const cha
     const char *seen = number_count(&n[9], totals->lost);
     snprintf(lost, sizeof lost, uncounted[0] == '\0' ? "%s" : "not known (%s seen)", seen);
     fprintf(out,
-            "memtrace: peak               %s (%s bytes)\n"
-            "memtrace: leaked             %s (%s bytes in %s %s)\n"
+            "memtrace: peak               %s (%s)\n"
+            "memtrace: leaked             %s (%s in %s)\n"
             "memtrace: allocations        %s (%s in total), frees %s\n"
             "memtrace: call paths         %s, lost %s\n",
-            number_bytes(&n[0], totals->maximum_bytes), number_count(&n[1], totals->maximum_bytes),
-            number_bytes(&n[2], totals->live_bytes), number_count(&n[3], totals->live_bytes),
-            number_count(&n[4], totals->live_blocks), totals->live_blocks == 1 ? "block" : "blocks",
+            number_bytes(&n[0], totals->maximum_bytes),
+            number_items(&n[1], totals->maximum_bytes, "byte"),
+            number_bytes(&n[2], totals->live_bytes),
+            number_items(&n[3], totals->live_bytes, "byte"),
+            number_items(&n[4], totals->live_blocks, "block"),
             number_count(&n[5], totals->allocations), number_bytes(&n[6], totals->total_bytes),
             number_count(&n[7], totals->frees), number_count(&n[8], totals->context_count), lost);
     if (uncounted[0] != '\0') {
@@ -154,7 +136,7 @@ char *finish_summary(const struct model *model, const char *profile,
         print_recording(out, recording);
     }
     if (profile != NULL || recording != NULL) {
-        print_hint(out, recording != NULL ? recording->path : profile);
+        finish_print_hint(out, recording != NULL ? recording->path : profile);
     }
     if (fclose(out) != 0) {
         free(text);

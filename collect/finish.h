@@ -12,6 +12,8 @@
 #include "collect/held.h"
 #include "collect/record.h"
 
+#include <stdio.h>
+
 enum finish_place {
     FINISH_MOVED = 0,     /* the profile is at `path`, as the program wanted */
     FINISH_ELSEWHERE = 1, /* it is at `path`, in $TMPDIR or /tmp; `trouble` says why */
@@ -45,7 +47,7 @@ bool finish_wants_profile(const struct held *held);
 char *finish_summary(const struct model *model, const char *profile,
                      const struct record_result *recording);
 
-/* `path` as a word of a shell: quoted where it has to be. The caller frees the result, or NULL. */
-char *finish_quoted(const char *path);
+/* The summary's last line: the command that reads this file or folder, as a shell takes it. */
+void finish_print_hint(FILE *out, const char *path);
 
 #endif

@@ -224,9 +224,11 @@ static void add_header(struct merging *merging, const struct model *model, uint6
     struct memtrace_header *header = &merging->header;
     const struct memtrace_header *other = &model->header;
     uint64_t end_ns = model->now_ns + shift_ns;
+    uint32_t merged = header->merged + (other->merged != 0 ? other->merged : 1);
     merging->end_ns = end_ns > merging->end_ns ? end_ns : merging->end_ns;
     if (header->pid == 0) {
         *header = *other;
+        header->merged = merged;
         header->inherited_blocks = header->inherited_bytes = 0;
         header->peak_resident_bytes = header->maximum_ns = 0; /* not known of all */
         return;
@@ -236,6 +238,7 @@ static void add_header(struct merging *merging, const struct model *model, uint6
     if (header->malloc_by.place == MEMTRACE_MALLOC_COUNTED) {
         header->malloc_by = other->malloc_by;
     }
+    header->merged = merged;
     header->stacks = other->stacks < header->stacks ? other->stacks : header->stacks;
     header->live_bytes += other->live_bytes;
     header->maximum_bytes += other->maximum_bytes;

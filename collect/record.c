@@ -2,6 +2,7 @@
 /* record.c: the rounds of a recording. See record.h. */
 #include "collect/record.h"
 
+#include "analyze/report/number.h"
 #include "collect/clock.h"
 #include "collect/embed.h"
 #include "collect/recordevents.h"
@@ -312,15 +313,16 @@ static void free_buffers(const struct record *record) {
 
 /* Program files, once, in the last part. */
 static int embed(struct record *record) {
+    struct number number;
     unsigned left_out;
     int result = embed_modules(
         record->events.profile, (enum memtrace_embed)record->recording->embed,
         &record->events.parts.file, held_time_ns(record->held), &left_out, &record->trouble);
     if (result == 0 && left_out != 0) {
         error_set(&record->trouble,
-                  "%u of the program's files are too large to go into the recording: it needs them "
-                  "to be read with names",
-                  left_out);
+                  "too large to go into the recording, which needs them to be read with names: %s "
+                  "of the program",
+                  number_items(&number, left_out, "file"));
         record->news = true;
     }
     return result;

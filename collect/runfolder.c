@@ -2,6 +2,7 @@
 /* runfolder.c: making, filling and placing the folder of a run. See runfolder.h. */
 #include "collect/runfolder.h"
 
+#include "analyze/read/region.h"
 #include "collect/mergeprofiles.h"
 #include "collect/owner.h"
 #include "collect/runjson.h"
@@ -279,14 +280,7 @@ static void move_first(struct runwriter *run) {
 
 static bool is_file_of_run(const struct runwriter *run, const char *path) {
     struct memtrace_header header;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool is_ours = fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                   memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) == 0 &&
-                   header.run.id == run->id;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return is_ours;
+    return region_read_header(path, &header) == REGION_HEADER && header.run.id == run->id;
 }
 
 static bool is_folder_of_run(const struct runwriter *run) {

@@ -138,7 +138,6 @@ static void print_totals(FILE *out, const struct runwriter *run) {
 }
 
 char *runwriter_summary(const struct runwriter *run) {
-    char *quoted = finish_quoted(run->path);
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -146,13 +145,11 @@ char *runwriter_summary(const struct runwriter *run) {
         print_totals(out, run);
         print_processes(out, run);
         fprintf(out, "memtrace: run                %s\n", run->path);
-        fprintf(out, "memtrace: read it with       memtrace report %s\n",
-                quoted != NULL ? quoted : run->path);
+        finish_print_hint(out, run->path);
         if (fclose(out) != 0) {
             free(text);
             text = NULL;
         }
     }
-    free(quoted);
     return text;
 }

@@ -27,20 +27,11 @@ struct runwatch runwatch_begin(struct runwriter *run) {
 
 enum membership { MEMBER, NO_MEMBER, NOT_YET };
 
-/* Without a lock, which a collector would take for another collector's. */
 static enum membership membership(const struct runwatch *watch, const char *path) {
     struct memtrace_header header;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : pread(fd, &header, sizeof header, 0);
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (fd < 0) {
-        return NO_MEMBER;
-    }
-    if (size != (ssize_t)sizeof header ||
-        memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) != 0) {
-        return NOT_YET;
+    enum region_header found = region_read_header(path, &header);
+    if (found != REGION_HEADER) {
+        return found == REGION_NO_FILE ? NO_MEMBER : NOT_YET;
     }
     return watch->run->id != 0 && header.run.id == watch->run->id ? MEMBER : NO_MEMBER;
 }

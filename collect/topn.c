@@ -117,17 +117,17 @@ static void print_row(FILE *out, const struct model *model, const struct topn_ro
                       struct symbolizer *symbolizer) {
     const struct model_context *context = row->context;
     struct number n[10];
-    fprintf(
-        out,
-        "#%zu live %s in %s %s; interval +%s (%s) -%s (%s); total +%s (%s) -%s (%s); path "
-        "%016" PRIx64 "\n",
-        rank, number_bytes(&n[0], context->live_bytes), number_count(&n[1], context->live_blocks),
-        context->live_blocks == 1 ? "block" : "blocks", number_bytes(&n[2], row->interval_bytes),
-        number_count(&n[3], row->interval_allocations),
-        number_bytes(&n[4], row->interval_freed_bytes), number_count(&n[5], row->interval_frees),
-        number_bytes(&n[6], context->total_bytes), number_count(&n[7], context->allocations),
-        number_bytes(&n[8], context->freed_bytes), number_count(&n[9], context->frees),
-        model_hash(model, context->id));
+    fprintf(out,
+            "#%zu live %s in %s; interval +%s (%s) -%s (%s); total +%s (%s) -%s (%s); path "
+            "%016" PRIx64 "\n",
+            rank, number_bytes(&n[0], context->live_bytes),
+            number_items(&n[1], context->live_blocks, "block"),
+            number_bytes(&n[2], row->interval_bytes),
+            number_count(&n[3], row->interval_allocations),
+            number_bytes(&n[4], row->interval_freed_bytes),
+            number_count(&n[5], row->interval_frees), number_bytes(&n[6], context->total_bytes),
+            number_count(&n[7], context->allocations), number_bytes(&n[8], context->freed_bytes),
+            number_count(&n[9], context->frees), model_hash(model, context->id));
     print_path(out, model, context, symbolizer);
 }
 

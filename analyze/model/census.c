@@ -99,6 +99,7 @@ void census_take_thread(struct model *model, const struct memtrace_thread_record
     *thread = (struct model_thread){
         .id = record->id,
         .tid = record->tid,
+        .earlier = record->earlier,
         .alive = state == MEMTRACE_THREAD_ALIVE,
         .start_ns = record->start_ns,
         .end_ns = record->end_ns,
@@ -165,6 +166,33 @@ int census_take_foreign(struct model *model, struct model_foreign foreign) {
     return 0;
 }
 
+static int by_freer_and_owner(const void *left, const void *right) {
+    const struct model_foreign *a = left;
+    const struct model_foreign *b = right;
+    if (a->freer != b->freer) {
+        return a->freer < b->freer ? -1 : 1;
+    }
+    return (a->owner > b->owner) - (a->owner < b->owner);
+}
+
+/* Threads past the ids are all "others". */
+static void join_foreign(struct model *model) {
+    size_t kept = 0;
+    if (model->foreign_count == 0) {
+        return;
+    }
+    qsort(model->foreign, model->foreign_count, sizeof *model->foreign, by_freer_and_owner);
+    for (size_t i = 1; i < model->foreign_count; i++) {
+        if (by_freer_and_owner(&model->foreign[kept], &model->foreign[i]) == 0) {
+            model->foreign[kept].blocks += model->foreign[i].blocks;
+            model->foreign[kept].bytes += model->foreign[i].bytes;
+        } else {
+            model->foreign[++kept] = model->foreign[i];
+        }
+    }
+    model->foreign_count = kept + 1;
+}
+
 /* Places 0..3 of a leaf lie under the segment's header: those owners stand behind place 255. */
 static uint32_t owner_at(const struct profile_segment *segment, uint32_t place) {
     uint32_t owner = place < OWNERS_PER_LEAF ? place : place - OWNERS_PER_LEAF;
@@ -189,6 +217,7 @@ static int load_foreign(struct model *model, const struct profile *profile) {
             }
         }
     }
+    join_foreign(model);
     return 0;
 }
 
@@ -208,8 +237,39 @@ static void hold(struct model *model) {
     }
 }
 
+/* Those alive beyond the ids have records of their own with the id of "others". */
+static void join_others(struct model *model) {
+    struct model_thread *others = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < model->thread_count; i++) {
+        const struct model_thread *thread = &model->threads[i];
+        if (thread->id != MEMTRACE_THREAD_OTHERS || others == NULL) {
+            model->threads[kept++] = *thread;
+            if (thread->id == MEMTRACE_THREAD_OTHERS) {
+                others = &model->threads[kept - 1];
+            }
+            continue;
+        }
+        strcpy(others->name, "others");
+        others->tid = 0; /* of several */
+        others->earlier = 0;
+        others->alive |= thread->alive;
+        others->start_ns = 0;
+        others->end_ns = 0;
+        others->allocations = model_add(others->allocations, thread->allocations);
+        others->total_bytes = model_add(others->total_bytes, thread->total_bytes);
+        others->frees = model_add(others->frees, thread->frees);
+        others->freed_bytes = model_add(others->freed_bytes, thread->freed_bytes);
+        others->foreign_frees = model_add(others->foreign_frees, thread->foreign_frees);
+        others->foreign_freed_bytes =
+            model_add(others->foreign_freed_bytes, thread->foreign_freed_bytes);
+    }
+    model->thread_count = kept;
+}
+
 void census_finish(struct model *model) {
     qsort(model->threads, model->thread_count, sizeof *model->threads, by_thread_id);
+    join_others(model);
     hold(model);
 }
 

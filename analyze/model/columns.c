@@ -18,24 +18,28 @@ struct leaves {
     size_t count;
 };
 
+/* Cells of 64 contexts in one column. */
+struct group {
+    const struct profile_segment *segment;
+    uint64_t index; /* of the first context: / MEMTRACE_GROUP_ITEMS */
+    uint32_t place; /* of its cell in the segment */
+};
+
 struct work {
     const struct profile *profile;
     struct model *model;
-    struct sum *sums;        /* node_count */
-    struct leaves ledger;    /* by index, then as in the file */
+    struct sum *sums;     /* node_count */
+    struct group *groups; /* by index */
+    size_t group_count;
     struct leaves lifetimes; /* by index */
     uint32_t epoch;
 };
 
-/* Ids of a tree or ledger segment: index * 1024 up. */
+/* Ids of a segment of the tree: index * 1024 up. */
 static bool id_at(const struct profile_segment *segment, uint32_t place, uint32_t *id) {
     uint64_t wide = (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + place;
     *id = (uint32_t)wide;
     return place < MEMTRACE_LEAF_ITEMS && wide != 0 && wide < 1u << MEMTRACE_CONTEXT_BITS;
-}
-
-static bool has_ids(const struct profile_segment *segment) {
-    return segment->kind == MEMTRACE_SEGMENT_TREE || segment->kind == MEMTRACE_SEGMENT_LEDGER;
 }
 
 static size_t count_nodes(const struct profile *profile) {
@@ -44,41 +48,60 @@ static size_t count_nodes(const struct profile *profile) {
         const struct profile_segment *segment = &profile->segments[i];
         uint64_t places =
             segment->item_count < MEMTRACE_LEAF_ITEMS ? segment->item_count : MEMTRACE_LEAF_ITEMS;
-        uint64_t end = (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + places;
-        if (has_ids(segment) && end <= 1u << MEMTRACE_CONTEXT_BITS && end > count) {
+        uint64_t end = segment->kind == MEMTRACE_SEGMENT_CELLS
+                           ? ((uint64_t)segment->index + 1) * MEMTRACE_GROUP_ITEMS
+                           : (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + places;
+        if ((segment->kind == MEMTRACE_SEGMENT_TREE || segment->kind == MEMTRACE_SEGMENT_LEDGER ||
+             segment->kind == MEMTRACE_SEGMENT_CELLS) &&
+            end <= 1u << MEMTRACE_CONTEXT_BITS && end > count) {
             count = end;
         }
     }
     return count;
 }
 
-/* The ledger's segments, those of one leaf of all columns together. */
+/* How many groups of cells a segment has: struct memtrace_cell. */
+static uint32_t groups_in(const struct profile_segment *segment) {
+    return segment->kind == MEMTRACE_SEGMENT_LEDGER  ? MEMTRACE_LEAF_ITEMS / MEMTRACE_GROUP_ITEMS
+           : segment->kind == MEMTRACE_SEGMENT_CELLS ? 1
+                                                     : 0;
+}
+
 static int by_index(const void *left, const void *right) {
-    const struct profile_segment *a = *(const struct profile_segment *const *)left;
-    const struct profile_segment *b = *(const struct profile_segment *const *)right;
+    const struct group *a = left;
+    const struct group *b = right;
     return (a->index > b->index) - (a->index < b->index);
 }
 
+/* The ledger's groups, those of the same contexts in all columns together. */
 static int gather_ledger(struct work *work) {
     const struct profile *profile = work->profile;
-    work->ledger.at = calloc(profile->segment_count + 1, sizeof(void *));
-    if (work->ledger.at == NULL) {
+    size_t most = 1;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        most += groups_in(&profile->segments[i]);
+    }
+    work->groups = calloc(most, sizeof *work->groups);
+    if (work->groups == NULL) {
         return -1;
     }
     for (size_t i = 0; i < profile->segment_count; i++) {
-        if (profile->segments[i].kind == MEMTRACE_SEGMENT_LEDGER) {
-            work->ledger.at[work->ledger.count++] = &profile->segments[i];
+        const struct profile_segment *segment = &profile->segments[i];
+        uint32_t count = groups_in(segment);
+        for (uint32_t j = 0; j < count; j++) {
+            work->groups[work->group_count++] = (struct group){
+                .segment = segment,
+                .index = (uint64_t)segment->index * count + j,
+                .place = count == 1 ? MEMTRACE_GROUP_FIRST : j * MEMTRACE_GROUP_ITEMS};
         }
     }
-    qsort(work->ledger.at, work->ledger.count, sizeof(void *), by_index);
+    qsort(work->groups, work->group_count, sizeof *work->groups, by_index);
     return 0;
 }
 
-/* How many segments from `first` on are of the same leaf. */
-static size_t group_size(const struct work *work, size_t first) {
+/* How many groups from `first` on are of the same contexts. */
+static size_t count_columns(const struct work *work, size_t first) {
     size_t end = first + 1;
-    while (end < work->ledger.count &&
-           work->ledger.at[end]->index == work->ledger.at[first]->index) {
+    while (end < work->group_count && work->groups[end].index == work->groups[first].index) {
         end++;
     }
     return end - first;
@@ -86,15 +109,17 @@ static size_t group_size(const struct work *work, size_t first) {
 
 typedef int (*cell_visitor)(struct work *work, struct sum *sum, const struct memtrace_cell *cell);
 
-/* The cells of one place of a leaf, in all columns. */
+/* A context's cells in all columns. */
 static int each_column(struct work *work, size_t first, size_t count, uint32_t place,
                        cell_visitor visit) {
-    uint32_t id;
-    if (!id_at(work->ledger.at[first], place, &id) || id >= work->model->node_count) {
+    uint64_t id = work->groups[first].index * MEMTRACE_GROUP_ITEMS + place;
+    if (id == 0 || id >= work->model->node_count) {
         return 0;
     }
     for (size_t i = first; i < first + count; i++) {
-        const struct memtrace_cell *cell = profile_item(work->profile, work->ledger.at[i], place);
+        const struct group *group = &work->groups[i];
+        const struct memtrace_cell *cell =
+            profile_item(work->profile, group->segment, group->place + place);
         if (cell != NULL && visit(work, &work->sums[id], cell) != 0) {
             return -1;
         }
@@ -105,12 +130,12 @@ static int each_column(struct work *work, size_t first, size_t count, uint32_t p
 /* Each visitor sees a context's cells of all columns before the next visitor sees any of them, and
  * a context's visitors follow at once, so that what runs meanwhile changes little between them. */
 static int each_cell(struct work *work, const cell_visitor *visitors, size_t visitor_count) {
-    size_t group;
-    for (size_t first = 0; first < work->ledger.count; first += group) {
-        group = group_size(work, first);
-        for (uint32_t place = 0; place < MEMTRACE_LEAF_ITEMS; place++) {
+    size_t columns;
+    for (size_t first = 0; first < work->group_count; first += columns) {
+        columns = count_columns(work, first);
+        for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
             for (size_t i = 0; i < visitor_count; i++) {
-                if (each_column(work, first, group, place, visitors[i]) != 0) {
+                if (each_column(work, first, columns, place, visitors[i]) != 0) {
                     return -1;
                 }
             }
@@ -300,6 +325,6 @@ int columns_load(struct model *model, const struct profile *profile) {
     }
     free(work.sums);
     free(work.lifetimes.at);
-    free(work.ledger.at);
+    free(work.groups);
     return result;
 }

@@ -83,6 +83,7 @@ struct model_totals {
 struct model_thread {
     uint32_t id;
     uint32_t tid;
+    uint32_t earlier; /* threads that had this id before and ended: they are in the sums */
     bool alive;
     uint64_t start_ns;
     uint64_t end_ns; /* 0: alive */

@@ -335,11 +335,11 @@ static void note_damage(struct replay *replay, const struct timeorder *order) {
         model_damage(replay->model, "a mapping has the context of a block");
     }
     if (order->damaged != 0) {
-        model_damage(replay->model, "%llu blocks of events cannot be read completely",
-                     (unsigned long long)order->damaged);
+        model_damage(replay->model, "%llu block%s of events cannot be read completely",
+                     (unsigned long long)order->damaged, order->damaged == 1 ? "" : "s");
     } else if (order->gaps != 0) {
-        model_damage(replay->model, "events are missing in %llu places",
-                     (unsigned long long)order->gaps);
+        model_damage(replay->model, "events are missing in %llu place%s",
+                     (unsigned long long)order->gaps, order->gaps == 1 ? "" : "s");
     }
 }
 

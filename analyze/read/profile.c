@@ -23,6 +23,7 @@ static uint32_t item_size_of(uint32_t kind) {
     case MEMTRACE_SEGMENT_TREE:
         return sizeof(struct memtrace_node);
     case MEMTRACE_SEGMENT_LEDGER:
+    case MEMTRACE_SEGMENT_CELLS:
         return sizeof(struct memtrace_cell);
     case MEMTRACE_SEGMENT_LIFETIMES:
         return sizeof(struct memtrace_lifetimes);

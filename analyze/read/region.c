@@ -177,15 +177,24 @@ static int find_by_name(pid_t pid, uint64_t ticks, uid_t uid, struct region *reg
     return result;
 }
 
-static bool is_profile(const char *path) {
-    char magic[8];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool same = fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic &&
-                memcmp(magic, MEMTRACE_MAGIC, sizeof magic) == 0;
+enum region_header region_read_header(const char *path, struct memtrace_header *header) {
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : pread(fd, header, sizeof *header, 0);
     if (fd >= 0) {
         close(fd);
     }
-    return same;
+    if (fd < 0) {
+        return REGION_NO_FILE;
+    }
+    return size == (ssize_t)sizeof *header &&
+                   memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) == 0
+               ? REGION_HEADER
+               : REGION_NO_HEADER;
+}
+
+static bool is_profile(const char *path) {
+    struct memtrace_header header;
+    return region_read_header(path, &header) == REGION_HEADER;
 }
 
 /* What the program has mapped tells of a folder that only its own environment named, and of
@@ -229,13 +238,8 @@ static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
  * mapped. 0: `region` is the process's own. */
 static pid_t counted_by(pid_t pid, const struct region *region) {
     struct memtrace_header header;
-    size_t size = offsetof(struct memtrace_header, executable);
-    int fd = open(region->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is_read = fd >= 0 && pread(fd, &header, size, 0) == (ssize_t)size;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return is_read && header.run.pid_namespace == region_namespace() && header.pid != (uint32_t)pid
+    return region_read_header(region->path, &header) == REGION_HEADER &&
+                   header.run.pid_namespace == region_namespace() && header.pid != (uint32_t)pid
                ? (pid_t)header.pid
                : 0;
 }

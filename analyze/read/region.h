@@ -12,6 +12,7 @@
 #define ANALYZE_READ_REGION_H
 
 #include "analyze/read/error.h"
+#include "memtrace/format.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +56,11 @@ struct region_folders {
     char path[REGION_FOLDERS][256];
 };
 size_t region_folders(uid_t uid, struct region_folders *folders);
+
+/* The header of a profile or a region as it is now: without a lock, which a collector would take
+ * for another collector's. */
+enum region_header { REGION_HEADER, REGION_NO_HEADER /* yet */, REGION_NO_FILE };
+enum region_header region_read_header(const char *path, struct memtrace_header *header);
 
 /* The region of a running program: by its name in the folders of the program's user, else by what
  * the program has mapped. 0, or -1 with one line: gone, someone else's, or not profiled. */

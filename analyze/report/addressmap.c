@@ -65,8 +65,9 @@ static void draw_region(const struct report *report, const struct heapmap_region
             continue;
         }
         if (skipped != 0) {
-            fprintf(report->out, "%14s  %s(%" PRIu64 " empty lines)%s\n", "",
-                    style_on(report, STYLE_DIM), skipped, style_off(report));
+            struct number number;
+            fprintf(report->out, "%14s  %s(%s)%s\n", "", style_on(report, STYLE_DIM),
+                    number_items(&number, skipped, "empty line"), style_off(report));
             skipped = 0;
         }
         fprintf(report->out, "%14" PRIx64 "  ", at);
@@ -91,7 +92,8 @@ void addressmap_draw(const struct report *report, const struct heapmap *map) {
     }
     if (map->region_count > limit) {
         struct number more;
-        fprintf(report->out, "(%s more regions)\n", number_count(&more, map->region_count - limit));
+        fprintf(report->out, "(%s)\n",
+                number_items(&more, map->region_count - limit, "more region"));
     }
     table_drawing_end(report);
 }

@@ -24,7 +24,7 @@ static void put_exact(FILE *out, enum metric metric, uint64_t value) {
     struct number number;
     fputs(amount(&number, metric, value), out);
     if (is_bytes(metric) && value >= 1024) {
-        fprintf(out, " (%s bytes)", number_count(&number, value));
+        fprintf(out, " (%s)", number_items(&number, value, "byte"));
     }
 }
 
@@ -140,8 +140,7 @@ static int write_lines(const struct check_report *report, enum check_format form
     if (broken == 0) {
         put_plain(report->out, report->source);
         struct number count;
-        fprintf(report->out, ": %s budget%s met\n", number_count(&count, report->count),
-                report->count == 1 ? "" : "s");
+        fprintf(report->out, ": %s met\n", number_items(&count, report->count, "budget"));
     }
     return 0;
 }

@@ -125,6 +125,9 @@ static int put_program(const struct writer *writer, const struct memtrace_header
     } else {
         fprintf(writer->out, "%-*s %" PRIu32 "\n", LABEL, "process", header->pid);
     }
+    if (header->merged > 1) {
+        put_count(writer, "profiles in it", "merged", header->merged);
+    }
     put_start(writer, header);
     if (header->end_monotonic_ns > header->start_monotonic_ns) {
         last_ns = header->end_monotonic_ns - header->start_monotonic_ns;
@@ -358,6 +361,7 @@ static const char *const segment_names[] = {
     [MEMTRACE_SEGMENT_EVENTS] = "events",
     [MEMTRACE_SEGMENT_PROCESSES] = "processes",
     [MEMTRACE_SEGMENT_PATHS] = "paths",
+    [MEMTRACE_SEGMENT_CELLS] = "cells",
 };
 enum { SEGMENT_KINDS = sizeof segment_names / sizeof segment_names[0] };
 
@@ -410,7 +414,8 @@ static void spell_owner(const struct run *run, const char *file, char *text, siz
     if (owner == NULL) {
         snprintf(text, size, "part of another file, or not of this run");
     } else if (count > 1 || run_is_merged(file)) {
-        snprintf(text, size, "the sums of %zu small processes", count);
+        struct number number;
+        snprintf(text, size, "the sums of %s", number_items(&number, count, "small process"));
     } else {
         int length = snprintf(text, size, "%s (%" PRIu32 ")", run_name(owner), owner->pid);
         if (light != 0 && length > 0 && (size_t)length < size) {

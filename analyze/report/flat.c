@@ -174,11 +174,13 @@ static int dearest_first(const void *left, const void *right) {
     return order != 0 ? order : compare(b->frame->function_key, a->frame->function_key);
 }
 
+/* Start-up code is shown where it allocates itself. */
 static bool is_shown(const struct report *report, const struct function *function, uint64_t most,
                      uint64_t total) {
     double least = (double)total / 100.0 * report->options.min_percent;
-    return (double)most >= least && (report->options.all_frames || !report_is_for_people(report) ||
-                                     !calltree_is_startup(function->frame));
+    bool is_all = report->options.all_frames || !report_is_for_people(report);
+    return (double)most >= least &&
+           (is_all || function->self.main != 0 || !calltree_is_startup(function->frame));
 }
 
 static void put_row(struct table *table, const struct function *function, struct cost total) {

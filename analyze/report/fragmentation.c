@@ -58,8 +58,8 @@ static void put_whole(const struct report *report, const struct heapmap *map,
     }
     if (detail->live_without_address != 0) {
         struct number blocks;
-        table_note(&table, "%s blocks have no address in the file and are left out.",
-                   number_count(&blocks, detail->live_without_address));
+        table_note(&table, "Without an address in the file, and left out: %s.",
+                   number_items(&blocks, detail->live_without_address, "block"));
     }
     table_row(&table, (struct table_cell[]){
                           table_number(detail->end_ns), table_number(detail->live_count),

@@ -101,6 +101,7 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_map(json, "process");
     jsonwriter_number(json, "pid", header->pid);
     jsonwriter_number(json, "parent_pid", header->parent_pid);
+    jsonwriter_number(json, "merged", header->merged);
     jsonwriter_string(json, "state", state);
     jsonwriter_number(json, "start_realtime_ns", header->start_realtime_ns);
     jsonwriter_number(json, "duration_ns", report->model->now_ns);
@@ -220,6 +221,7 @@ static void put_threads(struct jsonwriter *json, const struct model *model) {
         jsonwriter_number(json, "id", thread->id);
         jsonwriter_string(json, "name", thread->name);
         jsonwriter_number(json, "tid", thread->tid);
+        jsonwriter_number(json, "earlier", thread->earlier);
         jsonwriter_bool(json, "alive", thread->alive);
         jsonwriter_number(json, "start_ns", thread->start_ns);
         jsonwriter_number(json, "end_ns", thread->end_ns);

@@ -48,6 +48,14 @@ const char *number_count(struct number *buffer, uint64_t count) {
     return buffer->text;
 }
 
+const char *number_items(struct number *buffer, uint64_t count, const char *one) {
+    size_t length = strlen(number_count(buffer, count));
+    const char *plural = one[strlen(one) - 1] == 's' ? "es" : "s";
+    snprintf(buffer->text + length, sizeof buffer->text - length, " %s%s", one,
+             count != 1 ? plural : "");
+    return buffer->text;
+}
+
 const char *number_percent(struct number *buffer, uint64_t part, uint64_t whole) {
     double percent = whole != 0 ? 100.0 * (double)part / (double)whole : 0;
     if (whole == 0) {

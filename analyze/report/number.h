@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct number {
-    char text[40];
+    char text[64];
 };
 
 /* "12.3 MiB", "1.0 KiB", "27 B" */
@@ -19,6 +19,9 @@ const char *number_bytes(struct number *buffer, uint64_t bytes);
 
 /* "12,903,424" */
 const char *number_count(struct number *buffer, uint64_t count);
+
+/* "1 block", "2,000 blocks", "3 processes": `one` says what is counted, in at most 30 letters. */
+const char *number_items(struct number *buffer, uint64_t count, const char *one);
 
 /* "+1.0 KiB", "-27 B", "0 B" */
 const char *number_change(struct number *buffer, int64_t bytes);

@@ -56,12 +56,11 @@ static void put_head(const struct report *report, enum metric metric, size_t ran
     const struct model_context *context = ranked->context;
     uint64_t median = median_lifetime(report->model, context);
     struct number numbers[6];
-    fprintf(report->out, "%s%4zu.%s %s%6s %11s%s  %s %s", style_on(report, STYLE_DIM), rank,
+    fprintf(report->out, "%s%4zu.%s %s%6s %11s%s  %s", style_on(report, STYLE_DIM), rank,
             style_off(report), style_on(report, style_share(ranked->cost.main, total.main)),
             number_percent(&numbers[0], ranked->cost.main, total.main),
             metric_main_text(metric, &numbers[1], ranked->cost), style_off(report),
-            number_count(&numbers[2], context->allocations),
-            context->allocations == 1 ? "allocation" : "allocations");
+            number_items(&numbers[2], context->allocations, "allocation"));
     if (metric != METRIC_CUMULATIVE && context->total_bytes != ranked->cost.main) {
         fprintf(report->out, " of %s in total", number_bytes(&numbers[3], context->total_bytes));
     }
@@ -137,9 +136,8 @@ static void draw_paths(const struct report *report, enum metric metric, const st
     if (count == 0) {
         fputs("nothing\n", report->out);
     } else if (shown < count) {
-        fprintf(report->out, "%s      (%s smaller paths not shown)%s\n",
-                style_on(report, STYLE_DIM), number_count(&number, count - shown),
-                style_off(report));
+        fprintf(report->out, "%s      (%s not shown)%s\n", style_on(report, STYLE_DIM),
+                number_items(&number, count - shown, "smaller path"), style_off(report));
     }
 }
 

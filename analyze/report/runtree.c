@@ -202,7 +202,7 @@ static void put_peak(const struct tree *tree) {
     put_label(report, "peak of all");
     fprintf(report->out, "%s%s%s (", style_on(report, STYLE_NAME),
             number_bytes(&number, peak->seen_bytes), style_off(report));
-    fprintf(report->out, "%s bytes", number_count(&number, peak->seen_bytes));
+    fprintf(report->out, "%s", number_items(&number, peak->seen_bytes, "byte"));
     if (peak->at_ns != 0) {
         fprintf(report->out, ", seen after %s", number_duration(&number, peak->at_ns));
     }
@@ -303,11 +303,10 @@ static void put_rest(const struct tree *tree) {
     if (tree->shown == tree->count) {
         return;
     }
-    fprintf(tree->report->out, "%8s  %s smaller %s: ", "",
-            number_count(&numbers[0], tree->count - tree->shown),
-            tree->count - tree->shown == 1 ? "process" : "processes");
+    fprintf(tree->report->out, "%8s  %s: ", "",
+            number_items(&numbers[0], tree->count - tree->shown, "smaller process"));
     if (is_counted) {
-        fprintf(tree->report->out, "%s allocations, ", number_count(&numbers[1], allocations));
+        fprintf(tree->report->out, "%s, ", number_items(&numbers[1], allocations, "allocation"));
     }
     fprintf(tree->report->out, "peak at most %s each\n", number_bytes(&numbers[2], peak));
 }

@@ -159,8 +159,9 @@ static void spell_suffix(bool is_inlined, size_t folded, bool is_short, char *te
     char count[64] = "";
     struct number number;
     if (folded != 0) {
-        snprintf(count, sizeof count, is_short ? " (+%s)" : " (+%s library %s)",
-                 number_count(&number, folded), folded == 1 ? "frame" : "frames");
+        snprintf(count, sizeof count, " (+%s)",
+                 is_short ? number_count(&number, folded)
+                          : number_items(&number, folded, "library frame"));
     }
     snprintf(text, size, "%s%s", is_inlined && !is_short ? " [inlined]" : "", count);
 }
@@ -218,7 +219,7 @@ void style_path(const struct report *report, struct calltree_walk walk, size_t m
     }
     if (more != 0) {
         struct number number;
-        fprintf(report->out, "         %s(%s more frames)%s\n", style_on(report, STYLE_DIM),
-                number_count(&number, more), style_off(report));
+        fprintf(report->out, "         %s(%s)%s\n", style_on(report, STYLE_DIM),
+                number_items(&number, more, "more frame"), style_off(report));
     }
 }

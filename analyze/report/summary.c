@@ -19,7 +19,7 @@ static void put_command(const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
     const char *at = header->command;
     const char *end = header->command + sizeof header->command - 1;
-    put_label(report, "command");
+    put_label(report, header->merged > 1 ? "first command" : "command");
     if (at[0] == '\0') {
         fputs(header->executable, report->out);
     }
@@ -35,6 +35,16 @@ static void put_command(const struct report *report) {
         at++;
     }
     fputc('\n', report->out);
+}
+
+/* Of a merged profile: what its numbers are the sums of. */
+static void put_merged(const struct report *report) {
+    const struct memtrace_header *header = &report->model->header;
+    struct number numbers[2];
+    put_label(report, "sums of");
+    fprintf(report->out, "%s over %s, the first one of process %" PRIu32 "\n",
+            number_items(&numbers[0], header->merged, "profile"),
+            number_duration(&numbers[1], report->model->now_ns), header->pid);
 }
 
 static void put_state(const struct report *report) {
@@ -75,8 +85,8 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
     struct number spelled;
     struct number exact;
     put_label(report, label);
-    fprintf(report->out, "%s%s%s (%s bytes", style_on(report, STYLE_NAME),
-            number_bytes(&spelled, bytes), style_off(report), number_count(&exact, bytes));
+    fprintf(report->out, "%s%s%s (%s", style_on(report, STYLE_NAME), number_bytes(&spelled, bytes),
+            style_off(report), number_items(&exact, bytes, "byte"));
     put_error(report, number_bytes(&spelled, (uint64_t)error));
 }
 
@@ -98,7 +108,7 @@ static void put_memory(const struct report *report) {
     }
     fputs(")\n", report->out);
     put_bytes(report, held_label(report->model), totals->live_bytes, errors->live_bytes);
-    fprintf(report->out, " in %s blocks)\n", number_count(&number, totals->live_blocks));
+    fprintf(report->out, " in %s)\n", number_items(&number, totals->live_blocks, "block"));
 }
 
 static void put_counts(const struct report *report) {
@@ -165,9 +175,10 @@ static void put_children(const struct report *report) {
         return;
     }
     put_label(report, "forked children");
-    fprintf(report->out, "%s, %s allocations (%s), most held at once by one: %s",
+    fprintf(report->out, "%s, %s (%s), most held at once by one: %s",
             number_count(&numbers[0], model->child_count),
-            number_count(&numbers[1], sum.allocations), number_bytes(&numbers[2], sum.total_bytes),
+            number_items(&numbers[1], sum.allocations, "allocation"),
+            number_bytes(&numbers[2], sum.total_bytes),
             number_bytes(&numbers[3], sum.maximum_bytes));
     if (sum.lost != 0) {
         fprintf(report->out, ", lost %s", number_count(&numbers[0], sum.lost));
@@ -311,12 +322,17 @@ static void put_resident(const struct report *report) {
 
 static void put_all(const struct report *report) {
     const struct model *model = report->model;
-    fprintf(report->out, "%sMemTrace report of %s%s\n", style_on(report, STYLE_HEADING),
-            style_base(model->header.executable), style_off(report));
+    fprintf(report->out, "%sMemTrace report of %s", style_on(report, STYLE_HEADING),
+            style_base(model->header.executable));
+    if (model->header.merged > 1) {
+        struct number others;
+        fprintf(report->out, " and %s", number_items(&others, model->header.merged - 1, "other"));
+    }
+    fprintf(report->out, "%s\n", style_off(report));
     put_label(report, model->recording.present ? "recording" : "profile");
     fprintf(report->out, "%s\n", report->source);
     put_command(report);
-    put_state(report);
+    (model->header.merged > 1 ? put_merged : put_state)(report);
     put_events(report);
     if (report->selected != NULL) {
         put_label(report, "selected");

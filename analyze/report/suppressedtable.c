@@ -29,8 +29,8 @@ void report_suppressed(const struct report *report) {
     }
     table =
         table_open(report, "suppressed", "Suppressed: leaks that are left out above", columns, 5);
-    table_note(&table, "%s in %s %s.", number_bytes(&bytes, list->bytes),
-               number_count(&blocks, list->blocks), list->blocks == 1 ? "block" : "blocks");
+    table_note(&table, "%s in %s.", number_bytes(&bytes, list->bytes),
+               number_items(&blocks, list->blocks, "block"));
     for (size_t i = 0; i < list->count; i++) {
         const struct suppression *item = &list->items[i];
         char pattern[512];

@@ -8,8 +8,12 @@
 #include <string.h>
 
 static const char *name_of(const struct model_thread *thread, char *buffer, size_t size) {
-    snprintf(buffer, size, "%s%s", thread->name[0] != '\0' ? thread->name : "-",
-             thread->end_ns == 0 ? "" : " (ended)");
+    size_t length =
+        (size_t)snprintf(buffer, size, "%s%s", thread->name[0] != '\0' ? thread->name : "-",
+                         thread->end_ns == 0 ? "" : " (ended)");
+    if (thread->earlier != 0 && length < size) {
+        snprintf(buffer + length, size - length, " and %u before it", thread->earlier);
+    }
     return buffer;
 }
 
@@ -31,7 +35,7 @@ static void put_threads(const struct report *report) {
     struct table table = table_open(report, "threads", "Threads", columns, 11);
     for (size_t i = 0; i < model->thread_count; i++) {
         const struct model_thread *thread = &model->threads[i];
-        char name[64];
+        char name[80];
         char tid[16];
         snprintf(tid, sizeof tid, "%u", thread->tid);
         table_row(&table,

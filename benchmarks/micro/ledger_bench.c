@@ -14,6 +14,7 @@ struct plan {
     struct ledger_column *column;
     struct memtrace_header *header;
     struct peak_share peak;
+    struct memtrace_thread_record record;
     uint32_t contexts;
     uint32_t stride; /* from one event's context to the next; without a common divisor */
 };
@@ -24,14 +25,24 @@ static uint32_t context_number(uint32_t place) {
     return place + (leaf + 1) * MEMTRACE_FIRST_CONTEXT;
 }
 
+static void grow(struct plan *plan, uint64_t size) {
+    counter_add(&plan->record.alloc_bytes, size);
+    peak_grow(&plan->peak, plan->header, peak_live(&plan->record));
+}
+
+static void shrink(struct plan *plan, uint64_t size) {
+    counter_add(&plan->record.free_bytes, size);
+    peak_shrink(&plan->peak, plan->header, peak_live(&plan->record), size);
+}
+
 static void count_pairs(void *argument) {
     struct plan *plan = argument;
     for (uint32_t i = 0, place = 0; i < OPERATIONS; i++) {
         struct ledger_event event = {.context = context_number(place), .size = 64};
         ledger_alloc(&plan->ledger, plan->column, &event);
-        peak_grow(&plan->peak, plan->header, event.size);
+        grow(plan, event.size);
         BENCH_KEEP(plan);
-        peak_shrink(&plan->peak, plan->header, event.size);
+        shrink(plan, event.size);
         ledger_free(&plan->ledger, plan->column, &event);
         place += plan->stride;
         place -= place >= plan->contexts ? plan->contexts : 0;
@@ -46,12 +57,12 @@ int main(void) {
         return 1;
     plan.column = ledger_adopt(&plan.ledger);
     plan.header = space.header;
-    peak_join(&plan.peak, plan.header, 1);
+    peak_join(&plan.peak, plan.header, &plan.record, PEAK_ALONE);
     plan.contexts = 1; /* and a stride of 0 */
     micro_measure("ledger, peak: one context, each pair at the maximum", OPERATIONS, count_pairs,
                   &plan);
-    peak_grow(&plan.peak, plan.header, 1 << 20);
-    peak_shrink(&plan.peak, plan.header, 1 << 20);
+    grow(&plan, 1 << 20);
+    shrink(&plan, 1 << 20);
     micro_measure("ledger, peak: one context, below the maximum", OPERATIONS, count_pairs, &plan);
     plan.contexts = CONTEXTS;
     plan.stride = 1;

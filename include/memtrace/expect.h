@@ -144,13 +144,14 @@ static inline void memtrace_expect_tell(struct memtrace_expect *expect) {
         path[length - 1] = '\0';
     }
     if (leaks) {
-        snprintf(message, sizeof message, "%s: %llu bytes in %llu blocks were not freed%s%s",
-                 expectation->macro, leaked_bytes, leaked_blocks, then, path);
+        snprintf(message, sizeof message, "%s: %llu byte%s in %llu block%s were not freed%s%s",
+                 expectation->macro, leaked_bytes, leaked_bytes == 1 ? "" : "s", leaked_blocks,
+                 leaked_blocks == 1 ? "" : "s", then, path);
     } else {
         then = length != 0 ? "; beyond that first at\n" : "";
         snprintf(message, sizeof message,
-                 "%s: %llu allocations of %llu bytes, more than %llu%s%s%s", expectation->macro,
-                 allocations, bytes, limit,
+                 "%s: %llu allocation%s of %llu byte%s, more than %llu%s%s%s", expectation->macro,
+                 allocations, allocations == 1 ? "" : "s", bytes, bytes == 1 ? "" : "s", limit,
                  expect->kind == MEMTRACE_EXPECT_KIND_BYTES ? " bytes" : "", then, path);
     }
     memtrace_expect_fail(expectation, message);

@@ -192,7 +192,8 @@ struct memtrace_header {
      * | its index << 8 | place in it; 0: there is none yet */
     uint64_t process_place;
     uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
-    char reserved[184];
+    uint32_t merged;     /* a merged profile: of how many; the process is the first one's */
+    char reserved[180];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
@@ -216,6 +217,7 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_EVENTS = 9, /* struct memtrace_chunk[32] (events.h): buffers, while running */
     MEMTRACE_SEGMENT_PROCESSES = 10, /* struct memtrace_process[], light children of this process */
     MEMTRACE_SEGMENT_PATHS = 11,     /* struct memtrace_path[] of light child `owner` */
+    MEMTRACE_SEGMENT_CELLS = 13,     /* struct memtrace_cell[66] of column `owner`: see there */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
@@ -236,7 +238,8 @@ struct memtrace_segment {
     uint64_t size;  /* of the whole segment, this header included; a multiple of the page size */
     uint32_t item_size;
     uint32_t item_count; /* places, those under this header included */
-    char reserved[32];
+    uint32_t previous;   /* frees, for the runtime: page of this thread's segment before; 0: none */
+    char reserved[28];
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_segment) == 64, "segment size");
 
@@ -288,6 +291,12 @@ struct memtrace_cell {
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 56, "cell size");
 
+/* A column's cells lie in segments of two kinds, which may overlap: add them up. MEMTRACE_SEGMENT_
+ * LEDGER has those of the 1024 contexts of a leaf, by their place. MEMTRACE_SEGMENT_CELLS, a page,
+ * is for threads that need few: item MEMTRACE_GROUP_FIRST + i is that of context index *
+ * MEMTRACE_GROUP_ITEMS + i. */
+enum { MEMTRACE_GROUP_SHIFT = 6, MEMTRACE_GROUP_ITEMS = 64, MEMTRACE_GROUP_FIRST = 2 };
+
 #define MEMTRACE_LIFETIME_SINGLE 0x80000000u
 #define MEMTRACE_LIFETIME_REST   0x40000000u
 #define MEMTRACE_LIFETIME_RECORD 0x00ffffffu /* the bits of a record's id */
@@ -308,15 +317,18 @@ enum memtrace_thread_state {
 };
 
 /*
- * One thread's totals over heap blocks (mappings and custom pools left out). A thread's id is its
- * place in the table: leaf index * item_count + place; place 0 of each leaf, under the segment
- * header, is no thread. Thread MEMTRACE_THREAD_OTHERS stands for all threads past the table and for
- * what threads do after they have said goodbye.
+ * One thread's totals over heap blocks (mappings and custom pools left out). Its place in the table
+ * is leaf index * item_count + place; place 0 of each leaf, under the segment header, is no thread.
+ * A thread's id is its place. Where ids run low, a thread gets the id of one that ended and adds to
+ * its counters; `tid`, `name`, `state` and times are those of the last one.
+ * Thread MEMTRACE_THREAD_OTHERS stands for what threads do after they have said goodbye, and for
+ * those alive beyond the ids: each of these has a record of its own, past the ids, whose id this
+ * is.
  */
 enum { MEMTRACE_THREAD_OTHERS = 1 };
 
 struct memtrace_thread_record {
-    uint32_t id;  /* its index; the id in a block's record */
+    uint32_t id;  /* the id in a block's record */
     uint32_t tid; /* the kernel's */
     uint32_t state;
     uint32_t column;
@@ -328,7 +340,10 @@ struct memtrace_thread_record {
     uint64_t free_bytes;
     uint64_t foreign_free_count; /* blocks this thread freed that another had allocated */
     uint64_t foreign_free_bytes;
-    uint64_t reserved[2];
+    uint32_t earlier; /* threads that ended and had this record before: they are in the counters */
+    uint32_t place;   /* for the runtime: of this record; */
+    uint32_t next;    /* of the next one that waits for a thread; */
+    uint32_t frees;   /* page of its newest segment of foreign frees; 0: none */
     char name[32];
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_thread_record) == 128, "thread record size");

@@ -82,17 +82,6 @@ INLINE void counter_increment(uint32_t *counter) {
 #endif
 }
 
-/* 1: it is below zero now. */
-INLINE int counter_take(int64_t *counter, int64_t value) {
-#if defined(__x86_64__)
-    int negative;
-    __asm__("subq %2, %0" : "+m"(*counter), "=@ccs"(negative) : "er"(value));
-    return negative;
-#else
-    return __atomic_sub_fetch(counter, value, __ATOMIC_RELAXED) < 0;
-#endif
-}
-
 /* The caller's frame pointer, in a function of a file without frame pointers of its own. */
 #if defined(__x86_64__) && !defined(__clang__)
 #define MACHINE_RESERVE_FP() register uintptr_t machine_fp __asm__("rbp")

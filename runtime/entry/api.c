@@ -128,17 +128,16 @@ API long memtrace_report(int fd, memtrace_filter filter, void *argument) {
 API long memtrace_thread_report(void (*callback)(const struct memtrace_thread_view *thread,
                                                  void *argument),
                                 void *argument) {
-    uint32_t end;
+    uint32_t place = 0;
     long count = 0;
     if (!is_ready() || !child_grow()) {
         return -1;
     }
-    end = LOAD_ACQUIRE(&runtime.space.header->thread_count);
-    for (uint32_t id = 1; id < end; id++) {
-        const struct memtrace_thread_record *record = region_thread(&runtime.region, id);
+    while ((place = region_next_thread(&runtime.region, place)) != 0) {
+        const struct memtrace_thread_record *record = region_thread(&runtime.region, place);
         struct memtrace_thread_view view;
-        if (record == NULL || (record->state == MEMTRACE_THREAD_FREE && record->alloc_count == 0 &&
-                               record->free_count == 0)) {
+        if (record->state == MEMTRACE_THREAD_FREE && record->alloc_count == 0 &&
+            record->free_count == 0) {
             continue;
         }
         view = (struct memtrace_thread_view){

@@ -293,7 +293,7 @@ static struct light_totals own_totals(void) {
     struct light_totals totals = {0};
     add_thread(&totals, MEMTRACE_THREAD_OTHERS);
     for (uint32_t id = child.first_thread; id < runtime.space.header->thread_count; id++) {
-        add_thread(&totals, id);
+        add_thread(&totals, id); /* it has few, so all have ids of their own */
     }
     totals.free_count -= child.freed_count;
     totals.free_bytes -= child.freed_bytes;

@@ -22,7 +22,7 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
     counter_add(&thread->record->foreign_free_bytes, size);
     counter_add(&thread->record->foreign_free_count, 1);
     if (!thread->is_late) {
-        region_note_foreign_free(&runtime.region, thread->foreign, thread->id, owner, size);
+        region_note_foreign_free(&runtime.region, thread->foreign, thread->record, owner, size);
     }
 }
 

@@ -95,6 +95,12 @@ INLINE void event_keep_cell(struct thread *thread, struct walk_last *last, uint3
     last->counted_pc = last->cell != NULL && last->context == context ? last->pc : 0;
 }
 
+/* Of the record that the thread has now: in a child that a handler forked inside this event it is
+ * another than the one that the event adds to. */
+INLINE int64_t event_live(struct thread *thread) {
+    return peak_live(LOAD_RELAXED(&thread->record));
+}
+
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
     struct memtrace_thread_record *record = thread->record;
@@ -110,9 +116,9 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
-    peak_grow(&thread->peak, runtime.space.header, size);
     counter_add(&record->alloc_count, 1);
     counter_add(&record->alloc_bytes, size);
+    peak_grow(&thread->peak, runtime.space.header, event_live(thread));
     if (last->word != NULL &&
         last->counted_pc != last->pc) { /* for fast.c: the next may be like it */
         event_keep_cell(thread, last, context);
@@ -149,10 +155,10 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     if (UNLIKELY(!own)) {
         event_foreign_free(thread, block->thread, block->context, block->size);
     }
-    peak_shrink(&thread->peak, runtime.space.header, block->size);
-    ledger_free(&runtime.ledger, thread->column, &event);
     counter_add(&record->free_count, 1);
     counter_add(&record->free_bytes, block->size);
+    peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->size);
+    ledger_free(&runtime.ledger, thread->column, &event);
 }
 
 /* The block at `address` is about to be freed. The thread is done with the event. */

@@ -85,14 +85,14 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
     struct hands hands;
     uint64_t *record;
     if (!take_hands(&hands) || !is_repeated(hands.last, slot, &last) || !is_at_epoch(last.cell) ||
-        !find_record(block, &record)) {
+        !find_record(block, &record) ||
+        UNLIKELY(*record != 0)) { /* the last: a block whose free was missed */
         return NOT_COUNTED;
     }
     thread = hands.thread;
     counter_add(&last.cell->alloc_bytes, size);
     counter_add(&last.cell->alloc_count, 1);
     counter_add(&hands.totals->alloc_count, 1);
-    counter_add(&hands.totals->alloc_bytes, size);
     if (UNLIKELY(thread->young_stamp == 0)) {
         struct shadow_heap heap = event_heap();
         *heap_birth_high(&heap, heap_leaf(&heap, block), block) =
@@ -101,7 +101,9 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
     thread->last_block = block;
     STORE_RELAXED(record, (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) ^ thread->stamp ^
                               block << MEMTRACE_BLOCK_ADDRESS_SHIFT);
-    return LIKELY(!peak_take(&thread->peak, size)) ? COUNTED : COUNTED_AT_PEAK;
+    counter_add(&hands.totals->alloc_bytes, size);
+    return LIKELY(!peak_is_passed(&thread->peak, peak_live(hands.totals))) ? COUNTED
+                                                                           : COUNTED_AT_PEAK;
 }
 
 /* The slot of the function that this stands in. */
@@ -124,7 +126,7 @@ PUBLIC void *malloc(size_t size) {
         return malloc_slow(size);
     }
     pointer = real.malloc(size);
-    RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size))
+    RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));
 }
 
 PUBLIC void *calloc(size_t number, size_t size) {
@@ -135,7 +137,7 @@ PUBLIC void *calloc(size_t number, size_t size) {
         return calloc_slow(number, size);
     }
     pointer = real.calloc(1, total);
-    RETURN_COUNTED(pointer, total, calloc_count_slow(pointer, total))
+    RETURN_COUNTED(pointer, total, calloc_count_slow(pointer, total));
 }
 
 /* --- frees ------------------------------------------------------------------------------------ */
@@ -199,7 +201,8 @@ INLINE enum freed count_free(void *pointer, int is_young, size_t *size) {
         }
     }
     *size = decoded >> MEMTRACE_BLOCK_SIZE_SHIFT & (FINE_SIZE_LIMIT - 1);
-    if (UNLIKELY(peak_give(&thread->peak, *size))) {
+    counter_add(&hands.totals->free_bytes, *size);
+    if (UNLIKELY(peak_is_left(&thread->peak, peak_live(hands.totals)))) {
         return FREED_AT_PEAK;
     }
     STORE_RELAXED(record, 0);
@@ -212,7 +215,6 @@ INLINE enum freed count_free(void *pointer, int is_young, size_t *size) {
         counter_add(&cell->temporary_count, 1);
     }
     counter_add(&hands.totals->free_count, 1);
-    counter_add(&hands.totals->free_bytes, *size);
     return FREED;
 }
 
@@ -233,9 +235,13 @@ INLINE enum freed count_free(void *pointer, int is_young, size_t *size) {
         free_slow(pointer);                                                                        \
     }
 
-static __attribute__((noinline)) void free_older(void *pointer){FREE(pointer, 0, free_slow)}
+static __attribute__((noinline)) void free_older(void *pointer) {
+    FREE(pointer, 0, free_slow);
+}
 
-PUBLIC void free(void *pointer){FREE(pointer, 1, free_older)}
+PUBLIC void free(void *pointer) {
+    FREE(pointer, 1, free_older);
+}
 
 /* --- operators -------------------------------------------------------------------------------- */
 
@@ -251,16 +257,20 @@ PUBLIC void free(void *pointer){FREE(pointer, 1, free_older)}
         if (UNLIKELY(pointer == NULL)) {                                                           \
             return slow(size);                                                                     \
         }                                                                                          \
-        RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size))                            \
+        RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));                           \
     }
 
 #define DEFINE_DELETE(name, ...)                                                                   \
     PUBLIC void name(void *pointer, ##__VA_ARGS__);                                                \
     PUBLIC void name(void *pointer, ##__VA_ARGS__) {                                               \
-        FREE(pointer, 1, free_older)                                                               \
+        FREE(pointer, 1, free_older);                                                              \
     }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-DEFINE_NEW(_Znwm, new_slow) DEFINE_NEW(_Znam, new_array_slow) DEFINE_DELETE(_ZdlPv)
-    DEFINE_DELETE(_ZdaPv) DEFINE_DELETE(_ZdlPvm, size_t size) DEFINE_DELETE(_ZdaPvm, size_t size)
+DEFINE_NEW(_Znwm, new_slow)
+DEFINE_NEW(_Znam, new_array_slow)
+DEFINE_DELETE(_ZdlPv)
+DEFINE_DELETE(_ZdaPv)
+DEFINE_DELETE(_ZdlPvm, size_t size)
+DEFINE_DELETE(_ZdaPvm, size_t size)

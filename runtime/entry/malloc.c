@@ -70,9 +70,7 @@ void *malloc_count_slow(void *pointer, size_t size) {
 void *malloc_raise_peak_slow(void *pointer) {
     struct thread *thread = thread_get_for_free(EVENT_SLOT());
     if (thread != NULL && event_enter(thread, EVENT_SLOT())) {
-        if (thread->peak.room < 0) { /* unless a handler did meanwhile */
-            peak_grow_slow(&thread->peak, runtime.space.header);
-        }
+        peak_grow(&thread->peak, runtime.space.header, event_live(thread));
         event_leave(thread);
         thread_done(thread);
     }
@@ -107,7 +105,7 @@ void free_slow(void *pointer) {
 }
 
 void free_from_peak_slow(void *pointer, size_t size) {
-    peak_take(&thread_self->peak, size);
+    counter_add(&thread_self->record->free_bytes, -(uint64_t)size);
     release(pointer, EVENT_SLOT());
 }
 

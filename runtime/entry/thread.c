@@ -9,6 +9,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
+#include "runtime/entry/threadpool.h"
 #include "runtime/entry/tick.h"
 #include "runtime/entry/watching.h"
 #include "runtime/stack/interrupted.h"
@@ -37,14 +38,9 @@ static THREAD_LOCAL struct {
     const volatile clock_word *clock_word;
 } forked_inside;
 
-enum { POOL_BYTES = 1 << 20, GOODBYE_ROUNDS = 3 };
+enum { GOODBYE_ROUNDS = 3 };
 
-/* All struct threads, in memory that forked children find wiped. */
 static struct {
-    struct thread *start;
-    uint32_t taken, capacity;
-    struct thread *free;
-    struct trylock lock; /* held for a few instructions, with signals blocked */
     pthread_key_t key;
     int has_key;
     uint32_t joined;     /* threads that ever came */
@@ -52,45 +48,10 @@ static struct {
     struct trylock late_lock;
     struct walker late_walker;
     struct recorder_stream late_stream;
-} pool;
+} threads;
 
 void thread_pass_through(int on) {
     passing_through += on ? 1 : -1;
-}
-
-static int new_pool(void) {
-    pool.capacity = POOL_BYTES / sizeof(struct thread);
-    pool.taken = 0;
-    pool.free = NULL;
-    pool.start = sys_map(POOL_BYTES);
-    return pool.start != NULL && sys_wipe_on_fork(pool.start, POOL_BYTES) == 0 ? 0 : -1;
-}
-
-/* A wiped struct, or NULL: no memory, or not now. */
-static struct thread *take_struct(void) {
-    struct thread *thread = NULL;
-    if (!sys_take(&pool.lock)) {
-        return NULL;
-    }
-    if (pool.free != NULL) {
-        thread = pool.free;
-        pool.free = thread->next_free;
-    } else if (pool.start != NULL && (pool.taken < pool.capacity || new_pool() == 0)) {
-        thread = &pool.start[pool.taken++];
-    }
-    trylock_release(&pool.lock);
-    if (thread != NULL) {
-        *thread = (struct thread){0};
-    }
-    return thread;
-}
-
-static void return_struct(struct thread *thread) {
-    if (sys_take(&pool.lock)) {
-        thread->next_free = pool.free;
-        pool.free = thread;
-        trylock_release(&pool.lock);
-    }
 }
 
 /* --- the stack of the thread ------------------------------------------------------------------ */
@@ -124,7 +85,7 @@ void thread_note_stack(void) {
 
 static int make_walker(void) {
     if (own_walker == NULL) {
-        struct walker *walker = sys_map(sizeof *walker);
+        struct walker *walker = threadpool_take_walker();
         if (walker == NULL) {
             return -1;
         }
@@ -151,17 +112,26 @@ static void watch_clock(struct thread *thread) {
     tick_ask(thread);
 }
 
-static void fill(struct thread *thread, struct walker *walker) {
+/* 0, or -1: there is no room for its record. */
+static int fill(struct thread *thread, struct walker *walker) {
     struct memtrace_header *header = runtime.space.header;
-    int alone = __atomic_fetch_add(&pool.joined, 1, __ATOMIC_RELAXED) == 0;
-    thread->column = ledger_adopt(&runtime.ledger);
-    thread->record = region_add_thread(&runtime.region, thread->column->number);
-    thread->id = thread->record->id;
+    struct ledger_column *column = ledger_adopt(&runtime.ledger);
+    struct memtrace_thread_record *record = region_add_thread(&runtime.region, column->number);
+    int alone;
+    if (record == NULL) {
+        ledger_release(&runtime.ledger, column);
+        return -1;
+    }
+    alone = __atomic_fetch_add(&threads.joined, 1, __ATOMIC_RELAXED) == 0;
+    thread->column = column;
+    thread->record = record;
+    thread->id = record->id;
+    thread->churn_told = tick_churn(record);
     thread->walker = walker;
     thread_set_tick(thread, 0);
     walker->last.counted_pc = 0; /* its cell is of another column */
     watch_clock(thread);
-    peak_join(&thread->peak, header, alone);
+    peak_join(&thread->peak, header, thread->record, alone ? PEAK_ALONE : PEAK_SHARED);
     record_by(thread, &own_streams[++own_stream % 2]);
     thread->is_special |= runtime.space.is_private;
     thread->gate = LOAD_RELAXED(&runtime.gate);
@@ -169,27 +139,34 @@ static void fill(struct thread *thread, struct walker *walker) {
         thread->gate = forked_inside.gate;
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
     }
+    return 0;
 }
 
 /* In a forked child the forking thread keeps its struct: an event that it is in uses it. */
 static struct thread *own_struct(void) {
-    return thread_self != &thread_none ? thread_self : take_struct();
+    return thread_self != &thread_none ? thread_self : threadpool_take();
 }
 
-/* Makes the calling thread known. NULL: cannot be had; the event that asked is lost. */
+/* Makes the calling thread known. NULL: cannot be had; the event that asked is lost. Where only its
+ * record cannot be had, those to come are counted with those of threads that said goodbye. */
 struct thread *thread_join(void) {
     uint64_t mask = sys_block_signals();
     struct thread *thread = NULL;
-    if (sys_getpid() == sys_gettid() && stack_high == 0) {
+    if (stack_high == 0 && sys_getpid() == sys_gettid()) {
         note_main_stack();
     }
     if (make_walker() == 0) {
         thread = own_struct();
     }
+    if (thread != NULL && fill(thread, own_walker) != 0) {
+        threadpool_return(thread);
+        thread_self = (struct thread *)&thread_none;
+        said_goodbye = 1;
+        thread = NULL;
+    }
     if (thread != NULL) {
-        fill(thread, own_walker);
-        if (pool.has_key) {
-            pthread_setspecific(pool.key, thread);
+        if (threads.has_key) {
+            pthread_setspecific(threads.key, thread);
         }
         thread_self = thread;
     } else {
@@ -202,35 +179,29 @@ struct thread *thread_join(void) {
 /* --- going ------------------------------------------------------------------------------------ */
 
 static void retire(struct thread *thread) {
-    struct memtrace_header *header = runtime.space.header;
     uint64_t mask = sys_block_signals();
     thread_self = (struct thread *)&thread_none;
     thread_shadow = NULL;
     said_goodbye = 1;
-    tick_tell_churn(thread);
-    peak_leave(&thread->peak, header);
+    peak_leave(&thread->peak, runtime.space.header);
+    tick_tell_churn(thread, 1);
     if (thread->stream != NULL) {
         recorder_leave(thread->stream);
     }
     watching_end_thread();
-    if (thread->id != MEMTRACE_THREAD_OTHERS) {
-        STORE_RELAXED(&thread->record->end_ns,
-                      sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns);
-        STORE_RELEASE(&thread->record->state, MEMTRACE_THREAD_ENDED);
-    }
+    region_end_thread(&runtime.region, thread->record);
     ledger_release(&runtime.ledger, thread->column);
     if (own_walker != NULL) {
-        walk_free(own_walker);
-        sys_unmap(own_walker, sizeof *own_walker);
+        threadpool_return_walker(own_walker);
         own_walker = NULL;
     }
-    return_struct(thread);
+    threadpool_return(thread);
     sys_restore_signals(mask);
 }
 
 /* The destructors of other keys may still allocate: ours asks to be called again, and goes last. */
 static void say_goodbye(void *argument) {
-    if (goodbye_rounds++ < GOODBYE_ROUNDS && pthread_setspecific(pool.key, argument) == 0) {
+    if (goodbye_rounds++ < GOODBYE_ROUNDS && pthread_setspecific(threads.key, argument) == 0) {
         return;
     }
     if (thread_self == argument) {
@@ -239,37 +210,37 @@ static void say_goodbye(void *argument) {
 }
 
 static void make_late(void) {
-    if (pool.late == NULL) {
-        pool.late = take_struct();
+    if (threads.late == NULL) {
+        threads.late = threadpool_take();
     }
-    if (pool.late != NULL && walk_init(&pool.late_walker, 0, 0) == 0) {
-        pool.late->walker = &pool.late_walker;
-        pool.late->column = runtime.ledger.proxy;
-        pool.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
-        pool.late->id = MEMTRACE_THREAD_OTHERS;
-        watch_clock(pool.late);
-        pool.late->peak.step = 1 << 16;
-        pool.late->peak.room = 1 << 16;
-        pool.late->peak.ceiling = 1 << 17;
-        pool.late->gate = GATE_OPEN;
-        pool.late->is_late = 1;
-        pool.late->is_special = 1;
-        record_by(pool.late, &pool.late_stream);
+    if (threads.late != NULL && walk_init(&threads.late_walker, 0, 0) == 0) {
+        threads.late->walker = &threads.late_walker;
+        threads.late->column = runtime.ledger.proxy;
+        threads.late->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
+        threads.late->id = MEMTRACE_THREAD_OTHERS;
+        watch_clock(threads.late);
+        threads.late->peak = (struct peak_share){
+            .low = INT64_MAX, .high = INT64_MIN, .record = threads.late->record};
+        threads.late->gate = GATE_OPEN;
+        threads.late->is_late = 1;
+        threads.late->is_special = 1;
+        record_by(threads.late, &threads.late_stream);
     }
 }
 
 /* A few frees of the C library come after the last destructor. They share one thread. */
 static struct thread *join_late(void) {
-    if (!sys_take(&pool.late_lock)) {
+    if (!sys_take(&threads.late_lock)) {
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
         return NULL;
     }
-    if (UNLIKELY(pool.late->column == NULL)) { /* wiped: this is a forked child */
-        walk_free(&pool.late_walker);
+    if (UNLIKELY(threads.late->column == NULL)) { /* wiped: this is a forked child */
+        walk_free(&threads.late_walker);
         make_late();
     }
-    pool.late->gate = LOAD_RELAXED(&runtime.gate);
-    return pool.late;
+    peak_end_alone(runtime.space.header);
+    threads.late->gate = LOAD_RELAXED(&runtime.gate);
+    return threads.late;
 }
 
 void thread_note_foreign_library(void) {
@@ -346,7 +317,7 @@ static struct thread *wake(uintptr_t address) {
 void thread_hand_in(void) {
     if (thread_self->gate == GATE_OPEN || thread_self->gate == GATE_STOPPED) {
         peak_flush(&thread_self->peak, runtime.space.header);
-        tick_tell_churn(thread_self);
+        tick_tell_churn(thread_self, 1);
     }
 }
 
@@ -367,24 +338,22 @@ COLD struct thread *thread_wake(uintptr_t address) {
 }
 
 COLD void thread_done_late(void) {
-    trylock_release(&pool.late_lock);
+    trylock_release(&threads.late_lock);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
 
 void thread_init_process(void) {
-    if (new_pool() != 0) {
-        pool.start = NULL;
-    }
-    pool.has_key = pthread_key_create(&pool.key, say_goodbye) == 0;
+    threadpool_init();
+    threads.has_key = pthread_key_create(&threads.key, say_goodbye) == 0;
     make_late();
 }
 
 void thread_init_child(void) {
-    pool.lock.held = 0;
-    pool.late_lock.held = 0;
-    pool.free = NULL; /* what was in it is wiped */
-    pool.joined = 0;
+    threadpool_fork();
+    threads.late_lock.held = 0;
+    threads.joined = 0;
+    peak_fork();
 }
 
 int thread_before_fork(struct frame caller) {
@@ -426,16 +395,6 @@ void thread_stop_self(void) {
     }
 }
 
-void thread_stop_all(void) {
-    struct thread *first = LOAD_RELAXED(&pool.start);
-    uint32_t count = first != NULL ? LOAD_RELAXED(&pool.taken) : 0;
-    for (uint32_t i = 0; i < count && i < POOL_BYTES / sizeof *first; i++) {
-        uintptr_t open = GATE_OPEN;
-        __atomic_compare_exchange_n(&first[i].gate, &open, (uintptr_t)GATE_STOPPED, 0,
-                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    }
-}
-
 void thread_start_self(void) {
     if (thread_self->gate == GATE_STOPPED) {
         thread_self->gate = LOAD_RELAXED(&runtime.gate);
@@ -459,7 +418,7 @@ COLD struct shadow_stack *thread_shadow_slow(void) {
         return NULL;
     }
     mask = sys_block_signals();
-    if (sys_getpid() == sys_gettid() && stack_high == 0) {
+    if (stack_high == 0 && sys_getpid() == sys_gettid()) {
         note_main_stack();
     }
     if (stack_high != 0 && make_walker() == 0 &&

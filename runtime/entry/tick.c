@@ -8,10 +8,10 @@
 
 enum { TELL_NS = 500 * 1000 };
 
-void tick_tell_churn(struct thread *thread) {
-    uint64_t churn = thread->record->alloc_bytes + thread->record->free_bytes;
+void tick_tell_churn(struct thread *thread, uint64_t least) {
+    uint64_t churn = tick_churn(thread->record);
     uint64_t fresh = churn - thread->churn_told;
-    if (fresh >= MEMTRACE_PAGE_SIZE) {
+    if (fresh >= least) {
         __atomic_fetch_add(&runtime.space.header->churn_bytes, fresh, __ATOMIC_RELAXED);
         thread->churn_told = churn;
     }
@@ -27,7 +27,7 @@ static void tell(struct thread *thread, uint64_t now_ns) {
         recorder_set_time(thread->stream, now_ns);
     }
     STORE_RELAXED(&runtime.space.header->clock_ns, now_ns);
-    tick_tell_churn(thread);
+    tick_tell_churn(thread, MEMTRACE_PAGE_SIZE);
     runtime_periodic(now_ns);
 }
 
@@ -38,6 +38,9 @@ COLD uint64_t tick_slow(struct thread *thread) {
     thread_set_clock(thread, clock_seen(thread->clock_word));
     now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
     thread_set_tick(thread, (uint32_t)(now >> MEMTRACE_TICK_SHIFT));
+    if (thread->tick != before) {
+        peak_flush(&thread->peak, runtime.space.header);
+    }
     if (thread->tick != before || now - thread->told_ns >= TELL_NS) {
         tell(thread, now);
     }

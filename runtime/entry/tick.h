@@ -20,7 +20,12 @@ INLINE int tick_is_due(const struct thread *thread) {
 uint64_t tick_slow(struct thread *thread);
 /* The thread's next event looks at the clock; also from a handler that interrupted one. */
 void tick_ask(struct thread *thread);
-/* Adds what the thread allocated and freed to the process's total. */
-void tick_tell_churn(struct thread *thread);
+/* What the threads that had this record allocated and freed. */
+INLINE uint64_t tick_churn(const struct memtrace_thread_record *record) {
+    return record->alloc_bytes + record->free_bytes;
+}
+
+/* Adds what of it is new to the process's total, if that is so much. */
+void tick_tell_churn(struct thread *thread, uint64_t least);
 
 #endif

@@ -4,8 +4,33 @@
 
 #include "runtime/base/sys.h"
 
+enum { COLUMNS_AT_ONCE = 8 };
+
+static struct ledger_column *map_columns(uint32_t count) {
+    struct ledger_column *columns = sys_map(count * sizeof *columns);
+    if (columns != NULL) {
+        sys_no_huge_pages(columns, count * sizeof *columns); /* few of their pages are touched */
+    }
+    return columns;
+}
+
+static struct ledger_column *take_fresh(struct ledger *ledger) {
+    struct ledger_column *column = NULL;
+    if (sys_take(&ledger->lock)) {
+        if (ledger->fresh_count == 0) {
+            ledger->fresh = map_columns(COLUMNS_AT_ONCE);
+            ledger->fresh_count = ledger->fresh != NULL ? COLUMNS_AT_ONCE : 0;
+        }
+        if (ledger->fresh_count != 0) {
+            column = &ledger->fresh[--ledger->fresh_count];
+        }
+        trylock_release(&ledger->lock);
+    }
+    return column != NULL ? column : map_columns(1);
+}
+
 struct ledger_column *ledger_add_column(struct ledger *ledger) {
-    struct ledger_column *column = sys_map(sizeof *column);
+    struct ledger_column *column = take_fresh(ledger);
     if (column != NULL) {
         column->number = __atomic_fetch_add(&ledger->columns, 1, __ATOMIC_RELAXED);
         column->next_made = LOAD_RELAXED(&ledger->made);
@@ -19,11 +44,12 @@ struct ledger_column *ledger_add_column(struct ledger *ledger) {
 /* In place: it is too large for the stack of a thread or of a signal handler that forked. */
 void ledger_fork(struct ledger *ledger) {
     uint32_t leaves = sizeof ledger->lifetimes / sizeof ledger->lifetimes[0];
-    leaves = ledger->lifetime_leaves < leaves ? ledger->lifetime_leaves : leaves;
+    uint32_t used = (ledger->lifetimes_taken + MEMTRACE_LEAF_ITEMS - 1) / MEMTRACE_LEAF_ITEMS;
+    leaves = used < leaves ? used : leaves;
     __builtin_memset(ledger->lifetimes, 0, leaves * sizeof ledger->lifetimes[0]);
-    ledger->lifetime_leaves = 0;
+    ledger->lifetimes_taken = 0;
     ledger->columns = 0;
-    ledger->private_leaves = 0;
+    ledger->private_pages = 0;
     ledger->made = NULL;
     ledger->free = NULL;
     ledger->lock.held = 0;
@@ -65,51 +91,78 @@ void ledger_release(struct ledger *ledger, struct ledger_column *column) {
     trylock_release(&ledger->lock);
 }
 
-static struct memtrace_cell *open_leaf(struct ledger *ledger, struct ledger_column *column,
-                                       uint32_t index) {
-    struct memtrace_cell *none = NULL;
+/* The cells of `context` and those beside it. */
+static void open_group(struct ledger *ledger, struct ledger_column *column, uint32_t context) {
+    uint32_t index = context >> MEMTRACE_GROUP_SHIFT;
+    void *segment =
+        space_segment(ledger->space, MEMTRACE_SEGMENT_CELLS, column->number, index,
+                      sizeof(struct memtrace_cell), MEMTRACE_GROUP_FIRST + MEMTRACE_GROUP_ITEMS);
+    if (segment != NULL) {
+        space_publish(segment);
+        column->groups++;
+        STORE_RELEASE(&column->group[index],
+                      (struct memtrace_cell *)segment + MEMTRACE_GROUP_FIRST);
+    }
+}
+
+/* Of all contexts of its leaf. Those that are open already stay where they are: of the shared
+ * column another thread may have opened them just now. */
+static void open_leaf(struct ledger *ledger, struct ledger_column *column, uint32_t context) {
+    uint32_t index = context / MEMTRACE_LEAF_ITEMS;
     void *segment = space_segment(ledger->space, MEMTRACE_SEGMENT_LEDGER, column->number, index,
                                   sizeof(struct memtrace_cell), MEMTRACE_LEAF_ITEMS);
     if (segment == NULL) {
-        return NULL;
+        return;
     }
     space_publish(segment);
-    if (!__atomic_compare_exchange_n(&column->leaf[index], &none, (struct memtrace_cell *)segment,
-                                     0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
-        ((struct memtrace_segment *)segment)->kind = 0; /* only the shared column has rivals */
-        return none;
+    for (uint32_t i = 0; i < LEDGER_GROUPS_PER_LEAF; i++) {
+        struct memtrace_cell *none = NULL;
+        __atomic_compare_exchange_n(&column->group[index * LEDGER_GROUPS_PER_LEAF + i], &none,
+                                    (struct memtrace_cell *)segment + i * MEMTRACE_GROUP_ITEMS, 0,
+                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     }
-    return segment;
 }
 
-static int may_open_private(struct ledger *ledger, const struct ledger_column *column) {
-    uint32_t most = LEDGER_PRIVATE_BYTES / LEDGER_LEAF_BYTES;
-    if (column->number == 0) {
+/* 1: so many pages are within the budget of all threads but the first one, and taken from it. */
+static int take_private(struct ledger *ledger, uint32_t pages) {
+    uint32_t most = LEDGER_PRIVATE_BYTES / MEMTRACE_PAGE_SIZE;
+    if (LOAD_RELAXED(&ledger->private_pages) + pages > most) {
         return 0;
     }
-    if (column->number == 1) { /* the first thread's: as long as the tree allows */
-        return 1;
+    __atomic_fetch_add(&ledger->private_pages, pages, __ATOMIC_RELAXED);
+    return 1;
+}
+
+/* Of a thread's own column. */
+static void open_private(struct ledger *ledger, struct ledger_column *column, uint32_t context) {
+    if (column->number == 1) {
+        open_leaf(ledger, column, context);
+    } else if (column->groups < LEDGER_FEW_GROUPS) {
+        if (take_private(ledger, 1)) {
+            open_group(ledger, column, context);
+        }
+    } else if (take_private(ledger, LEDGER_LEAF_PAGES)) {
+        open_leaf(ledger, column, context);
     }
-    return __atomic_add_fetch(&ledger->private_leaves, 1, __ATOMIC_RELAXED) <= most;
 }
 
 /* The cell to write, opened if need be; *is_shared tells how. NULL: no room. */
 static struct memtrace_cell *open_cell(struct ledger *ledger, struct ledger_column *column,
                                        uint32_t context, int *is_shared) {
-    uint32_t index = context >> 10;
-    struct memtrace_cell *leaf = NULL;
+    struct memtrace_cell *cell;
     *is_shared = 0;
-    if (may_open_private(ledger, column)) {
-        leaf = open_leaf(ledger, column, index);
-    }
-    if (leaf == NULL) {
-        *is_shared = 1;
-        leaf = LOAD_ACQUIRE(&ledger->shared->leaf[index]);
-        if (leaf == NULL) {
-            leaf = open_leaf(ledger, ledger->shared, index);
+    if (column->number != 0) {
+        open_private(ledger, column, context);
+        cell = ledger_cell(column, context);
+        if (cell != NULL) {
+            return cell;
         }
     }
-    return leaf != NULL ? leaf + (context & (MEMTRACE_LEAF_ITEMS - 1)) : NULL;
+    *is_shared = 1;
+    if (ledger_cell(ledger->shared, context) == NULL) {
+        open_leaf(ledger, ledger->shared, context);
+    }
+    return ledger_cell(ledger->shared, context);
 }
 
 /* The same. Where there is no room the event is lost. */
@@ -190,35 +243,50 @@ void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_
                     uint64_t size, uint64_t count) {
     struct memtrace_cell *cell = ledger_cell(column, context);
     if (cell == NULL) {
-        struct memtrace_cell *leaf = open_leaf(ledger, column, context >> 10);
-        if (leaf == NULL) {
-            space_lost(ledger->space, MEMTRACE_LOST_EVENTS, count);
-            return;
-        }
-        cell = leaf + (context & (MEMTRACE_LEAF_ITEMS - 1));
+        open_leaf(ledger, column, context);
+        cell = ledger_cell(column, context);
+    }
+    if (cell == NULL) {
+        space_lost(ledger->space, MEMTRACE_LOST_EVENTS, count);
+        return;
     }
     counter_add(&cell->alloc_bytes, size);
     counter_add(&cell->alloc_count, count);
 }
 
-/* --- lifetimes above a tick: nothing for a first free, a record from the second on
- * ------------------------- */
+/* --- lifetimes of a tick or more: nothing for a first free, a record from the second on --------
+ */
 
-static int next_lifetime_leaf(struct ledger *ledger, struct ledger_column *column) {
-    uint32_t index = __atomic_fetch_add(&ledger->lifetime_leaves, 1, __ATOMIC_RELAXED);
-    void *segment;
-    if (index >= sizeof ledger->lifetimes / sizeof ledger->lifetimes[0]) {
-        return -1;
-    }
-    segment = space_segment(ledger->space, MEMTRACE_SEGMENT_LIFETIMES, 0, index,
-                            sizeof(struct memtrace_lifetimes), MEMTRACE_LEAF_ITEMS);
+static int open_lifetimes(struct ledger *ledger, uint32_t index) {
+    struct memtrace_lifetimes *none = NULL;
+    void *segment = space_segment(ledger->space, MEMTRACE_SEGMENT_LIFETIMES, 0, index,
+                                  sizeof(struct memtrace_lifetimes), MEMTRACE_LEAF_ITEMS);
     if (segment == NULL) {
         return -1;
     }
     space_publish(segment);
-    STORE_RELEASE(&ledger->lifetimes[index], segment);
-    column->lifetimes_next = index * MEMTRACE_LEAF_ITEMS + 1; /* place 0 is under the header */
-    column->lifetimes_end = (index + 1) * MEMTRACE_LEAF_ITEMS;
+    if (!__atomic_compare_exchange_n(&ledger->lifetimes[index], &none,
+                                     (struct memtrace_lifetimes *)segment, 0, __ATOMIC_RELEASE,
+                                     __ATOMIC_RELAXED)) {
+        ((struct memtrace_segment *)segment)->kind = 0;
+    }
+    return 0;
+}
+
+/* Another run of ids for this column. Place 0 of a leaf is under its header. */
+static int take_lifetimes(struct ledger *ledger, struct ledger_column *column) {
+    uint32_t first =
+        __atomic_fetch_add(&ledger->lifetimes_taken, LEDGER_LIFETIMES_RUN, __ATOMIC_RELAXED);
+    uint32_t index = first / MEMTRACE_LEAF_ITEMS;
+    if (index >= sizeof ledger->lifetimes / sizeof ledger->lifetimes[0]) {
+        __atomic_fetch_sub(&ledger->lifetimes_taken, LEDGER_LIFETIMES_RUN, __ATOMIC_RELAXED);
+        return -1;
+    }
+    if (LOAD_ACQUIRE(&ledger->lifetimes[index]) == NULL && open_lifetimes(ledger, index) != 0) {
+        return -1;
+    }
+    column->lifetimes_next = first + (first % MEMTRACE_LEAF_ITEMS == 0);
+    column->lifetimes_end = first + LEDGER_LIFETIMES_RUN;
     return 0;
 }
 
@@ -236,8 +304,7 @@ COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *colu
     if ((lifetimes & single) != single) {
         return; /* the count is full, or there is no record, nor will be */
     }
-    if (column->lifetimes_next == column->lifetimes_end &&
-        next_lifetime_leaf(ledger, column) != 0) {
+    if (column->lifetimes_next == column->lifetimes_end && take_lifetimes(ledger, column) != 0) {
         forget_lifetimes(cell);
         return;
     }

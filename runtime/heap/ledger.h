@@ -7,6 +7,7 @@
  *   a cell has one writer, the thread that holds the column; its counters only grow
  *   peak: see format.h, struct memtrace_header; at most one save a cell and peak
  * A dead thread's column goes to the next new thread as it is: nothing is ever folded or moved.
+ * Most threads need few cells: a column begins with groups of 64, of a page each.
  * Private leaves have a budget; past it, threads write the shared column 0 with atomics. So the
  * ledger never takes more than LEDGER_PRIVATE_BYTES + 56 bytes a context, whatever the number of
  * threads.
@@ -19,14 +20,18 @@
 #include "runtime/heap/peak.h"
 
 enum {
-    LEDGER_LEAVES = 1 << (MEMTRACE_CONTEXT_BITS - 10),
-    LEDGER_LEAF_BYTES = MEMTRACE_LEAF_ITEMS * sizeof(struct memtrace_cell),
+    LEDGER_GROUPS = 1 << (MEMTRACE_CONTEXT_BITS - MEMTRACE_GROUP_SHIFT),
+    LEDGER_GROUPS_PER_LEAF = MEMTRACE_LEAF_ITEMS / MEMTRACE_GROUP_ITEMS,
+    LEDGER_LEAF_PAGES = MEMTRACE_LEAF_ITEMS * sizeof(struct memtrace_cell) / MEMTRACE_PAGE_SIZE,
     LEDGER_PRIVATE_BYTES = 128 << 20, /* beyond the first thread's column */
+    LEDGER_FEW_GROUPS = 16,           /* a column that has so many opens whole leaves */
+    LEDGER_LIFETIMES_RUN = 16,        /* records of lifetimes that a column takes at a time */
 };
 
 struct ledger_column {
-    struct memtrace_cell *leaf[LEDGER_LEAVES]; /* NULL: not opened, or the shared one is used */
+    struct memtrace_cell *group[LEDGER_GROUPS]; /* NULL: not opened, or the shared one is used */
     uint32_t number;
+    uint32_t groups;                        /* opened one by one */
     uint32_t lifetimes_next, lifetimes_end; /* free places for this column's lifetime records */
     struct ledger_column *next_free;
     struct ledger_column *next_made;
@@ -38,11 +43,13 @@ struct ledger {
     struct ledger_column *shared; /* column 0: written with atomics, from the slow path only */
     struct ledger_column *proxy;  /* what a thread without a column holds: has no leaf, ever */
     struct memtrace_lifetimes *lifetimes[1 << 14];
-    uint32_t lifetime_leaves;
-    uint32_t columns; /* numbers given out, the shared one included */
-    uint32_t private_leaves;
+    uint32_t lifetimes_taken; /* ids given out */
+    uint32_t columns;         /* numbers given out, the shared one included */
+    uint32_t private_pages;
     struct ledger_column *free;
-    struct trylock lock; /* of the free list */
+    struct ledger_column *fresh; /* untouched ones, in one mapping */
+    uint32_t fresh_count;
+    struct trylock lock; /* of both */
 };
 
 /* What one event changes. */
@@ -84,8 +91,8 @@ void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
                       const struct ledger_event *event, int is_last);
 
 INLINE struct memtrace_cell *ledger_cell(struct ledger_column *column, uint32_t context) {
-    struct memtrace_cell *leaf = LOAD_RELAXED(&column->leaf[context >> 10]);
-    return LIKELY(leaf != NULL) ? leaf + (context & (MEMTRACE_LEAF_ITEMS - 1)) : NULL;
+    struct memtrace_cell *group = LOAD_RELAXED(&column->group[context >> MEMTRACE_GROUP_SHIFT]);
+    return LIKELY(group != NULL) ? group + (context & (MEMTRACE_GROUP_ITEMS - 1)) : NULL;
 }
 
 /* Before a cell changes: keep what it held at the peak, once a peak. */

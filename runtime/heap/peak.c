@@ -2,7 +2,15 @@
 /* peak.c: raising the maximum, leaving it, sharing it. See peak.h. */
 #include "runtime/heap/peak.h"
 
-enum { SMALLEST_STEP = 64 * 1024 };
+#include "runtime/base/sys.h"
+
+enum { SMALLEST_STEP = 64 * 1024, READ_TRIES = 1000 };
+
+/* The thread that is alone, or was until another came: until it has seen that. */
+static struct {
+    struct peak_share *share;
+    struct trylock lock; /* held while another tells on its behalf */
+} first;
 
 static int64_t step_for(const struct memtrace_header *header) {
     int64_t step = LOAD_RELAXED(&header->maximum_bytes) / 1024;
@@ -34,78 +42,165 @@ static void leave_maximum(struct memtrace_header *header) {
     }
 }
 
-/* Hands the private delta in. The epoch changes before the caller's cell does. */
-static void hand_in(struct peak_share *share, struct memtrace_header *header, int64_t delta) {
-    int64_t live = __atomic_add_fetch(&header->live_bytes, delta, __ATOMIC_RELAXED);
+/* The thread has `live` bytes. The epoch changes before the caller's cell does. Whoever tells: the
+ * sum of all that was told is right at any moment. */
+static void tell(struct peak_share *share, struct memtrace_header *header, int64_t live) {
+    int64_t delta = live - __atomic_exchange_n(&share->told, live, __ATOMIC_RELAXED);
+    int64_t all = __atomic_add_fetch(&header->live_bytes, delta, __ATOMIC_RELAXED);
     int64_t maximum = LOAD_RELAXED(&header->maximum_bytes);
-    while (live > maximum && !__atomic_compare_exchange_n(&header->maximum_bytes, &maximum, live, 1,
-                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (all > maximum && !__atomic_compare_exchange_n(&header->maximum_bytes, &maximum, all, 1,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
-    if (live > maximum) {
+    if (all > maximum) {
         enter_maximum(header);
     } else if (delta < 0) {
         leave_maximum(header);
     }
-    share->step = step_for(header);
-    share->room = share->step;
-    share->ceiling = 2 * share->step;
+}
+
+/* --- the first thread, once it is not alone --------------------------------------------------- */
+
+/* Its live bytes at one moment: between two looks at what it allocated that say the same. */
+static int64_t read_live(const struct memtrace_thread_record *record) {
+    uint64_t allocated = LOAD_ACQUIRE(&record->alloc_bytes);
+    uint64_t freed = 0;
+    for (int i = 0; i < READ_TRIES; i++) {
+        uint64_t before = allocated;
+        freed = LOAD_ACQUIRE(&record->free_bytes);
+        allocated = LOAD_ACQUIRE(&record->alloc_bytes);
+        if (allocated == before) {
+            break;
+        }
+    }
+    return (int64_t)(allocated - freed);
+}
+
+static void expect_anything(struct peak_share *share) {
+    STORE_RELAXED(&share->low, INT64_MAX);
+    STORE_RELAXED(&share->high, INT64_MIN);
+}
+
+/* Its next event finds limits that nothing can keep to, or the mode after it has set its own. */
+void peak_end_alone(struct memtrace_header *header) {
+    struct peak_share *share;
+    if (LIKELY(LOAD_RELAXED(&first.share) == NULL) || !trylock_take(&first.lock)) {
+        return;
+    }
+    share = LOAD_RELAXED(&first.share);
+    if (share != NULL) {
+        __atomic_fetch_or(&header->flags, MEMTRACE_FLAG_THREADED, __ATOMIC_RELAXED);
+        STORE_RELAXED(&share->mode, (uint32_t)PEAK_SHARED);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        expect_anything(share);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        tell(share, header, read_live(share->record));
+    }
+    trylock_release(&first.lock);
+}
+
+/* The first thread knows: nobody tells on its behalf any more. 0: somebody does just now. */
+static int take_over(struct peak_share *share) {
+    if (LOAD_RELAXED(&first.share) == share) {
+        if (!sys_take(&first.lock)) {
+            return 0;
+        }
+        STORE_RELAXED(&first.share, NULL);
+        trylock_release(&first.lock);
+    }
+    return 1;
+}
+
+void peak_fork(void) {
+    first.share = NULL;
+    first.lock.held = 0;
+}
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+/* At the maximum: nothing more is asked until it frees. Below: `high` is where the maximum was. */
+static void limit_alone(struct peak_share *share, int is_at_maximum, int64_t high) {
+    STORE_RELAXED(&share->low, is_at_maximum ? INT64_MAX : INT64_MIN);
+    STORE_RELAXED(&share->high, is_at_maximum ? INT64_MAX : high);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (UNLIKELY(LOAD_RELAXED(&share->mode) != PEAK_ALONE)) {
+        expect_anything(share);
+    }
+}
+
+static void tell_shared(struct peak_share *share, struct memtrace_header *header, int64_t live) {
+    int64_t step;
+    if (!take_over(share)) {
+        return; /* at the next event, then */
+    }
+    peak_end_alone(header);
+    tell(share, header, live);
+    step = step_for(header);
+    STORE_RELAXED(&share->low, live - step);
+    STORE_RELAXED(&share->high, live + step);
     state_bound(header);
 }
 
-void peak_join(struct peak_share *share, struct memtrace_header *header, int alone) {
+/* --- threads ---------------------------------------------------------------------------------- */
+
+void peak_join(struct peak_share *share, struct memtrace_header *header,
+               const struct memtrace_thread_record *record, enum peak_mode mode) {
+    int64_t room = header->maximum_bytes - header->live_bytes;
+    int64_t live = peak_live(record);
+    *share = (struct peak_share){.told = live, .record = record, .mode = mode};
     __atomic_fetch_add(&header->peak_threads, 1, __ATOMIC_RELAXED);
-    if (alone) {
-        *share = (struct peak_share){0}; /* at the maximum, which is the present: ceiling 0 */
-        share->room = header->maximum_bytes - header->live_bytes;
-        share->ceiling = share->room == 0 ? 0 : INT64_MAX;
-        if (share->room == 0) {
-            enter_maximum(header);
-        }
+    if (mode == PEAK_SHARED) {
+        __atomic_fetch_or(&header->flags, MEMTRACE_FLAG_THREADED, __ATOMIC_RELAXED);
+        tell_shared(share, header, live);
         return;
     }
-    hand_in(share, header, 0);
+    if (room == 0) {
+        enter_maximum(header);
+    }
+    STORE_RELEASE(&first.share, share);
+    limit_alone(share, room == 0, live + room);
 }
 
 void peak_become_shared(struct peak_share *share, struct memtrace_header *header) {
-    if (share->step != 0) {
-        return;
+    if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) {
+        __atomic_fetch_or(&header->flags, MEMTRACE_FLAG_THREADED, __ATOMIC_RELAXED);
+        STORE_RELAXED(&share->mode, (uint32_t)PEAK_SHARED);
+        expect_anything(share);
+        tell_shared(share, header, peak_live(share->record));
     }
-    header->live_bytes = header->maximum_bytes - share->room;
-    __atomic_fetch_or(&header->flags, MEMTRACE_FLAG_THREADED, __ATOMIC_RELAXED);
-    hand_in(share, header, 0);
 }
 
 void peak_flush(struct peak_share *share, struct memtrace_header *header) {
-    if (share->step != 0) {
-        hand_in(share, header, share->step - share->room);
+    int64_t live = peak_live(share->record);
+    if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) {
+        tell(share, header, live); /* the limits are those of its live bytes: they stay */
     } else {
-        STORE_RELAXED(&header->live_bytes, header->maximum_bytes - share->room);
+        tell_shared(share, header, live);
     }
 }
 
 void peak_leave(struct peak_share *share, struct memtrace_header *header) {
-    peak_flush(share, header);
+    take_over(share);
+    tell(share, header, peak_live(share->record));
     __atomic_fetch_sub(&header->peak_threads, 1, __ATOMIC_RELAXED);
 }
 
-COLD void peak_grow_slow(struct peak_share *share, struct memtrace_header *header) {
-    if (share->step != 0) {
-        hand_in(share, header, share->step - share->room);
-        return;
+COLD void peak_grow_slow(struct peak_share *share, struct memtrace_header *header, int64_t live) {
+    if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) {
+        tell(share, header, live);
+        limit_alone(share, 1, 0);
+    } else {
+        tell_shared(share, header, live);
     }
-    STORE_RELAXED(&header->maximum_bytes, header->maximum_bytes - share->room);
-    STORE_RELAXED(&header->live_bytes, header->maximum_bytes);
-    share->room = 0;
-    share->ceiling = 0;
-    enter_maximum(header);
 }
 
-COLD void peak_shrink_slow(struct peak_share *share, struct memtrace_header *header, int64_t size) {
-    if (share->step != 0) {
-        hand_in(share, header, share->step - share->room - size);
-        return;
+COLD void peak_shrink_slow(struct peak_share *share, struct memtrace_header *header, int64_t live,
+                           uint64_t size) {
+    if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) { /* the maximum was before this free */
+        int64_t highest = live + (int64_t)size;
+        tell(share, header, highest);
+        leave_maximum(header);
+        limit_alone(share, 0, highest);
+    } else {
+        tell_shared(share, header, live);
     }
-    leave_maximum(header); /* that the room is not 0 may be by an event that goes on just now */
-    share->ceiling = INT64_MAX;
-    share->room += size;
 }

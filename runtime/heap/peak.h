@@ -2,16 +2,23 @@
 /*
  * peak.h: where is the process against its maximum?
  *
- * One thread alone: exact. `room` is maximum - live; an allocation that makes it negative raises
- * the maximum, a free that leaves the maximum starts a new epoch, so that cells keep what they
- * held. Several threads: each keeps a private delta and hands it in when it has grown by max(64
- * KiB, maximum / 1024); the maximum is then short by at most that times the threads.
+ * A thread's live bytes are what its record says: allocated - freed (negative where it freed what
+ * others allocated). `told` of them are in header.live_bytes. The hot path is one compare: a thread
+ * whose live bytes have left [low, high] tells anew, in the *_slow functions.
  *
- * The hot path is one subtraction and one compare; all else is in the *_slow functions. A signal
- * handler may interrupt the hot path anywhere and take or give itself: `room` changes by single
- * instructions, and what is compared is what they left.
- *   single: room = maximum - live >= 0; ceiling = 0 at the maximum, INT64_MAX below it
- *   multi:  room = step - delta, ceiling = 2 * step
+ * PEAK_ALONE, one thread: exact. At the maximum both are INT64_MAX: growing goes on unseen, any
+ * free leaves it and starts a new epoch, so that cells keep what they held. Below it low is
+ * INT64_MIN, and high where the maximum was.
+ *
+ * PEAK_SHARED, several threads: low, high = told -+ max(64 KiB, maximum / 1024). The maximum is
+ * short by at most that times the threads.
+ *
+ * The first thread is alone. It is told before it makes another (peak_become_shared). A thread that
+ * was made some other way finds it alone when it joins: it tells on its behalf, from then on at
+ * each of its own slow events, until the first thread has had an event and does so itself.
+ *
+ * A signal handler may interrupt the hot path anywhere and allocate or free itself: the record's
+ * totals change by single instructions, and what is compared is what they left.
  */
 #ifndef RUNTIME_HEAP_PEAK_H
 #define RUNTIME_HEAP_PEAK_H
@@ -19,47 +26,59 @@
 #include "memtrace/format.h"
 #include "runtime/base/machine.h"
 
+enum peak_mode { PEAK_SHARED, PEAK_ALONE };
+
 struct peak_share { /* one a thread */
-    int64_t room;
-    int64_t ceiling;
-    int64_t step; /* 0: this thread is alone */
+    int64_t low, high;
+    int64_t told;
+    const struct memtrace_thread_record *record; /* the thread's */
+    uint32_t mode;                               /* enum peak_mode */
 };
 
-void peak_join(struct peak_share *share, struct memtrace_header *header, int alone);
-/* The first thread learns that it is no longer alone. */
-void peak_become_shared(struct peak_share *share, struct memtrace_header *header);
-/* Hands in what the thread holds back. */
-void peak_flush(struct peak_share *share, struct memtrace_header *header);
+/* A thread comes, and goes on where its record stands; goes. */
+void peak_join(struct peak_share *share, struct memtrace_header *header,
+               const struct memtrace_thread_record *record, enum peak_mode mode);
 void peak_leave(struct peak_share *share, struct memtrace_header *header);
+/* The calling thread, whose share it is, will not be alone any more. */
+void peak_become_shared(struct peak_share *share, struct memtrace_header *header);
+/* Who has no share of its own, but events: the first thread is not alone. */
+void peak_end_alone(struct memtrace_header *header);
+/* Tells what the thread holds back. */
+void peak_flush(struct peak_share *share, struct memtrace_header *header);
+/* In a forked child: nobody is there yet. */
+void peak_fork(void);
 
-void peak_grow_slow(struct peak_share *share, struct memtrace_header *header);
-void peak_shrink_slow(struct peak_share *share, struct memtrace_header *header, int64_t size);
+void peak_grow_slow(struct peak_share *share, struct memtrace_header *header, int64_t live);
+void peak_shrink_slow(struct peak_share *share, struct memtrace_header *header, int64_t live,
+                      uint64_t size);
 
-/* The two halves of the hot path. 1: the *_slow function is to be called, for a free after
- * peak_take() took back what was given. */
-INLINE int peak_take(struct peak_share *share, uint64_t size) {
-    return counter_take(&share->room, (int64_t)size);
+INLINE int64_t peak_live(const struct memtrace_thread_record *record) {
+    return (int64_t)(record->alloc_bytes - record->free_bytes);
 }
 
-INLINE int peak_give(struct peak_share *share, uint64_t size) {
-    counter_add((uint64_t *)&share->room, size);
-    SIGNAL_FENCE();
-    return LOAD_RELAXED(&share->room) > LOAD_RELAXED(&share->ceiling);
+/* Whether the thread, which has `live` after an allocation or a free, has to tell. */
+INLINE int peak_is_passed(const struct peak_share *share, int64_t live) {
+    return LOAD_RELAXED(&share->high) < live;
 }
 
-/* An allocation; after its cell has changed or before, both are right: at the maximum every cell's
- * present value counts. */
-INLINE void peak_grow(struct peak_share *share, struct memtrace_header *header, uint64_t size) {
-    if (UNLIKELY(peak_take(share, size))) {
-        peak_grow_slow(share, header);
+INLINE int peak_is_left(const struct peak_share *share, int64_t live) {
+    return live < LOAD_RELAXED(&share->low);
+}
+
+/* An allocation, after which the thread has `live`; after its cell has changed or before, both are
+ * right: at the maximum every cell's present value counts. */
+INLINE void peak_grow(struct peak_share *share, struct memtrace_header *header, int64_t live) {
+    if (UNLIKELY(peak_is_passed(share, live))) {
+        peak_grow_slow(share, header, live);
     }
 }
 
-/* A free; before its cell changes, since the epoch it may start is of the state before. */
-INLINE void peak_shrink(struct peak_share *share, struct memtrace_header *header, uint64_t size) {
-    if (UNLIKELY(peak_give(share, size))) {
-        peak_take(share, size);
-        peak_shrink_slow(share, header, (int64_t)size);
+/* A free of `size`, after which the thread has `live`; before its cell changes, since the epoch it
+ * may start is of the state before. */
+INLINE void peak_shrink(struct peak_share *share, struct memtrace_header *header, int64_t live,
+                        uint64_t size) {
+    if (UNLIKELY(peak_is_left(share, live))) {
+        peak_shrink_slow(share, header, live, size);
     }
 }
 

@@ -29,7 +29,7 @@ static const char *reason(long error) {
     case ENOENT:
         return ": no such folder";
     case EISDIR:
-        return ": it is a folder";
+        return ": it is a folder, as an earlier run leaves; remove it or set MEMTRACE_OUTPUT";
     case EINVAL:
         return ": it is not a regular file";
     case EFBIG:

@@ -166,12 +166,16 @@ static int add_up(const struct light_work *work, uint32_t id, struct memtrace_pa
 
 static int has_cells(const struct light_work *work, uint32_t leaf) {
     const struct ledger_column *column = work->ledger->made;
+    uint32_t first = leaf * LEDGER_GROUPS_PER_LEAF;
+    uint32_t places = context_places(work->tree, leaf);
     int found = 0;
     for (; column != NULL; column = column->next_made) {
-        if (column->leaf[leaf] != NULL) {
-            sys_expect_reads(column->leaf[leaf],
-                             context_places(work->tree, leaf) * sizeof(struct memtrace_cell));
-            found = 1;
+        for (uint32_t i = 0; i * MEMTRACE_GROUP_ITEMS < places; i++) {
+            if (column->group[first + i] != NULL) {
+                sys_expect_reads(column->group[first + i],
+                                 MEMTRACE_GROUP_ITEMS * sizeof(struct memtrace_cell));
+                found = 1;
+            }
         }
     }
     return found;

@@ -32,6 +32,10 @@ void recorder_init(struct recorder *recorder, struct space *space) {
         memset(recorder->newest_wrap, 0, sizeof recorder->newest_wrap);
         recorder->wraps = 0;
     }
+    if (recorder->ended != 0) {
+        memset(recorder->next_number, 0, sizeof recorder->next_number);
+        recorder->ended = 0;
+    }
     recorder->recording = region_recording(space->header);
 }
 
@@ -44,8 +48,9 @@ void recorder_join(struct recorder *recorder, struct recorder_stream *stream, ui
         stream->due = RECORDER_DUE_PRECISE;
     }
     if (thread != MEMTRACE_THREAD_OTHERS) { /* others take theirs in runs */
-        stream->number = 1;
-        stream->numbers_end = LOW_HALF;
+        uint64_t next = recorder->next_number[thread];
+        stream->number = next != 0 ? next : 1;
+        stream->numbers_end = (stream->number + LOW_HALF - 1) & ~(LOW_HALF - 1);
     }
 }
 
@@ -62,6 +67,10 @@ static void drop_chunk(struct recorder_stream *stream) {
 
 void recorder_leave(struct recorder_stream *stream) {
     drop_chunk(stream);
+    if (stream->thread != MEMTRACE_THREAD_OTHERS) {
+        stream->recorder->next_number[stream->thread] = stream->number;
+        STORE_RELAXED(&stream->recorder->ended, 1u);
+    }
 }
 
 void recorder_abandon(struct recorder_stream *stream) {

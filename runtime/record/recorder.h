@@ -51,6 +51,9 @@ struct recorder {
     struct trylock growing; /* of segment[], and of wrap[] */
     uint32_t wraps;
     uint16_t newest_wrap[1 << MEMTRACE_THREAD_BITS]; /* place + 1; 0: none */
+    /* By thread id: the number with which another thread of this id goes on; 0: it is the first. */
+    uint64_t next_number[1 << MEMTRACE_THREAD_BITS];
+    uint32_t ended; /* whether any was noted */
     struct recorder_wrap wrap[RECORDER_WRAPS];
 };
 

@@ -136,7 +136,7 @@ static int add_threads(struct region *region) {
     space_publish(threads);
     region->thread_leaf[0] = threads;
     others = region_thread(region, MEMTRACE_THREAD_OTHERS);
-    others->id = MEMTRACE_THREAD_OTHERS;
+    others->id = others->place = MEMTRACE_THREAD_OTHERS;
     text_copy(others->name, sizeof others->name, "others");
     return 0;
 }

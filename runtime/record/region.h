@@ -12,7 +12,9 @@
 #include "runtime/stack/walk.h"
 
 enum {
-    REGION_THREAD_LIMIT = (1 << MEMTRACE_THREAD_BITS) - 1,
+    REGION_THREAD_LIMIT = (1 << MEMTRACE_THREAD_BITS) - 1, /* no id is higher or this */
+    REGION_THREADS_FRESH = 27 * 128, /* past it the ids of threads that ended are used again */
+    REGION_THREAD_PLACES = 1 << 16,  /* of threads that are alive at one time */
     REGION_THREADS_PER_LEAF = 128,
     REGION_POOL_LIMIT = 1000,
     REGION_FREES_PER_LEAF = 256
@@ -55,12 +57,20 @@ struct settings {
     struct memtrace_recording recording; /* as the header gets it; path: a pattern */
 };
 
+/* Records that wait for another thread, linked by `next`: places in the table, 0: none. */
+struct region_ended {
+    uint32_t first, last;
+};
+
 struct region {
     struct space *space;
-    struct memtrace_thread_record *thread_leaf[REGION_THREAD_LIMIT / REGION_THREADS_PER_LEAF + 1];
+    struct memtrace_thread_record *thread_leaf[REGION_THREAD_PLACES / REGION_THREADS_PER_LEAF];
+    struct region_ended ended, ended_past_ids;
+    uint32_t past_ids;                  /* places past the ids that were given out */
+    struct trylock thread_lock;         /* of both lists */
     struct memtrace_pool *pools;        /* place 0 is under the segment header */
     struct memtrace_timeline *timeline; /* NULL: in a light child */
-    struct trylock lock;                /* of the tables */
+    struct trylock lock;                /* of pools and timeline */
     const struct settings *settings;
 };
 
@@ -88,14 +98,18 @@ INLINE struct memtrace_recording *region_recording(struct memtrace_header *heade
     return (struct memtrace_recording *)(void *)header->recording;
 }
 
-/* A record for the calling thread; that of "others" when the table is full. */
+/* A record for the calling thread, which may go on where others ended; NULL: none can be had. */
 struct memtrace_thread_record *region_add_thread(struct region *region, uint32_t column);
-struct memtrace_thread_record *region_thread(struct region *region, uint32_t id);
+void region_end_thread(struct region *region, struct memtrace_thread_record *record);
+/* By its place: of those that have an id, that. NULL: there is none. */
+struct memtrace_thread_record *region_thread(struct region *region, uint32_t place);
+/* The first place behind `place` where there is a record; 0: none. */
+uint32_t region_next_thread(struct region *region, uint32_t place);
 
-/* Notes that `thread` freed a block of thread `owner`. `leaves`: the caller's, one for 256 owners.
- */
+/* Notes that the thread of this record freed a block of thread `owner`. `leaves`: the caller's, one
+ * for 256 owners. */
 void region_note_foreign_free(struct region *region, struct memtrace_foreign_frees **leaves,
-                              uint32_t thread, uint32_t owner, uint64_t size);
+                              struct memtrace_thread_record *record, uint32_t owner, uint64_t size);
 
 /* Calls back for each owner whose blocks `thread` freed. Returns how many there were. */
 long region_visit_foreign_frees(struct region *region, uint32_t thread,

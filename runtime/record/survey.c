@@ -16,14 +16,12 @@ static int64_t at_peak(const struct memtrace_cell *cell, uint32_t epoch) {
     return saved ? cell->saved_live : (int64_t)(cell->alloc_bytes - cell->free_bytes);
 }
 
-static void add_leaf(struct survey *survey, const struct memtrace_segment *segment,
-                     uint32_t epoch) {
-    const struct memtrace_cell *cells = (const struct memtrace_cell *)segment;
-    uint32_t base = segment->index * MEMTRACE_LEAF_ITEMS;
-    for (uint32_t i = MEMTRACE_FIRST_CONTEXT; i < MEMTRACE_LEAF_ITEMS && base + i < survey->count;
-         i++) {
+/* The cells of a segment: of `count` contexts from `first` on. */
+static void add_cells(struct survey *survey, const struct memtrace_cell *cells, uint32_t first,
+                      uint32_t count, uint32_t epoch) {
+    for (uint32_t i = 0; i < count && first + i < survey->count; i++) {
         const struct memtrace_cell *cell = &cells[i];
-        struct survey_item *item = &survey->item[base + i];
+        struct survey_item *item = &survey->item[first + i];
         if (cell->alloc_count == 0 && cell->free_count == 0) {
             continue;
         }
@@ -32,6 +30,19 @@ static void add_leaf(struct survey *survey, const struct memtrace_segment *segme
         item->alloc_bytes += LOAD_RELAXED(&cell->alloc_bytes);
         item->alloc_count += LOAD_RELAXED(&cell->alloc_count);
         item->peak_bytes += at_peak(cell, epoch);
+    }
+}
+
+static void add_segment(struct survey *survey, const struct memtrace_segment *segment,
+                        uint32_t epoch) {
+    const struct memtrace_cell *cells = (const struct memtrace_cell *)segment;
+    if (segment->kind == MEMTRACE_SEGMENT_LEDGER) {
+        add_cells(survey, cells + MEMTRACE_FIRST_CONTEXT,
+                  segment->index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT,
+                  MEMTRACE_LEAF_ITEMS - MEMTRACE_FIRST_CONTEXT, epoch);
+    } else if (segment->kind == MEMTRACE_SEGMENT_CELLS) {
+        add_cells(survey, cells + MEMTRACE_GROUP_FIRST, segment->index * MEMTRACE_GROUP_ITEMS,
+                  MEMTRACE_GROUP_ITEMS, epoch);
     }
 }
 
@@ -54,9 +65,7 @@ int survey_make(struct survey *survey, struct space *space, struct context_tree 
         return -1;
     }
     while ((segment = space_next(space, &at, end)) != NULL) {
-        if (segment->kind == MEMTRACE_SEGMENT_LEDGER) {
-            add_leaf(survey, segment, LOAD_RELAXED(&header->peak_epoch));
-        }
+        add_segment(survey, segment, LOAD_RELAXED(&header->peak_epoch));
     }
     for (uint32_t id = 0; id < survey->count; id++) {
         if (survey->item[id].alloc_count != 0 && survey_is_heap(tree, id)) {

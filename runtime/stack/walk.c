@@ -10,6 +10,8 @@
 #include "runtime/stack/remembered.h"
 #include "runtime/stack/trail.h"
 
+#include <string.h>
+
 enum { FIRST_CAPACITY = 128, MOST_FRAMES = 1 << 22, LONG_WALK = 64 };
 /* So many frames without words are stepped over again rather than remembered. */
 enum { MOST_WITHOUT_WORD = 4 };
@@ -19,16 +21,32 @@ static size_t bytes_of(uint32_t frames) {
 }
 
 int walk_init(struct walker *walker, uintptr_t low, uintptr_t high) {
-    walker->capacity = FIRST_CAPACITY;
     walker->stack = (struct stack_bounds){.low = low, .high = high};
-    walker->remembered.count = 0;
-    walker->remembered.frame = sys_map(bytes_of(FIRST_CAPACITY));
-    walker->path = sys_map(bytes_of(FIRST_CAPACITY));
+    if (walker->remembered.frame == NULL) {
+        walker->capacity = FIRST_CAPACITY;
+        walker->remembered.frame = sys_map(bytes_of(FIRST_CAPACITY));
+        walker->path = sys_map(bytes_of(FIRST_CAPACITY));
+    }
     if (walker->remembered.frame == NULL || walker->path == NULL) {
         walk_free(walker);
         return -1;
     }
     return 0;
+}
+
+/* What is true of all stacks stays: the caches, and by which rules they were filled. */
+void walk_forget(struct walker *walker) {
+    walker->last = (struct walk_last){0};
+    walker->remembered.count = 0;
+    walker->remembered.base_index = BASE_OUTERMOST;
+    walker->remembered.base_context = 0;
+    walker->remembered.base_slot = walker->remembered.base_pc = 0;
+    walker->guarding = (struct guarding){.chance = walker->guarding.chance};
+    memset(walker->trails, 0, sizeof walker->trails);
+    shadow_free(&walker->shadow);
+    if (walker->capacity > FIRST_CAPACITY) { /* of a deep stack */
+        walk_free(walker);
+    }
 }
 
 void walk_free(struct walker *walker) {

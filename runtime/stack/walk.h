@@ -117,7 +117,10 @@ struct walk_world {
     const struct libunwind *libunwind; /* MEMTRACE_UNWIND=libunwind; else NULL */
 };
 
-int walk_init(struct walker *walker, uintptr_t low, uintptr_t high); /* 0, or -1: no memory */
+/* All zeros before, or left by walk_forget(). 0, or -1: no memory. */
+int walk_init(struct walker *walker, uintptr_t low, uintptr_t high);
+/* Its thread is gone, and it can be another's: what it has touched stays. */
+void walk_forget(struct walker *walker);
 void walk_free(struct walker *walker);
 
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,

@@ -128,13 +128,16 @@ def test_missing_command():
     open(folder + "/plain", "w").close()
     done = run("--", "./plain")
     equal((done.returncode, done.err), (126, b"memtrace: ./plain: cannot be executed\n"))
+    done = run("--", "./plain/x")  # as a shell: there is no such file
+    equal((done.returncode, done.err), (127, b"memtrace: ./plain/x: command not found\n"))
     done = run("--", folder)
     equal(done.returncode, 126)
-    with open(folder + "/bad", "w") as file:
-        file.write("#!/nowhere/at/all\n")
-    os.chmod(folder + "/bad", 0o755)
-    done = run("--", "./bad")
-    equal((done.returncode, done.err.count(b"\n")), (127, 1), done.err)
+    for interpreter in ("/nowhere/at/all", folder + "/plain/x"):
+        with open(folder + "/bad", "w") as file:
+            file.write("#!%s\n" % interpreter)
+        os.chmod(folder + "/bad", 0o755)
+        done = run("--", "./bad")
+        equal((done.returncode, done.err.count(b"\n")), (127, 1), interpreter, done.err)
 
 
 def test_wrong_options():

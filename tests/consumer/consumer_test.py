@@ -125,6 +125,15 @@ def check_excluded(build, log, options):
         sys.exit("no word about EXCLUDE_FUNCTIONS with Clang:\n" + log)
 
 
+def check_defaults(program, settings):
+    """What was built into a static library is in the program, where the runtime finds it."""
+    with open(program, "rb") as file:
+        if settings not in file.read():
+            sys.exit("%s: %r is not built in" % (program, settings))
+    if "memtrace_defaults" not in run(["nm", "-D", program]):
+        sys.exit("%s: memtrace_defaults is not visible to the runtime" % program)
+
+
 def check_project(memtrace, build, options, log):
     work = os.path.join(build, "work")
     os.makedirs(work, exist_ok=True)
@@ -142,6 +151,7 @@ def check_project(memtrace, build, options, log):
                 sys.exit("mode %s: frame words in %s are wrong" % (mode, name % mode))
     check_program(memtrace, os.path.join(build, "excluded"), [(["store_fill", "main"], 10000, 10)],
                   work)
+    check_defaults(os.path.join(build, "static_auto"), b"MEMTRACE_TOP=7\0")
     check_excluded(build, log, options)
 
 

@@ -168,7 +168,7 @@ def check_texts(folder):
     packed = gzip.compress(SMALL.encode(), mtime=0)
     check_text(folder, "cut.gz", packed[:-4], NUMBERS, "it is cut off")
     check_text(folder, "nonsense", SMALL + "+ 99\n- zz\nqqq\n\n+\na 5\nt 9\ni\n- 77\nm\n", NUMBERS,
-               "9 lines make no sense")
+               "makes no sense: 9 lines")
     check_text(folder, "nothing", "", None, "not a heaptrack data file", 1)
     check_text(folder, "other", "MEMTRREC\nv 10400 3\n", None, "not a heaptrack data file", 1)
     check_text(folder, "newer", "v 20000 4\n", None, "version 4", 1)

@@ -55,6 +55,18 @@ def check_samples(text, data, what):
             equal(module["build_id"] in text, True, what, "the build-id of", module["path"])
 
 
+def check_addresses(text, data, what):
+    """The same places of code: one less than a return address, an interrupted instruction as it is."""
+    biases = {module["path"]: module["bias"] for module in data["modules"]}
+    expected = {biases[frame["module"]] + frame["offset"] for context in data["contexts"]
+                for frame in context["frames"] if frame["module"] in biases}
+    found = {int(address, 16) for address in re.findall(r"^ +\d+: (0x[0-9a-f]+) M=", text, re.MULTILINE)}
+    equal(found, expected, what, "addresses")
+    handlers = [context["frames"] for context in data["contexts"] if any(
+        frame["function"] == "__restore_rt" for frame in context["frames"])]
+    equal(len(handlers) != 0, True, what, "no allocation in a signal handler")
+
+
 def number(text):
     return int(re.fullmatch(r"(\d+)B?", text).group(1))
 
@@ -97,7 +109,9 @@ def main():
     for source, what in ((recording, "recording"), (profile, "profile")):
         data = report(source)
         export(source, "--full-names", "--output", path)
-        check_samples(pprof(reader_path, path, "-raw"), data, what)
+        raw = pprof(reader_path, path, "-raw")
+        check_samples(raw, data, what)
+        check_addresses(raw, data, what)
         check_traces(reader_path, path, data, what)
         for kind in TYPES:
             check_top(reader_path, path, kind, data, what)

@@ -3,6 +3,7 @@
 // functions, leaks, temporary allocations, and a name that is no friend of any format.
 #include "memtrace/memtrace.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -64,6 +65,10 @@ static inline __attribute__((always_inline)) void *inlined(size_t size) {
     return malloc(size);
 }
 
+static void handler(int) {
+    leak(4003);
+}
+
 extern "C" void call_evil(void); // evil.c
 
 int main(int argc, char **) {
@@ -85,6 +90,8 @@ int main(int argc, char **) {
     recurse(5);
     ping(3);
     call_evil();
+    std::signal(SIGUSR1, handler); // a frame that did not call the next one
+    std::raise(SIGUSR1);
     void *peak = malloc(1000000);
     __asm__ volatile("" : : "r"(peak) : "memory");
     free(peak);

@@ -19,7 +19,7 @@ NEEDS = {"gtest": ("/usr/include/gtest/gtest.h", "libgtest-dev"),
 # For each example: tests that pass, the one that fails, and what it says.
 EXPECTED = {
     "ctest": (["words.count"], "words.longest",
-              r"words_test\.c:\d+: error: MEMTRACE_EXPECT_NO_LEAK: 6 bytes in 1 blocks were not freed; "
+              r"words_test\.c:\d+: error: MEMTRACE_EXPECT_NO_LEAK: 6 bytes in 1 block were not freed; "
               r"the first of them at\n.*\+0x"),
     "gtest": (["Queue.RingDoesNotAllocateOnceItIsMade", "Queue.RingTakesTwoAllocationsAtMost"],
               "Queue.DequeDoesNotAllocateOnceItIsMade",

@@ -100,7 +100,7 @@ def errors(path):
     with open(name, "w") as file:
         file.write("race:whatever\n  leak:cache_refill \nthread:x\n")
     result = reports.ask(path, "--show-leaked", "--suppressions", name)
-    equal((result.returncode, b"2 suppressions that are not of leaks" in result.stderr,
+    equal((result.returncode, b"not of leaks: 2 suppressions" in result.stderr,
            b"cache_refill" in result.stdout.split(b"Suppressed")[0]), (0, True, False), "other kinds")
     for text, says in (("leak\n", b"is not a suppression"), ("leak:\n", b"a pattern is missing"),
                        ("leak:a\n:b\n", b"bad.supp:2: ")):

@@ -50,6 +50,8 @@ def main():
             folder = scratch()
             alone = bare([program, name])
             equal(alone.returncode, 3, what, "bare exit status")
+            if name == "programs":  # an oracle of its own: 6 of 10 ways name an environment
+                equal((alone.stdout.count(b"OWN=yes\n"), alone.stdout.count(b"GIVEN=yes\n")), (4, 6), what)
             under = traced([program, name], mode, folder, {**settings, **followed})
             same_behaviour(alone, under, what + str(settings))
             if name == "output" and not settings:

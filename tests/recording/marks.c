@@ -22,5 +22,6 @@ int main(void) {
     MEMTRACE_MARK("three");
     kept[2] = malloc(5007);
     free(kept[1]);
+    MEMTRACE_MARK("two"); /* again */
     return 0;
 }

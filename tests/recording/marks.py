@@ -25,12 +25,13 @@ def main():
     done = execute([MEMTRACE, "query", path, "--format", "json",
                     "SELECT name, time FROM markers ORDER BY time"])
     marks = json.loads(done.stdout)
-    equal([mark["name"] for mark in marks], ["one", "two", "three"], "marks")
-    if not marks or not 200e6 <= marks[0]["time"] < marks[1]["time"] < marks[2]["time"]:
+    equal([mark["name"] for mark in marks], ["one", "two", "three", "two"], "marks")
+    if not marks or not 200e6 <= marks[0]["time"] < marks[1]["time"] < marks[2]["time"] < marks[3]["time"]:
         fail("times of marks:", marks)
     equal(sizes(path, "--to", "mark:one"), (5001, 5001), "before the first")
     equal(sizes(path, "--between", "one,two"), (5001 + 5003, 5003), "between")
     equal(sizes(path, "--between", "two,three"), (5003, 0), "a free between")
+    equal(sizes(path, "--between", "two,two"), (5007, 5007), "between two of one name")
     equal(sizes(path, "--from", "mark:three"), (5007, 5007), "after the last")
     finish()
 

@@ -99,7 +99,7 @@ def check_files():
 def check_info():
     text = command("info", run)[0]
     wanted = {"sh.10.mtp": "sh (10) and 1 forked children", "cc1.10.2.mtp": "cc1 (10)",
-              "cc1.11.mtp": "cc1 (11)", "others.mtp": "the sums of 1 small processes"}
+              "cc1.11.mtp": "cc1 (11)", "others.mtp": "the sums of 1 small process"}
     for line in text.splitlines():
         for name, owner in wanted.items():
             if name in line:

@@ -60,6 +60,18 @@ check(profiles)
 describe(profiles, [process(1, 0, "p", 0, 9, 500000, file="p.2.mtp")])
 check(profiles)
 
+# A file of several says so: its first process is not the only one in it.
+merged = folder + "/merged.mtp"
+command("merge", "--output", merged, *glob.glob(profiles + "/p.[01].mtp"))
+command("merge", "--output", merged, merged, *glob.glob(profiles + "/[oq]*.mtp"))
+text = command("report", merged)[0]
+for words in ("MemTrace report of p and 2 others\n", "  first command       ", "  sums of             3 profiles over "):
+    equal(words in text, True, words, text[:1000])
+equal("  process  " in text, False, "one process", text[:1000])
+equal(told(merged)["process"]["merged"], 3)
+equal(told(profiles + "/p.1.mtp")["process"]["merged"], 0)
+equal("profiles in it 3\n" in command("info", merged)[0], True, command("info", merged)[0])
+
 recordings = make("recordings")
 for number, sizes in enumerate(((1000, 2000, 3000), (10, 20), (4096,))):
     record("%s/r.%d.mtr" % (recordings, number), "r", *sizes, how="record")

@@ -117,6 +117,29 @@ static void killed_is_moved(void **state) {
     assert_int_equal(notes.count, 1);
 }
 
+/* A header that was overwritten: the profile is no longer than the region was. */
+static void a_huge_end_is_cut(void **state) {
+    struct place *place = *state;
+    const uint64_t huge = UINT64_C(1) << 36;
+    struct notes notes = {0};
+    struct profile *profile;
+    struct stat status;
+    char region[200];
+    int fd;
+    write_region(place, gone(), 17, place->output, MEMTRACE_STATE_RUNNING, region);
+    fd = open(region, O_WRONLY);
+    assert_int_equal(pwrite(fd, &huge, sizeof huge, offsetof(struct memtrace_header, end)), 8);
+    close(fd);
+    assert_int_equal(adopt_killed(note, &notes, NULL), 0);
+    assert_int_equal(notes.last.finished.place, FINISH_MOVED);
+    assert_int_equal(stat(place->output, &status), 0);
+    assert_int_equal(status.st_size, 1 << 20);
+    profile = profile_open(place->output, NULL);
+    assert_non_null(profile);
+    assert_non_null(strstr(profile->damage, "cut off at byte 1048576 of 68719476736"));
+    profile_close(profile);
+}
+
 static void running_is_left(void **state) {
     struct place *place = *state;
     struct notes notes = {0};
@@ -334,6 +357,7 @@ static void summary_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(killed_is_moved, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_huge_end_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(running_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(execed_is_moved, setup, teardown),
         cmocka_unit_test_setup_teardown(claimed_is_left, setup, teardown),

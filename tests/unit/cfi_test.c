@@ -156,6 +156,22 @@ static void check_object(const char *part, size_t least) {
     }
 }
 
+#if defined(__x86_64__)
+/* A CFA of each form after an expression, which compilers seldom write; own_program() reads it. */
+__asm__(".text\n"
+        ".type cfa_forms, @function\n"
+        "cfa_forms: .cfi_startproc\n"
+        "nop; .cfi_escape 0x0f, 2, 0x77, 8\n" /* def_cfa_expression: rsp + 8 */
+        "nop; .cfi_escape 0x0c, 7, 24\n"      /* def_cfa: rsp + 24 */
+        "nop; .cfi_escape 0x0f, 2, 0x77, 8\n"
+        "nop; .cfi_escape 0x0d, 6\n" /* def_cfa_register: rbp + 24 */
+        "nop; .cfi_escape 0x0f, 2, 0x77, 8\n"
+        "nop; .cfi_escape 0x12, 7, 0x7e\n" /* def_cfa_sf: rsp + -2 * -8 */
+        "nop; .cfi_escape 0x13, 0x7c\n"    /* def_cfa_offset_sf: rsp + -4 * -8 */
+        "nop; ret; .cfi_endproc\n"
+        ".size cfa_forms, . - cfa_forms\n");
+#endif
+
 static void own_program(void **state) {
     (void)state;
     check_object("/proc/self/exe", 100);

@@ -138,6 +138,29 @@ static void a_chunk_is_read_as_it_is_now(void **state) {
     close_fixture(&fixture);
 }
 
+/* The collector before us wrote the first chunk down, and five words of the second, and died. */
+static void a_dead_collectors_chunk_comes_back(void **state) {
+    struct fixture fixture = open_fixture();
+    struct region_writer writer = region_writer_start(fixture.build, 7);
+    struct drain_span span = {0};
+    uint64_t all = free_bits(&fixture);
+    struct memtrace_chunk *first;
+    (void)state;
+    put_marks(&writer, 0, 1);
+    first = writer.chunk;
+    put_marks(&writer, 1, MEMTRACE_CHUNK_WORDS + 9);
+    assert_int_equal(drain_note_written(&fixture.drain, writer.stream, (struct drain_place){1, 5}),
+                     0);
+    assert_int_equal(drain_look(&fixture.drain), 0);
+    assert_int_equal(first->state, MEMTRACE_CHUNK_FREE);
+    assert_int_equal(writer.chunk->state, MEMTRACE_CHUNK_OPEN);
+    assert_int_equal(__builtin_popcountll(all & ~free_bits(&fixture)), 1);
+    assert_true(drain_next_span(&fixture.drain, false, &span));
+    assert_int_equal(span.count, 1);
+    assert_int_equal(span.words, 5);
+    close_fixture(&fixture);
+}
+
 /* What is no event ends its chunk; those behind it are read. */
 static void damage_costs_the_rest_of_a_chunk(void **state) {
     static const uint64_t ends[][2] = {
@@ -178,6 +201,7 @@ int main(void) {
         cmocka_unit_test(a_chunk_comes_back_when_all_of_it_is_committed),
         cmocka_unit_test(what_lies_behind_a_gap_waits),
         cmocka_unit_test(a_chunk_is_read_as_it_is_now),
+        cmocka_unit_test(a_dead_collectors_chunk_comes_back),
         cmocka_unit_test(damage_costs_the_rest_of_a_chunk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

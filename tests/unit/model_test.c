@@ -167,6 +167,27 @@ static void hash(void **state) {
     model_free(there);
 }
 
+/* A page of cells of 64 contexts, beside a leaf of the same column that has them, too. */
+static void cells_in_groups(void **state) {
+    struct builder *builder = builder_new();
+    struct memtrace_cell *group;
+    struct model *model;
+    (void)state;
+    builder_example(builder, 0x10000000);
+    group = builder_segment(builder, MEMTRACE_SEGMENT_CELLS, 1, 0, sizeof *group,
+                            MEMTRACE_GROUP_FIRST + MEMTRACE_GROUP_ITEMS);
+    group[MEMTRACE_GROUP_FIRST + 12].alloc_count = 7;
+    group[MEMTRACE_GROUP_FIRST + 12].alloc_bytes = 700;
+    group = builder_segment(builder, MEMTRACE_SEGMENT_CELLS, 2, 3, sizeof *group,
+                            MEMTRACE_GROUP_FIRST + MEMTRACE_GROUP_ITEMS);
+    group[MEMTRACE_GROUP_FIRST + 63].alloc_count = 1; /* of a context whose node is not there yet */
+    model = load(builder);
+    assert_int_equal(model_find(model, 12)->allocations, 12);
+    assert_int_equal(model_find(model, 12)->live_bytes, 1000);
+    model_free(model);
+    free(builder);
+}
+
 static void no_stacks(void **state) {
     struct builder *builder = builder_new();
     struct memtrace_thread_record *threads = builder_threads(builder);
@@ -203,10 +224,15 @@ static void damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums),      cmocka_unit_test(contexts),
-        cmocka_unit_test(peak_rule), cmocka_unit_test(hash),
-        cmocka_unit_test(no_stacks), cmocka_unit_test(people_and_places),
-        cmocka_unit_test(damage),    cmocka_unit_test(part_of_a_mapping),
+        cmocka_unit_test(sums),
+        cmocka_unit_test(contexts),
+        cmocka_unit_test(peak_rule),
+        cmocka_unit_test(hash),
+        cmocka_unit_test(cells_in_groups),
+        cmocka_unit_test(no_stacks),
+        cmocka_unit_test(people_and_places),
+        cmocka_unit_test(damage),
+        cmocka_unit_test(part_of_a_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

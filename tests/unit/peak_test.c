@@ -11,34 +11,106 @@
 
 enum { THREADS = 4, EVENTS = 50000 };
 
-static void change(struct peak_share *share, struct memtrace_header *header, int64_t size) {
+/* A thread. */
+struct counted {
+    struct peak_share share;
+    struct memtrace_thread_record record;
+};
+
+static void join(struct counted *thread, struct memtrace_header *header, enum peak_mode mode) {
+    thread->record = (struct memtrace_thread_record){0};
+    peak_join(&thread->share, header, &thread->record, mode);
+}
+
+static void change(struct counted *thread, struct memtrace_header *header, int64_t size) {
     if (size > 0) {
-        peak_grow(share, header, (uint64_t)size);
+        counter_add(&thread->record.alloc_bytes, (uint64_t)size);
+        peak_grow(&thread->share, header, peak_live(&thread->record));
     } else {
-        peak_shrink(share, header, (uint64_t)-size);
+        counter_add(&thread->record.free_bytes, (uint64_t)-size);
+        peak_shrink(&thread->share, header, peak_live(&thread->record), (uint64_t)-size);
     }
 }
 
-static void alone_it_is_exact(void **state) {
+/* Told at each event, seldom, or never before the end. */
+static void is_exact_alone(int told_each) {
     struct memtrace_header *header = calloc(1, sizeof *header);
-    struct peak_share share;
+    struct counted thread;
     int64_t live = 0, maximum = 0;
-    (void)state;
     srand(3);
-    peak_join(&share, header, 1);
+    join(&thread, header, PEAK_ALONE);
     for (int i = 0; i < EVENTS; i++) {
         int64_t size = rand() % 100000;
         if (rand() % 2 == 0) {
             size = live < size ? -live : -size;
         }
-        change(&share, header, size);
+        change(&thread, header, size);
         live += size;
         maximum = live > maximum ? live : maximum;
-        assert_int_equal(header->maximum_bytes, maximum);
-        assert_int_equal(maximum - share.room, live);
+        assert_int_equal(header->peak_epoch & 1 || live == maximum, (header->peak_epoch & 1) != 0);
+        if (rand() % told_each == 0) {
+            peak_flush(&thread.share, header);
+            assert_int_equal(header->maximum_bytes, maximum);
+            assert_int_equal(header->live_bytes, live);
+        }
     }
-    peak_flush(&share, header);
+    peak_leave(&thread.share, header);
+    assert_int_equal(header->maximum_bytes, maximum);
     assert_int_equal(header->live_bytes, live);
+    assert_int_equal(header->flags & MEMTRACE_FLAG_THREADED, 0);
+    free(header);
+}
+
+static void alone_it_is_exact(void **state) {
+    (void)state;
+    is_exact_alone(1);
+    is_exact_alone(50);
+    is_exact_alone(INT32_MAX);
+}
+
+/* The first thread does not know of the second, and does nothing while that one does. */
+static void a_quiet_first_thread_counts(void **state) {
+    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct counted first, second;
+    int64_t bound;
+    (void)state;
+    join(&first, header, PEAK_ALONE);
+    change(&first, header, 100 << 20);
+    change(&first, header, -(30 << 20));
+    change(&first, header, 10 << 20); /* 80 MiB, below its maximum: nothing of this was told */
+    join(&second, header, PEAK_SHARED);
+    change(&second, header, 50 << 20);
+    bound = (int64_t)header->peak_error_bytes;
+    assert_in_range(header->maximum_bytes, (130 << 20) - bound, 130 << 20);
+    assert_true(header->flags & MEMTRACE_FLAG_THREADED);
+    change(&first, header, -(70 << 20)); /* 10 and 50 */
+    change(&second, header, 60 << 20);   /* 10 and 110: less than there were */
+    assert_in_range(header->maximum_bytes, (130 << 20) - bound, 130 << 20);
+    change(&first, header, 40 << 20);
+    bound = (int64_t)header->peak_error_bytes;
+    assert_in_range(header->maximum_bytes, (160 << 20) - bound, 160 << 20);
+    peak_leave(&first.share, header);
+    change(&second, header, 10 << 20);
+    peak_leave(&second.share, header);
+    assert_int_equal(header->live_bytes, 170 << 20);
+    assert_int_equal(header->peak_threads, 0);
+    free(header);
+}
+
+/* An event of the first thread is under way, its limits read, when the second one comes: what it
+ * adds is told by the second one's next event, however long the first has none. */
+static void an_event_under_way_is_told_soon(void **state) {
+    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct counted first, second;
+    (void)state;
+    join(&first, header, PEAK_ALONE);
+    join(&second, header, PEAK_SHARED);
+    first.record.alloc_bytes += 64 << 20;
+    change(&second, header, 1 << 20);
+    assert_in_range(header->maximum_bytes, 64 << 20, 65 << 20);
+    peak_leave(&first.share, header);
+    peak_leave(&second.share, header);
+    assert_int_equal(header->live_bytes, 65 << 20);
     free(header);
 }
 
@@ -46,18 +118,18 @@ static void alone_it_is_exact(void **state) {
  * below a step and falls as far below where it was. */
 static void seen_late_it_is_within_the_bound(void **state) {
     struct memtrace_header *header = calloc(1, sizeof *header);
-    struct peak_share share;
+    struct counted thread;
     int64_t live = 0, maximum = 0, kept = 0;
     (void)state;
-    peak_join(&share, header, 1);
-    peak_become_shared(&share, header);
+    join(&thread, header, PEAK_ALONE);
+    peak_become_shared(&thread.share, header);
     for (int i = 0; i < 1300; i++) { /* 1,300,000 bytes: the last step is not full */
-        change(&share, header, 1000);
+        change(&thread, header, 1000);
         maximum = live += 1000;
     }
     while (live > 0 && (header->peak_epoch & 1) != 0) {
         kept = live;
-        change(&share, header, -1000);
+        change(&thread, header, -1000);
         live -= 1000;
     }
     assert_int_equal(header->peak_epoch & 1, 0);
@@ -68,29 +140,29 @@ static void seen_late_it_is_within_the_bound(void **state) {
 /* Several shares in one thread, so that the true maximum is known. */
 static void shared_it_is_within_the_bound(void **state) {
     struct memtrace_header *header = calloc(1, sizeof *header);
-    struct peak_share share[THREADS];
+    struct counted thread[THREADS];
     int64_t live = 0, maximum = 0;
     (void)state;
     srand(5);
-    peak_join(&share[0], header, 1);
-    change(&share[0], header, live = maximum = 12345);
-    peak_become_shared(&share[0], header);
+    join(&thread[0], header, PEAK_ALONE);
+    change(&thread[0], header, live = maximum = 12345);
+    peak_become_shared(&thread[0].share, header);
     for (int i = 1; i < THREADS; i++) {
-        peak_join(&share[i], header, 0);
+        join(&thread[i], header, PEAK_SHARED);
     }
     for (int i = 0; i < EVENTS; i++) {
         int64_t size = rand() % 20000;
         if (rand() % 2 == 0) {
             size = live < size ? -live : -size;
         }
-        change(&share[rand() % THREADS], header, size);
+        change(&thread[rand() % THREADS], header, size);
         live += size;
         maximum = live > maximum ? live : maximum;
         assert_true(llabs(maximum - header->maximum_bytes) <= (int64_t)header->peak_error_bytes);
     }
     assert_true(header->flags & MEMTRACE_FLAG_THREADED);
     for (int i = 0; i < THREADS; i++) {
-        peak_leave(&share[i], header);
+        peak_leave(&thread[i].share, header);
     }
     assert_int_equal(header->live_bytes, live);
     assert_int_equal(header->peak_threads, 0);
@@ -99,15 +171,15 @@ static void shared_it_is_within_the_bound(void **state) {
 
 static void *grow_and_shrink(void *argument) {
     struct memtrace_header *header = argument;
-    struct peak_share share;
-    peak_join(&share, header, 0);
+    struct counted thread;
+    join(&thread, header, PEAK_SHARED);
     for (int i = 0; i < EVENTS; i++) {
-        peak_grow(&share, header, 1000);
+        change(&thread, header, 1000);
     }
     for (int i = 0; i < EVENTS - 10; i++) {
-        peak_shrink(&share, header, 1000);
+        change(&thread, header, -1000);
     }
-    peak_leave(&share, header);
+    peak_leave(&thread.share, header);
     return NULL;
 }
 
@@ -131,6 +203,8 @@ static void threads_lose_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_it_is_exact),
+        cmocka_unit_test(a_quiet_first_thread_counts),
+        cmocka_unit_test(an_event_under_way_is_told_soon),
         cmocka_unit_test(seen_late_it_is_within_the_bound),
         cmocka_unit_test(shared_it_is_within_the_bound),
         cmocka_unit_test(threads_lose_nothing),

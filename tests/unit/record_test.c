@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -15,6 +16,7 @@ static struct region *open_region(void) {
     struct region *region = calloc(1, sizeof *region);
     assert_non_null(region);
     region->space = space_fixture_open();
+    region->space->header->thread_count = MEMTRACE_THREAD_OTHERS + 1;
     return region;
 }
 
@@ -57,13 +59,14 @@ static void foreign_frees(void **state) {
     struct region *region = open_region();
     struct memtrace_foreign_frees *leaves[16] = {NULL}, *others[16] = {NULL};
     uint64_t seen[OWNERS] = {0};
+    struct memtrace_thread_record third = {.id = 3}, fourth = {.id = 4};
     (void)state;
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t owner = 1; owner < OWNERS; owner++) {
-            region_note_foreign_free(region, leaves, 3, owner, owner);
+            region_note_foreign_free(region, leaves, &third, owner, owner);
         }
     }
-    region_note_foreign_free(region, others, 4, 9, 1000);
+    region_note_foreign_free(region, others, &fourth, 9, 1000);
     assert_int_equal(region_visit_foreign_frees(region, 3, sum_up, seen), OWNERS - 1);
     for (uint32_t owner = 1; owner < OWNERS; owner++) {
         assert_int_equal(seen[owner], 1);
@@ -72,10 +75,80 @@ static void foreign_frees(void **state) {
     close_region(region);
 }
 
+/* One thread after another: each id is used as often as the next, and what it adds comes on top. */
+static void ids_are_used_again(void **state) {
+    struct region *region = open_region();
+    struct memtrace_foreign_frees *leaves[16];
+    struct memtrace_point sum;
+    uint32_t most = 0;
+    (void)state;
+    for (uint32_t i = 0; i < 20000; i++) {
+        struct memtrace_thread_record *record = region_add_thread(region, 1);
+        assert_non_null(record);
+        assert_int_not_equal(record->id, MEMTRACE_THREAD_OTHERS);
+        most = record->id > most ? record->id : most;
+        record->alloc_bytes += 10;
+        record->alloc_count++;
+        record->free_bytes += 4;
+        memset(leaves, 0, sizeof leaves);
+        region_note_foreign_free(region, leaves, record, 1 + i % 4000, 2);
+        region_end_thread(region, record);
+    }
+    assert_in_range(most, 1, REGION_THREADS_FRESH);
+    for (uint32_t place = region_next_thread(region, 0); place != 0;
+         place = region_next_thread(region, place)) {
+        struct memtrace_thread_record *record = region_thread(region, place);
+        if (record->state != MEMTRACE_THREAD_FREE) {
+            assert_int_equal(record->alloc_count, record->earlier + 1);
+            assert_in_range(record->earlier, 4, 5);
+        }
+    }
+    region_totals(region, &sum);
+    assert_int_equal(sum.alloc_bytes, 200000);
+    assert_int_equal(sum.alloc_count, 20000);
+    assert_int_equal(sum.live_bytes, 120000);
+    close_region(region);
+}
+
+/* More alive than there are ids: each has a record of its own, which serves again afterwards. */
+static void more_alive_than_ids(void **state) {
+    enum { ALIVE = 6000 };
+    static struct memtrace_thread_record *records[ALIVE];
+    struct region *region = open_region();
+    struct memtrace_point sum;
+    uint32_t highest = 0;
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < ALIVE; i++) {
+            records[i] = region_add_thread(region, 1);
+            assert_non_null(records[i]);
+            assert_int_equal(records[i]->state, MEMTRACE_THREAD_ALIVE);
+            records[i]->alloc_count++;
+            assert_true(records[i]->id <= REGION_THREAD_LIMIT);
+            if (records[i]->place > REGION_THREAD_LIMIT) {
+                assert_int_equal(records[i]->id, MEMTRACE_THREAD_OTHERS);
+            }
+            if (round == 0) {
+                highest = records[i]->place > highest ? records[i]->place : highest;
+            }
+            assert_true(records[i]->place <= highest);
+        }
+        for (uint32_t i = 0; i < ALIVE; i++) {
+            assert_int_equal(records[i]->state, MEMTRACE_THREAD_ALIVE); /* nobody else's */
+            region_end_thread(region, records[i]);
+        }
+    }
+    region_totals(region, &sum);
+    assert_int_equal(sum.alloc_count, 2 * ALIVE);
+    close_region(region);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_have_records),
         cmocka_unit_test(foreign_frees),
+        cmocka_unit_test(ids_are_used_again),
+        cmocka_unit_test(more_alive_than_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

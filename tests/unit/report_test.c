@@ -299,6 +299,11 @@ static void numbers(void **state) {
     assert_string_equal(number_count(&buffer, 999), "999");
     assert_string_equal(number_count(&buffer, 1000), "1,000");
     assert_string_equal(number_count(&buffer, UINT64_MAX), "18,446,744,073,709,551,615");
+    assert_string_equal(number_items(&buffer, 0, "block"), "0 blocks");
+    assert_string_equal(number_items(&buffer, 1, "smaller path"), "1 smaller path");
+    assert_string_equal(number_items(&buffer, 1, "process"), "1 process");
+    assert_string_equal(number_items(&buffer, UINT64_MAX, "short-lived process"),
+                        "18,446,744,073,709,551,615 short-lived processes");
     assert_string_equal(number_change(&buffer, 0), "0 B");
     assert_string_equal(number_change(&buffer, -2048), "-2.0 KiB");
     assert_string_equal(number_change(&buffer, INT64_MIN), "-8.0 EiB");

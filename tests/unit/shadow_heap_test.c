@@ -94,13 +94,15 @@ static void births_beyond_16_bits(void **state) {
     for (size_t i = 0; i < sizeof births / sizeof births[0]; i++, start += 8192) {
         for (uint64_t size = 100; size <= 2100; size += 2000) {
             struct heap_block block = {.size = size, .context = 5, .birth_tick = births[i]};
-            struct heap_block found;
+            struct heap_block seen, found;
             block.start = start;
             assert_int_equal(heap_insert(&heap, &block), 0);
+            assert_int_equal(heap_find(&heap, start + size / 2, &seen), 1);
             assert_int_equal(heap_remove(&heap, start, heap_has_high_births(births[i]), &found), 1);
             /* large blocks keep 28 bits of it */
             assert_int_equal(found.birth_tick,
                              size < FINE_SIZE_LIMIT ? births[i] : births[i] & 0xfffffff);
+            assert_int_equal(seen.birth_tick, found.birth_tick);
         }
     }
 }

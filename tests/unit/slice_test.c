@@ -8,6 +8,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "analyze/model/sums.h"
 #include "analyze/model/tally.h"
 
 #include <stdlib.h>
@@ -26,17 +27,57 @@ static struct tally *start(void) {
     return tally;
 }
 
+/* What the heap holds, and the variance of that estimate where it held most. */
+struct estimate {
+    int64_t live, highest;
+    double variance, at_highest;
+};
+
+/* A sampled block of size s that stands for w bytes has the variance w (w - s). */
+static void change(struct estimate *estimate, const struct pairing_block *block, int sign) {
+    double weight = (double)block->weight;
+    if (block->context == CONTEXTS - 1) {
+        return; /* a pool */
+    }
+    estimate->live += sign * (int64_t)(block->weight != 0 ? block->weight : block->size);
+    estimate->variance += block->weight != 0 ? sign * weight * (weight - (double)block->size) : 0;
+    if (estimate->live > estimate->highest) {
+        estimate->highest = estimate->live;
+        estimate->at_highest = estimate->variance;
+    }
+}
+
 /* The same random events in each; the second one is cut in between. */
 struct twins {
     struct tally *one;
     struct tally *two;
     struct slice joined;
     bool has_joined;
+    struct model model;
+    struct sums sums; /* of the same slices */
+    struct estimate estimate;
 };
+
+static void start_twins(struct twins *twins) {
+    *twins = (struct twins){.one = start(), .two = start()};
+    twins->model = (struct model){.nodes = nodes, .node_count = CONTEXTS};
+    assert_int_equal(sums_start(&twins->sums, &twins->model), 0);
+}
+
+static void end_twins(struct twins *twins) {
+    sums_end(&twins->sums);
+    free(twins->model.lifetimes);
+    slice_free(&twins->joined);
+    tally_end(twins->one);
+    tally_end(twins->two);
+    free(twins->one);
+    free(twins->two);
+}
 
 static void cut(struct twins *twins) {
     struct slice slice;
     assert_int_equal(tally_cut(twins->two, &slice), 0);
+    assert_int_equal(sums_add(&twins->sums, &slice), 0);
     if (twins->has_joined) {
         assert_int_equal(slice_join(&twins->joined, &slice), 0);
     } else {
@@ -56,12 +97,15 @@ static void random_events(struct twins *twins, int cuts) {
             cut(twins);
         }
         if (block->context != 0) {
+            change(&twins->estimate, block, -1);
             tally_free(twins->one, block, 1, &freed, is_temporary);
             tally_free(twins->two, block, 1, &freed, is_temporary);
             block->context = 0;
         } else {
             *block = (struct pairing_block){.size = (uint64_t)(rand() % 5) * 16,
                                             .context = 1 + (uint32_t)rand() % (CONTEXTS - 1)};
+            block->weight = block->size * (unsigned)(rand() % 3);
+            change(&twins->estimate, block, 1);
             twins->one->now_ns = twins->two->now_ns = (uint64_t)i + 1;
             tally_alloc(twins->one, block, thread, false);
             tally_alloc(twins->two, block, thread, false);
@@ -77,6 +121,8 @@ static void check_equal(const struct slice *left, const struct slice *right) {
     assert_int_equal(left->at_maximum, right->at_maximum);
     assert_int_equal(left->contexts, right->contexts);
     assert_int_equal(left->threads, right->threads);
+    assert_true(left->variance.live == right->variance.live);
+    assert_true(left->variance.maximum == right->variance.maximum);
     assert_int_equal(left->size, right->size);
     assert_memory_equal(left->bytes, right->bytes, left->size);
 }
@@ -84,18 +130,18 @@ static void check_equal(const struct slice *left, const struct slice *right) {
 static void joined(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 300; seed++) {
-        struct twins twins = {.one = start(), .two = start()};
+        struct twins twins;
         struct slice slice;
+        start_twins(&twins);
         srand(seed);
         random_events(&twins, (int)(seed % 30));
         assert_int_equal(tally_cut(twins.one, &slice), 0);
         check_equal(&slice, &twins.joined);
+        assert_int_equal(slice.highest, twins.estimate.highest);
+        assert_true(slice.variance.maximum == twins.estimate.at_highest);
+        assert_true(twins.sums.all.variance.maximum == twins.estimate.at_highest);
         slice_free(&slice);
-        slice_free(&twins.joined);
-        tally_end(twins.one);
-        tally_end(twins.two);
-        free(twins.one);
-        free(twins.two);
+        end_twins(&twins);
     }
 }
 
@@ -127,9 +173,10 @@ static void parts_of_allocations(void **state) {
 
 /* Any byte may be another, any number of them missing: no read outside, and an end. */
 static void damaged(void **state) {
-    struct twins twins = {.one = start(), .two = start()};
+    struct twins twins;
     struct slice slice;
     (void)state;
+    start_twins(&twins);
     srand(1);
     random_events(&twins, 0);
     assert_int_equal(tally_cut(twins.one, &slice), 0);
@@ -154,11 +201,7 @@ static void damaged(void **state) {
         slice.bytes[i] = kept;
     }
     slice_free(&slice);
-    slice_free(&twins.joined);
-    tally_end(twins.one);
-    tally_end(twins.two);
-    free(twins.one);
-    free(twins.two);
+    end_twins(&twins);
 }
 
 int main(void) {

@@ -74,6 +74,12 @@ static void intervals(void **state) {
     assert_int_equal(rows[1].interval_bytes, 2500);
     assert_int_equal(rows[1].interval_freed_bytes, 200);
     free(rows);
+    /* The same id after an exec, which began anew: what there is now came since then. */
+    assert_int_equal(topn_choose(before, now, 4, &rows, &count, &live), 0);
+    assert_int_equal(rows[2].context->id, 12);
+    assert_int_equal(rows[2].interval_bytes, 500);
+    assert_int_equal(rows[2].interval_allocations, 5);
+    free(rows);
     model_free(before);
     model_free(now);
 }

@@ -4,7 +4,7 @@
  * frame. Two callers enter it from stack pointers 16 bytes apart, by turns: all that is newer than
  * that word is the same, addresses included, and all that is older than these callers; what the
  * first wrote to the stack stays where the second does not look. The size of a block says who
- * called.
+ * called. `realigned guards` ends with how many guards stand in newer frames than such a one's.
  */
 #include "subject.h"
 
@@ -50,6 +50,38 @@ NOINLINE static void second(void) {
     keep((const void *)room);
 }
 
+/* Frames newer than the one that is taken anew, and what stood in their return slots. */
+enum { CHAIN = 4 };
+static volatile uintptr_t *slots[CHAIN];
+static uintptr_t returns_to[CHAIN];
+
+/* The allocation is the first one from here: a guard among these frames spares the next one a look
+ * at the word. Returns how many there are. */
+NOINLINE static int chain(int depth) {
+    int guards = 0;
+    slots[depth] = (uintptr_t *)__builtin_frame_address(0) + 1;
+    returns_to[depth] = *slots[depth];
+    if (depth > 0) {
+        guards = chain(depth - 1);
+        keep(&guards);
+        return guards;
+    }
+    keep(malloc(SIZE));
+    for (int i = 0; i < CHAIN; i++) {
+        guards += *slots[i] != returns_to[i];
+    }
+    return guards;
+}
+
+NOINLINE static int realigned_guards(size_t bytes) {
+    alignas(64) volatile char local[64];
+    volatile char *room = alloca(bytes);
+    int guards = chain(CHAIN - 1);
+    keep((const void *)room);
+    keep((const void *)local);
+    return guards;
+}
+
 static void (*volatile const callers[])(void) = {first, second};
 
 /* How often one caller led to the same place as the other before. */
@@ -67,6 +99,12 @@ NOINLINE static int take_turns(size_t shift) {
 }
 
 /* Deep enough for guards. */
+NOINLINE static int deep_guards(int depth) {
+    int guards = depth > 0 ? deep_guards(depth - 1) : realigned_guards(opaque(100));
+    keep(&guards);
+    return guards;
+}
+
 NOINLINE static int deep(int depth) {
     int same = 0;
     if (depth > 0) {
@@ -80,7 +118,10 @@ NOINLINE static int deep(int depth) {
     return same;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "guards") == 0) {
+        return deep_guards(60);
+    }
     check(deep(60) >= (SHIFTS - 1) * (TURNS - 1), "the callers lead to places apart");
     return 3;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """realigned.py MODE: beyond a function that keeps its CFA in memory, that word alone tells one caller
-from another: every block has the one that its size says."""
+from another: every block has the one that its size says. A guard that is to spare the word stands in a
+newer frame."""
 
 import os
 import re
@@ -28,6 +29,8 @@ def main(mode):
     same_behaviour(alone, traced([program], "preload", folder, {"MEMTRACE_UNWIND": mode}), mode)
     data = only_profile(folder, mode)
     equal(data["lost"], 0, "lost", data["lost_by_kind"])
+    guards = traced([program, "guards"], "preload", scratch(), {"MEMTRACE_UNWIND": mode})
+    equal(guards.returncode, int(mode == "patch"), mode, "guards in newer frames, at the first allocation")
     right = {caller: 0 for caller in CALLERS}
     for context in heap(data):
         names = [frame["function"] for frame in context["frames"]]

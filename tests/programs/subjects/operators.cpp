@@ -77,6 +77,27 @@ NOINLINE static void case_aligned() {
     freed(16384);
 }
 
+/* Alignments that posix_memalign refuses: served as any other, not refused and left to libstdc++.
+ */
+NOINLINE static void case_barely_aligned() {
+    const std::align_val_t narrow{opaque(4)};
+    void *one = ::operator new(opaque(1001), narrow);
+    void *two = ::operator new[](opaque(1003), narrow);
+    void *three = ::operator new(opaque(1007), narrow, std::nothrow);
+    void *four = ::operator new[](opaque(1009), narrow, std::nothrow);
+    allocated(1001);
+    allocated(1003);
+    allocated(1007);
+    allocated(1009);
+    ::operator delete(one, narrow);
+    ::operator delete[](two, narrow);
+    ::operator delete(three, narrow, std::nothrow);
+    keep(four);
+    freed(1001);
+    freed(1003);
+    freed(1007);
+}
+
 NOINLINE static void case_sized() {
     void *one = ::operator new(opaque(1001));
     void *two = ::operator new[](opaque(1003));
@@ -190,6 +211,7 @@ static const struct {
     {"array", case_array},
     {"nothrow", case_nothrow},
     {"aligned", case_aligned},
+    {"barely_aligned", case_barely_aligned},
     {"sized", case_sized},
     {"bad_alloc", case_bad_alloc},
     {"mixed", case_mixed},

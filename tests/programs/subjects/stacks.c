@@ -432,16 +432,42 @@ static void case_thread_keys(void) {
     take(70293);
 }
 
+#if defined(__x86_64__)
+/* Has a frame word, as the compiler's pass makes them, and writes over it. */
+NOINLINE static void scribble(uint32_t value, size_t size) {
+    uint32_t word;
+    __asm__ volatile("movl $0x5a17c0de, %0" : "=m"(word));
+    __asm__ volatile("movl %1, %0" : "+m"(word) : "r"(value));
+    keep(malloc(size));
+    keep(&word);
+    check(value == 0x5a17c0de || word == value, "what is no word is left alone");
+}
+
+static void case_scribbled(void) {
+    scribble(0x5a17c0de, 70301);
+    scribble(0, 70303);
+    scribble(0x4d4d4d4d, 70305);
+    scribble(UINT32_MAX, 70307);
+    scribble(1 << 24, 70309);
+    scribble((1 << 24) - 1, 70311); /* a context that there is not */
+}
+#else
+static void case_scribbled(void) {
+    take(70301);
+}
+#endif
+
 static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
 #define CASE(name)                                                                                 \
     { #name, case_##name }
-    CASE(plain),   CASE(recursion), CASE(deep),    CASE(qsort),      CASE(strdup),
-    CASE(alloca),  CASE(variadic),  CASE(returns), CASE(tail_calls), CASE(function_pointers),
-    CASE(inlined), CASE(longjmp),   CASE(signal),  CASE(siglongjmp), CASE(sigaltstack),
-    CASE(threads), CASE(cancel),    CASE(fibers),  CASE(exits),      CASE(thread_keys),
+    CASE(plain),     CASE(recursion), CASE(deep),    CASE(qsort),      CASE(strdup),
+    CASE(alloca),    CASE(variadic),  CASE(returns), CASE(tail_calls), CASE(function_pointers),
+    CASE(inlined),   CASE(longjmp),   CASE(signal),  CASE(siglongjmp), CASE(sigaltstack),
+    CASE(threads),   CASE(cancel),    CASE(fibers),  CASE(exits),      CASE(thread_keys),
+    CASE(scribbled),
 };
 
 int main(int argc, char **argv) {

@@ -9,6 +9,7 @@
 #include <locale.h>
 #include <malloc.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -57,6 +58,63 @@ static void case_environment(void) {
     use();
     if (system("env") != 0) {
         say("no env\n");
+    }
+}
+
+static char *const given[] = {"GIVEN=yes", "PATH=/usr/bin:/bin", NULL};
+static char *arguments[] = {"env", NULL, NULL};
+
+static void start(int way) {
+    static const char *const file = "/usr/bin/env";
+    switch (way) {
+    case 0:
+        execv(file, arguments);
+        break;
+    case 1:
+        execve(file, arguments, given);
+        break;
+    case 2:
+        execvp("env", arguments);
+        break;
+    case 3:
+        execvpe("env", arguments, given);
+        break;
+    case 4:
+        fexecve(open(file, O_RDONLY), arguments, given);
+        break;
+    case 5:
+        execl(file, "env", arguments[1], (char *)NULL);
+        break;
+    case 6:
+        execlp("env", "env", arguments[1], (char *)NULL);
+        break;
+    case 7:
+        execle(file, "env", arguments[1], (char *)NULL, given);
+        break;
+    case 8:
+        check(posix_spawn(NULL, file, NULL, NULL, arguments, given) == 0, "posix_spawn");
+        check(wait(NULL) > 0, "its end");
+        break;
+    default:
+        check(posix_spawnp(NULL, "env", NULL, NULL, arguments, given) == 0, "posix_spawnp");
+        check(wait(NULL) > 0, "its end");
+    }
+    _exit(0);
+}
+
+/* Every way to another program: it gets the arguments and the environment that it was given, which
+ * is this program's own where none is given. */
+static void case_programs(void) {
+    static char *own[] = {"OWN=yes", "PATH=/usr/bin:/bin", NULL};
+    for (int way = 0; way < 10; way++) {
+        char word[20];
+        snprintf(word, sizeof word, "WAY=%d", way);
+        arguments[1] = word;
+        if (fork() == 0) {
+            environ = own;
+            start(way);
+        }
+        check(wait(NULL) > 0, "the child's end");
     }
 }
 
@@ -117,11 +175,9 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"descriptors", case_descriptors},
-                 {"environment", case_environment},
-                 {"children", case_children},
-                 {"output", case_output},
-                 {"state", case_state}};
+    } cases[] = {{"descriptors", case_descriptors}, {"environment", case_environment},
+                 {"programs", case_programs},       {"children", case_children},
+                 {"output", case_output},           {"state", case_state}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();

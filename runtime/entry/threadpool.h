@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * threadpool.h: where the struct threads lie: memory that a forked child finds wiped. Nothing of it
+ * is ever given back, so others may look at a struct at any time. And walkers, of which a few are
+ * kept for the next threads: to map, touch and unmap one costs more than all else about a thread.
+ */
+#ifndef RUNTIME_ENTRY_THREADPOOL_H
+#define RUNTIME_ENTRY_THREADPOOL_H
+
+#include "runtime/entry/thread.h"
+
+void threadpool_init(void); /* once */
+void threadpool_fork(void); /* in a forked child */
+
+/* All zeros, or NULL: no memory, or not now. Signals are blocked. */
+struct thread *threadpool_take(void);
+void threadpool_return(struct thread *thread);
+
+/* To be initialised; NULL: no memory. Signals are blocked. */
+struct walker *threadpool_take_walker(void);
+/* Its thread is gone. */
+void threadpool_return_walker(struct walker *walker);
+
+#endif
