@@ -390,12 +390,18 @@ static int check_all(struct checking *checking) {
 static int judge_file(const struct chosen *chosen, int status) {
     const struct model *model = chosen->source.model;
     const char *uncounted = names_uncounted(chosen->names);
+    uint64_t late_frees = *memtrace_lost(&model->header, MEMTRACE_LOST_FREES);
     uint64_t lost = model->header.lost[MEMTRACE_LOST_EVENTS] +
                     (model->recording.present ? model->header.lost[MEMTRACE_LOST_RECORDS] : 0);
     if (lost != 0) {
         struct number count;
         cli_error("%s lacks %s, so its numbers may be too low", chosen->source.path,
                   number_items(&count, lost, "event"));
+    }
+    if (late_frees != 0) {
+        struct number count;
+        cli_error("%s: %s blocks were freed without being seen, so its leaks may be too high",
+                  chosen->source.path, number_count(&count, late_frees));
     }
     if (uncounted[0] != '\0') {
         cli_error("%s: %s", chosen->source.path, uncounted);

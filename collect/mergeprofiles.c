@@ -244,8 +244,8 @@ static void add_header(struct merging *merging, const struct model *model, uint6
     header->maximum_bytes += other->maximum_bytes;
     header->peak_error_bytes += other->peak_error_bytes;
     header->churn_bytes += other->churn_bytes;
-    for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        header->lost[i] += other->lost[i];
+    for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
+        *memtrace_lost(header, kind) += *memtrace_lost(other, kind);
     }
 }
 

@@ -62,8 +62,8 @@ static int write_program(struct writing *writing) {
             header.malloc_by = other->malloc_by;
         }
         header.peak_error_bytes += i != 0 ? other->peak_error_bytes : 0;
-        for (size_t kind = 0; i != 0 && kind < MEMTRACE_LOSS_KINDS; kind++) {
-            header.lost[kind] += other->lost[kind];
+        for (unsigned kind = 0; i != 0 && kind < MEMTRACE_LOSS_KINDS; kind++) {
+            *memtrace_lost(&header, kind) += *memtrace_lost(other, kind);
         }
     }
     header.end_monotonic_ns = header.end_monotonic_ns != 0 ? header.start_monotonic_ns + end_ns : 0;

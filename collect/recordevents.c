@@ -209,6 +209,16 @@ static int open_file(struct recordevents *events) {
     return result;
 }
 
+/* The limit for measured lives, so that what lived as long as the user said is never left out: both
+ * its ends may be a timer interrupt early (runtime/base/clock.h). */
+static uint64_t surely_below(const struct memtrace_recording *recording) {
+    enum { CLOCK_ERROR_NS = 10 * 1000 * 1000 };
+    uint64_t half = recording->cull_ns / 2;
+    uint64_t error = half < CLOCK_ERROR_NS ? half : CLOCK_ERROR_NS;
+    bool is_precise = (recording->flags & MEMTRACE_RECORDING_PRECISE) != 0;
+    return is_precise ? recording->cull_ns : recording->cull_ns - error;
+}
+
 int recordevents_open(struct recordevents *events, const struct held *held, struct error *error) {
     *events = (struct recordevents){.held = held,
                                     .recording = held_recording(held),
@@ -223,7 +233,7 @@ int recordevents_open(struct recordevents *events, const struct held *held, stru
         recordtables_open(&events->tables, events->profile) != 0) {
         return error_set(error, "out of memory while recording");
     }
-    cull_open(&events->cull, events->recording->cull_ns);
+    cull_open(&events->cull, surely_below(events->recording));
     events->end_ns = events->recording->duration_ns;
     events->end_ns = events->end_ns != 0 ? events->end_ns : UINT64_MAX;
     drain_map(&events->drain, events->profile, held->fd);

@@ -82,9 +82,10 @@ static void total(struct model *model) {
         total_threads(model);
     }
     model->totals.maximum_error_bytes = model->header.peak_error_bytes;
-    for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        bool is_here = i != MEMTRACE_LOST_RECORDS || model->recording.present;
-        model->totals.lost = model_add(model->totals.lost, is_here ? model->header.lost[i] : 0);
+    for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
+        bool is_here = kind != MEMTRACE_LOST_RECORDS || model->recording.present;
+        uint64_t lost = is_here ? *memtrace_lost(&model->header, kind) : 0;
+        model->totals.lost = model_add(model->totals.lost, lost);
     }
 }
 
@@ -113,8 +114,8 @@ static void take_header(struct model *model, const struct profile *profile) {
     model->header.maximum_ns = profile_load_u64(&there->maximum_ns);
     model->header.churn_bytes = profile_load_u64(&there->churn_bytes);
     model->header.snapshot_request = profile_load_u64(&there->snapshot_request);
-    for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        model->header.lost[i] = profile_load_u64(&there->lost[i]);
+    for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
+        *memtrace_lost(&model->header, kind) = profile_load_u64(memtrace_lost(there, kind));
     }
 }
 

@@ -69,8 +69,8 @@ static uint64_t bits(uint64_t value, unsigned shift, unsigned count) {
 /* Ticks since birth, where only the low bits of the birth are kept. */
 static uint64_t age_ns(const struct table *table, uint64_t birth, unsigned birth_bits) {
     uint64_t ticks = bits(table->now_tick - birth, 0, birth_bits);
-    /* The program's clock may be a little ahead of ours. */
-    if (ticks >> (birth_bits - 1))
+    /* The program's clock may be a little ahead of ours: the last sixteenth is the near future. */
+    if (ticks >> (birth_bits - 4) == 15)
         ticks = 0;
     return ticks << MEMTRACE_TICK_SHIFT;
 }
@@ -221,9 +221,9 @@ int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t addr
                   uint64_t now_ns, struct liveheap_block *block, struct error *error) {
     if (address >> 47 != 0)
         return 0;
-    uint64_t tick = now_ns > header->start_monotonic_ns
-                        ? (now_ns - header->start_monotonic_ns) >> MEMTRACE_TICK_SHIFT
-                        : 0;
+    uint64_t zero_ns =
+        header->birth_zero_ns != 0 ? header->birth_zero_ns : header->start_monotonic_ns;
+    uint64_t tick = now_ns > zero_ns ? (now_ns - zero_ns) >> MEMTRACE_TICK_SHIFT : 0;
     struct table tables[2] = {
         {pid, header->pool_heap, MEMTRACE_POOL_SHIFT, true, tick},
         {pid, header->shadow_heap, MEMTRACE_FINE_SHIFT, false, tick},

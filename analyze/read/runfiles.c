@@ -232,9 +232,7 @@ static int add_process(struct scan *scan, const char *file, const struct memtrac
     process->leaked_bytes = at_least_zero(header->live_bytes);
     process->peak_bytes = at_least_zero(header->maximum_bytes);
     process->peak_error_bytes = header->peak_error_bytes;
-    for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        process->lost += header->lost[i];
-    }
+    process->lost = memtrace_lost_sum(header);
     scan->origins[place] = (struct origin){header->start_realtime_ns, header->process_start_ticks,
                                            place, process->pid};
     return process->program != NULL && process->command != NULL && process->file != NULL

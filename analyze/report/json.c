@@ -123,13 +123,14 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
 
 static void put_lost(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
-    static const char *const kinds[] = {"events",  "contexts", "frames", "threads",
-                                        "modules", "blocks",   "guards", "records"};
+    static const char *const kinds[MEMTRACE_LOSS_KINDS] = {"events",  "contexts", "frames",
+                                                           "threads", "modules",  "blocks",
+                                                           "guards",  "records",  "frees"};
     jsonwriter_number(json, "lost", model->totals.lost);
     jsonwriter_bool(json, "all_counted", names_uncounted(report->names)[0] == '\0');
     jsonwriter_map(json, "lost_by_kind");
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        jsonwriter_number(json, kinds[i], model->header.lost[i]);
+    for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
+        jsonwriter_number(json, kinds[kind], *memtrace_lost(&model->header, kind));
     }
     jsonwriter_end_map(json);
 }

@@ -196,6 +196,7 @@ static void put_losses(const struct report *report) {
         [MEMTRACE_LOST_BLOCKS] = "blocks whose frees are not seen",
         [MEMTRACE_LOST_GUARDS] = "threads no longer patched",
         [MEMTRACE_LOST_RECORDS] = "events not recorded",
+        [MEMTRACE_LOST_FREES] = "frees noticed late",
     };
     const struct model *model = report->model;
     const char *separator = " (";
@@ -207,11 +208,11 @@ static void put_losses(const struct report *report) {
     } else {
         fputs(number_count(&count, model->totals.lost), report->out);
     }
-    for (size_t i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        bool is_here = i != MEMTRACE_LOST_RECORDS || model->recording.present;
-        if (model->header.lost[i] != 0 && is_here && kinds[i] != NULL) {
-            fprintf(report->out, "%s%s: %s", separator, kinds[i],
-                    number_count(&count, model->header.lost[i]));
+    for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
+        uint64_t lost = *memtrace_lost(&model->header, kind);
+        bool is_here = kind != MEMTRACE_LOST_RECORDS || model->recording.present;
+        if (lost != 0 && is_here && kinds[kind] != NULL) {
+            fprintf(report->out, "%s%s: %s", separator, kinds[kind], number_count(&count, lost));
             separator = ", ";
         }
     }

@@ -61,6 +61,7 @@ class Profile:
         self.start_ns, = struct.unpack_from("<Q", header, 104)
         self.shadow_heap, self.pool_heap = struct.unpack_from("<2Q", header, 240)
         self.clock_ns, = struct.unpack_from("<Q", header, 288)
+        self.birth_zero_ns = struct.unpack("<Q", read(1800, 8))[0] or self.start_ns
         self.leaves = {}  # (kind, index) -> (offset, item size, items)
         self.find_leaves()
 
@@ -135,7 +136,7 @@ class Heap:
     def age(self, birth, width):
         """Ticks since birth, of which only the low bits are kept; the clock may be a bit behind."""
         ticks = bits(self.now_tick - birth, 0, width)
-        return 0 if ticks >> (width - 1) else ticks
+        return 0 if ticks >> (width - 4) == 15 else ticks
 
     def find_fine(self, address):
         """Blocks under 1 KiB: the records of the granules in which one may start, last first."""
@@ -254,11 +255,11 @@ def find_block(profile, address):
     """The block; None: there is none."""
     if not profile.shadow_heap:
         raise gdb.GdbError("memtrace: the program keeps no record of its blocks")
-    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - profile.start_ns if is_local_process() else \
-        profile.clock_ns
+    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) if is_local_process() else \
+        profile.start_ns + profile.clock_ns
     for root, shift, pool in ((profile.pool_heap, 3, True), (profile.shadow_heap, 5, False)):
         if root and address >> 47 == 0:
-            block = Heap(root, shift, pool, now >> TICK_SHIFT).find(address)
+            block = Heap(root, shift, pool, (now - profile.birth_zero_ns) >> TICK_SHIFT).find(address)
             if block:
                 return block
     return None

@@ -99,7 +99,7 @@ struct memtrace_malloc {
     char name[60];  /* cut if it does not fit; empty: not known */
 };
 
-/* What could not be kept; the sum is "lost" in every report. Indices of header.lost[]. */
+/* What could not be kept; the sum is "lost" in every report. memtrace_lost() finds the counter. */
 enum memtrace_loss {
     MEMTRACE_LOST_EVENTS = 0,   /* allocations that were not counted (no room, thread in handler) */
     MEMTRACE_LOST_CONTEXTS = 1, /* allocations charged to an ancestor: context limit or no room */
@@ -109,7 +109,11 @@ enum memtrace_loss {
     MEMTRACE_LOST_BLOCKS = 5,   /* live blocks that could not be noted: their frees are not seen */
     MEMTRACE_LOST_GUARDS = 6,   /* threads whose stacks are patched no more (docs/unwinding.md) */
     MEMTRACE_LOST_RECORDS = 7,  /* events that the profile has and the recording has not */
-    MEMTRACE_LOSS_KINDS = 8
+    MEMTRACE_LOST_FREES = 8,    /* blocks that were freed past us: another block lay there later */
+    MEMTRACE_LOSS_KINDS = 9,
+    MEMTRACE_LOSS_FIRST_KINDS =
+        8,                       /* in header.lost[], those that came later in header.more_lost[] */
+    MEMTRACE_LOSS_MORE_KINDS = 4 /* places for those */
 };
 
 /* What the collector does when the program nears the end of its memory (docs/limits.md). */
@@ -168,8 +172,8 @@ struct memtrace_header {
     uint64_t peak_error_bytes;   /* live: peak_threads * max(128 KiB, maximum/512); 0 with one */
     uint64_t inherited_blocks;   /* forked child: live blocks it was born with */
     uint64_t inherited_bytes;
-    uint64_t lost[MEMTRACE_LOSS_KINDS]; /* live */
-    uint64_t churn_bytes;               /* live: bytes allocated plus freed, flushed now and then */
+    uint64_t lost[MEMTRACE_LOSS_FIRST_KINDS]; /* live */
+    uint64_t churn_bytes;       /* live: bytes allocated plus freed, flushed now and then */
     uint64_t shadow_heap;       /* address of the program's shadow heap root (docs/format.md) */
     uint64_t pool_heap;         /* the same for custom pools */
     uint64_t every_ns;          /* periodic report: interval, 0: none */
@@ -193,7 +197,12 @@ struct memtrace_header {
     uint64_t process_place;
     uint64_t path_bytes; /* live: of all segments of paths, at most MEMTRACE_PATHS_MOST */
     uint32_t merged;     /* a merged profile: of how many; the process is the first one's */
-    char reserved[180];
+    uint32_t unused_2;
+    uint64_t birth_zero_ns; /* zero of the ticks of births in the shadow heap, on the monotonic
+                               clock: the start of the process or, in a forked child, which
+                               inherits blocks, that of its first ancestor */
+    uint64_t more_lost[MEMTRACE_LOSS_MORE_KINDS]; /* live: 0 in older files */
+    char reserved[136];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */
@@ -204,6 +213,22 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_header) == MEMTRACE_HEADER_SIZE, "
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, executable) == 2048, "header layout");
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, end) == 24, "header layout");
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, recording) == 320, "header layout");
+
+/* The counter of losses of this kind; to be written only where the header is. */
+static inline uint64_t *memtrace_lost(const struct memtrace_header *header, unsigned kind) {
+    const uint64_t *counter = kind < MEMTRACE_LOSS_FIRST_KINDS
+                                  ? &header->lost[kind]
+                                  : &header->more_lost[kind - MEMTRACE_LOSS_FIRST_KINDS];
+    return (uint64_t *)(uintptr_t)counter;
+}
+
+static inline uint64_t memtrace_lost_sum(const struct memtrace_header *header) {
+    uint64_t sum = 0;
+    for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
+        sum += *memtrace_lost(header, kind);
+    }
+    return sum;
+}
 
 enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_TREE = 1,      /* struct memtrace_node[1024], ids index * 1024 + i */
@@ -458,8 +483,8 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_point) == 40, "point size");
  *   context (24 bits) | size (10) | thread id (12) | start offset in the granule / 8 (2) | birth
  * (16), all xor (the granule's address << MEMTRACE_BLOCK_ADDRESS_SHIFT): what was stored is made
  * with the block's address, without looking at its bits. birth is the low part of the tick of birth
- * since header.start_monotonic_ns; birth_high, the next 16 bits, is written only once the process
- * is older than 2^16 ticks and is right (0) before.
+ * since header.birth_zero_ns; birth_high, the next 16 bits, is written only once the clock
+ * nears 2^16 ticks and is right (0) before.
  */
 enum {
     MEMTRACE_SPAN_SHIFT = 25,   /* 32 MiB of address space a leaf */

@@ -124,7 +124,7 @@ MEMTRACE_API void memtrace_name_thread(const char *name) MEMTRACE_NOEXCEPT;
 struct memtrace_block {
     const void *start;
     size_t size;            /* bytes asked for */
-    uint64_t age_ns;        /* to about 4 ms */
+    uint64_t age_ns;        /* to 5 ms */
     uint32_t thread;        /* MemTrace's id of the thread that allocated it */
     uint32_t context;       /* its context id in the profile */
     uint32_t frame_count;   /* frames of the path, those that did not fit included */

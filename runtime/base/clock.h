@@ -16,6 +16,8 @@
 
 #include "runtime/base/compiler.h"
 
+#include <time.h>
+
 /* 8 bytes at any address: see clock.c. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) clock_word;
 
@@ -24,6 +26,13 @@ const volatile clock_word *clock_find(void);
 /* In a forked child, which may have another time than its parent: `word`, if it still can be
  * watched, or what can be. */
 const volatile clock_word *clock_check(const volatile clock_word *word);
+
+/* What the clocks CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE and CLOCK_BOOTTIME say. */
+struct clock_moment {
+    struct timespec realtime, monotonic, boot;
+};
+/* The word in a page that holds these times, or NULL. */
+const volatile clock_word *clock_find_in(uintptr_t page, const struct clock_moment *now);
 
 extern const volatile clock_word clock_unknown; /* clock_find() found nothing to watch */
 

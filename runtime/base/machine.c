@@ -72,6 +72,40 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
     return 0;
 }
 
+/* Of CALL r/m64 (FF /2) with these bytes after the opcode. */
+static size_t indirect_call_length(const uint8_t *code) {
+    uint8_t mode = code[0] >> 6;
+    uint8_t base = code[0] & 7;
+    size_t length = 2;
+    if (mode == 3) {
+        return length;
+    }
+    if (base == 4) { /* an index byte, whose base counts */
+        base = code[1] & 7;
+        length++;
+    }
+    return length + (mode == 1 ? 1 : mode == 2 || base == 5 ? 4 : 0);
+}
+
+int machine_follows_call(uintptr_t pc) {
+    enum { LONGEST = 7, DIRECT = 5 };
+    const uint8_t *end = (const uint8_t *)pc;
+    if (pc < LONGEST || !sys_readable(end - LONGEST) || !sys_readable(end - 1)) {
+        return 0;
+    }
+    if (end[-DIRECT] == 0xe8) { /* CALL rel32 */
+        return 1;
+    }
+    for (size_t length = 2; length <= LONGEST; length++) {
+        const uint8_t *code = end - length;
+        if (code[0] == 0xff && (code[1] & 0x38) == 0x10 &&
+            indirect_call_length(code + 1) == length) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int machine_can_patch_returns(void) {
     return !sys_has_shadow_stack();
 }
@@ -92,6 +126,11 @@ int machine_is_valgrind(void) {
 #else
 
 int machine_can_patch_returns(void) {
+    return 0;
+}
+
+int machine_follows_call(uintptr_t pc) {
+    (void)pc;
     return 0;
 }
 

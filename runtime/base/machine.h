@@ -60,6 +60,9 @@ enum {
  * compare with (CET) nor is the address signed. */
 int machine_can_patch_returns(void);
 
+/* Whether there is an instruction before this address that calls and comes back to it. */
+int machine_follows_call(uintptr_t pc);
+
 /* Whether valgrind runs the program: it shows stacks of its own, and no guard's table is on them.
  */
 int machine_is_valgrind(void);

@@ -11,6 +11,8 @@
 #include <fcntl.h>
 
 enum { LOWEST_DESCRIPTOR = 700, PAUSE_NS = 100 * 1000 * 1000 };
+/* A light child maps so much memory at once: each mapping costs as much as many page faults. */
+enum { PRIVATE_BYTES = 256 * 1024 };
 
 static uint64_t round_up(uint64_t size) {
     return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
@@ -26,12 +28,17 @@ static void reserve(struct space *space) {
     }
 }
 
+/* Past the limit of its size a write to a file raises SIGXFSZ. */
+static int is_allowed(const struct space *space, uint64_t offset, uint64_t size) {
+    uint64_t limit;
+    sys_file_size_limit(&limit);
+    return offset + size <= space->reserved && offset + size <= limit;
+}
+
 /* Blocks of the file, which can be mapped then: what is mapped can be written. */
 static long allocate(const struct space *space, int fd, uint64_t offset, uint64_t size) {
-    uint64_t limit;
     long result;
-    sys_file_size_limit(&limit);
-    if (offset + size > space->reserved || offset + size > limit) {
+    if (!is_allowed(space, offset, size)) {
         return -EFBIG;
     }
     do {
@@ -128,20 +135,61 @@ static void give_back(struct memtrace_header *header, uint64_t offset, uint64_t 
     __atomic_compare_exchange_n(&header->end, &end, offset, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* Memory of a light child's own up to here, if it is not there. */
+static long map_private(struct space *space, uint64_t end) {
+    uint64_t from = space->private_end;
+    uint64_t size = end > from + PRIVATE_BYTES ? end - from : PRIVATE_BYTES;
+    long result;
+    if (end <= from) {
+        return 0;
+    }
+    if (from + size > space->reserved) {
+        return -EFBIG;
+    }
+    result = sys_map_at(space->base + from, size);
+    space->private_end += result == 0 ? size : 0;
+    return result;
+}
+
+void space_prepare(struct space *space, uint64_t size) {
+    long fd = space->header != NULL && !space->is_private ? space_descriptor(space) : -1;
+    uint64_t from = fd >= 0 ? LOAD_RELAXED(&space->header->end) : 0;
+    /* What others take meanwhile is mapped once more: the same blocks at the same place. */
+    if (fd >= 0 && allocate(space, (int)fd, from, size) == 0 &&
+        sys_map_file_at(space->base + from, size, (int)fd, from, SYS_PAGES_LATER) == 0) {
+        STORE_RELEASE(&space->prepared_end, from + size);
+    }
+}
+
+static int take_prepared(struct space *space, uint64_t size, uint64_t *offset) {
+    uint64_t end = LOAD_ACQUIRE(&space->prepared_end);
+    if (LIKELY(end == 0) || space->is_private) {
+        return 0;
+    }
+    *offset = LOAD_RELAXED(&space->header->end);
+    do {
+        if (*offset + size > end) {
+            return 0;
+        }
+    } while (!__atomic_compare_exchange_n(&space->header->end, offset, *offset + size, 0,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return 1;
+}
+
 /* The next `size` bytes of the file, or of private memory. */
 static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
-    long fd = space->is_private ? 0 : space_descriptor(space);
+    long fd;
     long result;
+    if (take_prepared(space, size, offset)) {
+        return 0;
+    }
+    fd = space->is_private ? 0 : space_descriptor(space);
     if (fd < 0) {
         return fd;
     }
     *offset = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
-    if (!space->is_private) {
-        result = open_range(space, (int)fd, *offset, size);
-    } else {
-        result =
-            *offset + size <= space->reserved ? sys_map_at(space->base + *offset, size) : -EFBIG;
-    }
+    result = space->is_private ? map_private(space, *offset + size)
+                               : open_range(space, (int)fd, *offset, size);
     if (result != 0) {
         give_back(space->header, *offset, size);
     }
@@ -161,6 +209,26 @@ long space_append(struct space *space, struct memtrace_header *header, uint64_t 
         give_back(header, *offset, size);
     }
     return result != 0 ? result : fd;
+}
+
+long space_append_segment(struct space *space, struct memtrace_header *header,
+                          const struct memtrace_segment *segment, uint64_t *offset) {
+    const size_t magic_at = offsetof(struct memtrace_segment, magic);
+    uint32_t magic = MEMTRACE_SEGMENT_MAGIC;
+    long fd = space_descriptor(space);
+    long result;
+    if (fd < 0) {
+        return fd;
+    }
+    *offset = __atomic_fetch_add(&header->end, segment->size, __ATOMIC_RELAXED);
+    result = is_allowed(space, *offset, segment->size)
+                 ? sys_pwrite_all((int)fd, segment, segment->size, *offset)
+                 : -EFBIG;
+    if (result != 0) {
+        give_back(header, *offset, segment->size);
+        return result;
+    }
+    return sys_pwrite_all((int)fd, &magic, sizeof magic, *offset + magic_at);
 }
 
 void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32_t owner,
@@ -208,10 +276,8 @@ const struct memtrace_segment *space_next(const struct space *space, uint64_t *a
 static long copy_segment(int fd, uint64_t offset, const struct memtrace_segment *segment,
                          int whole) {
     struct memtrace_segment header = *segment;
-    long result = 0;
     if (whole) {
-        result = sys_allocate(fd, offset, segment->size);
-        return result == 0 ? sys_pwrite_all(fd, segment, segment->size, offset) : result;
+        return sys_pwrite_all(fd, segment, segment->size, offset); /* which makes its blocks */
     }
     header.kind = 0;
     return sys_pwrite_all(fd, &header, sizeof header, offset);
@@ -219,6 +285,7 @@ static long copy_segment(int fd, uint64_t offset, const struct memtrace_segment 
 
 /* From a header that is zeroed. */
 static void start_private(struct space *space, uint64_t end) {
+    space->private_end = space->is_private ? space->private_end : end;
     STORE_RELAXED(&space->header->end, end);
     space->is_private = 1;
     space->refused = 0;
@@ -226,12 +293,11 @@ static void start_private(struct space *space, uint64_t end) {
 }
 
 struct memtrace_header *space_begin_private(struct space *space) {
-    uint64_t end = LOAD_ACQUIRE(&space->header->end);
     struct memtrace_header *shared = sys_map_again(space->header, MEMTRACE_PAGE_SIZE);
     if (shared == NULL || sys_map_at(space->header, MEMTRACE_HEADER_SIZE) != 0) {
         return NULL;
     }
-    start_private(space, end);
+    start_private(space, LOAD_ACQUIRE(&shared->end));
     return shared;
 }
 
@@ -283,6 +349,7 @@ long space_fork(struct space *space, int fd, const char *path,
     }
     space->refused = 0;
     space->again_from_ns = 0;
+    space->prepared_end = 0;
     result = space_open(space, fd, path);
     if (result == 0) { /* what was made void are holes, for which there may be no room */
         result = sys_map_file_at(space->base + MEMTRACE_HEADER_SIZE, end - MEMTRACE_HEADER_SIZE,
@@ -300,7 +367,7 @@ long space_fork(struct space *space, int fd, const char *path,
 
 void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count) {
     if (space->header != NULL) {
-        __atomic_fetch_add(&space->header->lost[kind], count, __ATOMIC_RELAXED);
+        __atomic_fetch_add(memtrace_lost(space->header, kind), count, __ATOMIC_RELAXED);
     }
 }
 

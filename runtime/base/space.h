@@ -20,7 +20,9 @@ struct space {
     int fd;          /* high-numbered; checked before each use, the program may have closed it */
     uint64_t device, inode;
     uint32_t is_private;    /* of a light child: what is taken is memory, not part of the file */
+    uint64_t private_end;   /* and that lies below this, already mapped */
     uint32_t refused;       /* a segment could not be had: logged once */
+    uint64_t prepared_end;  /* up to there the file has blocks and is mapped: space_prepare() */
     uint64_t again_from_ns; /* monotonic: none is tried before, the disk may be full for long */
     char path[256];
 };
@@ -35,6 +37,9 @@ void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32
                     uint32_t index, uint32_t item_size, uint32_t item_count);
 void space_publish(void *segment);
 
+/* The next `size` bytes can be taken without asking the kernel: it may soon refuse. */
+void space_prepare(struct space *space, uint64_t size);
+
 /* In a forked child: header, zeroed, and all segments from here on are private memory; the segments
  * of before stay the parent's, shared with it. The descriptor is still of its file. Returns the
  * first page of the parent's header, shared, NULL: no memory. */
@@ -42,10 +47,13 @@ struct memtrace_header *space_begin_private(struct space *space);
 /* The same where the parent's space was private already, and all that is in it was copied by the
  * kernel. 0 or a negative errno. */
 long space_begin_private_again(struct space *space);
-/* Of a private space: the next `size` bytes of the file, `header` being that of the file. Returns
- * its descriptor or a negative errno. */
+/* Of a private space: the next `size` bytes of the file, `header` being that of the file, with
+ * blocks behind them, so that they can be mapped. Returns its descriptor or a negative errno. */
 long space_append(struct space *space, struct memtrace_header *header, uint64_t size,
                   uint64_t *offset);
+/* The same, and writes these bytes there, all but the magic, which comes last. */
+long space_append_segment(struct space *space, struct memtrace_header *header,
+                          const struct memtrace_segment *segment, uint64_t *offset);
 
 /* In a forked child: moves the space to a new file of its own, mapped over the parent's, or over
  * private memory, at the same addresses. Segments that keep() accepts come along, the others are

@@ -4,6 +4,7 @@
 #include "runtime/base/sys.h"
 
 #include "runtime/base/compiler.h"
+#include "runtime/base/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-static long call6(long n, long a, long b, long c, long d, long e, long f) {
+static long enter(long n, long a, long b, long c, long d, long e, long f) {
     long result;
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
@@ -33,7 +34,7 @@ enum { ARCH_SHSTK_STATUS = 0x5005, ARCH_SHSTK_SHSTK = 1 }; /* arch/x86/include/u
 
 int sys_has_shadow_stack(void) {
     uint64_t features = 0;
-    return call6(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0, 0, 0) == 0 &&
+    return enter(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0, 0, 0) == 0 &&
            (features & ARCH_SHSTK_SHSTK) != 0;
 }
 #elif defined(__aarch64__)
@@ -41,7 +42,7 @@ int sys_has_shadow_stack(void) {
     return 0; /* GCS: not asked for yet */
 }
 
-static long call6(long n, long a, long b, long c, long d, long e, long f) {
+static long enter(long n, long a, long b, long c, long d, long e, long f) {
     register long x8 __asm__("x8") = n;
     register long x0 __asm__("x0") = a;
     register long x1 __asm__("x1") = b;
@@ -58,6 +59,17 @@ static long call6(long n, long a, long b, long c, long d, long e, long f) {
 #else
 #error "no system call convention known for this machine"
 #endif
+
+/* Where a filter would kill the program for it, the call is refused instead. */
+static long call6(long n, long a, long b, long c, long d, long e, long f) {
+    const uint64_t arguments[] = {(uint64_t)a, (uint64_t)b, (uint64_t)c,
+                                  (uint64_t)d, (uint64_t)e, (uint64_t)f};
+    return sandbox_allows(n, arguments) ? enter(n, a, b, c, d, e, f) : -EPERM;
+}
+
+long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument) {
+    return enter(SYS_seccomp, (long)operation, (long)flags, (long)argument, 0, 0, 0);
+}
 
 #define CALL0(n)             call6((n), 0, 0, 0, 0, 0, 0)
 #define CALL1(n, a)          call6((n), (long)(a), 0, 0, 0, 0, 0)
@@ -166,6 +178,11 @@ long sys_file_size_limit(uint64_t *limit) {
     return limit_of(RLIMIT_FSIZE, limit);
 }
 
+int sys_may_ask_affinity(void) {
+    const uint64_t arguments[6] = {0};
+    return sandbox_allows(SYS_sched_getaffinity, arguments);
+}
+
 uint64_t sys_address_limit(void) {
     uint64_t limit;
     limit_of(RLIMIT_AS, &limit);
@@ -268,14 +285,6 @@ void sys_discard(void *address, size_t size) {
     }
 }
 
-void sys_expect_reads(void *address, size_t size) {
-#ifndef MADV_POPULATE_READ
-    enum { MADV_POPULATE_READ = 22 }; /* Linux 5.14; where it is not known pages come one by one */
-#endif
-    uintptr_t start = (uintptr_t)address & ~(uintptr_t)4095;
-    CALL3(SYS_madvise, start, (uintptr_t)address + size - start, MADV_POPULATE_READ);
-}
-
 void *sys_grow_map(void *address, size_t old_size, size_t new_size) {
     long result = CALL4(SYS_mremap, address, old_size, new_size, MREMAP_MAYMOVE);
     return is_error(result) ? NULL : (void *)result;
@@ -292,9 +301,10 @@ void sys_no_huge_pages(void *address, size_t size) {
 int sys_readable(const void *address) {
     /* rt_sigprocmask copies a new mask from user memory before it does anything else: with an
      * invalid `how` it changes nothing and answers EFAULT for memory that cannot be read, else
-     * EINVAL (man sigprocmask; kernel/signal.c). NULL means no mask there, and is not looked at. */
+     * EINVAL (man sigprocmask; kernel/signal.c). NULL means no mask there, and is not looked at.
+     * Any other answer is a filter's. */
     uintptr_t word = (uintptr_t)address & ~(uintptr_t)7;
-    return word != 0 && CALL4(SYS_rt_sigprocmask, 12345, word, 0, 8) != -EFAULT;
+    return word != 0 && CALL4(SYS_rt_sigprocmask, 12345, word, 0, 8) == -EINVAL;
 }
 
 uint64_t sys_clock_ns(int clock) {

@@ -34,6 +34,10 @@ long sys_allocate(int fd, uint64_t offset, uint64_t size); /* raw fallocate: no 
 long sys_file_size_limit(uint64_t *limit);                 /* RLIMIT_FSIZE: past it comes SIGXFSZ */
 /* Address space the process may use (RLIMIT_AS); UINT64_MAX: no limit. */
 uint64_t sys_address_limit(void);
+/* seccomp(2), whatever filters say of it: for the program. */
+long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument);
+/* Whether the C library may call sched_getaffinity, as it does where it tells of a thread. */
+int sys_may_ask_affinity(void);
 long sys_stack_limit(uint64_t *limit);
 /* The calling thread's stack for signal handlers: [low, high), empty if there is none. */
 void sys_alternate_stack(uintptr_t *low, uintptr_t *high);
@@ -64,9 +68,6 @@ void sys_unmap(void *address, size_t size);
 long sys_protect(void *address, size_t size, int writable);
 /* The whole pages inside are given back; they read as zeros. */
 void sys_discard(void *address, size_t size);
-/* What was never touched in these pages reads as zeros, and each does without a fault of its own.
- */
-void sys_expect_reads(void *address, size_t size);
 void *sys_grow_map(void *address, size_t old_size, size_t new_size); /* NULL on failure */
 /* A forked child finds zeros there (a vfork child shares it). 0 or a negative errno. */
 long sys_wipe_on_fork(void *address, size_t size);

@@ -182,9 +182,10 @@ API void memtrace_name_thread(const char *name) {
 /* --- one block -------------------------------------------------------------------------------- */
 
 static uint64_t age_of(const struct heap_block *block) {
-    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-    uint32_t tick = (uint32_t)(now >> MEMTRACE_TICK_SHIFT);
-    return (uint64_t)heap_age(block, tick) << MEMTRACE_TICK_SHIFT;
+    uint32_t tick = tick_now();
+    uint32_t birth = block->size < FINE_SIZE_LIMIT ? block->birth_tick
+                                                   : heap_whole_birth(block->birth_tick, tick);
+    return (uint64_t)heap_age(birth, tick) << MEMTRACE_TICK_SHIFT;
 }
 
 API int memtrace_lookup(const void *address, struct memtrace_block *out) {
@@ -257,6 +258,38 @@ static void record_added(struct thread *thread, const struct heap_block *block, 
     event_record_alloc(thread, &runtime.pools, &alloc);
 }
 
+/* The object is gone, and counted as freed. 1, and its name in the recording (0: it is not in it);
+ * or 0: there was none. */
+static int take_object(struct thread *thread, uintptr_t address, uint64_t *name) {
+    struct heap_block block;
+    struct ledger_event event;
+    *name = 0;
+    if (!heap_remove(&runtime.pools, address, thread->tick, &block)) {
+        return 0;
+    }
+    event = (struct ledger_event){
+        .context = block.context,
+        .size = block.size,
+        .lifetime_bucket = ledger_lifetime_bucket(heap_age(block.birth_tick, thread->tick))};
+    child_inherited_pool_freed(block.thread, block.context, block.size);
+    ledger_free(&runtime.ledger, thread->column, &event);
+    if (thread->stream != NULL) {
+        *name = event_take_name(&runtime.pools, block.start, block.thread, block.birth_tick);
+    }
+    return 1;
+}
+
+/* An object that is still here has gone without our being told. */
+static void end_missed(struct thread *thread, const void *pointer) {
+    uint64_t name;
+    if (take_object(thread, (uintptr_t)pointer, &name)) {
+        space_lost(&runtime.space, MEMTRACE_LOST_FREES, 1);
+        if (name != 0) {
+            event_record_free(thread, name);
+        }
+    }
+}
+
 /* replaces: the name of the object that memtrace_realloc() ended; 0: none that is recorded. */
 static void pool_added(struct thread *thread, const char *pool, const void *pointer, size_t size,
                        uint64_t replaces, struct frame caller) {
@@ -273,6 +306,7 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
     block.context = event.context = event_class_context(
         thread, caller, MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0));
     block.birth_tick = thread->tick;
+    end_missed(thread, pointer);
     if (block.context == 0 || number < 0 || !ensure_pools() ||
         heap_insert(&runtime.pools, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
@@ -291,23 +325,12 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
 /* The name of the object, if it is recorded and another replaces it; else 0. */
 static uint64_t pool_removed(struct thread *thread, const void *pointer, int replaced,
                              struct frame caller) {
-    struct heap_block block;
     uint64_t name = 0;
     if (!event_enter(thread, caller.slot)) {
         return 0;
     }
     event_tick(thread);
-    if (heap_remove(&runtime.pools, (uintptr_t)pointer, heap_has_high_births(thread->tick),
-                    &block)) {
-        struct ledger_event event = {.context = block.context, .size = block.size};
-        child_inherited_pool_freed(block.thread, block.context, block.size);
-        event.lifetime_bucket = ledger_lifetime_bucket(heap_age(&block, thread->tick));
-        ledger_free(&runtime.ledger, thread->column, &event);
-        if (thread->stream != NULL) {
-            name = event_take_name(&runtime.pools, block.start, block.thread,
-                                   heap_birth(&block, thread->tick));
-        }
-    }
+    take_object(thread, (uintptr_t)pointer, &name);
     if (name != 0 && !replaced) {
         event_record_free(thread, name);
         name = 0;

@@ -78,7 +78,7 @@ static void record_inherited(struct thread *thread, const struct heap_block *blo
     struct heap_block own = *block;
     own.thread = thread->id;
     own.birth_tick = thread->tick;
-    heap_insert(&runtime.heap, &own);
+    heap_replace(&runtime.heap, &own);
     event_record_alloc(thread, &runtime.heap, &alloc);
 }
 
@@ -196,18 +196,33 @@ int child_grow(void) {
     return grow();
 }
 
+struct counts {
+    uint32_t threads, pools;
+};
+
+static struct counts counts_of(const struct memtrace_header *header) {
+    return (struct counts){LOAD_RELAXED(&header->thread_count), LOAD_RELAXED(&header->pool_count)};
+}
+
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* Header and tree become private, unless the parent was light: then they are. */
-static int leave_parent(void) {
+/* Header and tree become private, unless the parent was light: then they are. *counts: of the
+ * parent. (Its header is read by its new address: by the old one it would be one more page to be
+ * mapped.) */
+static int leave_parent(struct counts *counts) {
     int was_light = runtime.space.is_private;
     light_close(&child.light, 0); /* the record is the parent's */
     if (was_light) {
+        *counts = counts_of(runtime.space.header);
         return space_begin_private_again(&runtime.space) == 0 ? 0 : -1;
     }
     child.light.ancestor = space_begin_private(&runtime.space);
     context_begin_private(&runtime.tree);
-    return child.light.ancestor != NULL ? 0 : -1;
+    if (child.light.ancestor == NULL) {
+        return -1;
+    }
+    *counts = counts_of(child.light.ancestor);
+    return 0;
 }
 
 /* Locks that threads may have held which are not here, and what was theirs. */
@@ -239,25 +254,25 @@ static int number_threads(uint32_t count) {
 }
 
 int child_start(void) {
-    uint32_t threads = LOAD_RELAXED(&runtime.space.header->thread_count);
-    uint32_t pools = LOAD_RELAXED(&runtime.space.header->pool_count);
+    struct counts counts;
     struct thread *thread;
     int is_light;
-    if (leave_parent() != 0) {
+    if (leave_parent(&counts) != 0) {
         return -1;
     }
     child.own_start = runtime.space.base + runtime.space.header->end;
     child.born = NULL;
     child.freed_count = child.freed_bytes = 0;
-    child.events_most = CHILD_EVENTS_MOST;
+    /* A region of its own gets a copy of the tree: worth it for who does much. */
+    child.events_most = CHILD_EVENTS_MOST + runtime.tree.leaves * MEMTRACE_LEAF_ITEMS / 4;
     child.live_most = CHILD_LIVE_MOST;
     child.is_wanted = 0;
     if (region_begin_light(&runtime.region) != 0 || begin_anew() != 0) {
         return -1;
     }
-    runtime.space.header->pool_count = pools;
+    runtime.space.header->pool_count = counts.pools;
     /* A handler that interrupted an event goes on in it with what was its parent's. */
-    is_light = number_threads(threads) && !thread_forked_inside() &&
+    is_light = number_threads(counts.threads) && !thread_forked_inside() &&
                runtime.settings.recording.state == MEMTRACE_RECORD_NONE &&
                light_is_open(&child.light, &runtime.space) &&
                light_open(&child.light, &runtime.space) == 0;

@@ -23,7 +23,9 @@
 #include "runtime/entry/thread.h"
 
 enum {
-    CHILD_EVENTS_MOST = 10000, /* allocations and frees; then it grows */
+    /* Allocations and frees, and one more for each four nodes of its parent's tree; then it grows.
+     */
+    CHILD_EVENTS_MOST = 10000,
     CHILD_LIVE_MOST =
         4 << 20, /* bytes of its own: a server that forks for each connection has one */
 };

@@ -26,6 +26,41 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
     }
 }
 
+/* --- frees that were missed ------------------------------------------------------------------- */
+
+/* In the recording, too, the block ends here. */
+static void count_missed(struct thread *thread, const struct heap_block *block) {
+    space_lost(&runtime.space, MEMTRACE_LOST_FREES, 1);
+    if (thread->stream != NULL) {
+        uint64_t name =
+            event_take_name(&runtime.heap, block->start, block->thread, block->birth_tick);
+        if (name != 0) {
+            event_record_free(thread, name);
+        }
+    }
+    event_count_freed(thread, block);
+}
+
+COLD void event_insert_again(struct thread *thread, uintptr_t address, uint64_t size,
+                             uint32_t context) {
+    struct heap_block block = event_new_block(thread, address, size, context);
+    struct heap_block stale;
+    if (heap_remove_stale(&runtime.heap, address, heap_is_small(size), thread->tick, &stale)) {
+        count_missed(thread, &stale);
+    }
+    if (heap_insert(&runtime.heap, &block) != 0) {
+        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+    }
+}
+
+COLD void event_end_numbered(struct thread *thread, uintptr_t address, uint64_t size) {
+    struct heap_block stale;
+    if (heap_starts_in_granule(&runtime.heap, address, !heap_is_small(size)) &&
+        heap_remove_stale(&runtime.heap, address, !heap_is_small(size), thread->tick, &stale)) {
+        count_missed(thread, &stale);
+    }
+}
+
 /* --- paths for which there was no room -------------------------------------------------------- */
 
 static void count_cut(int is_cut) {
@@ -70,10 +105,10 @@ void event_take(struct thread *thread, const void *address, struct event_taken *
     struct heap_block *block = &taken->block;
     taken->name = 0;
     taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
-                               heap_has_high_births(thread->tick) || tick_is_due(thread), block);
+                               tick_is_due(thread) ? tick_now() : thread->tick, block);
     if (taken->known && thread->stream != NULL) {
-        taken->name = event_take_name(&runtime.heap, (uintptr_t)address, block->thread,
-                                      heap_birth(block, thread->tick));
+        taken->name =
+            event_take_name(&runtime.heap, (uintptr_t)address, block->thread, block->birth_tick);
     }
 }
 
@@ -100,4 +135,19 @@ void event_put_back(const struct event_taken *taken) {
             heap_set_number(&runtime.heap, taken->block.start, recorder_low_number(taken->name));
         }
     }
+}
+
+void event_take_uncounted(const void *address, struct event_taken *taken) {
+    uintptr_t start = (uintptr_t)address;
+    taken->name = 0;
+    taken->known =
+        runtime.heap.root != NULL && heap_remove(&runtime.heap, start, tick_now(), &taken->block);
+    if (taken->known && runtime.heap.numbered) { /* who allocated it is in the record */
+        taken->name = recorder_name(0, heap_take_number(&runtime.heap, start));
+    }
+}
+
+void event_put_elsewhere(struct event_taken *taken, const void *address) {
+    taken->block.start = (uintptr_t)address;
+    event_put_back(taken);
 }

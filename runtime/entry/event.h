@@ -95,6 +95,22 @@ INLINE void event_keep_cell(struct thread *thread, struct walk_last *last, uint3
     last->counted_pc = last->cell != NULL && last->context == context ? last->pc : 0;
 }
 
+/* A block was not noted, since there is no room, or since the block whose record is there was freed
+ * without our seeing it: that one is counted as freed, and its free as lost. */
+void event_insert_again(struct thread *thread, uintptr_t address, uint64_t size, uint32_t context);
+/* Where a block of `size` bytes begins there is another's number in the recording: a small one's
+ * where this is large, or the other way round, whose record is in the other table. */
+void event_end_numbered(struct thread *thread, uintptr_t address, uint64_t size);
+
+INLINE struct heap_block event_new_block(const struct thread *thread, uintptr_t address,
+                                         uint64_t size, uint32_t context) {
+    return (struct heap_block){.size = size,
+                               .context = context,
+                               .thread = thread->id,
+                               .birth_tick = thread->tick,
+                               .start = address};
+}
+
 /* Of the record that the thread has now: in a child that a handler forked inside this event it is
  * another than the one that the event adds to. */
 INLINE int64_t event_live(struct thread *thread) {
@@ -107,13 +123,9 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
     struct walk_last *last = &thread->walker->last;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
-    struct heap_block block = {.size = size,
-                               .context = context,
-                               .thread = thread->id,
-                               .birth_tick = thread->tick,
-                               .start = (uintptr_t)address};
+    struct heap_block block = event_new_block(thread, (uintptr_t)address, size, context);
     if (UNLIKELY(heap_insert(&heap, &block) != 0)) {
-        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+        event_insert_again(thread, (uintptr_t)address, size, context);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
     counter_add(&record->alloc_count, 1);
@@ -150,7 +162,7 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     struct memtrace_thread_record *record = thread->record;
     struct ledger_event event = {.context = block->context, .size = block->size};
     int own = block->thread == thread->id;
-    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block, thread->tick));
+    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
     event.temporary = own && thread->last_block == block->start;
     if (UNLIKELY(!own)) {
         event_foreign_free(thread, block->thread, block->context, block->size);
@@ -164,22 +176,19 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
 /* The block at `address` is about to be freed. The thread is done with the event. */
 INLINE void event_free(struct thread *thread, const void *address, uintptr_t slot) {
     struct shadow_heap heap;
-    struct heap_block block;
+    struct heap_block block = {0};
     uint32_t owner = 0;
-    uint32_t birth = 0;
     if (!event_enter(thread, slot)) {
         return;
     }
     event_tick(thread);
     heap = event_heap();
-    if (LIKELY(
-            heap_remove(&heap, (uintptr_t)address, heap_has_high_births(thread->tick), &block))) {
+    if (LIKELY(heap_remove(&heap, (uintptr_t)address, thread->tick, &block))) {
         owner = block.thread;
-        birth = heap_birth(&block, thread->tick);
         event_count_freed(thread, &block);
     }
     if (UNLIKELY(thread->is_special)) {
-        event_end_free(thread, address, owner, birth);
+        event_end_free(thread, address, owner, block.birth_tick);
     } else {
         event_leave(thread);
     }
@@ -197,6 +206,10 @@ void event_take(struct thread *thread, const void *address, struct event_taken *
 void event_count_taken(struct thread *thread, const struct event_taken *taken, struct frame caller,
                        int replaced);
 void event_put_back(const struct event_taken *taken);
+/* For a realloc that cannot be counted (in a handler that interrupted the runtime): the block is
+ * taken out to be put back where it is then, as what it was. */
+void event_take_uncounted(const void *address, struct event_taken *taken);
+void event_put_elsewhere(struct event_taken *taken, const void *address);
 
 /* --- recordings: each thread that comes here has a stream, and has entered the event ------------
  */

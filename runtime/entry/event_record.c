@@ -156,8 +156,6 @@ static __attribute__((noinline)) void select_alloc(struct thread *thread, uintpt
     int fits = is_wanted(recording, size, context);
     uint64_t weight = fits && mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
     if (!fits || (mean != 0 && weight == 0 && size != 0)) {
-        struct shadow_heap heap = event_heap();
-        heap_take_number(&heap, address); /* of a block whose free was missed */
         if (replaces != 0) {
             record_free(thread, replaces);
         }
@@ -170,6 +168,9 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
                      uint32_t how, uint64_t replaces) {
     if (LIKELY(thread->stream != NULL)) {
         uintptr_t at = (uintptr_t)address;
+        if (UNLIKELY(heap_has_number(&runtime.heap, at))) {
+            event_end_numbered(thread, at, size);
+        }
         if (UNLIKELY(is_selective(runtime.recorder.recording))) {
             select_alloc(thread, at, size, context, how, replaces);
         } else {
@@ -215,7 +216,8 @@ void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t s
     if (thread->stream != NULL && event_enter(thread, caller.slot)) {
         /* A mark is there for its time: it divides what came before from what comes after, however
          * seldom the clock is looked at. */
-        recorder_set_time(thread->stream, tick_slow(thread));
+        uint64_t time_ns = tick_slow(thread);
+        recorder_set_time(thread->stream, time_ns, thread->tick);
         if (!recorder_mark(thread->stream, what, id, text, size) &&
             !(wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {
             space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);

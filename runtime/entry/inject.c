@@ -30,27 +30,6 @@
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* Entry `tag` of an object's dynamic section; NULL: none. */
-static const ElfW(Dyn) * dynamic(const struct link_map *map, ElfW(Sxword) tag) {
-    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
-        if (entry->d_tag == tag) {
-            return entry;
-        }
-    }
-    return NULL;
-}
-
-static size_t dynamic_value(const struct link_map *map, ElfW(Sxword) tag) {
-    const ElfW(Dyn) *entry = dynamic(map, tag);
-    return entry != NULL ? entry->d_un.d_val : 0;
-}
-
-/* The loader has made addresses of them, but not in objects whose dynamic section is read-only. */
-static const void *dynamic_address(const struct link_map *map, ElfW(Sxword) tag) {
-    uintptr_t address = dynamic_value(map, tag);
-    return (const void *)(address < map->l_addr ? address + map->l_addr : address);
-}
-
 /* Whether `a` comes before `b`, in one namespace. */
 static int comes_before(const struct link_map *a, const struct link_map *b) {
     while (a != NULL && a != b) {
@@ -170,21 +149,21 @@ static void visit_object(void *argument, struct link_map *map) {
     struct pass *pass = argument;
     struct dl_find_object found;
     struct object object = {.map = map};
-    const char *relocations = dynamic_address(map, DT_RELA);
-    size_t relative = dynamic_value(map, DT_RELACOUNT) * sizeof(ElfW(Rela));
+    const char *relocations = objects_address(map, DT_RELA);
+    size_t relative = objects_value(map, DT_RELACOUNT) * sizeof(ElfW(Rela));
     if (map == pass->own || _dl_find_object(map->l_ld, &found) != 0 || found.dlfo_link_map != map) {
         return;
     }
-    object.symbols = dynamic_address(map, DT_SYMTAB);
-    object.strings = dynamic_address(map, DT_STRTAB);
+    object.symbols = objects_address(map, DT_SYMTAB);
+    object.strings = objects_address(map, DT_STRTAB);
     find_protected(&object, (uintptr_t)found.dlfo_map_start);
-    if (dynamic(map, DT_JMPREL) != NULL) {
-        visit_relocations(pass, &object, dynamic_address(map, DT_JMPREL),
-                          dynamic_value(map, DT_PLTRELSZ));
+    if (objects_dynamic(map, DT_JMPREL) != NULL) {
+        visit_relocations(pass, &object, objects_address(map, DT_JMPREL),
+                          objects_value(map, DT_PLTRELSZ));
     }
-    if (dynamic(map, DT_RELA) != NULL) { /* those without a symbol come first */
+    if (objects_dynamic(map, DT_RELA) != NULL) { /* those without a symbol come first */
         visit_relocations(pass, &object, (const ElfW(Rela) *)(relocations + relative),
-                          dynamic_value(map, DT_RELASZ) - relative);
+                          objects_value(map, DT_RELASZ) - relative);
     }
 }
 
@@ -213,7 +192,7 @@ void inject_run(void) {
 }
 
 static void note_run_path(void *argument, struct link_map *map) {
-    *(int *)argument |= dynamic(map, DT_RPATH) != NULL;
+    *(int *)argument |= objects_dynamic(map, DT_RPATH) != NULL;
 }
 
 int inject_may_open(const char *file, const void *caller) {
@@ -230,5 +209,5 @@ int inject_may_open(const char *file, const void *caller) {
     }
     objects_visit(note_run_path, &has_run_path); /* which an object shares with those it needs */
     return !has_run_path && _dl_find_object((void *)caller, &found) == 0 &&
-           dynamic(found.dlfo_link_map, DT_RUNPATH) == NULL;
+           objects_dynamic(found.dlfo_link_map, DT_RUNPATH) == NULL;
 }

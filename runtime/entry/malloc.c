@@ -156,6 +156,20 @@ static COLD void *realloc_early(void *old, size_t size) {
     return pointer;
 }
 
+/* The event itself is lost; but the block that moves stays known by what it was, so that its end is
+ * seen, and nothing is taken for it that lies where it lay. */
+static COLD void *resize_uncounted(const struct real *from, void *old, size_t size) {
+    struct event_taken taken;
+    void *pointer;
+    if (size == 0) { /* its end: noticed when its place is used again, as that of any free */
+        return from->realloc(old, 0);
+    }
+    event_take_uncounted(old, &taken);
+    pointer = from->realloc(old, padded_for(from, size));
+    event_put_elsewhere(&taken, pointer != NULL ? pointer : old);
+    return pointer;
+}
+
 /* The old block is taken out before: the moment the real function frees it, another thread may get
  * its address. If it fails, the block is put back as it was, and nothing was counted. */
 INLINE void *resize(const struct real *from, void *old, size_t size, struct frame caller,
@@ -168,7 +182,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     }
     thread = thread_get_for_free(caller.slot);
     if (UNLIKELY(thread == NULL)) {
-        return from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
+        return resize_uncounted(from, old, size);
     }
     event_take(thread, old, &taken);
     pointer = from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));

@@ -105,6 +105,9 @@ static void changed(const struct change *change, struct frame caller) {
 static void *map(void *address, size_t size, int protection, int flags, int fd, off_t offset,
                  struct frame caller) {
     void *result;
+    if ((flags & MAP_FIXED) != 0) {
+        stack_note_unmapping();
+    }
     if (UNLIKELY(real.mmap == NULL)) {
         result = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
     } else {
@@ -133,20 +136,93 @@ PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int f
     return map(address, size, protection, flags, fd, offset, EVENT_CALLER());
 }
 
+/* What is unmapped is taken out before, since another thread may map something there at once; but
+ * it is counted when that has succeeded, else put back. Of more pieces than fit the rest is counted
+ * before. */
+struct unmapping {
+    struct thread *thread;
+    int counts; /* what is put back is recorded, too */
+    uint32_t count;
+    struct interval piece[8];
+};
+
+static void keep_removed(void *argument, const struct interval *piece, int is_last) {
+    struct unmapping *unmapping = argument;
+    if (unmapping->count < sizeof unmapping->piece / sizeof *piece) {
+        unmapping->piece[unmapping->count] = *piece;
+        unmapping->piece[unmapping->count++].is_part = (uint16_t)!is_last;
+    } else {
+        count_removed(unmapping->thread, piece, is_last);
+    }
+}
+
+static void begin_unmapping(struct unmapping *unmapping, uintptr_t start, uintptr_t size,
+                            struct frame caller) {
+    struct change change = {
+        .map = {.operation = MEMTRACE_MAP_UNMAP, .address = start, .size = size}};
+    struct thread *thread = thread_get_for_free(caller.slot);
+    if (thread == NULL) {
+        return;
+    }
+    unmapping->counts = thread->gate == GATE_OPEN;
+    if (event_enter(thread, caller.slot)) {
+        event_tick(thread);
+        unmapping->thread = thread;
+        note(thread, &change, unmapping->counts, caller);
+        if (mappings.count != 0 && lock()) {
+            interval_remove(&mappings, start, start + size, keep_removed, unmapping);
+            trylock_release(&mappings_lock);
+        }
+        event_leave(thread);
+    }
+    thread_done(thread);
+}
+
+/* It is there still. */
+static void put_back(struct thread *thread, const struct interval *piece, int records) {
+    struct recorder_map map = {.operation = MEMTRACE_MAP_MAP,
+                               .context = piece->context,
+                               .address = piece->start,
+                               .size = piece->end - piece->start};
+    if (lock()) {
+        interval_add(&mappings, *piece);
+        trylock_release(&mappings_lock);
+    }
+    if (records && thread->stream != NULL) {
+        event_record_map(thread, &map);
+    }
+}
+
+static void end_unmapping(const struct unmapping *unmapping, int succeeded, struct frame caller) {
+    struct thread *thread = unmapping->count != 0 ? thread_get_for_free(caller.slot) : NULL;
+    if (thread == NULL) {
+        return;
+    }
+    if (event_enter(thread, caller.slot)) {
+        for (uint32_t i = 0; i < unmapping->count; i++) {
+            if (succeeded) {
+                count_removed(thread, &unmapping->piece[i], !unmapping->piece[i].is_part);
+            } else {
+                put_back(thread, &unmapping->piece[i], unmapping->counts);
+            }
+        }
+        event_leave(thread);
+    }
+    thread_done(thread);
+}
+
 PUBLIC int munmap(void *address, size_t size) {
     uintptr_t start = (uintptr_t)address;
     struct frame caller = EVENT_CALLER();
+    struct unmapping unmapping = {.count = 0};
     int result;
-    if (size != 0 &&
-        start % MEMTRACE_PAGE_SIZE == 0) { /* before: the range may be reused at once */
-        struct change change = {
-            .removed = start,
-            .removed_end = start + page_up(size),
-            .map = {.operation = MEMTRACE_MAP_UNMAP, .address = start, .size = page_up(size)}};
-        changed(&change, caller);
+    stack_note_unmapping();
+    if (size != 0 && start % MEMTRACE_PAGE_SIZE == 0) {
+        begin_unmapping(&unmapping, start, page_up(size), caller);
     }
     result =
         real.munmap != NULL ? real.munmap(address, size) : (int)syscall(SYS_munmap, address, size);
+    end_unmapping(&unmapping, result == 0, caller);
     return result;
 }
 
@@ -155,6 +231,7 @@ PUBLIC void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
     uintptr_t start = (uintptr_t)old;
     void *target = NULL;
     void *result;
+    stack_note_unmapping();
     if (flags & MREMAP_FIXED) {
         va_list list;
         va_start(list, flags);
@@ -227,6 +304,11 @@ PUBLIC int brk(void *end) {
     return result;
 }
 
+static void mark_inherited(void *argument, struct interval *range) {
+    (void)argument;
+    range->is_inherited = 1;
+}
+
 /* A forked child inherits the mappings, unless they were just being changed: half moved as they are
  * nobody can tell them. (Nor unmap them: where they lie may be half changed too.) */
 void mapping_init_child(int inside) {
@@ -235,16 +317,27 @@ void mapping_init_child(int inside) {
         mappings = (struct intervals){0};
         mappings_lock.held = 0;
     }
-    for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
-        mappings.item[i].is_inherited = 1;
+    if (!mappings_lock.held) {
+        interval_visit(&mappings, mark_inherited, NULL);
+    }
+}
+
+struct inheritance {
+    void (*visit)(void *argument, const struct interval *range);
+    void *argument;
+};
+
+static void inherit(void *argument, struct interval *range) {
+    const struct inheritance *inheritance = argument;
+    if (range->is_inherited) {
+        range->is_inherited = 0;
+        inheritance->visit(inheritance->argument, range);
     }
 }
 
 void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument) {
-    for (size_t i = 0; i < mappings.count && !mappings_lock.held; i++) {
-        if (mappings.item[i].is_inherited) {
-            mappings.item[i].is_inherited = 0;
-            visit(argument, &mappings.item[i]);
-        }
+    struct inheritance inheritance = {visit, argument};
+    if (!mappings_lock.held) {
+        interval_visit(&mappings, inherit, &inheritance);
     }
 }

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/entry/objects.h"
 
-#include <stddef.h>
+#include "runtime/base/text.h"
 
 struct hold {
     void (*function)(void *argument);
@@ -43,4 +43,55 @@ static void visit_all(void *argument) {
 void objects_visit(void (*function)(void *argument, struct link_map *map), void *argument) {
     struct visit visit = {function, argument};
     objects_hold(visit_all, &visit);
+}
+
+const ElfW(Dyn) * objects_dynamic(const struct link_map *map, ElfW(Sxword) tag) {
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == tag) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+size_t objects_value(const struct link_map *map, ElfW(Sxword) tag) {
+    const ElfW(Dyn) *entry = objects_dynamic(map, tag);
+    return entry != NULL ? entry->d_un.d_val : 0;
+}
+
+/* The loader has made addresses of them, but not in objects whose dynamic section is read-only. */
+const void *objects_address(const struct link_map *map, ElfW(Sxword) tag) {
+    uintptr_t address = objects_value(map, tag);
+    return (const void *)(address < map->l_addr ? address + map->l_addr : address);
+}
+
+/* By the GNU hash table (the ABI's description: "GNU Hash ELF Sections"): number of buckets, first
+ * symbol in it, words of the filter, shift; the filter; the buckets; a hash for each symbol, whose
+ * lowest bit ends a bucket. */
+void *objects_symbol(const struct link_map *map, const char *name) {
+    const uint32_t *table = objects_address(map, DT_GNU_HASH);
+    const ElfW(Sym) *symbols = objects_address(map, DT_SYMTAB);
+    const char *strings = objects_address(map, DT_STRTAB);
+    const uint32_t *buckets;
+    const uint32_t *hashes;
+    uint32_t hash = 5381;
+    uint32_t at;
+    if (objects_dynamic(map, DT_GNU_HASH) == NULL || table[0] == 0) {
+        return NULL;
+    }
+    for (const char *c = name; *c != '\0'; c++) {
+        hash = hash * 33 + (unsigned char)*c;
+    }
+    buckets = table + 4 + table[2] * (sizeof(ElfW(Addr)) / sizeof *table);
+    hashes = buckets + table[0];
+    for (at = buckets[hash % table[0]]; at >= table[1]; at++) {
+        uint32_t other = hashes[at - table[1]];
+        if ((other | 1) == (hash | 1) && text_equal(strings + symbols[at].st_name, name)) {
+            return (void *)(map->l_addr + symbols[at].st_value);
+        }
+        if ((other & 1) != 0) {
+            break;
+        }
+    }
+    return NULL;
 }

@@ -7,10 +7,20 @@
 #define RUNTIME_ENTRY_OBJECTS_H
 
 #include <link.h>
+#include <stddef.h>
 
 /* Calls `function` while nothing can be loaded or unloaded. It must not call the loader. */
 void objects_hold(void (*function)(void *argument), void *argument);
 /* Calls it for each object of each namespace, held likewise. */
 void objects_visit(void (*function)(void *argument, struct link_map *map), void *argument);
+
+/* What an object says of itself: needs no lock where the object cannot go. */
+
+/* Entry `tag` of its dynamic section; NULL: none. Its value; its value as an address. */
+const ElfW(Dyn) * objects_dynamic(const struct link_map *map, ElfW(Sxword) tag);
+size_t objects_value(const struct link_map *map, ElfW(Sxword) tag);
+const void *objects_address(const struct link_map *map, ElfW(Sxword) tag);
+/* What the object itself defines by this name, whatever lies in front of it; NULL: nothing. */
+void *objects_symbol(const struct link_map *map, const char *name);
 
 #endif

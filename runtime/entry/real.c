@@ -6,10 +6,12 @@
 #include "memtrace/format.h"
 #include "runtime/base/machine.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
 
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
+#include <gnu/libc-version.h>
 
 struct real real;
 static void *(*malloc_unpadded)(size_t);
@@ -41,13 +43,31 @@ size_t real_early_size(const void *pointer) {
     return *(const size_t *)(const void *)((const unsigned char *)pointer - EARLY_HEADER);
 }
 
-/* For dlsym.S: the real one, by a function that is not wrapped. */
+/* For dlsym.S: the real ones. The C library's dlvsym, out of its own table, finds what is next. */
+typedef void *find_function(void *handle, const char *name, const char *version);
+
 void *real_dlsym;
+void *real_dlvsym;
 void *real_find_dlsym(void);
+void *real_find_dlvsym(void);
+
+static void *next_symbol(const char *name) {
+    struct dl_find_object libc;
+    find_function *find = NULL;
+    if (_dl_find_object((void *)gnu_get_libc_version, &libc) == 0) {
+        find = (find_function *)objects_symbol(libc.dlfo_link_map, "dlvsym");
+    }
+    return find != NULL ? find(RTLD_NEXT, name, MACHINE_FIRST_GLIBC) : NULL;
+}
 
 void *real_find_dlsym(void) {
-    real_dlsym = dlvsym(RTLD_NEXT, "dlsym", MACHINE_FIRST_GLIBC);
+    real_dlsym = next_symbol("dlsym");
     return real_dlsym;
+}
+
+void *real_find_dlvsym(void) {
+    real_dlvsym = next_symbol("dlvsym");
+    return real_dlvsym;
 }
 
 void *real_symbol(const char *name) {

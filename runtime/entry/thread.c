@@ -71,7 +71,7 @@ void thread_note_stack(void) {
     void *low;
     size_t size;
     thread_pass_through(1);
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    if (sys_may_ask_affinity() && pthread_getattr_np(pthread_self(), &attributes) == 0) {
         if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
             stack_low = (uintptr_t)low;
             stack_high = (uintptr_t)low + size;
@@ -94,6 +94,9 @@ static int make_walker(void) {
             return -1;
         }
         walker->stack.entry = stack_entry;
+        if (stack_high == 0) {
+            stack_find_own(&walker->stack, (uintptr_t)__builtin_frame_address(0), &thread_self);
+        }
         own_walker = walker;
     }
     return 0;
@@ -252,28 +255,26 @@ void thread_note_foreign_library(void) {
 
 /* --- waking ----------------------------------------------------------------------------------- */
 
-static int is_between(uintptr_t address, uintptr_t low, uintptr_t high) {
-    return address >= low && address < high;
-}
-
-/* Whether the event that was entered at `gate` is over, left by a longjmp: the stack has gone back
+/* Whether the event that the thread entered is over, left by a longjmp: the stack has gone back
  * to where it was, or past it. Addresses of two stacks tell nothing, and a handler's stack may lie
  * inside another. */
-static int was_left(uintptr_t gate, uintptr_t address) {
-    uintptr_t low, high;
+static int was_left(const struct thread *thread, uintptr_t address) {
+    const struct stack_bounds *stack = &thread->walker->stack;
+    uintptr_t gate = thread->gate;
+    struct stack_bounds alternate = {0};
     int on_alternate;
-    sys_alternate_stack(&low, &high);
-    on_alternate = is_between(address, low, high);
-    if (on_alternate != is_between(gate, low, high)) {
+    sys_alternate_stack(&alternate.low, &alternate.high);
+    on_alternate = stack_holds(&alternate, address);
+    if (on_alternate != stack_holds(&alternate, gate)) {
         return !on_alternate; /* from a handler one returns before one goes on outside */
     }
-    return address >= gate && (on_alternate || (is_between(address, stack_low, stack_high) &&
-                                                is_between(gate, stack_low, stack_high)));
+    return address >= gate &&
+           (on_alternate || (stack_holds(stack, address) && stack_holds(stack, gate)));
 }
 
 /* The gate holds the address of where the thread entered the runtime. */
 static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
-    if (was_left(thread->gate, address)) {
+    if (was_left(thread, address)) {
         if (thread->stream != NULL) {
             recorder_abandon(thread->stream);
         }
@@ -360,7 +361,7 @@ int thread_before_fork(struct frame caller) {
     struct thread *thread = thread_self;
     if (LIKELY(thread->gate < GATE_ADDRESSES) && /* which is open in a fast half, too */
         (thread->gate != GATE_OPEN ||
-         !interrupted_inside(&runtime.rules, &thread->walker->stack, caller))) {
+         !interrupted_inside(&runtime.rules, thread->walker->stack, caller))) {
         return 0;
     }
     forked_inside.column = thread->column;

@@ -17,35 +17,45 @@ void tick_tell_churn(struct thread *thread, uint64_t least) {
     }
 }
 
+static uint32_t tick_of(uint64_t monotonic_ns) {
+    return (uint32_t)((monotonic_ns - runtime.space.header->birth_zero_ns) >> MEMTRACE_TICK_SHIFT);
+}
+
+uint32_t tick_now(void) {
+    return tick_of(sys_clock_ns(CLOCK_MONOTONIC));
+}
+
 void tick_ask(struct thread *thread) {
     thread_set_clock(thread, ~*thread->clock_word);
 }
 
-static void tell(struct thread *thread, uint64_t now_ns) {
-    thread->told_ns = now_ns;
+static void tell(struct thread *thread, uint64_t time_ns) {
+    thread->told_ns = time_ns;
     if (thread->stream != NULL) {
-        recorder_set_time(thread->stream, now_ns);
+        recorder_set_time(thread->stream, time_ns, thread->tick);
     }
-    STORE_RELAXED(&runtime.space.header->clock_ns, now_ns);
+    STORE_RELAXED(&runtime.space.header->clock_ns, time_ns);
     tick_tell_churn(thread, MEMTRACE_PAGE_SIZE);
-    runtime_periodic(now_ns);
+    runtime_periodic(time_ns);
 }
 
 /* Where each event looks at the clock (clock_unknown), few have anything to tell. */
 COLD uint64_t tick_slow(struct thread *thread) {
     uint32_t before = thread->tick;
-    uint64_t now;
+    uint64_t now_ns;
+    uint64_t time_ns;
     thread_set_clock(thread, clock_seen(thread->clock_word));
-    now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-    thread_set_tick(thread, (uint32_t)(now >> MEMTRACE_TICK_SHIFT));
+    now_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    time_ns = now_ns - runtime.space.header->start_monotonic_ns;
+    thread_set_tick(thread, tick_of(now_ns));
     if (thread->tick != before) {
         peak_flush(&thread->peak, runtime.space.header);
     }
-    if (thread->tick != before || now - thread->told_ns >= TELL_NS) {
-        tell(thread, now);
+    if (thread->tick != before || time_ns - thread->told_ns >= TELL_NS) {
+        tell(thread, time_ns);
     }
     if (UNLIKELY(switch_has_to_tell())) {
         switch_tell(thread);
     }
-    return now;
+    return time_ns;
 }

@@ -15,6 +15,8 @@ INLINE int tick_is_due(const struct thread *thread) {
     return *thread->clock_word != thread->clock_seen;
 }
 
+/* The tick it is by the clock itself: for outside of events. */
+uint32_t tick_now(void);
 /* Looks at the clock, hands in the churn, does what is periodic without a collector. Returns the
  * time since the start, in nanoseconds. */
 uint64_t tick_slow(struct thread *thread);

@@ -76,13 +76,13 @@ void unwind_choose(void) {
  * Looks for them itself: this may be called anywhere, in signal handlers and on other stacks, too.
  */
 static void remove_guards(void *frame_address) {
-    static const struct stack_bounds unknown;
+    struct stack_bounds unknown = {0};
     const struct thread *thread = thread_self;
     struct frame caller = event_caller(frame_address);
     caller.pc = guard_restore(frame_address);
     if (runtime.world.patches) {
-        walk_remove_guards(&runtime.world,
-                           thread->walker != NULL ? &thread->walker->stack : &unknown, caller);
+        walk_remove_guards(&runtime.world, thread->walker != NULL ? thread->walker->stack : unknown,
+                           caller);
     }
 }
 

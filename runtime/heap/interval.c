@@ -4,82 +4,200 @@
 
 #include "runtime/base/sys.h"
 
-enum { FIRST_CAPACITY = 512 };
+enum { BLOCK_BYTES = 4096, BLOCK_RANGES = 169, FIRST_CAPACITY = 512 };
 
-static int make_room(struct intervals *set) {
-    size_t old = set->capacity * sizeof *set->item;
-    size_t capacity = set->capacity != 0 ? set->capacity * 2 : FIRST_CAPACITY;
-    struct interval *item;
-    if (set->count < set->capacity) {
-        return 0;
-    }
-    item = set->item == NULL ? sys_map(capacity * sizeof *item)
-                             : sys_grow_map(set->item, old, capacity * sizeof *item);
-    if (item == NULL) {
-        return -1;
-    }
-    set->item = item;
-    set->capacity = capacity;
-    return 0;
+struct interval_block {
+    size_t count;
+    struct interval_block *next_unused;
+    struct interval range[BLOCK_RANGES];
+};
+_Static_assert(sizeof(struct interval_block) <= BLOCK_BYTES, "a page");
+
+/* Of a range, or behind the last one. */
+struct place {
+    size_t block, range;
+};
+
+static struct interval *at(const struct intervals *set, struct place place) {
+    return &set->block[place.block]->range[place.range];
 }
 
-/* Index of the first range that ends above the address. */
-static size_t first_above(const struct intervals *set, uintptr_t address) {
-    size_t low = 0;
-    size_t high = set->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (set->item[middle].end <= address) {
-            low = middle + 1;
+/* The first range that ends above the address. */
+static struct place first_above(const struct intervals *set, uintptr_t address) {
+    struct place place = {0, 0};
+    size_t high = set->blocks;
+    while (place.block < high) {
+        size_t middle = (place.block + high) / 2;
+        const struct interval_block *block = set->block[middle];
+        if (block->range[block->count - 1].end <= address) {
+            place.block = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low;
+    high = place.block < set->blocks ? set->block[place.block]->count : 0;
+    while (place.range < high) {
+        size_t middle = (place.range + high) / 2;
+        if (set->block[place.block]->range[middle].end <= address) {
+            place.range = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return place;
 }
 
-int interval_add(struct intervals *set, struct interval range) {
-    size_t at;
-    if (make_room(set) != 0) {
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+static int make_room_for_block(struct intervals *set) {
+    size_t old = set->capacity * sizeof *set->block;
+    size_t capacity = set->capacity != 0 ? set->capacity * 2 : FIRST_CAPACITY;
+    void *blocks;
+    if (set->blocks < set->capacity) {
+        return 0;
+    }
+    blocks = set->block == NULL ? sys_map(capacity * sizeof *set->block)
+                                : sys_grow_map(set->block, old, capacity * sizeof *set->block);
+    if (blocks == NULL) {
         return -1;
     }
-    at = first_above(set, range.start);
-    __builtin_memmove(set->item + at + 1, set->item + at, (set->count - at) * sizeof *set->item);
-    set->item[at] = range;
+    set->block = blocks;
+    set->capacity = capacity;
+    return 0;
+}
+
+/* An empty block becomes block number `index`. NULL: no memory. */
+static struct interval_block *add_block(struct intervals *set, size_t index) {
+    struct interval_block *block = set->unused;
+    if (make_room_for_block(set) != 0) {
+        return NULL;
+    }
+    if (block != NULL) {
+        set->unused = block->next_unused;
+    } else if ((block = sys_map(BLOCK_BYTES)) == NULL) {
+        return NULL;
+    }
+    block->count = 0;
+    __builtin_memmove(set->block + index + 1, set->block + index,
+                      (set->blocks - index) * sizeof *set->block);
+    set->block[index] = block;
+    set->blocks++;
+    return block;
+}
+
+static void remove_block(struct intervals *set, size_t index) {
+    struct interval_block *block = set->block[index];
+    block->next_unused = set->unused;
+    set->unused = block;
+    set->blocks--;
+    __builtin_memmove(set->block + index, set->block + index + 1,
+                      (set->blocks - index) * sizeof *set->block);
+}
+
+/* Makes room for a range at this place, in whichever block that then lies. 0, or -1: no memory. */
+static int make_room(struct intervals *set, struct place *place) {
+    struct interval_block *full;
+    struct interval_block *half;
+    if (place->block == set->blocks && set->blocks != 0) { /* behind the last one */
+        place->block--;
+        place->range = set->block[place->block]->count;
+    }
+    if (set->blocks == 0) {
+        return add_block(set, 0) != NULL ? 0 : -1;
+    }
+    full = set->block[place->block];
+    if (full->count < BLOCK_RANGES) {
+        return 0;
+    }
+    half = add_block(set, place->block + 1);
+    if (half == NULL) {
+        return -1;
+    }
+    full->count = BLOCK_RANGES / 2;
+    half->count = BLOCK_RANGES - full->count;
+    __builtin_memcpy(half->range, full->range + full->count, half->count * sizeof *half->range);
+    if (place->range > full->count) {
+        place->block++;
+        place->range -= full->count;
+    }
+    return 0;
+}
+
+/* --- ranges ----------------------------------------------------------------------------------- */
+
+int interval_add(struct intervals *set, struct interval range) {
+    struct place place = first_above(set, range.start);
+    struct interval_block *block;
+    if (make_room(set, &place) != 0) {
+        return -1;
+    }
+    block = set->block[place.block];
+    __builtin_memmove(block->range + place.range + 1, block->range + place.range,
+                      (block->count - place.range) * sizeof *block->range);
+    block->range[place.range] = range;
+    block->count++;
     set->count++;
     return 0;
 }
 
-static void erase(struct intervals *set, size_t at) {
+/* What stands at `place` is then the next one. */
+static void step_over_end(const struct intervals *set, struct place *place) {
+    if (place->block < set->blocks && place->range == set->block[place->block]->count) {
+        place->block++;
+        place->range = 0;
+    }
+}
+
+static void erase(struct intervals *set, struct place *place) {
+    struct interval_block *block = set->block[place->block];
+    block->count--;
     set->count--;
-    __builtin_memmove(set->item + at, set->item + at + 1, (set->count - at) * sizeof *set->item);
+    __builtin_memmove(block->range + place->range, block->range + place->range + 1,
+                      (block->count - place->range) * sizeof *block->range);
+    if (block->count == 0) {
+        remove_block(set, place->block);
+    } else {
+        step_over_end(set, place);
+    }
 }
 
 void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
                      void (*removed)(void *argument, const struct interval *piece, int is_last),
                      void *argument) {
-    size_t at = first_above(set, start);
-    while (at < set->count && set->item[at].start < end) {
-        struct interval *item = &set->item[at];
-        struct interval whole = *item;
+    struct place place = first_above(set, start);
+    while (place.block < set->blocks && at(set, place)->start < end) {
+        struct interval *range = at(set, place);
+        struct interval whole = *range;
         struct interval piece = whole;
         piece.start = whole.start > start ? whole.start : start;
         piece.end = whole.end < end ? whole.end : end;
         if (piece.start == whole.start && piece.end == whole.end) {
-            erase(set, at);
+            erase(set, &place);
             removed(argument, &piece, !whole.is_part);
             continue;
         }
         removed(argument, &piece, 0);
         if (piece.start == whole.start) { /* the left end goes */
-            item->start = piece.end;
+            range->start = piece.end;
         } else if (piece.end == whole.end) { /* the right end goes */
-            item->end = piece.start;
+            range->end = piece.start;
         } else { /* a hole */
             struct interval right = {piece.end, whole.end, whole.context, 1, whole.is_inherited};
-            item->end = piece.start;
+            range->end = piece.start;
             interval_add(set, right);
+            break;
         }
-        at++;
+        place.range++;
+        step_over_end(set, &place);
+    }
+}
+
+void interval_visit(const struct intervals *set,
+                    void (*visit)(void *argument, struct interval *range), void *argument) {
+    struct place place = {0, 0};
+    for (; place.block < set->blocks; place.block++) {
+        for (place.range = 0; place.range < set->block[place.block]->count; place.range++) {
+            visit(argument, at(set, place));
+        }
     }
 }

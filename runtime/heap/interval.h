@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * interval.h: the program's mappings: disjoint address ranges, each with the context that made it.
- * A sorted array, since programs have few and change them rarely. The caller holds the lock.
+ * In order of addresses, in blocks of a page, so that a change moves a block's worth at most
+ * however many there are. The caller holds the lock.
  */
 #ifndef RUNTIME_HEAP_INTERVAL_H
 #define RUNTIME_HEAP_INTERVAL_H
@@ -16,9 +17,13 @@ struct interval {
     uint16_t is_inherited; /* a forked child was born with it, and has not counted it yet */
 };
 
+struct interval_block;
+
 struct intervals {
-    struct interval *item; /* sorted by start; disjoint */
-    size_t count, capacity;
+    struct interval_block **block; /* sorted; none is empty */
+    size_t blocks, capacity;
+    struct interval_block *unused;
+    size_t count; /* of ranges */
 };
 
 /* A range that was free. 0, or -1: no memory. */
@@ -28,5 +33,9 @@ int interval_add(struct intervals *set, struct interval range);
 void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
                      void (*removed)(void *argument, const struct interval *piece, int is_last),
                      void *argument);
+
+/* Calls visit() for each range, in order. */
+void interval_visit(const struct intervals *set,
+                    void (*visit)(void *argument, struct interval *range), void *argument);
 
 #endif

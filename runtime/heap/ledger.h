@@ -29,12 +29,14 @@ enum {
 };
 
 struct ledger_column {
-    struct memtrace_cell *group[LEDGER_GROUPS]; /* NULL: not opened, or the shared one is used */
     uint32_t number;
     uint32_t groups;                        /* opened one by one */
     uint32_t lifetimes_next, lifetimes_end; /* free places for this column's lifetime records */
     struct ledger_column *next_free;
     struct ledger_column *next_made;
+    /* NULL: not opened, or the shared one is used. Last, so that the first groups and the fields
+     * share a page, of which a forked child has to make a copy. */
+    struct memtrace_cell *group[LEDGER_GROUPS];
 };
 
 struct ledger {

@@ -4,25 +4,48 @@
 
 #include "runtime/base/sys.h"
 
+enum { NEWEST = SPAN_COUNT }; /* its place in the root */
+
+/* Behind each leaf: the root is 32 MiB, of which hardly a page is used, so leaves are found by
+ * their list. A leaf that another thread was faster to add is in it, but not in the root. */
+struct leaf_link {
+    uint8_t *older;
+    uintptr_t span; /* its first address */
+};
+
 static size_t leaf_bytes(const struct shadow_heap *heap) {
     return heap_fine_items(heap) * (sizeof(uint64_t) + sizeof(uint16_t)) +
            (SPAN_BYTES >> MEMTRACE_COARSE_SHIFT) * sizeof(struct memtrace_big_block) +
            (heap->numbered ? heap_fine_items(heap) * sizeof(uint32_t) : 0);
 }
 
+static struct leaf_link *link_of(const struct shadow_heap *heap, uint8_t *leaf) {
+    return (struct leaf_link *)(leaf + leaf_bytes(heap));
+}
+
+/* Before it is in the root: a child that another thread forks meanwhile finds all that are. */
+static void put_into_list(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t span) {
+    struct leaf_link *link = link_of(heap, leaf);
+    link->span = span;
+    link->older = LOAD_RELAXED(&heap->root[NEWEST]);
+    while (!__atomic_compare_exchange_n(&heap->root[NEWEST], &link->older, leaf, 0,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+}
+
 int heap_init(struct shadow_heap *heap, unsigned granule_shift) {
     heap->granule_shift = granule_shift;
-    heap->root = sys_map(SPAN_COUNT * sizeof *heap->root);
+    heap->root = sys_map((SPAN_COUNT + 1) * sizeof *heap->root);
     if (heap->root == NULL) {
         return -1;
     }
-    sys_no_huge_pages(heap->root, SPAN_COUNT * sizeof *heap->root);
+    sys_no_huge_pages(heap->root, (SPAN_COUNT + 1) * sizeof *heap->root);
     return 0;
 }
 
 void heap_give_up(struct shadow_heap *heap) {
     if (heap->root != NULL) {
-        sys_unmap(heap->root, SPAN_COUNT * sizeof *heap->root);
+        sys_unmap(heap->root, (SPAN_COUNT + 1) * sizeof *heap->root);
     }
     heap->root = NULL;
 }
@@ -35,17 +58,54 @@ COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
         return NULL;
     }
     place = &heap->root[address >> MEMTRACE_SPAN_SHIFT];
-    leaf = sys_map(leaf_bytes(heap));
+    leaf = sys_map(leaf_bytes(heap) + sizeof(struct leaf_link));
     if (leaf == NULL) {
         return NULL;
     }
     /* A heap with holes would otherwise pay two megabytes for each few blocks. */
     sys_no_huge_pages(leaf, leaf_bytes(heap));
-    if (!__atomic_compare_exchange_n(place, &none, leaf, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        sys_unmap(leaf, leaf_bytes(heap)); /* another thread was first */
-        return none;
+    put_into_list(heap, leaf, address & ~(uintptr_t)(SPAN_BYTES - 1));
+    return __atomic_compare_exchange_n(place, &none, leaf, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+               ? leaf
+               : none; /* another thread was first */
+}
+
+static int decode(const struct shadow_heap *heap, uintptr_t address, int small,
+                  struct heap_block *block) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    if (leaf == NULL) {
+        return 0;
     }
-    return leaf;
+    return small ? heap_decode_fine(heap, leaf, address, block)
+                 : heap_decode_coarse(heap, leaf, address, block);
+}
+
+int heap_remove_stale(struct shadow_heap *heap, uintptr_t address, int small, uint32_t tick,
+                      struct heap_block *block) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    if (!decode(heap, address, small, block)) {
+        return 0;
+    }
+    if (small) {
+        block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
+        STORE_RELAXED(heap_fine(heap, leaf, address), 0);
+    } else {
+        block->birth_tick = heap_whole_birth(block->birth_tick, tick);
+        STORE_RELAXED(&heap_coarse(heap, leaf, address)->owner, 0);
+    }
+    return 1;
+}
+
+int heap_starts_in_granule(const struct shadow_heap *heap, uintptr_t address, int small) {
+    struct heap_block block;
+    return decode(heap, address, small, &block) &&
+           block.start >> heap->granule_shift == address >> heap->granule_shift;
+}
+
+void heap_replace(struct shadow_heap *heap, const struct heap_block *block) {
+    struct heap_block before;
+    heap_remove_stale(heap, block->start, heap_is_small(block->size), 0, &before);
+    heap_insert(heap, block);
 }
 
 static void visit_leaf(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t span,
@@ -67,10 +127,11 @@ static void visit_leaf(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t 
 
 void heap_visit(const struct shadow_heap *heap,
                 void (*visit)(void *argument, const struct heap_block *block), void *argument) {
-    for (uintptr_t i = 0; heap->root != NULL && i < SPAN_COUNT; i++) {
-        uint8_t *leaf = LOAD_ACQUIRE(&heap->root[i]);
-        if (leaf != NULL) {
-            visit_leaf(heap, leaf, i << MEMTRACE_SPAN_SHIFT, visit, argument);
+    uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
+    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
+        uintptr_t span = link_of(heap, leaf)->span;
+        if (LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
+            visit_leaf(heap, leaf, span, visit, argument);
         }
     }
 }

@@ -8,7 +8,8 @@
  * so the price is 25 % of a heap of small blocks, 1.6 % of one of large blocks. While recording,
  * 4 more bytes a granule hold the blocks' numbers (12.5 %).
  * Invariant: two live blocks of a table never start in one granule. glibc's start at least 32 bytes
- * apart; for other allocators tiny requests are rounded up to 32 bytes (entry/malloc.c).
+ * apart; for other allocators tiny requests are rounded up to 32 bytes (entry/malloc.c). So where a
+ * new block meets a record, that one's block is gone, and nobody told us.
  *
  * A live block belongs to one thread at a time by malloc's own contract, so its record is written
  * without a lock; others may look at it at any time.
@@ -31,7 +32,7 @@ enum {
 };
 
 struct shadow_heap {
-    uint8_t **root; /* SPAN_COUNT leaves; NULL: no memory, nothing is kept */
+    uint8_t **root; /* SPAN_COUNT leaves, then the newest one; NULL: no memory, nothing is kept */
     unsigned granule_shift;
     int numbered; /* leaves have numbers, behind the rest: set before there is a leaf */
 };
@@ -45,32 +46,31 @@ struct heap_block {
     uintptr_t start;
 };
 
-/* Ticks go round: 2^32 of them, or 2^28 where only that much is kept of the birth. The last
- * sixteenth of the circle is the near future: a block's birth, noted by a thread that looked at the
- * clock later. */
+/* Ticks go round. The last sixteenth of the circle is the near future: births that were noted by a
+ * thread which looked at the clock later than who asks. */
 #define HEAP_NEAR_FUTURE UINT32_C(0xf0000000)
 
-INLINE uint32_t heap_lost_birth_bits(const struct heap_block *block) {
-    return block->size < FINE_SIZE_LIMIT ? 0 : 32 - BIG_BIRTH_BITS;
+/* How old a block is, in ticks: right to 195 days, never negative. */
+INLINE uint32_t heap_age(uint32_t birth_tick, uint32_t tick) {
+    uint32_t passed = tick - birth_tick;
+    return LIKELY(passed - 1 < HEAP_NEAR_FUTURE - 1) ? passed : 0;
 }
 
-/* How old a block is, in ticks: right to 195 days, of a large one to 12. Never negative. */
-INLINE uint32_t heap_age(const struct heap_block *block, uint32_t tick) {
-    uint32_t lost = heap_lost_birth_bits(block);
-    uint32_t passed = (tick - block->birth_tick) << lost;
-    return LIKELY(passed < HEAP_NEAR_FUTURE) ? passed >> lost : 0;
-}
-
-/* All bits of the tick of its birth, also of one that lies in the near future. */
-INLINE uint32_t heap_birth(const struct heap_block *block, uint32_t tick) {
-    uint32_t lost = heap_lost_birth_bits(block);
-    uint32_t passed = (tick - block->birth_tick) << lost;
-    return passed < HEAP_NEAR_FUTURE ? tick - (passed >> lost) : tick + (-passed >> lost);
+/* Of a large block's birth only the low bits are kept: which tick it was, up to 12 days later. */
+INLINE uint32_t heap_whole_birth(uint32_t low_bits, uint32_t tick) {
+    enum { LOST_BITS = 32 - BIG_BIRTH_BITS };
+    uint32_t passed = (tick - low_bits) << LOST_BITS;
+    return passed < HEAP_NEAR_FUTURE ? tick - (passed >> LOST_BITS) : tick + (-passed >> LOST_BITS);
 }
 
 /* Whether the high part of births must be looked at where the present tick is this. */
 INLINE int heap_has_high_births(uint32_t tick) {
     return tick >= HIGH_BIRTHS_TICK;
+}
+
+/* Which of the two tables has a block of this size. */
+INLINE int heap_is_small(uint64_t size) {
+    return size < FINE_SIZE_LIMIT;
 }
 
 int heap_init(struct shadow_heap *heap, unsigned granule_shift);
@@ -82,6 +82,14 @@ void heap_visit(const struct shadow_heap *heap,
 /* The live block that contains `address`. 1, or 0. */
 int heap_find(const struct shadow_heap *heap, uintptr_t address, struct heap_block *block);
 uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address);
+/* Takes out the block whose record is where that of a small or a large one at `address` would be.
+ * 1, or 0: there is none. `tick`: as heap_remove()'s. */
+int heap_remove_stale(struct shadow_heap *heap, uintptr_t address, int small, uint32_t tick,
+                      struct heap_block *block);
+/* Whether a small or a large block begins in the fine granule of `address`. */
+int heap_starts_in_granule(const struct shadow_heap *heap, uintptr_t address, int small);
+/* Overwrites the record of this block, which the caller owns. */
+void heap_replace(struct shadow_heap *heap, const struct heap_block *block);
 
 INLINE size_t heap_fine_items(const struct shadow_heap *heap) {
     return (size_t)SPAN_BYTES >> heap->granule_shift;
@@ -133,6 +141,11 @@ INLINE void heap_set_number(const struct shadow_heap *heap, uintptr_t address, u
     }
 }
 
+INLINE int heap_has_number(const struct shadow_heap *heap, uintptr_t address) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    return LIKELY(leaf != NULL) && LOAD_RELAXED(heap_number(heap, leaf, address)) != 0;
+}
+
 /* The number of the block that was just taken out at `address`, for the last time. */
 INLINE uint32_t heap_take_number(const struct shadow_heap *heap, uintptr_t address) {
     uint8_t *leaf = heap_leaf(heap, address);
@@ -149,7 +162,11 @@ INLINE uint32_t heap_take_number(const struct shadow_heap *heap, uintptr_t addre
     return number;
 }
 
-/* Notes a block. 0, or -1: no room, the block is not kept. */
+/* Why a block was not noted. */
+enum { HEAP_NO_ROOM = -1, HEAP_STALE = 1 };
+
+/* Notes a block. 0; HEAP_NO_ROOM; or HEAP_STALE: the record of another block is there, to be taken
+ * out by heap_remove_stale(). */
 INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block) {
     uintptr_t address = block->start;
     uint8_t *leaf = heap_leaf(heap, address);
@@ -157,20 +174,27 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
         struct shadow_heap copy = *heap; /* so that the caller's can be in registers */
         leaf = heap_add_leaf(&copy, address);
         if (leaf == NULL) {
-            return -1;
+            return HEAP_NO_ROOM;
         }
     }
     if (LIKELY(block->size < FINE_SIZE_LIMIT)) {
+        uint64_t *place = heap_fine(heap, leaf, address);
         uint64_t record = (uint64_t)block->context | block->size << MEMTRACE_BLOCK_SIZE_SHIFT |
                           (uint64_t)block->thread << MEMTRACE_BLOCK_THREAD_SHIFT |
                           (uint64_t)block->birth_tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
         record ^= (address & ~(uintptr_t)7) << MEMTRACE_BLOCK_ADDRESS_SHIFT;
+        if (UNLIKELY(LOAD_RELAXED(place) != 0)) {
+            return HEAP_STALE;
+        }
         if (UNLIKELY(heap_has_high_births(block->birth_tick))) {
             *heap_birth_high(heap, leaf, address) = (uint16_t)(block->birth_tick >> TICK_LOW_BITS);
         }
-        STORE_RELAXED(heap_fine(heap, leaf, address), record);
+        STORE_RELAXED(place, record);
     } else {
         struct memtrace_big_block *big = heap_coarse(heap, leaf, address);
+        if (UNLIKELY(LOAD_RELAXED(&big->owner) != 0)) {
+            return HEAP_STALE;
+        }
         STORE_RELAXED(&big->size_offset,
                       block->size | (uint64_t)(address & ((1u << MEMTRACE_COARSE_SHIFT) - 1))
                                         << MEMTRACE_BIG_OFFSET_SHIFT);
@@ -216,24 +240,23 @@ INLINE int heap_decode_coarse(const struct shadow_heap *heap, uint8_t *leaf, uin
 }
 
 /* Takes out the block that starts at `address`, before the allocator may give it to others.
- * 1, or 0: no such block is kept. high_births: see heap_has_high_births(). */
-INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, int high_births,
+ * 1, or 0: no such block is kept. `tick`: the present one, also of other threads. */
+INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, uint32_t tick,
                        struct heap_block *block) {
     uint8_t *leaf = heap_leaf(heap, address);
     if (UNLIKELY(leaf == NULL)) {
         return 0;
     }
-    if (LIKELY(heap_decode_fine(heap, leaf, address, block))) {
-        if (UNLIKELY(block->start != (address & ~(uintptr_t)7))) {
-            return 0; /* the middle of another block: not ours to judge */
-        }
-        if (UNLIKELY(high_births)) {
+    if (LIKELY(heap_decode_fine(heap, leaf, address, block) &&
+               block->start == (address & ~(uintptr_t)7))) {
+        if (UNLIKELY(heap_has_high_births(tick))) {
             block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
         }
         STORE_RELAXED(heap_fine(heap, leaf, address), 0);
         return 1;
     }
     if (heap_decode_coarse(heap, leaf, address, block) && block->start == address) {
+        block->birth_tick = heap_whole_birth(block->birth_tick, tick);
         STORE_RELAXED(&heap_coarse(heap, leaf, address)->owner, 0);
         return 1;
     }

@@ -177,7 +177,7 @@ static void add_exact(struct text *text, uint64_t bytes) {
     text_add_size(text, bytes);
     text_add(text, " (");
     text_add_grouped(text, bytes);
-    text_add(text, " bytes");
+    text_add(text, bytes == 1 ? " byte" : " bytes");
 }
 
 void finish_print_summary(const struct memtrace_header *header, const struct survey *survey,
@@ -185,11 +185,8 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     const struct survey_item *total = &survey->total;
     static char buffer[3 * sizeof header->output];
     struct text text;
-    uint64_t lost = 0;
+    uint64_t lost = memtrace_lost_sum(header);
     bool is_all_counted = header->malloc_by.place == MEMTRACE_MALLOC_COUNTED;
-    for (int i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        lost += header->lost[i];
-    }
     text_init(&text, buffer, sizeof buffer);
     start_line(&text, "peak               ");
     add_exact(&text, (uint64_t)total->peak_bytes);

@@ -171,11 +171,7 @@ static int has_cells(const struct light_work *work, uint32_t leaf) {
     int found = 0;
     for (; column != NULL; column = column->next_made) {
         for (uint32_t i = 0; i * MEMTRACE_GROUP_ITEMS < places; i++) {
-            if (column->group[first + i] != NULL) {
-                sys_expect_reads(column->group[first + i],
-                                 MEMTRACE_GROUP_ITEMS * sizeof(struct memtrace_cell));
-                found = 1;
-            }
+            found |= column->group[first + i] != NULL;
         }
     }
     return found;
@@ -231,31 +227,17 @@ static int take_room(struct memtrace_header *header, uint64_t size) {
     return 0;
 }
 
-/* The segment is whole in private memory; it goes to the ancestor's file. 0: it is there. */
-static long write_paths(struct light *light, struct space *space,
-                        const struct memtrace_segment *segment) {
-    uint64_t offset;
-    long fd = space_append(space, light->ancestor, segment->size, &offset);
-    long result = fd < 0 ? fd : write_at((int)fd, offset, segment, segment->size);
-    if (result == 0) {
-        result = publish((int)fd, offset);
-    }
-    if (result == 0) {
-        light->paths_at = offset;
-        light->paths_size = segment->size;
-    }
-    return result;
-}
-
 /* Returns how many paths are in the ancestor's file now; 0: they did not fit. */
 static uint32_t hand_in_paths(struct light *light, const struct light_work *work, uint32_t count) {
+    /* Enough for nearly all; mapping memory costs more than a child of a shell does otherwise. */
+    static _Alignas(MEMTRACE_PAGE_SIZE) uint8_t one_page[MEMTRACE_PAGE_SIZE];
     uint64_t size = size_for(count);
     struct memtrace_path *paths;
     struct memtrace_segment *segment;
     if (!take_room(light->ancestor, size)) {
         return 0;
     }
-    paths = sys_map(size);
+    paths = size <= sizeof one_page ? __builtin_memset(one_page, 0, size) : sys_map(size);
     if (paths != NULL) {
         segment = (struct memtrace_segment *)paths;
         *segment = (struct memtrace_segment){.kind = MEMTRACE_SEGMENT_PATHS,
@@ -265,8 +247,12 @@ static uint32_t hand_in_paths(struct light *light, const struct light_work *work
                                              .item_size = sizeof *paths,
                                              .item_count = count + PATHS_UNDER_HEADER};
         collect(work, paths + PATHS_UNDER_HEADER);
-        write_paths(light, work->space, segment);
-        sys_unmap(paths, size);
+        if (space_append_segment(work->space, light->ancestor, segment, &light->paths_at) == 0) {
+            light->paths_size = size;
+        }
+        if (size > sizeof one_page) {
+            sys_unmap(paths, size);
+        }
     }
     if (light->paths_size == 0) {
         __atomic_fetch_sub(&light->ancestor->path_bytes, size, __ATOMIC_RELAXED);
@@ -279,14 +265,11 @@ void light_hand_in(struct light *light, const struct light_work *work,
                    enum memtrace_process_state state) {
     struct memtrace_process *process = light->process;
     uint32_t count;
-    uint64_t lost = 0;
+    uint64_t lost = memtrace_lost_sum(work->space->header);
     if (process == NULL) {
         __atomic_fetch_add(&light->ancestor->lost[MEMTRACE_LOST_EVENTS], work->alloc_count,
                            __ATOMIC_RELAXED);
         return;
-    }
-    for (int i = 0; i < MEMTRACE_LOSS_KINDS; i++) {
-        lost += work->space->header->lost[i];
     }
     count = collect(work, NULL);
     if (count != 0) {

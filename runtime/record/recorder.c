@@ -195,9 +195,9 @@ int recorder_claim(struct recorder_stream *stream) {
 
 /* --- what is due before an event -------------------------------------------------------------- */
 
-void recorder_set_time(struct recorder_stream *stream, uint64_t now_ns) {
+void recorder_set_time(struct recorder_stream *stream, uint64_t now_ns, uint32_t tick) {
     stream->now_ns = now_ns;
-    stream->tick = (uint32_t)(now_ns >> MEMTRACE_TICK_SHIFT);
+    stream->tick = tick;
     stream->due |= RECORDER_DUE_TIME;
 }
 

@@ -68,7 +68,7 @@ struct recorder_stream {
     uint64_t number; /* of the next allocation */
     uint64_t numbers_end;
     uint64_t now_ns; /* the clock when last looked at, since the start */
-    uint32_t tick;   /* the thread's, by which births are noted: at most as late as now_ns */
+    uint32_t tick;   /* the thread's, by which births are noted */
     uint32_t id;     /* 0: not begun */
     uint32_t sequence;
     uint32_t lost_allocs, lost_frees; /* not told yet */
@@ -104,8 +104,8 @@ void recorder_leave(struct recorder_stream *stream);
 /* The thread's event was left by a longjmp: goes on in a new chunk, behind what was published. */
 void recorder_abandon(struct recorder_stream *stream);
 
-/* The thread's tick is another one now. */
-void recorder_set_time(struct recorder_stream *stream, uint64_t now_ns);
+/* What the thread knows of the time: since the start, and the tick by which births are noted. */
+void recorder_set_time(struct recorder_stream *stream, uint64_t now_ns, uint32_t tick);
 
 /* A block's name in a word: owner and number, without the kind. */
 INLINE uint64_t recorder_name(uint32_t thread, uint64_t number) {

@@ -192,6 +192,7 @@ int region_create(struct region *region, struct space *space, const struct setti
     }
     fill_header(space->header, settings, flags);
     identify(space->header);
+    region->birth_zero_ns = space->header->birth_zero_ns = space->header->start_monotonic_ns;
     if (add_timeline(region) != 0 || add_pools(region) != 0 || add_threads(region) != 0) {
         sys_unlink(space->path);
         return -1;
@@ -200,9 +201,12 @@ int region_create(struct region *region, struct space *space, const struct setti
 }
 
 int region_begin_light(struct region *region) {
-    struct memtrace_pool *pools = region->pools;
-    *region = (struct region){.space = region->space, .settings = region->settings, .pools = pools};
+    *region = (struct region){.space = region->space,
+                              .settings = region->settings,
+                              .pools = region->pools,
+                              .birth_zero_ns = region->birth_zero_ns};
     fill_header(region->space->header, region->settings, MEMTRACE_FLAG_FORKED);
+    region->space->header->birth_zero_ns = region->birth_zero_ns;
     return add_threads(region);
 }
 

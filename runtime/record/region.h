@@ -72,6 +72,7 @@ struct region {
     struct memtrace_timeline *timeline; /* NULL: in a light child */
     struct trylock lock;                /* of pools and timeline */
     const struct settings *settings;
+    uint64_t birth_zero_ns; /* the header's, which forked children go on with */
 };
 
 /* What a forked child keeps of its parent's segments. */

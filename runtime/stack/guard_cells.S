@@ -13,7 +13,8 @@
 #include "runtime/stack/guard_cells.h"
 
 #if defined(__x86_64__)
-    .text
+    /* Apart from the other code: between its parts these 256 KiB would spread it over more pages. */
+    .section .text_guards, "ax", %progbits
     .balign GUARD_CELL
     .type   guard_before, @function
 guard_before:

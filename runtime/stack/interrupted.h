@@ -7,6 +7,6 @@
 
 /* Whether a handler runs that interrupted an instruction of the runtime's own: steps outwards from
  * `frame`, as far as there is unwind information. */
-int interrupted_inside(struct rules *rules, const struct stack_bounds *stack, struct frame frame);
+int interrupted_inside(struct rules *rules, struct stack_bounds stack, struct frame frame);
 
 #endif

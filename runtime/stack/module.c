@@ -145,11 +145,44 @@ static uint32_t take_place(struct modules *modules) {
     return id;
 }
 
-static uint32_t add(struct modules *modules, const struct dl_find_object *object) {
-    uint32_t id = take_place(modules);
-    if (id == 0) {
-        space_lost(modules->space, MEMTRACE_LOST_MODULES, 1);
+static int has_build_id(const struct memtrace_module *module, const struct memtrace_module *of) {
+    return module->build_id_size == of->build_id_size &&
+           __builtin_memcmp(module->build_id, of->build_id, of->build_id_size) == 0;
+}
+
+/* The record of an object that has gone and is there again, the same in the same place: programs
+ * load plug-ins over and over, and the table has an end. Without a build-id it may have been built
+ * anew meanwhile: only if there is no place for another record. 0: there is none. */
+static uint32_t take_again(struct modules *modules, const struct dl_find_object *object,
+                           int without_build_id) {
+    struct memtrace_module now = {0};
+    read_headers(&now, (uintptr_t)object->dlfo_map_start, object->dlfo_link_map->l_addr);
+    if (modules->space->is_private || (now.build_id_size == 0) != without_build_id) {
         return 0;
+    }
+    for (uint32_t id = LOAD_ACQUIRE(&modules->header->module_count); id-- > 1;) {
+        struct memtrace_module *module = module_get(modules, id);
+        if (module != NULL && LOAD_ACQUIRE(&module->id) == id &&
+            LOAD_RELAXED(&module->unload_ns) != 0 && is_same(module, object) &&
+            has_build_id(module, &now)) {
+            STORE_RELAXED(&modules->retired[id], 0);
+            STORE_RELEASE(&module->unload_ns, 0);
+            return id;
+        }
+    }
+    return 0;
+}
+
+static uint32_t add(struct modules *modules, const struct dl_find_object *object) {
+    uint32_t id = take_again(modules, object, 0);
+    if (id != 0) {
+        return id;
+    }
+    id = take_place(modules);
+    if (id == 0) {
+        id = take_again(modules, object, 1);
+        space_lost(modules->space, MEMTRACE_LOST_MODULES, id == 0);
+        return id;
     }
     fill(modules, module_get(modules, id), object);
     STORE_RELEASE(&module_get(modules, id)->id, id);

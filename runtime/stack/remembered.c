@@ -16,10 +16,11 @@ static void remove_guards(struct walker *walker, uintptr_t slot) {
     }
 }
 
-void walk_remove_guards(struct walk_world *world, const struct stack_bounds *stack,
-                        struct frame frame) {
+void walk_remove_guards(struct walk_world *world, struct stack_bounds stack, struct frame frame) {
     struct frame next;
-    while (step(world->rules, stack, rule_find(world->rules, frame.pc), &frame, &next) < STEP_END &&
+    stack_begin(&stack, frame.slot);
+    while (step(world->rules, &stack, rule_find(world->rules, frame.pc), &frame, &next) <
+               STEP_END &&
            next.pc != 0) {
         if (guard_is(next.pc)) {
             next.pc = guard_see_through(next.pc);

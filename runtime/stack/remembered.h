@@ -54,6 +54,9 @@ INLINE int base_holds(const struct walker *walker) {
     if (base == BASE_OUTERMOST || base == BASE_UNKNOWN) {
         return base == BASE_OUTERMOST;
     }
+    if (base == BASE_ZERO) {
+        return stack_load(remembered->base_slot & ~(uintptr_t)SHADOW_KNOWN) == 0;
+    }
     return base <= shadow->top && shadow->slot[base] == remembered->base_slot &&
            shadow->entry[base].pc == remembered->base_pc &&
            shadow->entry[base].context == remembered->base_context;
@@ -91,6 +94,17 @@ INLINE int word_vouches(const struct walker *walker, const struct walk_frame *it
            *word_below(caller_sp(walker, it), it->word) == caller_context(walker, it);
 }
 
+/* Whether signal frame `it[1]`, which is there, still says that it interrupted frame `it`. */
+INLINE int interruption_holds(const struct walk_frame *it) {
+    struct frame frame;
+    if ((it->flags & WALK_INTERRUPTED) == 0) {
+        return 0;
+    }
+    step_from_signal(it[1].slot, &frame);
+    return (frame.pc & MEMTRACE_FRAME_ADDRESS_MASK) == remembered_pc(it) &&
+           frame.slot == it->slot && frame.fp == it->fp;
+}
+
 /* Are all frames older than a remembered one what they were? */
 struct verdict {
     uint32_t holds;
@@ -106,6 +120,10 @@ INLINE struct verdict look_at_older(const struct walker *walker, uint32_t newest
     if (guard_holds(it) || word_vouches(walker, it)) {
         return (struct verdict){1, newest};
     }
+    if (UNLIKELY(walker->remembered.apart) &&
+        walker->remembered.unmappings != LOAD_RELAXED(&stack_unmappings)) {
+        return (struct verdict){0, 0}; /* another page may be gone */
+    }
     while (it-- != oldest) {
         if (LIKELY(inputs_hold(it) && it->word == 0 && (it->flags & WALK_UNSURE) == 0)) {
             continue;
@@ -113,6 +131,9 @@ INLINE struct verdict look_at_older(const struct walker *walker, uint32_t newest
         if (guard_holds(it) ||
             ((it->flags & WALK_UNSURE) == 0 && inputs_hold(it) && word_vouches(walker, it))) {
             return (struct verdict){1, (uint32_t)(it - oldest)};
+        }
+        if (interruption_holds(it)) {
+            continue;
         }
         if ((it->flags & WALK_UNSURE) != 0 || !inputs_hold(it)) {
             return (struct verdict){0, (uint32_t)(it - oldest)};

@@ -8,20 +8,16 @@
 #include "runtime/stack/jit.h"
 
 /* The caller's frame of a kernel signal frame: every register lies in memory. */
-static int step_signal(const struct stack_bounds *stack, const struct frame *from,
-                       struct frame *to) {
+static int step_signal(struct stack_bounds *stack, const struct frame *from, struct frame *to) {
     uintptr_t context = frame_sp(from->slot);
     if (!stack_can_read(stack, context) || !stack_can_read(stack, context + MACHINE_SIGNAL_PC)) {
         return -1;
     }
-    to->pc = stack_load(context + MACHINE_SIGNAL_PC) | RULE_EXACT;
-    to->fp = stack_load(context + MACHINE_SIGNAL_FP);
-    /* No return slot holds this pc; its place is the word below the interrupted stack pointer. */
-    to->slot = step_return_slot(stack_load(context + MACHINE_SIGNAL_SP));
+    step_from_signal(from->slot, to);
     return 0;
 }
 
-static int register_value(const struct stack_bounds *stack, const struct cfi_register *reg,
+static int register_value(struct stack_bounds *stack, const struct cfi_register *reg,
                           const struct expression_machine *machine, uintptr_t cfa,
                           uintptr_t *value) {
     uintptr_t address = cfa + (uintptr_t)reg->offset;
@@ -57,7 +53,7 @@ static int find_row(struct rules *rules, uintptr_t pc, uintptr_t address, struct
                : -1;
 }
 
-static COLD int step_interpreted(struct rules *rules, const struct stack_bounds *stack,
+static COLD int step_interpreted(struct rules *rules, struct stack_bounds *stack,
                                  const struct frame *from, struct frame *to) {
     struct expression_machine machine = {from->pc & ~RULE_EXACT, frame_sp(from->slot), from->fp};
     struct cfi_row row;
@@ -87,7 +83,7 @@ static COLD int step_interpreted(struct rules *rules, const struct stack_bounds 
 }
 
 /* No unwind information: the frame pointer may still chain, if what it leads to is code. */
-static COLD int step_guessing(struct rules *rules, const struct stack_bounds *stack,
+static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
                               const struct frame *from, struct frame *to) {
     struct module_place place;
     if (stack->entry != 0 && frame_sp(from->slot) >= stack->entry) {
@@ -105,10 +101,10 @@ static COLD int step_guessing(struct rules *rules, const struct stack_bounds *st
     return module_find(rules->modules, to->pc - 1, &place) == 0 || jit_holds(to->pc - 1) ? 0 : -1;
 }
 
-/* A plain rule, where each word must be asked for: fibers, signal stacks, threads that others made,
- * or a stack that is not what the rule takes it for. */
-static COLD int step_asking(const struct stack_bounds *stack, struct rule rule,
-                            const struct frame *from, struct frame *to) {
+/* A plain rule, where it must be asked which words are there: fibers, signal stacks, threads that
+ * others made, or a stack that is not what the rule takes it for. */
+static COLD int step_asking(struct stack_bounds *stack, struct rule rule, const struct frame *from,
+                            struct frame *to) {
     uintptr_t cfa = step_cfa(rule, from);
     uintptr_t place;
     to->slot = step_return_slot(cfa);
@@ -124,7 +120,7 @@ static COLD int step_asking(const struct stack_bounds *stack, struct rule rule,
     return 0;
 }
 
-COLD enum step step_slow(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
+COLD enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct rule rule,
                          const struct frame *from, struct frame *to) {
     int failed;
     switch (rule.kind) {

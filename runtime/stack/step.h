@@ -3,7 +3,8 @@
 #ifndef RUNTIME_STACK_STEP_H
 #define RUNTIME_STACK_STEP_H
 
-#include "runtime/base/sys.h"
+#include "runtime/base/machine.h"
+#include "runtime/stack/bounds.h"
 #include "runtime/stack/rule.h"
 
 /* A frame, seen from its callee: it goes on at pc, which was read at `slot`; fp is its frame
@@ -14,33 +15,12 @@ struct frame {
     uintptr_t fp;
 };
 
-/* The stack that the stepping thread may read without asking. */
-struct stack_bounds {
-    uintptr_t low, high; /* high 0: not known */
-    uintptr_t entry;     /* where the kernel set the stack pointer at the start; 0: elsewhere */
-};
-
 enum step {
     STEP_SURE,   /* a function of the frame's pc, slot and fp, and of the words read */
     STEP_UNSURE, /* of more than these */
     STEP_END,
     STEP_LOST
 };
-
-INLINE uintptr_t stack_load(uintptr_t address) {
-    return *(const uintptr_t *)address;
-}
-
-INLINE int stack_holds(const struct stack_bounds *stack, uintptr_t address) {
-    return address >= stack->low && address < stack->high;
-}
-
-/* Words of the thread's own stack above the present frame can be read; elsewhere (fibers, signal
- * stacks, threads that others made) the kernel is asked first. */
-INLINE int stack_can_read(const struct stack_bounds *stack, uintptr_t address) {
-    return address % sizeof(uintptr_t) == 0 &&
-           (LIKELY(stack_holds(stack, address)) || sys_readable((const void *)address));
-}
 
 /* --- what depends on where calls leave return addresses: the two functions below ---------------
  */
@@ -61,18 +41,27 @@ INLINE uintptr_t step_cfa(struct rule rule, const struct frame *from) {
            (uintptr_t)(intptr_t)rule.cfa_offset * sizeof(uintptr_t);
 }
 
+/* From a kernel signal frame, whose handler returns by this slot: every register lies in memory. */
+INLINE void step_from_signal(uintptr_t slot, struct frame *to) {
+    uintptr_t context = frame_sp(slot);
+    to->pc = stack_load(context + MACHINE_SIGNAL_PC) | RULE_EXACT;
+    to->fp = stack_load(context + MACHINE_SIGNAL_FP);
+    /* No return slot holds this pc; its place is the word below the interrupted stack pointer. */
+    to->slot = step_return_slot(stack_load(context + MACHINE_SIGNAL_SP));
+}
+
 /* The place of a word that lies so many words from a frame's stack pointer. */
 INLINE uintptr_t frame_place(uintptr_t slot, intptr_t words) {
     return frame_sp(slot) + (uintptr_t)words * sizeof(uintptr_t);
 }
 
 /* The steps that are no plain offsets, or lead through words that must be asked for. */
-enum step step_slow(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
+enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct rule rule,
                     const struct frame *from, struct frame *to);
 
 /* One frame outwards. Where a plain rule leads further out on the thread's own stack, as nearly
  * always, the words are read at once: what lies between a frame and the next can be read. */
-INLINE enum step step(struct rules *rules, const struct stack_bounds *stack, struct rule rule,
+INLINE enum step step(struct rules *rules, struct stack_bounds *stack, struct rule rule,
                       const struct frame *from, struct frame *to) {
     uintptr_t cfa = step_cfa(rule, from);
     uintptr_t slot = step_return_slot(cfa);

@@ -93,6 +93,7 @@ struct progress {
     uint32_t count;   /* frames on the path; this one is not */
     uint32_t known;   /* remembered frames that may be this one or older ones */
     uint32_t context; /* of this frame, as the word of the function that it called tells; 0: not */
+    uint32_t end;     /* the base of a path that ends here; with BASE_ZERO `frame` is its place */
     uint32_t shadow;  /* the newest slot of the shadow stack that is not below this frame; or 0 */
     int8_t fp_at;     /* as in struct walk_frame */
     uint8_t flags;    /* of this frame: those that the step to it decides */
@@ -136,9 +137,11 @@ static COLD void note_unusual(const struct walk_world *world, struct rule rule,
 
 /* Where a step has led through a guard, or by no plain rule. (A signal may interrupt a guard, too:
  * that one stands in no slot.) */
-static COLD void see_through(struct progress *at, enum step how, struct frame *next) {
+static COLD void see_through(struct progress *at, struct rule rule, enum step how,
+                             struct frame *next) {
     uintptr_t pc = next->pc & ~RULE_EXACT;
-    at->flags = how == STEP_UNSURE ? WALK_UNSURE : 0;
+    at->flags = (uint8_t)((how == STEP_UNSURE ? WALK_UNSURE : 0) |
+                          (rule.kind == RULE_SIGNAL ? WALK_INTERRUPTED : 0));
     at->unsure |= how == STEP_UNSURE;
     if (guard_is(pc)) {
         at->flags |= pc == next->pc ? WALK_GUARDED : 0;
@@ -146,12 +149,22 @@ static COLD void see_through(struct progress *at, enum step how, struct frame *n
     }
 }
 
-/* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
-static COLD void note_end(struct walk_world *world, const struct walker *walker, enum step how,
-                          uintptr_t slot) {
-    if (how == STEP_LOST && stack_holds(&walker->stack, slot) &&
-        !world->rules->by_frame_pointer) { /* whose chain just ends */
+/* The path ends with the present frame: does it whenever it comes there? On other stacks than the
+ * thread's own that may depend on a word beyond. */
+static COLD void note_end(struct walk_world *world, const struct walker *walker,
+                          struct progress *at, struct rule rule, enum step how, uintptr_t next) {
+    int is_own = stack_holds(&walker->stack, at->frame.slot);
+    at->end = BASE_OUTERMOST;
+    /* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
+    if (how == STEP_LOST && is_own && !world->rules->by_frame_pointer) { /* whose chain just ends */
         space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
+    }
+    if (!is_own && how != STEP_END && rule.kind != RULE_UNKNOWN) {
+        at->end = BASE_UNKNOWN;
+        if (how == STEP_SURE && stack_same_page(next, at->frame.slot)) {
+            at->end = BASE_ZERO;
+            at->frame.slot = next;
+        }
     }
 }
 
@@ -184,14 +197,16 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     at->uses_fp |= rule.kind == RULE_FP;
     how = step(world->rules, &walker->stack, rule, &at->frame, &next);
     if (UNLIKELY(how >= STEP_END || next.pc == 0)) {
-        note_end(world, walker, how, at->frame.slot);
+        struct progress copy = *at;
+        note_end(world, walker, &copy, rule, how, next.slot);
+        *at = copy;
         return -1;
     }
     at->flags = 0;
     if (UNLIKELY(how != STEP_SURE || guard_is(next.pc))) {
         struct progress copy = *at;
         struct frame seen = next;
-        see_through(&copy, how, &seen);
+        see_through(&copy, rule, how, &seen);
         *at = copy;
         next = seen;
     }
@@ -282,6 +297,8 @@ static inline void remember_above(struct walker *walker, uint32_t base, const st
     remembered->base_slot = frame->slot | SHADOW_KNOWN;
     remembered->base_pc = frame->pc;
     remembered->base_context = context;
+    remembered->apart = 0;
+    remembered->unmappings = walker->stack.begun;
 }
 
 /* Field by field: what was just stored so is not read back in one piece without a stall. */
@@ -297,7 +314,7 @@ static inline void remember(struct walker *walker, const struct walk_frame *it, 
     to->flags = it->flags;
     SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
     remembered->count++;
-    if (UNLIKELY((it->flags & WALK_UNSURE) != 0)) {
+    if (UNLIKELY((it->flags & (WALK_UNSURE | WALK_INTERRUPTED)) == WALK_UNSURE)) {
         walker->guarding.unsure = remembered->count;
     }
 }
@@ -345,9 +362,32 @@ static inline struct context_id fill_shadow(struct walk_world *world, struct wal
     return context;
 }
 
+/* How frame `it`, which is not on the thread's own stack, was reached: from the frame `newer`.
+ * Whether its words may be compared later where all newer ones are what they were. */
+static COLD int may_follow(struct walker *walker, struct walk_frame *it,
+                           const struct walk_frame *newer) {
+    int apart = !stack_same_page(it->slot, newer->slot);
+    /* Another thread may run there and place the like of a guard that this one remembers. */
+    it->flags = (uint8_t)((it->flags | WALK_UNPATCHED) & ~WALK_GUARDED);
+    walker->remembered.apart |= apart;
+    return !apart || stack_is_called(remembered_pc(newer) | (newer->code & RULE_EXACT), it->slot);
+}
+
+/* Remembers a frame of the path, or that its words may not be compared later. */
+INLINE void remember_reached(struct walker *walker, uint32_t i, struct context_id context) {
+    struct walk_frame *it = &walker->path[i];
+    if (LIKELY(stack_holds(&walker->stack, it->slot)) ||
+        may_follow(walker, it, &walker->path[i != 0 ? i - 1 : 0])) {
+        remember(walker, it, context.value);
+    } else {
+        struct frame frame = {.pc = remembered_pc(it), .slot = it->slot};
+        remember_above(walker, BASE_UNKNOWN, &frame, context.value);
+    }
+}
+
 /* From the oldest frame of the path to the newest, from the context of what called it, whose sp is
- * `sp`. Frames on the thread's own stack are remembered, since their words can always be read, as
- * long as all older ones are. `is_plain`: there are no other ones, no words and no shadow stack. */
+ * `sp`. `is_plain`: all frames are on the thread's own stack, there are no words and no shadow
+ * stack. */
 INLINE struct context_id come_back(struct walk_world *world, struct walker *walker,
                                    const struct progress *at, struct context_id context,
                                    int is_remembering, int is_plain) {
@@ -365,13 +405,12 @@ INLINE struct context_id come_back(struct walk_world *world, struct walker *walk
             if (walker->shadow.capacity != 0) {
                 index = shadow_find(&walker->shadow, &shadow_index, it->slot);
             }
-            is_remembering =
-                (is_remembering || index != 0) && stack_holds(&walker->stack, it->slot);
+            is_remembering |= index != 0;
         }
         context = index != 0 ? fill_shadow(world, walker, index, it, context, kind)
                              : child_of(world, walker, context, it, kind);
         if (is_remembering && index == 0) {
-            remember(walker, it, context.value);
+            is_plain ? remember(walker, it, context.value) : remember_reached(walker, i, context);
         }
     }
     return context;
@@ -424,6 +463,10 @@ static inline int lead_to_guard(const struct walker *walker, struct walk_trail *
     return 1;
 }
 
+static inline int is_on_own_stack(const struct walker *walker, uintptr_t newest, uintptr_t oldest) {
+    return stack_holds(&walker->stack, newest) && stack_holds(&walker->stack, oldest);
+}
+
 /* Keeps the path from here, if it is one that its words alone determine. It was remembered, above
  * frame `base`, for whose older ones frame `voucher` vouched. */
 static void keep_trail(struct walker *walker, const struct frame *from, const struct progress *at,
@@ -431,10 +474,12 @@ static void keep_trail(struct walker *walker, const struct frame *from, const st
     const struct walk_frame *frame = walker->remembered.frame;
     const struct walk_frame *newest = &frame[walker->remembered.count - 1];
     struct walk_trail *trail;
-    int is_guarded = guard_holds(&frame[voucher]);
+    int is_own = is_on_own_stack(walker, from->slot, frame[base].slot);
+    int is_guarded = is_own && guard_holds(&frame[voucher]);
     int uses_fp;
     uint32_t end;
     if (at->unsure || at->words || at->count > TRAIL_MOST ||
+        (!is_own && !stack_same_page(from->slot, frame[base].slot)) ||
         (trail = trail_begin(&walker->trails[trail_set_of(from)], from)) == NULL) {
         return;
     }
@@ -470,6 +515,8 @@ static void keep_word_trail(struct walker *walker, const struct frame *from,
     struct walk_trail *trail;
     note_word(walker, from, word, parent, context);
     if (at->count > TRAIL_MOST ||
+        (!is_on_own_stack(walker, from->slot, at->frame.slot) &&
+         !stack_same_page(from->slot, at->frame.slot)) ||
         (trail = trail_begin(&walker->trails[trail_set_of(from)], from)) == NULL) {
         return;
     }
@@ -564,6 +611,10 @@ static inline struct context_id stand_on(struct walker *walker, const struct pro
         if (at->count != 0 && (known[-1].flags & WALK_OWN_FP) == 0) {
             known[-1].fp_at = at->fp_at; /* its callee's doing, and that is another now */
         }
+        if (UNLIKELY(at->count != 0 && !stack_holds(&walker->stack, known[-1].slot)) &&
+            !may_follow(walker, &known[-1], &walker->path[at->count - 1])) {
+            remember_above(walker, BASE_UNKNOWN, &at->frame, context.value);
+        }
         break;
     case AT_SHADOW:
         context.value = walker->shadow.entry[at->shadow].context;
@@ -578,7 +629,7 @@ static inline struct context_id stand_on(struct walker *walker, const struct pro
         }
         break;
     default:
-        remember_above(walker, BASE_OUTERMOST, &at->frame, 0);
+        remember_above(walker, at->end, &at->frame, 0);
     }
     return context;
 }
@@ -590,10 +641,13 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
                           .known = walker->remembered.count,
                           .shadow = walker->shadow.capacity != 0 ? walker->shadow.top : 0};
     struct context_id context;
+    int is_brief_path;
     uint32_t voucher = 0;
-    enum walk_end end = LIKELY(at.shadow == 0) ? collect(world, walker, &at, 0, &voucher)
-                                               : collect(world, walker, &at, 1, &voucher);
-    int is_brief_path = end == AT_WORD && is_brief(world, walker, &at);
+    enum walk_end end;
+    stack_begin(&walker->stack, slot);
+    end = LIKELY(at.shadow == 0) ? collect(world, walker, &at, 0, &voucher)
+                                 : collect(world, walker, &at, 1, &voucher);
+    is_brief_path = end == AT_WORD && is_brief(world, walker, &at);
     if (end == AT_REMEMBERED && !recognise(world, walker, at.known - 1, voucher)) {
         return walk(world, walker, pc, slot, fp); /* nothing is remembered any more */
     }
@@ -603,11 +657,10 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
         keep_word_trail(walker, &from, &at, context.value);
         return context;
     }
-    context =
-        LIKELY(!at.words && !at.unsure && walker->shadow.capacity == 0 &&
-               stack_holds(&walker->stack, slot) && stack_holds(&walker->stack, at.frame.slot))
-            ? come_back(world, walker, &at, context, 1, 1)
-            : come_back(world, walker, &at, context, 1, 0);
+    context = LIKELY(!at.words && !at.unsure && walker->shadow.capacity == 0 &&
+                     is_on_own_stack(walker, slot, at.frame.slot))
+                  ? come_back(world, walker, &at, context, 1, 1)
+                  : come_back(world, walker, &at, context, 1, 0);
     if (end == AT_REMEMBERED && at.count != 0 && walker->remembered.count == at.known + at.count) {
         keep_trail(walker, &from, &at, at.known - 1, voucher, context.value);
     }

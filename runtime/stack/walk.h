@@ -38,10 +38,13 @@ enum {
     /* Whatever fp is in this frame, nothing older depends on it: the function uses the register for
      * something else, and has saved its caller's. */
     WALK_OWN_FP = 2,
-    WALK_UNSURE = 4,  /* reached by a step that depends on more than slot and fp */
-    WALK_SKIPPED = 8, /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
-    WALK_ENTRY = 16,  /* its pc is the start of a function that nobody called: __restore_rt */
-    WALK_GUARDED = 32 /* a guard stands in its slot, or stood there */
+    WALK_UNSURE = 4,   /* reached by a step that depends on more than slot and fp */
+    WALK_SKIPPED = 8,  /* the runtime's own, or with MEMTRACE_STACKS=short the system's */
+    WALK_ENTRY = 16,   /* its pc is the start of a function that nobody called: __restore_rt */
+    WALK_GUARDED = 32, /* a guard stands in its slot, or stood there */
+    /* Unsure, but its pc, slot and fp lie in the kernel's signal frame that the next newer
+     * remembered frame returns to, and are compared there. */
+    WALK_INTERRUPTED = 64
 };
 
 /* How stacks are walked: MEMTRACE_UNWIND. */
@@ -77,11 +80,16 @@ struct remembered {
     uint32_t base_context;
     uintptr_t base_slot;
     uintptr_t base_pc;
+    /* Some frame of another stack than the thread's own is on another page than the next newer one;
+     * stack_unmappings before it was read. */
+    int apart;
+    uint32_t unmappings;
 };
 
 enum {
     BASE_OUTERMOST = 0,        /* nobody called the oldest frame */
-    BASE_UNKNOWN = UINT32_MAX, /* somebody, of whom only a frame word told */
+    BASE_UNKNOWN = UINT32_MAX, /* somebody, of whom only a frame word told; or it cannot be told */
+    BASE_ZERO = BASE_UNKNOWN - 1, /* nobody, as a 0 in its return slot says, at base_slot */
 };
 
 /* When is the next guard placed, and where? */
@@ -127,8 +135,7 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
                                     uintptr_t slot, uintptr_t fp);
 
 /* Takes the guards off the calling thread's stack, from this frame outwards. */
-void walk_remove_guards(struct walk_world *world, const struct stack_bounds *stack,
-                        struct frame frame);
+void walk_remove_guards(struct walk_world *world, struct stack_bounds stack, struct frame frame);
 
 /* Whether one word vouches for all that is older than the newest allocation: its function's frame
  * word, or the slot of the shadow stack. */

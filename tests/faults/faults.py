@@ -306,23 +306,25 @@ def case_report_of_killed():
 
 def case_system_calls():
     """A seccomp filter late in life. Refused calls leave the program as it is, and so does a filter
-    that kills but allows what docs/run.md lists. Else the kernel ends it; the profile stays."""
+    that kills, whatever it allows. What was prepared before lasts for a while; the profile stays."""
     program = build(os.path.join(HERE, "filtered.c"), "gcc", "-O1")
     if execute([program, "refuse"]).returncode == 77:
         skip("no filter can be had")
-    for action in ("refuse", "allow", "kill"):
+    for action, *how in (("refuse",), ("allow",), ("kill",), ("refuse", "call"), ("kill", "call")):
         folder, regions = scratch(), scratch(where="/dev/shm")
         settings = {"MEMTRACE_REGION_DIR": regions}
-        under = traced([program, action], "preload", folder, settings)
-        ended = (-signal.SIGSYS, b"") if action == "kill" else (3, b"all done\n")
-        equal((under.returncode, under.stdout), ended, action, "status and output", under.stderr)
+        equal(bare([program, action, *how]).returncode, 3, action, "alone")
+        under = traced([program, action, *how], "preload", folder, settings)
+        equal((under.returncode, under.stdout), (3, b"all done\n"), action, *how, "status and output", under.stderr)
         execute([MEMTRACE, "list"], clean_environment(**settings))
         found = profiles(folder)
         equal((len(found), os.listdir(regions)), (1, []), action, "profiles")
         for path in found:
             data = report(path)
-            equal(allocations_of(data, 80001), 10 if action == "kill" else 20, action, "allocations",
-                  data["lost"])
+            equal(allocations_of(data, 80001), 20, action, *how, "allocations", data["lost_by_kind"])
+            equal(allocations_of(data, 80003), 500, action, *how, "a new thread's", data["lost_by_kind"])
+            if action != "refuse":
+                equal(data["lost"], 0, action, *how, "lost", data["lost_by_kind"])
 
 
 def case_memory_limit():

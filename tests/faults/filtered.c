@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * filtered.c: a program that locks itself in late in its life: a seccomp filter kills it at any
- * system call that is not on its list, or refuses it. Its heap goes on to grow; it ends with 3.
+ * system call that is not on its list, or refuses it. Its heap goes on to grow, along new call
+ * paths, too, and in a new thread; it ends with 3.
  */
 #include "../programs/subjects/subject.h"
 
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* What a careful program allows: what its own code and its allocator call; then what the library
- * calls as well (docs/run.md lists it). */
+/* What a careful program allows: what its own code, its allocator and its threads call; then what
+ * the library calls as well (docs/run.md lists it). */
 static const int allowed[] = {
     SYS_write,
     SYS_mmap,
@@ -24,6 +26,14 @@ static const int allowed[] = {
     SYS_exit_group,
     SYS_futex,
     SYS_rt_sigreturn,
+    SYS_mprotect,
+    SYS_rt_sigaction,
+    SYS_clone,
+    SYS_clone3,
+    SYS_set_robust_list,
+    SYS_rseq,
+    SYS_exit,
+    SYS_rt_sigprocmask,
     /* the library's */
     SYS_openat,
     SYS_close,
@@ -42,16 +52,16 @@ static const int allowed[] = {
     SYS_gettid,
     SYS_getppid,
     SYS_kill,
-    SYS_rt_sigprocmask,
     SYS_rt_sigpending,
     SYS_rt_sigtimedwait,
     SYS_sigaltstack,
     SYS_sched_yield,
     SYS_nanosleep,
 };
-enum { PROGRAMS_OWN = 9 };
+enum { PROGRAMS_OWN = 17 };
 
-static int lock_in(int count, unsigned refusal) {
+/* by_prctl: else by the system call, for all threads. */
+static int lock_in(int count, unsigned refusal, int by_prctl) {
     enum { COUNT = sizeof allowed / sizeof *allowed };
     int size = 2 * count + 2;
     struct sock_filter filter[COUNT * 2 + 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0)};
@@ -62,8 +72,14 @@ static int lock_in(int count, unsigned refusal) {
         filter[2 * i + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     }
     filter[size - 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, refusal);
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        return -1;
+    }
+    check(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == -1 && errno == EFAULT,
+          "no filter");
+    return by_prctl ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
+                    : (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+                                   &program);
 }
 
 NOINLINE static void use(size_t size, int count) {
@@ -74,6 +90,22 @@ NOINLINE static void use(size_t size, int count) {
     }
 }
 
+NOINLINE static void go_down(int depth, size_t size) {
+    if (depth > 0) {
+        go_down(depth - 1, size);
+    } else {
+        use(size, 1);
+    }
+    keep(&depth);
+}
+
+static void *in_thread(void *argument) {
+    for (int depth = 0; depth < 500; depth++) {
+        go_down(depth, 80003);
+    }
+    return argument;
+}
+
 int main(int argc, char **argv) {
     const char *action = argc > 1 ? argv[1] : "";
     int count =
@@ -81,13 +113,16 @@ int main(int argc, char **argv) {
     unsigned refusal =
         strcmp(action, "refuse") == 0 ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS;
     use(80001, 10);
-    if (lock_in(count, refusal) != 0) {
+    if (lock_in(count, refusal, argc < 3) != 0) {
         return 77;
     }
     for (size_t size = 1; size < 3000; size++) {
         keep(malloc(size));
     }
     use(80001, 10);
+    pthread_t thread;
+    check(pthread_create(&thread, NULL, in_thread, NULL) == 0, "a thread");
+    pthread_join(thread, NULL);
     say("all done\n");
     return 3;
 }

@@ -5,7 +5,7 @@
  * handler gives the page back and does what the case says.
  *
  * By size of block: 80001 the interrupted allocations, 80003 those of the handler, 80005
- * afterwards, 80007 a child's.
+ * afterwards, 80007 a child's, 80011 and 811 those that a handler makes larger.
  */
 #include "../programs/subjects/subject.h"
 
@@ -79,6 +79,16 @@ static void allocate(void) {
     use(80003, 1);
 }
 
+static void *moving[2];
+
+/* Where they were something else lies then. */
+static void resize(void) {
+    for (int i = 0; i < 2; i++) {
+        moving[i] = realloc(moving[i], i == 0 ? 160022 : 1622);
+        check(moving[i] != NULL, "memory");
+    }
+}
+
 static void leave(void) {
     siglongjmp(back, 1);
 }
@@ -117,6 +127,8 @@ static void end_of_child(void) {
 NOINLINE static void visit_pages(void) {
     use(80009, 2); /* a thread becomes known with signals blocked */
     for (char *volatile page = region; page < region_end; page += PAGE) {
+        moving[0] = malloc(80011);
+        moving[1] = malloc(811);
         mprotect(page, PAGE, PROT_NONE);
         if (sigsetjmp(back, 1) == 0) {
             if (faults % 2 == 0) {
@@ -127,6 +139,8 @@ NOINLINE static void visit_pages(void) {
         }
         mprotect(page, PAGE, PROT_READ | PROT_WRITE);
         end_of_child();
+        free(moving[0]);
+        free(moving[1]);
         HERE(80005); /* further out than what was left, or at the same place */
     }
 }
@@ -222,7 +236,10 @@ static void fork_while_mapping(void) {
 
 int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
-    action = strcmp(name, "leave") == 0 ? leave : strcmp(name, "fork") == 0 ? fork_now : allocate;
+    action = strcmp(name, "leave") == 0    ? leave
+             : strcmp(name, "fork") == 0   ? fork_now
+             : strcmp(name, "resize") == 0 ? resize
+                                           : allocate;
     use(80001, 2);
     find_region();
     if (strcmp(name, "storm") == 0) {

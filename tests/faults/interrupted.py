@@ -51,6 +51,18 @@ def case_nested():
         equal(data["lost"], 2 * faults, what, "lost: an allocation and a free a handler")
 
 
+def case_resized():
+    """A realloc in there is not counted; but its block is, to its end."""
+    for what, faults, data in interrupted("resize"):
+        equal(data["lost_by_kind"]["events"], 2 * faults, what, "lost: two calls a handler", data["lost_by_kind"])
+        equal(data["lost"], 2 * faults, what, "nothing else is lost", data["lost_by_kind"])
+        for size in (80011, 811):
+            moved = [context for context in data["contexts"]
+                     if context["allocations"] and context["total_bytes"] == size * context["allocations"]]
+            equal(sum(context["live_blocks"] for context in moved), 0, what, "left of", size)
+            equal(sum(context["allocations"] for context in moved) > faults, True, what, "blocks of", size)
+
+
 def case_left():
     """A handler that does not come back leaves the thread counted."""
     for what, faults, data in interrupted("leave"):

@@ -6,16 +6,16 @@ import re
 
 from reports import ask
 from recorded import only_recording, profiles, record
-from harness import MEMTRACE, build, clean_environment, execute, fail, finish, scratch
+from harness import MEMTRACE, build, clean_environment, execute, fail, finish, scratch, traced
 
 SOURCE = """
 #include <stdlib.h>
 static void *volatile kept;
 __attribute__((noinline)) static void more(void) { kept = malloc(100000); __asm__ volatile(""); }
-int main(void) {
+int main(int argc, char **argv) {
     free(malloc(1));
     kept = malloc(1);
-    more();
+    if (argc == 1) { more(); }
     return 0;
 }
 """
@@ -39,6 +39,11 @@ def main():
     program = build(source, optimize="-O1")
     told = record([program], folder, settings={"MEMTRACE_SUMMARY": "1"})
     expect(told.stderr.decode(), "the summary")
+    for mode in ("preload", "run"):
+        told = traced([program, "small"], mode, scratch(), {"MEMTRACE_SUMMARY": "1"}).stderr.decode()
+        expect(told, "the summary of " + mode)
+        if "leaked             1 B (1 byte in 1 block)" not in told:
+            fail(mode, told)
     for path in (only_recording(folder, "one"), profiles(folder)[0]):
         for options in REPORTS:
             expect(ask(path, *options).stdout.decode(), [path, *options])

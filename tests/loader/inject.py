@@ -75,7 +75,8 @@ def case_deepbind():
     for number, (way, flags) in enumerate(WAYS_TO_CALL.items()):
         first = 90101 + 100 * number
         command = [host(), "deepbind:" + guest(first, flags)]
-        check_unseen(run(command, {}, way), first, way, seen=(15,))
+        # What libc made for it, it frees unseen: known if the place is used again.
+        check_unseen(run(command, {}, way, lost=RUNS), first, way, seen=(15,))
         check_counted(run(command, {"MEMTRACE_INJECT": "1"}, way), first, way)
 
 

@@ -31,9 +31,24 @@ NOINLINE static void *look(int depth, int times) {
     return dlsym(RTLD_DEFAULT, "only_here");
 }
 
+/* The library's one version is in last_call.map. */
+NOINLINE static void *look_for_version(int depth, int times) {
+    for (int i = 0; i < times; i++) {
+        free(deep(depth));
+    }
+    return dlvsym(RTLD_DEFAULT, "only_here", "LAST_CALL_1");
+}
+
 int run_look(int depth, int times);
 int run_look(int depth, int times) {
     void *found = look(depth, times);
+    keep(found);
+    return found == &only_here;
+}
+
+int run_look_for_version(int depth, int times);
+int run_look_for_version(int depth, int times) {
+    void *found = look_for_version(depth, times);
     keep(found);
     return found == &only_here;
 }
@@ -62,18 +77,25 @@ NOINLINE static int traced(int depth) {
     return count;
 }
 
-int main(int count, char **arguments) {
-    void *library = count > 1 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    look_function *look = library != NULL ? (look_function *)dlsym(library, "run_look") : NULL;
-    if (look == NULL) {
-        return 1;
-    }
-    for (int depth = 0; depth < 30; depth++) {
+static int finds(look_function *look) {
+    for (int depth = 0; look != NULL && depth < 30; depth++) {
         for (int times = 0; times < 40; times++) {
             if (!look(depth, times)) {
-                return 2;
+                return 0;
             }
         }
+    }
+    return look != NULL;
+}
+
+int main(int count, char **arguments) {
+    void *library = count > 1 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (library == NULL) {
+        return 1;
+    }
+    if (!finds((look_function *)dlsym(library, "run_look")) ||
+        !finds((look_function *)dlsym(library, "run_look_for_version"))) {
+        return 2;
     }
     return traced(60) == traced(20) + 40 ? 3 : 4;
 }

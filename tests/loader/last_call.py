@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""last_call.py MODE: dlsym() called last in a function whose return address may be patched knows its
+"""last_call.py MODE: dlsym() and dlvsym() called last in a function whose return address may be patched know their
 caller; backtrace() counts the program's own frames alone."""
 
 import os
@@ -14,7 +14,7 @@ SOURCE = os.path.join(HERE, "last_call.c")
 
 
 def main(mode):
-    library = build(SOURCE, "gcc", "-O2", shared=True, flags=["-DLIBRARY", "-I" + SUBJECTS])
+    library = build(SOURCE, "gcc", "-O2", shared=True, flags=["-DLIBRARY", "-I" + SUBJECTS, "-Wl,--version-script=" + os.path.join(HERE, "last_call.map")])
     program = build(SOURCE, "gcc", "-O2", flags=["-I" + SUBJECTS])
     equal(bare([program, library]).returncode, 3, "bare exit status")
     under = traced([program, library], "preload", scratch(), {"MEMTRACE_UNWIND": mode})

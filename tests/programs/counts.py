@@ -75,6 +75,10 @@ def check_mappings(data, name, what):
              if any(frame["function"] == "case_" + name for frame in context["frames"])]
     if not found:
         fail(what, "no mapping was seen")
+    if name == "munmap_fails":
+        told = [(context["total_bytes"] // 4096, context["live_bytes"] // 4096, context["allocations"], context["frees"])
+                for context in found]
+        equal(sorted(told), [(61, 60, 1, 0), (67, 0, 1, 1)], what, "pages mapped, left; mappings, unmappings")
     sizes = {"mmap": 37, "mmap64": 43, "mremap": 53}
     if name in sizes and not any(context["live_bytes"] == sizes[name] * 4096 for context in found):
         fail(what, "no mapping of", sizes[name], "pages is left:",

@@ -8,10 +8,10 @@ from harness import (bare, build, equal, fail, finish, heap, only_profile, same_
                      traced)
 
 
-def plugin(mode, number):
+def plugin(mode, number, *flags):
     name = "plugin_%s_inner" % "abc"[number]
     return build("plugin.c", "gcc", "-O2", "bare" if mode == "preload" else mode, shared=True,
-                 flags=["-DPLUGIN_INNER=" + name, "-DSIZE=%d" % (70301 + number)])
+                 flags=["-DPLUGIN_INNER=" + name, "-DSIZE=%d" % (70301 + number), *flags])
 
 
 def dlopen():
@@ -33,9 +33,29 @@ def dlopen():
             fail(what, "the program's own block is missing")
 
 
-def check_plugin(data, number, library, what):
-    found = [context for context in heap(data) if context["total_bytes"] == 70301 + number]
-    equal(len(found) >= 1, True, what, "contexts of plug-in", number)
+def many_loads():
+    """More loads than the table of modules has places, with a build-id and without: what lies where it
+    lay has the record that it had."""
+    times = 1500
+    for build_id in ("sha1", "none"):
+        what = "%d loads, build-id %s:" % (3 * times, build_id)
+        program, folder = build("plugins.c", "gcc", "-O2"), scratch()
+        libraries = [plugin("preload", number, "-Wl,--build-id=" + build_id) for number in range(3)]
+        settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "SUBJECT_TIMES": str(times)}
+        under = traced([program, *libraries], "preload", folder, settings)
+        equal(under.returncode, 3, what, "exit status", under.stderr)
+        data = only_profile(folder, what)
+        equal(data["lost"], 0, what, "lost", data["lost_by_kind"])
+        if build_id != "none":
+            equal(len(data["modules"]) < 100, True, what, "records of modules", len(data["modules"]))
+        for number, library in enumerate(libraries):
+            check_plugin(data, number, library, what, times)
+
+
+def check_plugin(data, number, library, what, times=1):
+    found = [context for context in heap(data)
+             if context["allocations"] and context["total_bytes"] == (70301 + number) * context["allocations"]]
+    equal(sum(context["allocations"] for context in found) >= times, True, what, "blocks of plug-in", number)
     for context in found:
         frames = context["frames"]
         equal([frame["function"] for frame in frames[:2]],
@@ -70,5 +90,5 @@ def check_plain(data, what):
            sum(context["total_bytes"] for context in found)), (len(sizes), sum(sizes)), what, "blocks")
 
 
-{"dlopen": dlopen, "no_unwind_rules": no_unwind_rules}[sys.argv[1]]()
+{"dlopen": dlopen, "many_loads": many_loads, "no_unwind_rules": no_unwind_rules}[sys.argv[1]]()
 finish()

@@ -28,20 +28,33 @@ static void removed(void *argument, const struct interval *piece, int is_last) {
     model->last += is_last != 0;
 }
 
-static void check_all(const struct intervals *set, const struct model *model) {
-    size_t pages = 0, used = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        assert_true(set->item[i].start < set->item[i].end);
-        assert_true(i == 0 || set->item[i - 1].end <= set->item[i].start);
-        for (uintptr_t page = set->item[i].start; page < set->item[i].end; page++) {
-            assert_int_equal(model->context[page], set->item[i].context);
-            pages++;
-        }
+struct check {
+    const struct model *model;
+    size_t ranges, pages;
+    uintptr_t last; /* the end of the range before */
+};
+
+static void check_range(void *argument, struct interval *range) {
+    struct check *check = argument;
+    assert_true(range->start < range->end);
+    assert_true(check->last <= range->start);
+    for (uintptr_t page = range->start; page < range->end; page++) {
+        assert_int_equal(check->model->context[page], range->context);
+        check->pages++;
     }
+    check->last = range->end;
+    check->ranges++;
+}
+
+static void check_all(const struct intervals *set, const struct model *model) {
+    struct check check = {.model = model};
+    size_t used = 0;
+    interval_visit(set, check_range, &check);
     for (size_t i = 0; i < PAGES; i++) {
         used += model->context[i] != 0;
     }
-    assert_int_equal(pages, used);
+    assert_int_equal(check.pages, used);
+    assert_int_equal(check.ranges, set->count);
 }
 
 static void equals_a_plain_array(void **state) {
@@ -79,9 +92,38 @@ static void equals_a_plain_array(void **state) {
     free(model);
 }
 
+enum { MANY = 60000 };
+
+static void count_piece(void *argument, const struct interval *piece, int is_last) {
+    (void)is_last;
+    *(uint64_t *)argument += piece->end - piece->start;
+}
+
+/* Upwards, downwards, and in an order without any; then again while the set grows smaller. */
+static void holds_many(void **state) {
+    static const uintptr_t steps[] = {1, MANY - 1, 7919}; /* prime to MANY, so each comes once */
+    (void)state;
+    for (size_t order = 0; order < sizeof steps / sizeof *steps; order++) {
+        struct intervals set = {0};
+        uint64_t gone = 0;
+        for (uintptr_t i = 0, at = 0; i < MANY; i++, at = (at + steps[order]) % MANY) {
+            struct interval range = {at * 4, at * 4 + 3, (uint32_t)at, 0, 0};
+            assert_int_equal(interval_add(&set, range), 0);
+        }
+        assert_int_equal(set.count, MANY);
+        for (uintptr_t i = 0, at = 0; i < MANY; i++, at = (at + steps[order]) % MANY) {
+            interval_remove(&set, at * 4, at * 4 + 3, count_piece, &gone);
+            assert_int_equal(gone, (i + 1) * 3);
+        }
+        assert_int_equal(set.count, 0);
+        assert_int_equal(set.blocks, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_a_plain_array),
+        cmocka_unit_test(holds_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void times_come_before_events(void **state) {
     (void)state;
     recorder_join(&recorder, &stream, 3);
     alloc(&stream, 32, 1);
-    recorder_set_time(&stream, 123456789);
+    recorder_set_time(&stream, 123456789, 29);
     alloc(&stream, 64, 1);
     alloc(&stream, 96, 1);
     assert_int_equal(stream.chunk->word[2], MEMTRACE_WORD_TIME | UINT64_C(123456789) << 4);
@@ -116,7 +116,7 @@ static void numbers_outgrow_their_low_half(void **state) {
     (void)state;
     recorder_join(&recorder, &stream, 3);
     stream.number = half - 1;
-    recorder_set_time(&stream, UINT64_C(100) << MEMTRACE_TICK_SHIFT);
+    recorder_set_time(&stream, UINT64_C(100) << MEMTRACE_TICK_SHIFT, 100);
     assert_int_equal(alloc(&stream, 32, 1), half - 1);
     used = stream.used;
     assert_int_equal(alloc(&stream, 32, 1), half + 1);
@@ -128,7 +128,7 @@ static void numbers_outgrow_their_low_half(void **state) {
     assert_int_equal(recorder_number(&recorder, 3, UINT32_MAX, 101), half + UINT32_MAX);
     assert_int_equal(recorder_number(&recorder, 4, 77, 200), 77);
     stream.number = stream.numbers_end;
-    recorder_set_time(&stream, UINT64_C(300) << MEMTRACE_TICK_SHIFT);
+    recorder_set_time(&stream, UINT64_C(300) << MEMTRACE_TICK_SHIFT, 300);
     assert_int_equal(alloc(&stream, 32, 1), 2 * half + 1);
     assert_int_equal(recorder_number(&recorder, 3, 5, 300), 2 * half + 5);
     assert_int_equal(recorder_number(&recorder, 3, 5, 299), half + 5);

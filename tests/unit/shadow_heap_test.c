@@ -87,6 +87,48 @@ static void removing(void **state) {
     assert_int_equal(heap_remove(&heap, UINT64_C(0x10), 0, &block), 0);
 }
 
+/* A record in the way is not overwritten: it tells of a free that was missed. */
+static void records_in_the_way(void **state) {
+    static const uint64_t sizes[] = {40, 5000};
+    struct heap_block block = {.context = 21, .thread = 4, .birth_tick = 99};
+    struct heap_block stale;
+    (void)state;
+    for (int small = 1; small >= 0; small--) {
+        uintptr_t base = UINT64_C(0x7a0000000010) + (uintptr_t)(1 - small) * 65536;
+        insert(base, sizes[1 - small], 20);
+        block.start = base + 8; /* in the same granule */
+        block.size = sizes[1 - small];
+        assert_int_equal(heap_remove(&heap, base + 8, 0, &stale), 0);
+        assert_int_equal(heap_insert(&heap, &block), HEAP_STALE);
+        check(base, base, block.size, 20);
+        assert_int_equal(heap_starts_in_granule(&heap, base, !small), 0);
+        assert_int_equal(heap_starts_in_granule(&heap, base, small), 1);
+        assert_int_equal(heap_starts_in_granule(&heap, base + 32, small), 0);
+        assert_int_equal(heap_remove_stale(&heap, base + 8, small, 0, &stale), 1);
+        assert_int_equal(stale.start, base);
+        assert_int_equal(stale.context, 20);
+        assert_int_equal(stale.birth_tick, 77);
+        assert_int_equal(heap_remove_stale(&heap, base + 8, small, 0, &stale), 0);
+        assert_int_equal(heap_insert(&heap, &block), 0);
+    }
+    /* A block of its own size may be noted anew. */
+    block.context = 22;
+    heap_replace(&heap, &block);
+    assert_int_equal(heap_remove(&heap, block.start, 0, &stale), 1);
+    assert_int_equal(stale.context, 22);
+}
+
+/* A large block is found although a small one's record stands where it begins. */
+static void a_large_block_behind_a_stale_record(void **state) {
+    const uintptr_t base = UINT64_C(0x790000000010);
+    struct heap_block block;
+    (void)state;
+    insert(base, 40, 23);
+    insert(base + 8, 5000, 24);
+    assert_int_equal(heap_remove(&heap, base + 8, 0, &block), 1);
+    assert_int_equal(block.context, 24);
+}
+
 static void births_beyond_16_bits(void **state) {
     static const uint32_t births[] = {0, 65535, 65536, 0x12345678, UINT32_MAX, 1 << 20};
     uintptr_t start = UINT64_C(0x7d0000000000);
@@ -98,13 +140,54 @@ static void births_beyond_16_bits(void **state) {
             block.start = start;
             assert_int_equal(heap_insert(&heap, &block), 0);
             assert_int_equal(heap_find(&heap, start + size / 2, &seen), 1);
-            assert_int_equal(heap_remove(&heap, start, heap_has_high_births(births[i]), &found), 1);
-            /* large blocks keep 28 bits of it */
-            assert_int_equal(found.birth_tick,
-                             size < FINE_SIZE_LIMIT ? births[i] : births[i] & 0xfffffff);
-            assert_int_equal(seen.birth_tick, found.birth_tick);
+            assert_int_equal(heap_remove(&heap, start, births[i], &found), 1);
+            assert_int_equal(found.birth_tick, births[i]);
+            if (size >= FINE_SIZE_LIMIT) { /* large blocks keep 28 bits of it */
+                seen.birth_tick = heap_whole_birth(seen.birth_tick, births[i]);
+            }
+            assert_int_equal(seen.birth_tick, births[i]);
         }
     }
+}
+
+static void ages_are_never_negative(void **state) {
+    (void)state;
+    assert_int_equal(heap_age(100, 100), 0);
+    assert_int_equal(heap_age(101, 100), 0);
+    assert_int_equal(heap_age(1 << 28, 100), 0);
+    assert_int_equal(heap_age(100, 101), 1);
+    assert_int_equal(heap_age(0, 0xefffffff), 0xefffffff); /* 195 days */
+    assert_int_equal(heap_age(UINT32_MAX, 4), 5);
+}
+
+static uint32_t found_birth(uintptr_t start, uint64_t size, uint32_t birth, uint32_t tick) {
+    struct heap_block block = {.size = size, .context = 5, .birth_tick = birth, .start = start};
+    struct heap_block found = {0};
+    assert_int_equal(heap_insert(&heap, &block), 0);
+    assert_int_equal(heap_remove(&heap, start, tick, &found), 1);
+    return found.birth_tick;
+}
+
+/* Who frees a block may have looked at the clock earlier than who allocated it, or much later; the
+ * clock may be about to outgrow what is kept of a birth. */
+static void births_by_other_clocks(void **state) {
+    static const uint32_t ticks[] = {
+        5, 65535, 65536, 65600, (1 << 28) - 1, 1 << 28, UINT32_MAX - 2000};
+    const uintptr_t start = UINT64_C(0x7b0000000000);
+    (void)state;
+    for (size_t i = 0; i < sizeof ticks / sizeof ticks[0]; i++) {
+        for (uint64_t size = 100; size <= 2100; size += 2000) {
+            for (uint32_t lag = 0; lag <= 1000; lag += 100) { /* in turn: what was there stays */
+                assert_int_equal(found_birth(start, size, ticks[i] + lag, ticks[i]),
+                                 ticks[i] + lag);
+                if (ticks[i] >= lag) {
+                    assert_int_equal(found_birth(start, size, ticks[i] - lag, ticks[i]),
+                                     ticks[i] - lag);
+                }
+            }
+        }
+    }
+    assert_int_equal(found_birth(start, 5000, 7, 7 + 0x0effffff), 7); /* 12 days */
 }
 
 /* Blocks at the end of a leaf, and large ones that reach into the next. */
@@ -127,12 +210,14 @@ static void across_leaves(void **state) {
 struct seen {
     size_t blocks;
     uint64_t bytes;
+    uintptr_t starts; /* their sum */
 };
 
 static void count_block(void *argument, const struct heap_block *block) {
     struct seen *seen = argument;
     seen->blocks++;
     seen->bytes += block->size;
+    seen->starts += block->start;
 }
 
 static void visits_every_block(void **state) {
@@ -148,13 +233,22 @@ static void visits_every_block(void **state) {
     heap_visit(&own, count_block, &seen);
     assert_int_equal(seen.blocks, 500);
     assert_int_equal(seen.bytes, 500 * 10 + 8 * 499 * 500 / 2);
+    assert_int_equal(seen.starts,
+                     500 * UINT64_C(0x600000000000) + (UINT64_C(1) << 20) * 499 * 500 / 2);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_blocks),  cmocka_unit_test(sizes_around_the_limit),
-        cmocka_unit_test(removing),      cmocka_unit_test(births_beyond_16_bits),
-        cmocka_unit_test(across_leaves), cmocka_unit_test(visits_every_block),
+        cmocka_unit_test(small_blocks),
+        cmocka_unit_test(sizes_around_the_limit),
+        cmocka_unit_test(removing),
+        cmocka_unit_test(records_in_the_way),
+        cmocka_unit_test(a_large_block_behind_a_stale_record),
+        cmocka_unit_test(births_beyond_16_bits),
+        cmocka_unit_test(ages_are_never_negative),
+        cmocka_unit_test(births_by_other_clocks),
+        cmocka_unit_test(across_leaves),
+        cmocka_unit_test(visits_every_block),
     };
     return cmocka_run_group_tests(tests, open_heap, NULL);
 }

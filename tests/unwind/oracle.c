@@ -201,6 +201,7 @@ static struct modules modules = {.space = &no_space, .header = &no_modules};
 static struct rules rules = {.modules = &modules}; /* without a table none is kept */
 static void walk_interpreted(struct frame frame) {
     clear(&interpreted);
+    stack_begin(&bounds, frame.slot);
     while (interpreted.frames < MOST_FRAMES) {
         struct frame next;
         frame.pc = see_through(frame.pc & ~RULE_EXACT) | (frame.pc & RULE_EXACT);

@@ -38,6 +38,24 @@ NOINLINE static void case_mmap_holes(void) {
     check(fixed == block + 4 * 4096 && block[5 * 4096] == 1 && fixed[0] == 0, "a fixed page");
 }
 
+/* What is sealed by a filter of system calls, a machine's limit or the kernel stays mapped; here
+ * the range reaches past the end of what a program may have. */
+NOINLINE static void case_munmap_fails(void) {
+    const size_t whole = (size_t)1 << 46;
+    char *first = map(opaque(61 * 4096));
+    char *second = map(opaque(67 * 4096));
+    keep(first);
+    keep(second);
+    for (int i = 0; i < 3; i++) {
+        errno = 0;
+        check(munmap(first, 4 * whole) == -1 && errno == EINVAL, "a range too large is refused");
+    }
+    check(munmap(first, 4096) == 0, "the first page goes");
+    errno = 0;
+    check(munmap(second + 4096, 4 * whole) == -1 && errno == EINVAL, "and again");
+    check(munmap(second, 67 * 4096) == 0, "what was refused goes as a whole");
+}
+
 NOINLINE static void case_mmap64(void) {
     void *block = mmap64(NULL, opaque(43 * 4096), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     check(block != MAP_FAILED, "mmap64");
@@ -70,9 +88,8 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    {"mmap", case_mmap},     {"mmap_holes", case_mmap_holes},
-    {"mmap64", case_mmap64}, {"mremap", case_mremap},
-    {"brk", case_brk},
+    {"mmap", case_mmap},     {"mmap_holes", case_mmap_holes}, {"munmap_fails", case_munmap_fails},
+    {"mmap64", case_mmap64}, {"mremap", case_mremap},         {"brk", case_brk},
 };
 
 int main(int argc, char **argv) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * plugins.c: loads one library after the other, each gone before the next comes (mostly to the same
- * address). Arguments: libraries; "deepbind:" before one looks up its symbols in itself first.
+ * address). Arguments: libraries; "deepbind:" before one looks up its symbols in itself first. With
+ * SUBJECT_TIMES=N all of them N times.
  */
 #include "subject.h"
 
@@ -28,9 +29,12 @@ NOINLINE static int load(const char *path) {
 
 int main(int argc, char **argv) {
     int status = 3;
-    for (int i = 1; i < argc; i++) {
-        if (load(argv[i]) != 0) {
-            status = 1;
+    const char *times = getenv("SUBJECT_TIMES");
+    for (int time = times != NULL ? atoi(times) : 1; time > 0; time--) {
+        for (int i = 1; i < argc; i++) {
+            if (load(argv[i]) != 0) {
+                status = 1;
+            }
         }
     }
     void *other = dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW); /* has a libc of its own */

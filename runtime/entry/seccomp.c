@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seccomp.c: prctl and syscall, by which a program puts filters on its own system calls. From the
+ * next one on the kernel may kill it for a call of ours: so what we need soon is made ready, and
+ * the filter is remembered (base/sandbox.h). One that is installed in another way is not seen.
+ */
+#define _GNU_SOURCE
+#include "runtime/base/compiler.h"
+#include "runtime/base/sandbox.h"
+#include "runtime/base/sys.h"
+#include "runtime/entry/real.h"
+#include "runtime/entry/runtime.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+
+enum { PREPARED_BYTES = 2 << 20 };
+
+static void make_ready(void) {
+    if (LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0) {
+        space_prepare(&runtime.space, PREPARED_BYTES);
+    }
+}
+
+/* As the system call does, with its result. */
+static long install(unsigned operation, unsigned flags, const void *argument) {
+    uint32_t before = sandbox_filters;
+    long result;
+    make_ready();
+    if (operation == SECCOMP_SET_MODE_FILTER) {
+        sandbox_add(argument);
+    } else if (operation == SECCOMP_SET_MODE_STRICT) {
+        sandbox_be_strict();
+    }
+    result = sys_set_seccomp(operation, flags, argument);
+    if (result < 0 && sandbox_filters > before) {
+        sandbox_take_back();
+    }
+    return result;
+}
+
+static long with_errno(long result) {
+    if ((unsigned long)result > -4096UL) {
+        errno = (int)-result;
+        return -1;
+    }
+    return result;
+}
+
+typedef int prctl_function(int option, ...);
+
+PUBLIC int prctl(int option, ...) {
+    static prctl_function *real_prctl;
+    unsigned long argument[4];
+    va_list list;
+    va_start(list, option);
+    for (int i = 0; i < 4; i++) {
+        argument[i] = va_arg(list, unsigned long);
+    }
+    va_end(list);
+    if (UNLIKELY(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER)) {
+        return (int)with_errno(install(SECCOMP_SET_MODE_FILTER, 0, (const void *)argument[1]));
+    }
+    if (UNLIKELY(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_STRICT)) {
+        return (int)with_errno(install(SECCOMP_SET_MODE_STRICT, 0, NULL));
+    }
+    if (LOAD_RELAXED(&real_prctl) == NULL) {
+        STORE_RELAXED(&real_prctl, (prctl_function *)real_symbol("prctl"));
+    }
+    return real_prctl(option, argument[0], argument[1], argument[2], argument[3]);
+}
+
+/* For syscall.S. */
+long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument);
+long seccomp_syscall_failed(long result);
+
+long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument) {
+    (void)number;
+    return with_errno(install(operation, flags, argument));
+}
+
+long seccomp_syscall_failed(long result) {
+    return with_errno(result);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * syscall.S: syscall(), as the C library's. Of seccomp(2) we want to know: seccomp.c. All others are
+ * made right here: some of them return twice, or on another stack, so there must be no frame.
+ */
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+    .text
+    .globl  syscall
+    .type   syscall, @function
+    .hidden seccomp_by_syscall
+    .hidden seccomp_syscall_failed
+syscall:
+    .cfi_startproc
+    cmp     $SYS_seccomp, %rdi
+    je      seccomp_by_syscall
+    mov     %rdi, %rax
+    mov     %rsi, %rdi
+    mov     %rdx, %rsi
+    mov     %rcx, %rdx
+    mov     %r8, %r10
+    mov     %r9, %r8
+    mov     8(%rsp), %r9
+    syscall
+    cmp     $-4095, %rax
+    jae     1f
+    ret
+1:
+    mov     %rax, %rdi
+    jmp     seccomp_syscall_failed
+    .cfi_endproc
+    .size   syscall, . - syscall
+#endif
+    .section .note.GNU-stack, "", %progbits
