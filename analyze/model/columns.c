@@ -206,26 +206,43 @@ static const struct memtrace_lifetimes *lifetimes_record(const struct work *work
     return profile_item(work->profile, work->lifetimes.at[leaf], id % MEMTRACE_LEAF_ITEMS);
 }
 
-static int add_lifetimes(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+/* How many of a cell's frees are in each bucket; false: it is not known. */
+static bool lifetimes_of(const struct work *work, const struct memtrace_cell *cell,
+                         uint64_t *buckets) {
     uint32_t lifetimes = profile_load_u32(&cell->lifetimes);
-    const struct memtrace_lifetimes *record;
+    uint64_t frees = profile_load_u64(&cell->free_count);
+    uint64_t counted = 0;
+    if (lifetimes & MEMTRACE_LIFETIME_SINGLE) {
+        buckets[lifetimes % MEMTRACE_LIFETIME_BUCKETS]++;
+    } else if (lifetimes & MEMTRACE_LIFETIME_RECORD) {
+        const struct memtrace_lifetimes *record =
+            lifetimes_record(work, lifetimes & MEMTRACE_LIFETIME_RECORD);
+        for (size_t i = 0; record != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            buckets[i] = profile_load_u32(&record->bucket[i]);
+        }
+        if (record == NULL)
+            return false;
+    }
+    if (lifetimes & MEMTRACE_LIFETIME_REST) {
+        for (size_t i = 1; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            counted += buckets[i];
+        }
+        buckets[0] = frees > counted ? frees - counted : 0;
+    }
+    return lifetimes != 0 && frees != 0;
+}
+
+static int add_lifetimes(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
     uint64_t *buckets;
-    if (lifetimes == 0) {
+    if (!lifetimes_of(work, cell, found)) {
         return 0;
     }
     buckets = contexts_buckets(work->model, sum);
-    if (buckets == NULL) {
-        return -1;
+    for (size_t i = 0; buckets != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        buckets[i] += found[i];
     }
-    if (lifetimes & MEMTRACE_LIFETIME_SINGLE) {
-        buckets[lifetimes % MEMTRACE_LIFETIME_BUCKETS]++;
-        return 0;
-    }
-    record = lifetimes_record(work, lifetimes);
-    for (size_t i = 0; record != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        buckets[i] += profile_load_u32(&record->bucket[i]);
-    }
-    return 0;
+    return buckets != NULL ? 0 : -1;
 }
 
 static int index_lifetimes(struct work *work) {

@@ -79,8 +79,9 @@ static uint64_t age_ns(const struct table *table, uint64_t birth, unsigned birth
 }
 
 /* Decodes the record of a granule; false: no block starts there. */
-static bool decode_fine(const struct table *table, uint64_t granule_start, uint64_t record,
+static bool decode_fine(const struct table *table, uint64_t granule_start, uint64_t stored,
                         struct liveheap_block *block) {
+    uint64_t record = stored ^ granule_start << MEMTRACE_BLOCK_ADDRESS_SHIFT;
     *block = (struct liveheap_block){
         .start = granule_start + 8 * bits(record, MEMTRACE_BLOCK_OFFSET_SHIFT, 2),
         .size = bits(record, MEMTRACE_BLOCK_SIZE_SHIFT, 10),
@@ -88,11 +89,14 @@ static bool decode_fine(const struct table *table, uint64_t granule_start, uint6
         .thread = (uint32_t)bits(record, MEMTRACE_BLOCK_THREAD_SHIFT, MEMTRACE_THREAD_BITS),
         .pool = table->pool,
     };
-    return record != 0;
+    return stored != 0;
 }
 
-static int set_fine_age(const struct table *table, uint64_t leaf, uint64_t place, uint64_t record,
+/* Of a block that decode_fine() told. */
+static int set_fine_age(const struct table *table, uint64_t leaf, uint64_t place, uint64_t stored,
                         struct liveheap_block *block) {
+    uint64_t granule_start = block->start >> table->shift << table->shift;
+    uint64_t record = stored ^ granule_start << MEMTRACE_BLOCK_ADDRESS_SHIFT;
     uint16_t high;
     uint64_t highs = leaf + fine_records(table) * sizeof(uint64_t);
     if (read_memory(table->pid, highs + place * sizeof high, &high, sizeof high) != 0)

@@ -321,7 +321,8 @@ struct memtrace_cell {
     uint64_t temporary_count; /* freed by the same thread with no other allocation in between */
     int64_t saved_live;       /* alloc_bytes - free_bytes at the peak: see memtrace_header */
     uint32_t peak_epoch;
-    uint32_t lifetimes; /* 0 none; bit 31: one free, in bucket (bits 0..3); else its record's id */
+    uint32_t lifetimes; /* 0 none; bit 31: one free, in bucket (bits 0..3); else its record's id.
+                           Bit 30: bucket 0 is not counted, it holds all frees that no other has */
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 56, "cell size");
 
@@ -332,6 +333,8 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_cell) == 56, "cell size");
 enum { MEMTRACE_GROUP_SHIFT = 6, MEMTRACE_GROUP_ITEMS = 64, MEMTRACE_GROUP_FIRST = 2 };
 
 #define MEMTRACE_LIFETIME_SINGLE 0x80000000u
+#define MEMTRACE_LIFETIME_REST   0x40000000u
+#define MEMTRACE_LIFETIME_RECORD 0x00ffffffu /* the bits of a record's id */
 
 /*
  * How long freed blocks lived. Bucket 0: under one tick (2^MEMTRACE_TICK_SHIFT ns); bucket b: at
@@ -488,8 +491,10 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_point) == 40, "point size");
  * A leaf is fine, coarse, numbers, in one mapping (docs/format.md gives the offsets).
  * A fine record is 0 where no block starts in the granule, else (see the MEMTRACE_BLOCK_* shifts)
  *   context (24 bits) | size (10) | thread id (12) | start offset in the granule / 8 (2) | birth
- * (16) birth is the low part of the tick of birth since header.birth_zero_ns; birth_high, the next
- * 16 bits, is written only once the clock nears 2^16 ticks and is right (0) before.
+ * (16), all xor (the granule's address << MEMTRACE_BLOCK_ADDRESS_SHIFT): what was stored is made
+ * with the block's address, without looking at its bits. birth is the low part of the tick of birth
+ * since header.birth_zero_ns; birth_high, the next 16 bits, is written only once the clock
+ * nears 2^16 ticks and is right (0) before.
  */
 enum {
     MEMTRACE_SPAN_SHIFT = 25,   /* 32 MiB of address space a leaf */
@@ -500,6 +505,7 @@ enum {
     MEMTRACE_BLOCK_SIZE_SHIFT = 24,
     MEMTRACE_BLOCK_THREAD_SHIFT = 34,
     MEMTRACE_BLOCK_OFFSET_SHIFT = 46,
+    MEMTRACE_BLOCK_ADDRESS_SHIFT = 43, /* a multiple of 8 */
     MEMTRACE_BLOCK_BIRTH_SHIFT = 48
 };
 

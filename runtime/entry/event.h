@@ -90,6 +90,12 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
                      uint32_t how, uint64_t replaces);
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth);
 
+/* The cell of the newest allocation that was walked. */
+INLINE void event_keep_cell(struct thread *thread, struct walk_last *last, uint32_t context) {
+    last->cell = ledger_cell(thread->column, context);
+    last->counted_pc = last->cell != NULL && last->context == context ? last->pc : 0;
+}
+
 /* A block was not noted, since there is no room, or since the block whose record is there was freed
  * without our seeing it: that one is counted as freed, and its free as lost. */
 void event_insert_again(struct thread *thread, uintptr_t address, uint64_t size, uint32_t context);
@@ -126,8 +132,9 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
     counter_add(&record->alloc_count, 1);
     counter_add(&record->alloc_bytes, size);
     peak_grow(&thread->peak, runtime.space.header, event_live(thread));
-    if (last->word != NULL && last->context == context) { /* for fast.c: the next may be like it */
-        last->cell = ledger_cell(thread->column, context);
+    if (last->word != NULL &&
+        last->counted_pc != last->pc) { /* for fast.c: the next may be like it */
+        event_keep_cell(thread, last, context);
     }
 }
 

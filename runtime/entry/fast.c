@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fast.c: malloc and free where nothing is out of the ordinary: a small block, allocated again from
- * the same place with the same stack, or freed by the thread that allocated it. Any test that fails
- * ends in a jump to malloc.c, which does the whole event as if it had been called itself: a jump
- * leaves the caller's return slot and frame pointer where they were. So this file is built without
- * frame pointers, and always optimised.
+ * fast.c: malloc, calloc, free and the common operators new and delete where nothing is out of the
+ * ordinary: a small block, allocated again from the same place with the same stack, or freed by the
+ * thread that allocated it. Any test that fails ends in a jump to malloc.c, which does the whole
+ * event as if it had been called itself: a jump leaves the caller's return slot and frame pointer
+ * where they were. So this file is built without frame pointers, and always optimised.
  *
- * Nothing is stored before all tests are made, and then each number changes by one instruction. A
+ * All tests are made before anything is stored, and then each number changes by one instruction. A
  * signal handler may come between any two, with whole events of its own: docs/architecture.md tells
  * why that is right.
  */
@@ -19,170 +19,277 @@
 
 MACHINE_RESERVE_FP();
 
-/* What is read of the calling thread. A forked child finds the struct wiped: so the pointers are
+/* What a fast half has of its thread. A forked child finds the struct wiped: so the pointers are
  * read before the gate, which says that they are there. */
 struct hands {
     struct thread *thread;
     const struct walk_last *last;
     struct ledger_column *column;
-    struct memtrace_thread_record *record;
+    struct memtrace_thread_record *totals;
 };
 
 /* 1, or 0: not the ordinary. */
 INLINE int take_hands(struct hands *hands) {
     struct thread *thread = thread_self;
+    const volatile clock_word *clock = thread->clock_word;
     hands->thread = thread;
     hands->last = &thread->walker->last;
     hands->column = thread->column;
-    hands->record = thread->record;
+    hands->totals = thread->record;
     SIGNAL_FENCE();
-    return LIKELY(thread->gate == GATE_OPEN) && LIKELY(!thread->is_special) &&
-           LIKELY(!tick_is_due(thread));
+    return LIKELY(thread->gate == GATE_OPEN) && LIKELY(*clock == thread->fast_seen);
 }
 
-/* Where the block's record lies. 1, or 0: there was no block near it yet. */
-INLINE int find_record(const void *block, uint8_t **leaf, uint64_t **record) {
+/* Where the block's record lies. 1, or 0: no block was near it yet. */
+INLINE int find_record(uintptr_t block, uint64_t **record) {
     struct shadow_heap heap = event_heap();
-    *leaf = heap.root[(uintptr_t)block >> MEMTRACE_SPAN_SHIFT];
-    *record = heap_fine(&heap, *leaf, (uintptr_t)block);
-    return LIKELY(*leaf != NULL);
-}
-
-/* What the record holds besides context and size, if the calling thread allocates it now. */
-INLINE uint64_t stamp_of(const struct hands *hands, const void *block) {
-    return hands->thread->stamp +
-           (((uint64_t)(uintptr_t)block >> 3 & 3) << MEMTRACE_BLOCK_OFFSET_SHIFT);
+    uintptr_t span = block >> MEMTRACE_SPAN_SHIFT;
+    uint8_t *leaf;
+    if (UNLIKELY(span >= SPAN_COUNT)) {
+        return 0;
+    }
+    leaf = heap.root[span];
+    *record = heap_fine(&heap, leaf, block);
+    return LIKELY(leaf != NULL);
 }
 
 INLINE int is_at_epoch(const struct memtrace_cell *cell) {
     return LIKELY(runtime.space.header->peak_epoch == cell->peak_epoch);
 }
 
-/* --- malloc ----------------------------------------------------------------------------------- */
+/* --- allocations ------------------------------------------------------------------------------ */
 
-/* The newest allocation that was walked, if this one is from the same place. Its slot is compared
- * last: an event in a handler leaves another there, since ours is in use; so if it is ours, all was
- * read together. The word is read when it is known to be on this stack. */
-INLINE int is_repeated(const struct walk_last *last, uintptr_t slot, uintptr_t fp,
-                       struct walk_last *read) {
+/* Whether this allocation is from the same place as the newest that was walked, which is read. Its
+ * slot is compared last: an event in a handler leaves another there, since ours is in use; so if it
+ * is ours, all was read together. The word is read when it is known to be on this stack. */
+INLINE int is_repeated(const struct walk_last *last, uintptr_t slot, struct walk_last *read) {
+    if (UNLIKELY(last->counted_pc != stack_load(slot) || last->fp != MACHINE_CALLER_FP())) {
+        return 0;
+    }
+    SIGNAL_FENCE();
     read->word = last->word;
     read->parent = last->parent;
     read->context = last->context;
     read->cell = last->cell;
-    if (UNLIKELY(last->pc != stack_load(slot) || last->fp != fp)) {
-        return 0;
-    }
     SIGNAL_FENCE();
-    return LIKELY(last->slot == slot) && LIKELY(read->cell != NULL) &&
-           LIKELY(*read->word == read->parent);
+    return LIKELY(last->slot == slot) && LIKELY(*read->word == read->parent);
 }
 
-/* Apart, so that no register is saved for it in mode sampled. */
-static __attribute__((noinline)) void *malloc_small(size_t size) {
-    uintptr_t slot = (uintptr_t)__builtin_dwarf_cfa() - sizeof(uintptr_t);
+enum allocated { COUNTED, COUNTED_AT_PEAK, NOT_COUNTED };
+
+/* slot: where the address lies to which the caller of malloc or its like returns. */
+INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
+    uintptr_t block = (uintptr_t)pointer;
     struct walk_last last;
+    struct thread *thread;
     struct hands hands;
     uint64_t *record;
-    uint8_t *leaf;
-    void *block;
-    block = real.malloc(size);
-    if (!take_hands(&hands) || !find_record(block, &leaf, &record) ||
-        !is_repeated(hands.last, slot, MACHINE_CALLER_FP(), &last) || !is_at_epoch(last.cell) ||
-        UNLIKELY(*record != 0)) { /* of a block whose free was missed */
-        return malloc_count_slow(block, size);
+    if (!take_hands(&hands) || !is_repeated(hands.last, slot, &last) || !is_at_epoch(last.cell) ||
+        !find_record(block, &record) ||
+        UNLIKELY(*record != 0)) { /* the last: a block whose free was missed */
+        return NOT_COUNTED;
     }
+    thread = hands.thread;
     counter_add(&last.cell->alloc_bytes, size);
     counter_add(&last.cell->alloc_count, 1);
-    counter_add(&hands.record->alloc_count, 1);
-    if (UNLIKELY(heap_has_high_births(hands.thread->tick))) {
+    counter_add(&hands.totals->alloc_count, 1);
+    if (UNLIKELY(thread->young_stamp == 0)) {
         struct shadow_heap heap = event_heap();
-        *heap_birth_high(&heap, leaf, (uintptr_t)block) = hands.thread->tick >> TICK_LOW_BITS;
+        *heap_birth_high(&heap, heap_leaf(&heap, block), block) =
+            (uint16_t)(thread->tick >> TICK_LOW_BITS);
     }
-    hands.thread->last_block = (uintptr_t)block;
-    STORE_RELAXED(record,
-                  (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) + stamp_of(&hands, block));
-    counter_add(&hands.record->alloc_bytes, size);
-    if (UNLIKELY(peak_is_passed(&hands.thread->peak, peak_live(hands.record)))) {
-        return malloc_raise_peak_slow(block);
-    }
-    return block;
+    thread->last_block = block;
+    STORE_RELAXED(record, (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) ^ thread->stamp ^
+                              block << MEMTRACE_BLOCK_ADDRESS_SHIFT);
+    counter_add(&hands.totals->alloc_bytes, size);
+    return LIKELY(!peak_is_passed(&thread->peak, peak_live(hands.totals))) ? COUNTED
+                                                                           : COUNTED_AT_PEAK;
 }
 
-/* What is not small, and in mode sampled everything, of which hardly anything is picked, comes
- * first: it is only handed on. */
+/* The slot of the function that this stands in. */
+#define FAST_SLOT() ((uintptr_t)__builtin_dwarf_cfa() - sizeof(uintptr_t))
+
+/* The end of a function that allocates: `otherwise` counts what was not counted. */
+#define RETURN_COUNTED(pointer, size, otherwise)                                                   \
+    switch (count_small(pointer, size, FAST_SLOT())) {                                             \
+    case COUNTED:                                                                                  \
+        return pointer;                                                                            \
+    case COUNTED_AT_PEAK:                                                                          \
+        return malloc_raise_peak_slow(pointer);                                                    \
+    default:                                                                                       \
+        return otherwise;                                                                          \
+    }
+
+/* What is not small, and in mode sampled everything, of which hardly anything is picked, is only
+ * handed on. */
 PUBLIC void *malloc(size_t size) {
-    if (LIKELY(size < real.small_limit)) {
-        return malloc_small(size);
+    void *pointer;
+    if (UNLIKELY(size >= real.small_limit)) {
+        return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
     }
-    return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
+    pointer = real.malloc(size);
+    RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));
 }
 
-/* --- free ------------------------------------------------------------------------------------- */
+PUBLIC void *calloc(size_t number, size_t size) {
+    size_t total;
+    void *pointer;
+    if (UNLIKELY(__builtin_mul_overflow(number, size, &total) || total >= real.small_limit ||
+                 real.pads)) {
+        return calloc_slow(number, size);
+    }
+    pointer = real.calloc(1, total);
+    RETURN_COUNTED(pointer, total, calloc_count_slow(pointer, total));
+}
 
-/* Whether the calling thread allocated the block, and it starts here. */
-INLINE int is_own(const struct hands *hands, const void *block, uint64_t record) {
+/* --- frees ------------------------------------------------------------------------------------ */
+
+enum freed { FREED, FREED_AT_PEAK, NOT_YOUNG, NOT_FREED };
+
+/* What a record tells besides its address. */
+INLINE uint64_t decode(uint64_t record, uintptr_t block) {
+    return record ^ block << MEMTRACE_BLOCK_ADDRESS_SHIFT;
+}
+
+/* Whether the thread allocated the block, which starts here. */
+INLINE int is_own(const struct thread *thread, uint64_t decoded) {
     enum { ABOVE = 64 - MEMTRACE_BLOCK_BIRTH_SHIFT };
-    return LIKELY(
-        (record ^ stamp_of(hands, block)) << ABOVE >> (ABOVE + MEMTRACE_BLOCK_THREAD_SHIFT) == 0);
+    return LIKELY((decoded ^ thread->stamp) << ABOVE >> (ABOVE + MEMTRACE_BLOCK_THREAD_SHIFT) == 0);
 }
 
-/* The age is a plain difference: a thread's own blocks were not born after what it takes for now.
- */
-INLINE uint32_t *bucket_of(const struct hands *hands, const void *block, uint8_t *leaf,
-                           uint64_t record, const struct memtrace_cell *cell) {
-    uint32_t birth = (uint32_t)(record >> MEMTRACE_BLOCK_BIRTH_SHIFT);
-    if (UNLIKELY(heap_has_high_births(hands->thread->tick))) {
+/* The same of a block that is less than a tick old. */
+INLINE int is_own_and_young(const struct thread *thread, uint64_t decoded) {
+    return LIKELY((decoded ^ thread->young_stamp) >> MEMTRACE_BLOCK_THREAD_SHIFT == 0);
+}
+
+/* What counts the lifetime of an own block. NULL: it is not the ordinary. */
+INLINE uint32_t *bucket_of(const struct thread *thread, uintptr_t block, uint64_t decoded,
+                           const struct memtrace_cell *cell) {
+    uint32_t birth = (uint32_t)(decoded >> MEMTRACE_BLOCK_BIRTH_SHIFT);
+    uint32_t bucket;
+    if (UNLIKELY(thread->young_stamp == 0)) {
         struct shadow_heap heap = event_heap();
-        birth |= (uint32_t)*heap_birth_high(&heap, leaf, (uintptr_t)block) << TICK_LOW_BITS;
+        uint8_t *leaf = heap_leaf(&heap, block);
+        birth |= (uint32_t)*heap_birth_high(&heap, leaf, block) << TICK_LOW_BITS;
     }
-    return ledger_bucket(&runtime.ledger, cell,
-                         ledger_lifetime_bucket(hands->thread->tick - birth));
+    bucket = ledger_lifetime_bucket(thread->tick - birth);
+    return LIKELY(bucket != 0) ? ledger_bucket(&runtime.ledger, cell, bucket) : NULL;
 }
 
 /* No block that is counted, and in mode sampled hardly one that is. */
-static __attribute__((noinline)) void free_other(void *block) {
-    if (LIKELY(!sampled_may_hold((uintptr_t)block))) {
-        real.free(block);
+static __attribute__((noinline)) void free_other(void *pointer) {
+    if (LIKELY(!sampled_may_hold((uintptr_t)pointer))) {
+        real.free(pointer);
     } else {
-        free_slow(block);
+        free_slow(pointer);
     }
 }
 
-PUBLIC void free(void *block) {
+INLINE enum freed count_free(void *pointer, int is_young, size_t *size) {
+    uintptr_t block = (uintptr_t)pointer;
     struct memtrace_cell *cell;
+    struct thread *thread;
     struct hands hands;
-    uint32_t *bucket;
-    uint64_t *place;
-    uint64_t record;
-    uint64_t size;
-    uint8_t *leaf;
-    if (UNLIKELY((uintptr_t)block >= real_free_limit)) {
-        return free_other(block);
+    uint32_t *bucket = NULL;
+    uint64_t *record;
+    uint64_t decoded;
+    if (!take_hands(&hands) || !find_record(block, &record)) {
+        return NOT_FREED;
     }
-    if (!take_hands(&hands) || !find_record(block, &leaf, &place)) {
-        return free_slow(block);
+    thread = hands.thread;
+    decoded = decode(*record, block);
+    if (is_young ? !is_own_and_young(thread, decoded) : !is_own(thread, decoded)) {
+        return NOT_YOUNG;
     }
-    record = *place;
-    cell = ledger_cell(hands.column, record & ((1u << MEMTRACE_CONTEXT_BITS) - 1));
-    if (!is_own(&hands, block, record) || UNLIKELY(cell == NULL) || !is_at_epoch(cell)) {
-        return free_slow(block);
+    cell = ledger_cell(hands.column, decoded & ((1u << MEMTRACE_CONTEXT_BITS) - 1));
+    if (UNLIKELY(cell == NULL) || !is_at_epoch(cell)) {
+        return NOT_FREED;
     }
-    bucket = bucket_of(&hands, block, leaf, record, cell);
-    size = record >> MEMTRACE_BLOCK_SIZE_SHIFT & (FINE_SIZE_LIMIT - 1);
-    if (UNLIKELY(bucket == NULL)) {
-        return free_slow(block);
+    if (!is_young) {
+        bucket = bucket_of(thread, block, decoded, cell);
+        if (UNLIKELY(bucket == NULL)) {
+            return NOT_FREED;
+        }
     }
-    counter_add(&hands.record->free_bytes, size);
-    if (UNLIKELY(peak_is_left(&hands.thread->peak, peak_live(hands.record)))) {
-        return free_from_peak_slow(block, size);
+    *size = decoded >> MEMTRACE_BLOCK_SIZE_SHIFT & (FINE_SIZE_LIMIT - 1);
+    counter_add(&hands.totals->free_bytes, *size);
+    if (UNLIKELY(peak_is_left(&thread->peak, peak_live(hands.totals)))) {
+        return FREED_AT_PEAK;
     }
-    STORE_RELAXED(place, 0);
-    counter_add(&cell->free_bytes, size);
+    STORE_RELAXED(record, 0);
+    if (!is_young) {
+        counter_increment(bucket);
+    }
+    counter_add(&cell->free_bytes, *size);
     counter_add(&cell->free_count, 1);
-    if (hands.thread->last_block == (uintptr_t)block) {
+    if (thread->last_block == block) {
         counter_add(&cell->temporary_count, 1);
     }
-    counter_increment(bucket);
-    counter_add(&hands.record->free_count, 1);
-    real.free(block);
+    counter_add(&hands.totals->free_count, 1);
+    return FREED;
 }
+
+/* The whole of a function that frees, each of its ends a jump. */
+#define FREE(pointer, is_young, otherwise)                                                         \
+    size_t size_;                                                                                  \
+    switch (count_free(pointer, is_young, &size_)) {                                               \
+    case FREED:                                                                                    \
+        real.free(pointer);                                                                        \
+        break;                                                                                     \
+    case FREED_AT_PEAK:                                                                            \
+        free_from_peak_slow(pointer, size_);                                                       \
+        break;                                                                                     \
+    case NOT_YOUNG:                                                                                \
+        otherwise(pointer);                                                                        \
+        break;                                                                                     \
+    case NOT_FREED:                                                                                \
+        free_slow(pointer);                                                                        \
+    }
+
+/* In mode sampled nothing else is looked at. */
+#define HAND_ON_SAMPLED(pointer)                                                                   \
+    if (UNLIKELY((uintptr_t)(pointer) >= real_free_limit)) {                                       \
+        return free_other(pointer);                                                                \
+    }
+
+static __attribute__((noinline)) void free_older(void *pointer) {
+    FREE(pointer, 0, free_slow);
+}
+
+PUBLIC void free(void *pointer) {
+    HAND_ON_SAMPLED(pointer);
+    FREE(pointer, 1, free_older);
+}
+
+/* --- operators -------------------------------------------------------------------------------- */
+
+/* Those of C++ by mangled name that programs call most: operators.c has the others. */
+#define DEFINE_NEW(name, slow)                                                                     \
+    PUBLIC void *name(size_t size);                                                                \
+    PUBLIC void *name(size_t size) {                                                               \
+        void *pointer;                                                                             \
+        if (UNLIKELY(size == 0 || size >= real.small_limit)) {                                     \
+            return slow(size);                                                                     \
+        }                                                                                          \
+        pointer = real.malloc(size);                                                               \
+        if (UNLIKELY(pointer == NULL)) {                                                           \
+            return slow(size);                                                                     \
+        }                                                                                          \
+        RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));                           \
+    }
+
+#define DEFINE_DELETE(name, ...)                                                                   \
+    PUBLIC void name(void *pointer, ##__VA_ARGS__);                                                \
+    PUBLIC void name(void *pointer, ##__VA_ARGS__) {                                               \
+        HAND_ON_SAMPLED(pointer);                                                                  \
+        FREE(pointer, 1, free_older);                                                              \
+    }
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+DEFINE_NEW(_Znwm, new_slow)
+DEFINE_NEW(_Znam, new_array_slow)
+DEFINE_DELETE(_ZdlPv)
+DEFINE_DELETE(_ZdaPv)
+DEFINE_DELETE(_ZdlPvm, size_t size)
+DEFINE_DELETE(_ZdaPvm, size_t size)

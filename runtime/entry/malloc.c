@@ -29,9 +29,24 @@ INLINE size_t padded(size_t size) {
     return padded_for(&real, size);
 }
 
+/* Nothing is counted, for good. */
+INLINE int is_off(void) {
+    return UNLIKELY(LOAD_RELAXED(&runtime.state) == RUNTIME_OFF);
+}
+
+INLINE int is_stopped(void) {
+    return UNLIKELY(thread_self->gate == GATE_STOPPED &&
+                    LOAD_RELAXED(&runtime.gate) == GATE_STOPPED);
+}
+
+/* No block that was counted begins at this address. */
+INLINE int is_unknown(uintptr_t address) {
+    return heap_is_empty_at(&runtime.heap, address) && !sampled_may_hold(address);
+}
+
 /* how: see event_alloc(). */
 INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
-    if (LIKELY(pointer != NULL)) {
+    if (LIKELY(pointer != NULL && !is_off() && !is_stopped())) {
         struct thread *thread = thread_get(caller.slot);
         if (LIKELY(thread != NULL)) {
             event_alloc(thread, pointer, size, caller, how, 0);
@@ -43,6 +58,9 @@ void *malloc_slow(size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
+    }
+    if (is_off()) {
+        return real.malloc(size);
     }
     pointer = real.malloc(size);
     count(pointer, size, EVENT_CALLER(), 0);
@@ -71,6 +89,10 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     }
     if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
         return; /* of the early arena: never taken back */
+    }
+    if (is_off() || (is_stopped() && is_unknown((uintptr_t)pointer))) {
+        to->free(pointer);
+        return;
     }
     thread = sampled_skipped(pointer) ? NULL : thread_get_for_free(slot);
     if (LIKELY(thread != NULL)) {
@@ -108,7 +130,7 @@ PUBLIC void free_aligned_sized(void *pointer, size_t alignment, size_t size) {
     release(pointer, EVENT_SLOT());
 }
 
-PUBLIC void *calloc(size_t number, size_t size) {
+void *calloc_slow(size_t number, size_t size) {
     void *pointer;
     size_t total;
     if (UNLIKELY(__builtin_mul_overflow(number, size, &total))) {
@@ -124,6 +146,11 @@ PUBLIC void *calloc(size_t number, size_t size) {
     pointer =
         LIKELY(padded(total) == total) ? real.calloc(number, size) : real.calloc(1, padded(total));
     count(pointer, total, EVENT_CALLER(), MEMTRACE_ALLOC_ZEROED);
+    return pointer;
+}
+
+void *calloc_count_slow(void *pointer, size_t size) {
+    count(pointer, size, EVENT_CALLER(), MEMTRACE_ALLOC_ZEROED);
     return pointer;
 }
 

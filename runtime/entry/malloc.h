@@ -12,9 +12,15 @@
 /* The events that fast.c leaves to others, by a jump: who called it is their caller. */
 void *malloc_slow(size_t size);
 void *malloc_count_slow(void *pointer, size_t size); /* what real.malloc returned; returns it */
-void *malloc_raise_peak_slow(void *pointer);         /* what was counted; returns it */
+void *calloc_slow(size_t number, size_t size);
+void *calloc_count_slow(void *pointer, size_t size);
+void *malloc_raise_peak_slow(void *pointer); /* what was counted; returns it */
 void free_slow(void *pointer);
 void free_from_peak_slow(void *pointer, size_t size); /* whose size peak_give() gave */
+
+/* Operators new and new[]. */
+void *new_slow(size_t size);
+void *new_array_slow(size_t size);
 
 /* frame_address: of the operator, whose caller is charged; slot: of its return address. */
 void *malloc_for_new(size_t size, const void *frame_address);

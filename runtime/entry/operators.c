@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * operators.c: every operator new and delete of C++, by mangled name (Itanium ABI 5.1.5, "Special
- * names"; size_t is unsigned long). A block of new is a block of malloc, as in libstdc++, libc++
- * and the usual allocators. Where memory is out, the real operator runs the new-handler and throws;
- * its exception passes through here by this file's unwind tables.
+ * operators.c: every operator new and delete of C++ (the commonest begin in fast.c), by mangled
+ * name (Itanium ABI 5.1.5, "Special names"; size_t is unsigned long). A block of new is a block of
+ * malloc, as in libstdc++, libc++ and the usual allocators. Where memory is out, the real operator
+ * runs the new-handler and throws; its exception passes through here by this file's unwind tables.
  */
 #include "runtime/base/compiler.h"
 #include "runtime/entry/event.h"
@@ -37,12 +37,16 @@ static int has_new_handler(void) {
 #define OUT_OF_MEMORY_NOTHROW(type, name, ...)                                                     \
     (has_new_handler() ? OUT_OF_MEMORY(type, name, __VA_ARGS__) : NULL)
 
-#define DEFINE_NEW(name)                                                                           \
-    PUBLIC void *name(size_t size);                                                                \
-    PUBLIC void *name(size_t size) {                                                               \
-        void *pointer = malloc_for_new(size, __builtin_frame_address(0));                          \
-        return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, name, size);        \
-    }
+/* For fast.c. */
+void *new_slow(size_t size) {
+    void *pointer = malloc_for_new(size, __builtin_frame_address(0));
+    return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, _Znwm, size);
+}
+
+void *new_array_slow(size_t size) {
+    void *pointer = malloc_for_new(size, __builtin_frame_address(0));
+    return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, _Znam, size);
+}
 
 #define DEFINE_NEW_NOTHROW(name)                                                                   \
     PUBLIC void *name(size_t size, const void *tag);                                               \
@@ -77,8 +81,6 @@ static int has_new_handler(void) {
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-DEFINE_NEW(_Znwm)
-DEFINE_NEW(_Znam)
 DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t)
 DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t)
 DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t)
@@ -86,10 +88,6 @@ DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t)
 DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
 DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
 
-DEFINE_DELETE(_ZdlPv)
-DEFINE_DELETE(_ZdaPv)
-DEFINE_DELETE(_ZdlPvm, size_t size)
-DEFINE_DELETE(_ZdaPvm, size_t size)
 DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, const void *tag)
 DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, const void *tag)
 DEFINE_DELETE(_ZdlPvSt11align_val_t, size_t alignment)

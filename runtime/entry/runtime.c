@@ -36,6 +36,7 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 static void no_more(void) {
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_OFF);
+    real.small_limit = 0; /* fast.c need not look */
 }
 
 /* --- up --------------------------------------------------------------------------------------- */
@@ -301,6 +302,7 @@ static void write_all_out(struct memtrace_header *header) {
 static void close_gate(enum memtrace_state state) {
     struct memtrace_header *header = runtime.space.header;
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
+    thread_stop_all(); /* fast halves do not look at that gate */
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
     resident_note_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)state);

@@ -106,7 +106,7 @@ static int fill(struct thread *thread, struct walker *walker) {
     thread->churn_told = tick_churn(record);
     thread->walker = walker;
     thread_set_tick(thread, 0);
-    walker->last.pc = 0; /* its cell is of another column */
+    walker->last.counted_pc = 0; /* its cell is of another column */
     thread_begin(thread, &own.stream[++own.streams % 2]);
     peak_join(&thread->peak, header, thread->record, alone ? PEAK_ALONE : PEAK_SHARED);
     thread->is_special |= runtime.space.is_private;

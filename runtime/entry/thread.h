@@ -17,6 +17,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/heap/ledger.h"
 #include "runtime/heap/peak.h"
+#include "runtime/heap/shadow_heap.h"
 #include "runtime/record/recorder.h"
 #include "runtime/record/sampling.h"
 #include "runtime/stack/walk.h"
@@ -32,7 +33,9 @@ struct thread {
     struct walker *walker;
     uintptr_t last_block; /* its newest allocation: freed next, it was temporary */
     struct peak_share peak;
-    uint64_t stamp; /* id and tick, as in the record of a small block */
+    uint64_t stamp;       /* id and tick, as in the record of a small block */
+    uint64_t young_stamp; /* the same; none while births have high bits */
+    uint64_t fast_seen;   /* clock_seen; another value while it is_special */
     uint32_t id;
     uint32_t tick; /* the clock when last looked at: ticks since the start */
     /* It is looked at again by the first event that finds another value in the word: clock.h */
@@ -90,12 +93,20 @@ INLINE int thread_is_inside(void) {
 INLINE void thread_settle_special(struct thread *thread, uint32_t is_light) {
     thread->is_special =
         thread->is_late || thread->stream != NULL || thread->is_watched || is_light;
+    thread->fast_seen = ~*thread->clock_word;
+}
+
+/* seen: what the word is while the clock need not be looked at. */
+INLINE void thread_set_clock(struct thread *thread, uint64_t seen) {
+    thread->clock_seen = seen;
+    thread->fast_seen = thread->is_special ? ~*thread->clock_word : seen;
 }
 
 INLINE void thread_set_tick(struct thread *thread, uint32_t tick) {
     thread->tick = tick;
     thread->stamp = (uint64_t)thread->id << MEMTRACE_BLOCK_THREAD_SHIFT |
                     (uint64_t)tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
+    thread->young_stamp = heap_has_high_births(tick) ? 0 : thread->stamp;
 }
 
 void thread_done_late(void);

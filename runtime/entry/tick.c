@@ -26,7 +26,7 @@ uint32_t tick_now(void) {
 }
 
 void tick_ask(struct thread *thread) {
-    thread->clock_seen = ~*thread->clock_word;
+    thread_set_clock(thread, ~*thread->clock_word);
 }
 
 static void tell(struct thread *thread, uint64_t time_ns) {
@@ -44,7 +44,7 @@ COLD uint64_t tick_slow(struct thread *thread) {
     uint32_t before = thread->tick;
     uint64_t now_ns;
     uint64_t time_ns;
-    thread->clock_seen = clock_seen(thread->clock_word);
+    thread_set_clock(thread, clock_seen(thread->clock_word));
     now_ns = sys_clock_ns(CLOCK_MONOTONIC);
     time_ns = now_ns - runtime.space.header->start_monotonic_ns;
     thread_set_tick(thread, tick_of(now_ns));

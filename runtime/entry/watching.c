@@ -52,7 +52,7 @@ static uint32_t begin(struct thread *thread, const struct watch_limits *limits) 
     }
     number = watch_begin(own_watches, limits);
     thread->is_watched = own_watches->depth != 0;
-    thread->is_special |= thread->is_watched;
+    thread_settle_special(thread, runtime.space.is_private);
     return number;
 }
 

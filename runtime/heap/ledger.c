@@ -230,12 +230,18 @@ static struct memtrace_cell *any_cell(struct ledger *ledger, struct ledger_colum
     return cell;
 }
 
+/* From here on they are not known: there is no such record. */
+static void forget_lifetimes(struct memtrace_cell *cell) {
+    STORE_RELAXED(&cell->lifetimes, MEMTRACE_LIFETIME_REST | MEMTRACE_LIFETIME_RECORD);
+}
+
 COLD void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
                            const struct ledger_event *event, int is_last) {
     struct memtrace_cell *cell = any_cell(ledger, column, event->context);
     if (cell != NULL) {
         add(&cell->free_bytes, event->size);
         add(&cell->free_count, (uint64_t)(is_last != 0));
+        forget_lifetimes(cell);
     }
 }
 
@@ -263,7 +269,8 @@ void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_
     counter_add(&cell->alloc_count, count);
 }
 
-/* --- lifetimes: nothing for a first free, a record from the second on ------------------------- */
+/* --- lifetimes of a tick or more: nothing for a first free, a record from the second on --------
+ */
 
 static int open_lifetimes(struct ledger *ledger, uint32_t index) {
     struct memtrace_lifetimes *none = NULL;
@@ -300,15 +307,21 @@ static int take_lifetimes(struct ledger *ledger, struct ledger_column *column) {
 
 COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *column,
                                struct memtrace_cell *cell, uint32_t bucket) {
+    const uint32_t single = MEMTRACE_LIFETIME_SINGLE | MEMTRACE_LIFETIME_REST;
+    uint32_t lifetimes = cell->lifetimes;
     struct memtrace_lifetimes *leaf;
     uint32_t *record;
     uint32_t id;
-    if (cell->lifetimes == 0) {
-        STORE_RELAXED(&cell->lifetimes, MEMTRACE_LIFETIME_SINGLE | bucket);
+    if (lifetimes == MEMTRACE_LIFETIME_REST) {
+        STORE_RELAXED(&cell->lifetimes, single | bucket);
         return;
     }
+    if ((lifetimes & single) != single) {
+        return; /* the count is full, or there is no record, nor will be */
+    }
     if (column->lifetimes_next == column->lifetimes_end && take_lifetimes(ledger, column) != 0) {
-        return; /* the sketch of this context stays at its first free */
+        forget_lifetimes(cell);
+        return;
     }
     id = column->lifetimes_next++;
     leaf = ledger->lifetimes[id >> 10];
@@ -316,9 +329,9 @@ COLD void ledger_lifetime_slow(struct ledger *ledger, struct ledger_column *colu
         return; /* a fork came in between, in a handler: the child has none yet */
     }
     record = leaf[id & 1023].bucket;
-    record[cell->lifetimes & (MEMTRACE_LIFETIME_BUCKETS - 1)]++;
+    record[lifetimes & (MEMTRACE_LIFETIME_BUCKETS - 1)]++;
     record[bucket]++;
-    STORE_RELEASE(&cell->lifetimes, id);
+    STORE_RELEASE(&cell->lifetimes, MEMTRACE_LIFETIME_REST | id);
 }
 
 COLD void ledger_free_many(struct ledger *ledger, struct ledger_column *column,
@@ -333,18 +346,19 @@ COLD void ledger_free_many(struct ledger *ledger, struct ledger_column *column,
     if (ledger_cell(column, event->context) == NULL) {
         return; /* nobody's lifetimes are kept in the shared column */
     }
-    while ((int32_t)cell->lifetimes <= 0 && count != 0) {
+    ledger_count_rest(cell);
+    while (event->lifetime_bucket != 0 && count != 0) {
+        uint32_t *bucket = ledger_bucket(ledger, cell, event->lifetime_bucket);
         uint32_t before = cell->lifetimes;
+        if (bucket != NULL) {
+            uint64_t sum = *bucket + count;
+            STORE_RELAXED(bucket, sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX);
+            return;
+        }
         ledger_lifetime_slow(ledger, column, cell, event->lifetime_bucket);
         count--;
         if (cell->lifetimes == before) {
             return; /* no room */
         }
-    }
-    if (count != 0) {
-        uint32_t *bucket = &ledger->lifetimes[cell->lifetimes >> 10][cell->lifetimes & 1023]
-                                .bucket[event->lifetime_bucket];
-        uint64_t sum = *bucket + count;
-        STORE_RELAXED(bucket, sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX);
     }
 }

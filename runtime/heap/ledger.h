@@ -113,6 +113,13 @@ INLINE void ledger_keep_peak(struct memtrace_cell *cell, const struct memtrace_h
     }
 }
 
+/* What lives less than a tick need not be counted by lifetime. */
+INLINE void ledger_count_rest(struct memtrace_cell *cell) {
+    if (UNLIKELY((cell->lifetimes & MEMTRACE_LIFETIME_REST) == 0)) {
+        STORE_RELAXED(&cell->lifetimes, cell->lifetimes | MEMTRACE_LIFETIME_REST);
+    }
+}
+
 INLINE void ledger_alloc(struct ledger *ledger, struct ledger_column *column,
                          const struct ledger_event *event) {
     struct memtrace_cell *cell = ledger_cell(column, event->context);
@@ -124,15 +131,18 @@ INLINE void ledger_alloc(struct ledger *ledger, struct ledger_column *column,
     ledger_keep_peak(cell, ledger->space->header);
     counter_add(&cell->alloc_bytes, event->size);
     counter_add(&cell->alloc_count, 1);
+    ledger_count_rest(cell);
 }
 
 /* What counts another free of this cell; NULL: it has no record of lifetimes (in a child that
  * forked just now none has), or the count is full. */
 INLINE uint32_t *ledger_bucket(const struct ledger *ledger, const struct memtrace_cell *cell,
                                uint32_t bucket) {
-    uint32_t id = LOAD_RELAXED(&cell->lifetimes);
-    struct memtrace_lifetimes *leaf =
-        LIKELY((int32_t)id > 0) ? LOAD_RELAXED(&ledger->lifetimes[id >> 10]) : NULL;
+    uint32_t lifetimes = LOAD_RELAXED(&cell->lifetimes);
+    uint32_t id = lifetimes & MEMTRACE_LIFETIME_RECORD;
+    struct memtrace_lifetimes *leaf = LIKELY((int32_t)lifetimes >= 0 && id != 0)
+                                          ? LOAD_RELAXED(&ledger->lifetimes[id >> 10])
+                                          : NULL;
     if (UNLIKELY(leaf == NULL || leaf[id & 1023].bucket[bucket] == UINT32_MAX)) {
         return NULL;
     }
@@ -142,7 +152,6 @@ INLINE uint32_t *ledger_bucket(const struct ledger *ledger, const struct memtrac
 INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
                         const struct ledger_event *event) {
     struct memtrace_cell *cell = ledger_cell(column, event->context);
-    uint32_t lifetimes;
     if (UNLIKELY(cell == NULL)) {
         struct ledger_event copy = *event;
         ledger_free_slow(ledger, column, &copy);
@@ -152,14 +161,14 @@ INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
     counter_add(&cell->free_bytes, event->size);
     counter_add(&cell->free_count, 1);
     counter_add(&cell->temporary_count, (uint64_t)event->temporary);
-    lifetimes = cell->lifetimes;
-    if (LIKELY((int32_t)lifetimes > 0)) { /* a record's id: neither 0 nor SINGLE */
+    ledger_count_rest(cell);
+    if (event->lifetime_bucket != 0) {
         uint32_t *bucket = ledger_bucket(ledger, cell, event->lifetime_bucket);
         if (LIKELY(bucket != NULL)) {
             counter_increment(bucket);
+        } else {
+            ledger_lifetime_slow(ledger, column, cell, event->lifetime_bucket);
         }
-    } else {
-        ledger_lifetime_slow(ledger, column, cell, event->lifetime_bucket);
     }
 }
 

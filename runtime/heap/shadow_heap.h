@@ -125,6 +125,13 @@ INLINE uint32_t *heap_number(const struct shadow_heap *heap, uint8_t *leaf, uint
            ((address & (SPAN_BYTES - 1)) >> heap->granule_shift);
 }
 
+/* Whether no block that is kept can start here. */
+INLINE int heap_is_empty_at(const struct shadow_heap *heap, uintptr_t address) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    return leaf == NULL || (LOAD_RELAXED(heap_fine(heap, leaf, address)) == 0 &&
+                            LOAD_RELAXED(&heap_coarse(heap, leaf, address)->owner) == 0);
+}
+
 /* Of a numbered heap: the block at `address`, which the caller owns, is this one of the recording;
  * 0: it is not in it. */
 INLINE void heap_set_number(const struct shadow_heap *heap, uintptr_t address, uint32_t number) {
@@ -172,11 +179,10 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
     }
     if (LIKELY(block->size < FINE_SIZE_LIMIT)) {
         uint64_t *place = heap_fine(heap, leaf, address);
-        uint64_t offset = (address & ((1u << heap->granule_shift) - 1)) >> 3;
         uint64_t record = (uint64_t)block->context | block->size << MEMTRACE_BLOCK_SIZE_SHIFT |
                           (uint64_t)block->thread << MEMTRACE_BLOCK_THREAD_SHIFT |
-                          offset << MEMTRACE_BLOCK_OFFSET_SHIFT |
                           (uint64_t)block->birth_tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
+        record ^= (address & ~(uintptr_t)7) << MEMTRACE_BLOCK_ADDRESS_SHIFT;
         if (UNLIKELY(LOAD_RELAXED(place) != 0)) {
             return HEAP_STALE;
         }
@@ -199,18 +205,19 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
     return 0;
 }
 
-INLINE int heap_decode_fine(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t granule,
+INLINE int heap_decode_fine(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t address,
                             struct heap_block *block) {
-    uint64_t record = LOAD_RELAXED(heap_fine(heap, leaf, granule));
+    uint64_t record = LOAD_RELAXED(heap_fine(heap, leaf, address));
+    uintptr_t granule = address & ~(uintptr_t)((1u << heap->granule_shift) - 1);
     if (record == 0) {
         return 0;
     }
+    record ^= granule << MEMTRACE_BLOCK_ADDRESS_SHIFT;
     block->context = record & ((1u << MEMTRACE_CONTEXT_BITS) - 1);
     block->size = (record >> MEMTRACE_BLOCK_SIZE_SHIFT) & (FINE_SIZE_LIMIT - 1);
     block->thread = (record >> MEMTRACE_BLOCK_THREAD_SHIFT) & ((1u << MEMTRACE_THREAD_BITS) - 1);
     block->birth_tick = (uint32_t)(record >> MEMTRACE_BLOCK_BIRTH_SHIFT);
-    block->start = (granule & ~(uintptr_t)((1u << heap->granule_shift) - 1)) +
-                   ((record >> MEMTRACE_BLOCK_OFFSET_SHIFT) & 3) * 8;
+    block->start = granule + ((record >> MEMTRACE_BLOCK_OFFSET_SHIFT) & 3) * 8;
     return 1;
 }
 

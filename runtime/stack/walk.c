@@ -36,7 +36,12 @@ void walk_forget(struct walker *walker) {
     walker->remembered.base_context = 0;
     walker->remembered.base_slot = walker->remembered.base_pc = 0;
     walker->guarding = (struct guarding){.chance = walker->guarding.chance};
-    memset(&walker->trails, 0, sizeof walker->trails);
+    for (size_t i = 0; i < TRAIL_SETS; i++) { /* what nothing was kept in was never touched */
+        if (walker->trails.set[i].kept != 0) {
+            memset(walker->trails.way[i], 0, sizeof walker->trails.way[i]);
+        }
+    }
+    memset(walker->trails.set, 0, sizeof walker->trails.set);
     shadow_free(&walker->shadow);
     if (walker->capacity > FIRST_CAPACITY) { /* of a deep stack */
         walk_free(walker);
@@ -62,7 +67,7 @@ void walk_free(struct walker *walker) {
  * for all that is older. */
 static inline void note_last(struct walker *walker, const struct frame *frame) {
     const struct walk_frame *end = walker->remembered.frame + walker->remembered.count;
-    walker->last.pc = 0;
+    walker->last.pc = walker->last.counted_pc = 0;
     if (end != walker->remembered.frame && same_frame(&end[-1], frame)) {
         walker->last = (struct walk_last){
             .pc = frame->pc,
@@ -79,11 +84,11 @@ static inline void note_last(struct walker *walker, const struct frame *frame) {
 /* At the end of a path over frame words: that of the allocating function vouches next time. */
 static inline void note_word(struct walker *walker, const struct frame *frame, uint32_t *word,
                              uint32_t parent, uint32_t context) {
-    walker->last.pc = 0;
+    walker->last.pc = walker->last.counted_pc = 0;
     if (word != NULL) {
         *word = parent;
         walker->last =
-            (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context, NULL};
+            (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context, 0, NULL};
     }
 }
 
@@ -307,7 +312,7 @@ static inline void prepare_next(struct walk_world *world, struct walker *walker,
         sys_discard(walker->path + LONG_WALK, bytes_of(at->count - LONG_WALK));
     }
     if (LIKELY(at->odd == 0)) {
-        walker->last.pc = 0; /* no word vouches for anything */
+        walker->last.pc = walker->last.counted_pc = 0; /* no word vouches for anything */
     } else {
         note_last(walker, from);
     }

@@ -81,7 +81,8 @@ struct walk_last {
     const uint32_t *word; /* its function's frame word, which holds `parent`; NULL: it has none */
     uint32_t parent;
     uint32_t context;
-    struct memtrace_cell *cell; /* where that context is counted, if it has a word; NULL: unknown */
+    uintptr_t counted_pc;       /* pc, once it is known where `context` is counted; or 0 */
+    struct memtrace_cell *cell; /* there */
 };
 
 /* The frames of the newest walk that was remembered: remembered.h. */

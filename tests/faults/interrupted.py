@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """interrupted.py CASE: signals and forks that come while the library is at work; see interrupted.c."""
 
+import glob
 import os
 import sys
 
 from faults import HERE, MODES, allocations_of
-from harness import build, equal, fail, finish, profiles, report, scratch, traced
+from harness import BUILD, build, equal, fail, finish, profiles, report, scratch, traced
 import lightreader
 
 
@@ -83,6 +84,29 @@ def case_forked_mapping():
     """A child gets the mappings whole, or counts their loss."""
     for what, faults, data in interrupted("map"):
         equal(data["lost"], 0, what, "lost by the parent")
+
+
+def case_fast():
+    """Small blocks, counted without a mark that the library is at work: every event counts once, be it
+    the loop's, a handler's in the middle of it (which may be lost, and is told so) or a child's."""
+    passes = ["-fplugin=" + path for path in glob.glob(os.path.join(BUILD, "lib", "memtrace", "gcc-*", "memtrace.so"))]
+    for mode, flags in [("preload", [])] + [("frame-pointer", [flag]) for flag in passes]:
+        program, folder = build(os.path.join(HERE, "interrupted_fast.c"), "gcc", "-O2", mode, flags), scratch()
+        under = traced([program], mode, folder, {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm")})
+        if not equal((under.returncode, under.stderr), (3, b""), mode, "status", under.stdout):
+            continue
+        pairs, signals = (int(word) for word in under.stdout.split()[1::2])
+        found = [report(path) for path in profiles(folder)]
+        data = next(data for data in found if not allocations_of(data, 807))
+        handlers = allocations_of(data, 803)
+        frees = sum(context["frees"] for context in data["contexts"] if context["total_bytes"] == 801 * context["allocations"])
+        equal((allocations_of(data, 801), frees), (pairs, pairs), mode, "the loop's allocations and frees")
+        equal(2 * (signals - handlers), data["lost"], mode, "handlers: counted or told to be lost", handlers, signals)
+        equal([held for context in data["contexts"] if (held := context["live_blocks"]) < 0 or held > 1], [],
+              mode, "nothing is left")
+        children = [allocations_of(data, 807) for data in found if allocations_of(data, 807)]
+        light = [count for path in profiles(folder) for count in light_children(path, 807)]
+        equal((set(children + light), len(children + light)), ({5}, signals // 10), mode, "children")
 
 
 if __name__ == "__main__":

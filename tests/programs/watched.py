@@ -119,7 +119,7 @@ def perf():
 
 def own_frames(names):
     """Without what is MemTrace's, and what lies outside of main."""
-    names = [name for name in names if name not in (GUARD, "malloc")]
+    names = [name for name in names if name not in (GUARD, "malloc", "malloc_slow")]
     return tuple(names[:names.index("main") + 1]) if "main" in names else tuple(names)
 
 

@@ -53,8 +53,9 @@ static void add_small(int pool, uint64_t start, uint64_t size, uint64_t context,
     uint64_t place = (start & (SPAN - 1)) >> shift_of(pool);
     uint64_t offset = (start & ((1u << shift_of(pool)) - 1)) / 8;
     ((uint64_t *)leaf)[place] =
-        context | size << MEMTRACE_BLOCK_SIZE_SHIFT | thread << MEMTRACE_BLOCK_THREAD_SHIFT |
-        offset << MEMTRACE_BLOCK_OFFSET_SHIFT | birth << MEMTRACE_BLOCK_BIRTH_SHIFT;
+        (context | size << MEMTRACE_BLOCK_SIZE_SHIFT | thread << MEMTRACE_BLOCK_THREAD_SHIFT |
+         offset << MEMTRACE_BLOCK_OFFSET_SHIFT | birth << MEMTRACE_BLOCK_BIRTH_SHIFT) ^
+        (start - 8 * offset) << MEMTRACE_BLOCK_ADDRESS_SHIFT;
     ((uint16_t *)(leaf + (SPAN >> shift_of(pool)) * 8))[place] = (uint16_t)(birth >> 16);
 }
 

@@ -203,7 +203,8 @@ static void serves_another_thread(void **state) {
     other.remembered.base_index = BASE_UNKNOWN;
     other.guarding.is_off = 1;
     other.guarding.unsure = 3;
-    other.trails[TRAIL_SETS - 1].way[TRAIL_WAYS - 1].from.pc = 1;
+    other.trails.set[TRAIL_SETS - 1].kept = 1;
+    other.trails.way[TRAIL_SETS - 1][TRAIL_WAYS - 1].from.pc = 1;
     walk_forget(&other);
     assert_int_equal(walk_init(&other, 40960, 81920), 0);
     assert_ptr_equal(other.remembered.frame, frames);
@@ -214,7 +215,8 @@ static void serves_another_thread(void **state) {
     assert_int_equal(other.remembered.base_index, BASE_OUTERMOST);
     assert_int_equal(other.guarding.is_off, 0);
     assert_int_equal(other.guarding.unsure, 0);
-    assert_int_equal(other.trails[TRAIL_SETS - 1].way[TRAIL_WAYS - 1].from.pc, 0);
+    assert_int_equal(other.trails.way[TRAIL_SETS - 1][TRAIL_WAYS - 1].from.pc, 0);
+    assert_int_equal(other.trails.set[TRAIL_SETS - 1].kept, 0);
     walk_free(&other);
 }
 
