@@ -6,7 +6,7 @@
  * far below: their records are searched backwards, a leaf at a time, absent leaves skipped.
  */
 #include "analyze/read/liveheap.h"
-
+#include "memtrace/blocks.h"
 #include "memtrace/sampled.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-MACHINE_RESERVE_FP();
+MACHINE_RESERVE_REGISTERS();
 
 /* What a fast half has of its thread. A forked child finds the struct wiped: so the pointers are
  * read before the gate, which says that they are there. */

@@ -6,7 +6,7 @@
 #ifndef RUNTIME_ENTRY_REAL_H
 #define RUNTIME_ENTRY_REAL_H
 
-#include "memtrace/format.h"
+#include "memtrace/blocks.h"
 #include "runtime/base/compiler.h"
 
 #include <stddef.h>

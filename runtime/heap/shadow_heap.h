@@ -17,7 +17,7 @@
 #ifndef RUNTIME_HEAP_SHADOW_HEAP_H
 #define RUNTIME_HEAP_SHADOW_HEAP_H
 
-#include "memtrace/format.h"
+#include "memtrace/blocks.h"
 #include "runtime/base/compiler.h"
 
 enum {

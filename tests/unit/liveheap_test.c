@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "analyze/read/liveheap.h"
+#include "memtrace/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>

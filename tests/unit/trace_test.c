@@ -122,10 +122,10 @@ static void traces_inside_blocks(void **state) {
     assert_int_equal(trace("%lu %lx", (unsigned long)subject, blocks[0] + 99), 0);
     expect("is 99 bytes into a block of 100 bytes");
     assert_int_equal(trace("%lu %lx", (unsigned long)subject, blocks[1]), 0);
-    expect("is a block of 50000000 bytes");
+    expect("is a block of 50,000,000 bytes");
     expect("  large_block at ");
     assert_int_equal(trace("%lu %lx", (unsigned long)subject, blocks[1] + 49999999), 0);
-    expect("is 49999999 bytes into a block of 50000000 bytes");
+    expect("is 49,999,999 bytes into a block of 50,000,000 bytes");
 }
 
 static void traces_another_threads_block(void **state) {
