@@ -102,14 +102,18 @@ uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_
 
 /* --- realloc ---------------------------------------------------------------------------------- */
 
+/* Whether mode sampled had picked it. */
+static int take_picked(uintptr_t address, struct event_taken *taken) {
+    taken->name = 0;
+    taken->is_picked = sampled_may_hold(address) && sampled_remove(address, &taken->picked);
+    taken->known = taken->is_picked;
+    taken->block.start = address;
+    return taken->is_picked;
+}
+
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
-    taken->name = 0;
-    taken->is_picked =
-        sampled_may_hold((uintptr_t)address) && sampled_remove((uintptr_t)address, &taken->picked);
-    block->start = (uintptr_t)address;
-    if (taken->is_picked) {
-        taken->known = 1;
+    if (take_picked((uintptr_t)address, taken)) {
         return;
     }
     taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
@@ -153,7 +157,9 @@ void event_put_back(const struct event_taken *taken) {
 
 void event_take_uncounted(const void *address, struct event_taken *taken) {
     uintptr_t start = (uintptr_t)address;
-    taken->name = 0;
+    if (take_picked(start, taken)) {
+        return;
+    }
     taken->known =
         runtime.heap.root != NULL && heap_remove(&runtime.heap, start, tick_now(), &taken->block);
     if (taken->known && runtime.heap.numbered) { /* who allocated it is in the record */

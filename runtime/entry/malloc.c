@@ -188,7 +188,10 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
     }
-    thread = sampled_skipped(old) && sampled_skips(size) ? NULL : thread_get_for_free(caller.slot);
+    if (sampled_skipped(old) && sampled_skips(size)) {
+        return from->realloc(old, size == 0 ? 0 : padded_for(from, size));
+    }
+    thread = thread_get_for_free(caller.slot);
     if (UNLIKELY(thread == NULL)) {
         return resize_uncounted(from, old, size);
     }

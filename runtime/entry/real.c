@@ -108,6 +108,13 @@ static void *malloc_padded(size_t size) {
     return malloc_unpadded(size < REAL_PADDED ? REAL_PADDED : size);
 }
 
+/* AddressSanitizer walks its caller's stack by frame pointers, which the fast halves do not have.
+ */
+void real_set_fast(int is_exact) {
+    STORE_RELAXED(&real.small_limit, (size_t)(is_exact && __asan_init == NULL ? REAL_SMALL : 0));
+    STORE_RELAXED(&real_free_limit, is_exact ? REAL_ADDRESSES : 0);
+}
+
 #define FIND(name) real.name = real_symbol(#name)
 
 void real_find(void) {
@@ -142,7 +149,7 @@ void real_find(void) {
         malloc_unpadded = real.malloc;
         real.malloc = malloc_padded;
     }
-    real.small_limit = REAL_SMALL;
+    real_set_fast(1);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */
     finding = 0;

@@ -52,6 +52,9 @@ enum { REAL_PADDED = 32, REAL_SMALL = 1 << MEMTRACE_COARSE_SHIFT };
 
 /* Fills `real`; a nested call (from dlsym) returns at once with what there is. */
 void real_find(void);
+/* Whether the fast halves (fast.c) count what they can, or, for mode sampled, hand on everything.
+ */
+void real_set_fast(int is_exact);
 void *real_symbol(const char *name); /* NULL: not there */
 /* Of libgcc's unwinder, which may be loaded where the other does not look. */
 void *real_unwinder_symbol(const char *name, const void *caller);

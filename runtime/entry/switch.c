@@ -75,8 +75,7 @@ static void prepare(uintptr_t to) {
     if (to == GATE_SAMPLED && LOAD_RELAXED(&runtime.counted_exactly)) {
         sampled_expect_all();
     }
-    STORE_RELAXED(&real.small_limit, (size_t)(to == GATE_SAMPLED ? 0 : REAL_SMALL));
-    STORE_RELAXED(&real_free_limit, to == GATE_SAMPLED ? 0 : REAL_ADDRESSES);
+    real_set_fast(to != GATE_SAMPLED);
 }
 
 /* The threads follow: each finds its gate stopped, and takes over the new one. Not where the

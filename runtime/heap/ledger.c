@@ -14,12 +14,20 @@ static struct ledger_column *map_columns(uint32_t count) {
     return columns;
 }
 
+/* Under `ulimit -v` none is mapped in advance. */
+static uint32_t columns_at_once(void) {
+    return sys_address_limit() / 64 >= COLUMNS_AT_ONCE * sizeof(struct ledger_column)
+               ? COLUMNS_AT_ONCE
+               : 1;
+}
+
 static struct ledger_column *take_fresh(struct ledger *ledger) {
     struct ledger_column *column = NULL;
     if (sys_take(&ledger->lock)) {
         if (ledger->fresh_count == 0) {
-            ledger->fresh = map_columns(COLUMNS_AT_ONCE);
-            ledger->fresh_count = ledger->fresh != NULL ? COLUMNS_AT_ONCE : 0;
+            uint32_t count = columns_at_once();
+            ledger->fresh = map_columns(count);
+            ledger->fresh_count = ledger->fresh != NULL ? count : 0;
         }
         if (ledger->fresh_count != 0) {
             column = &ledger->fresh[--ledger->fresh_count];

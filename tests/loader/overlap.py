@@ -39,8 +39,8 @@ def check(data, letter, number, library):
             equal([os.path.realpath(frame["module"]) for frame in context["frames"][:2]],
                   [os.path.realpath(library)] * 2, "modules of", way)
     equal(sum(context["allocations"] for context in inner), 4 * opened, "blocks of library", letter)
-    equal(len([module for module in data["modules"] if module["path"] == library]), opened,
-          "library", letter, "was there so often")
+    records = len([module for module in data["modules"] if module["path"] == library])
+    equal(1 <= records <= opened, True, "library", letter, "has a record for each place where it was:", records)
 
 
 def main(mode):
