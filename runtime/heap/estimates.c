@@ -7,6 +7,14 @@
 enum { LEAVES = 1 << (MEMTRACE_CONTEXT_BITS - 10) };
 
 static struct memtrace_estimate *leaves[LEAVES];
+static uint32_t leaves_end; /* behind the last that was opened */
+
+static void note_leaf(uint32_t index) {
+    uint32_t end = LOAD_RELAXED(&leaves_end);
+    while (end <= index && !__atomic_compare_exchange_n(&leaves_end, &end, index + 1, 1,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
 
 struct variance estimates_variance(uint64_t size, uint64_t bytes, double probability) {
     return (struct variance){.bytes = estimates_variance_of(size, bytes),
@@ -25,6 +33,7 @@ static struct memtrace_estimate *open_leaf(struct space *space, uint32_t index) 
         return NULL;
     }
     space_publish(segment);
+    note_leaf(index);
     if (!__atomic_compare_exchange_n(&leaves[index], &none, (struct memtrace_estimate *)segment, 0,
                                      __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
         ((struct memtrace_segment *)segment)->kind = 0; /* another thread was first */
@@ -67,5 +76,6 @@ void estimates_free(struct space *space, uint32_t context, double bytes_variance
 }
 
 void estimates_fork(void) {
-    __builtin_memset(leaves, 0, sizeof leaves);
+    __builtin_memset(leaves, 0, leaves_end * sizeof leaves[0]);
+    leaves_end = 0;
 }
