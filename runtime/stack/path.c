@@ -235,7 +235,7 @@ INLINE enum path_end go_out(struct walk_world *world, struct walker *walker, str
             continue;
         }
         if (at->context != 0) {
-            return AT_WORD;
+            return AT_WORD; /* to which stride() came */
         }
         if (UNLIKELY(at->known + at->count + 2 >= walker->capacity) && path_grow(walker) != 0) {
             space_lost(world->space, MEMTRACE_LOST_FRAMES, 1);
@@ -243,6 +243,9 @@ INLINE enum path_end go_out(struct walk_world *world, struct walker *walker, str
         }
         if (advance(world, walker, at) != 0) {
             return AT_OUTERMOST; /* nothing older is known: the path starts here */
+        }
+        if (at->context != 0) {
+            return AT_WORD;
         }
     }
 }
