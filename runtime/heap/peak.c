@@ -144,7 +144,7 @@ static void tell_shared(struct peak_share *share, struct memtrace_header *header
 
 void peak_join(struct peak_share *share, struct memtrace_header *header,
                const struct memtrace_thread_record *record, enum peak_mode mode) {
-    int64_t room = header->maximum_bytes - header->live_bytes;
+    int64_t room = LOAD_RELAXED(&header->maximum_bytes) - LOAD_RELAXED(&header->live_bytes);
     int64_t live = peak_live(record);
     *share = (struct peak_share){.told = live, .record = record, .mode = mode};
     __atomic_fetch_add(&header->peak_threads, 1, __ATOMIC_RELAXED);

@@ -112,8 +112,8 @@ static void test_what_follows_a_call(void **state) {
 }
 
 static void test_a_return_slot_that_a_call_left(void **state) {
-    static const char code[16] = "\xff\xd0";
-    uintptr_t pc = (uintptr_t)code + 2;
+    static const char code[16] = "\x90\x90\x90\x90\x90\x90\xff\xd0";
+    uintptr_t pc = (uintptr_t)code + 8;
     (void)state;
     assert_true(stack_is_called(pc, 4096 + 8));
     assert_false(stack_is_called(pc, 4096));
