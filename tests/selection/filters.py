@@ -101,10 +101,11 @@ class Asker:
         slack = lives.TICK if len(self.all["threads"]) > 1 else 0
         for time, point in points.items():
             born = [life.size for life in heap if start <= life.birth <= time + slack]
-            surely = [life.size for life in heap if start <= life.birth < time]
-            most = sum(life.size for life in heap if life.birth <= time + slack and life.death >= max(time, start))
+            surely = [life.size for life in heap if start <= life.birth < time - slack]
+            most = sum(life.size for life in heap
+                       if life.birth <= time + slack and life.death >= max(time - slack, start))
             least = sum(life.size for life in heap
-                        if life.birth < time and life.death > time + slack and life.death >= start)
+                        if life.birth < time - slack and life.death > time + slack and life.death >= start)
             if (not least <= point["live_bytes"] <= most
                     or not len(surely) <= point["allocations"] <= len(born)
                     or not sum(surely) <= point["total_bytes"] <= sum(born)):
