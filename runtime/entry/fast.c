@@ -146,6 +146,12 @@ PUBLIC void *calloc(size_t number, size_t size) {
 
 enum freed { FREED, FREED_AT_PEAK, NOT_YOUNG, NOT_FREED };
 
+/* What was added where: a handler may fork meanwhile, and the thread have another record then. */
+struct freed_bytes {
+    size_t size;
+    struct memtrace_thread_record *totals;
+};
+
 /* What a record tells besides its address. */
 INLINE uint64_t decode(uint64_t record, uintptr_t block) {
     return record ^ block << MEMTRACE_BLOCK_ADDRESS_SHIFT;
@@ -185,7 +191,7 @@ static __attribute__((noinline)) void free_other(void *pointer) {
     }
 }
 
-INLINE enum freed count_free(void *pointer, int is_young, size_t *size) {
+INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *bytes) {
     uintptr_t block = (uintptr_t)pointer;
     struct memtrace_cell *cell;
     struct thread *thread;
@@ -211,8 +217,9 @@ INLINE enum freed count_free(void *pointer, int is_young, size_t *size) {
             return NOT_FREED;
         }
     }
-    *size = decoded >> MEMTRACE_BLOCK_SIZE_SHIFT & (FINE_SIZE_LIMIT - 1);
-    counter_add(&hands.totals->free_bytes, *size);
+    bytes->size = decoded >> MEMTRACE_BLOCK_SIZE_SHIFT & (FINE_SIZE_LIMIT - 1);
+    bytes->totals = hands.totals;
+    counter_add(&hands.totals->free_bytes, bytes->size);
     if (UNLIKELY(peak_is_left(&thread->peak, peak_live(hands.totals)))) {
         return FREED_AT_PEAK;
     }
@@ -220,7 +227,7 @@ INLINE enum freed count_free(void *pointer, int is_young, size_t *size) {
     if (!is_young) {
         counter_increment(bucket);
     }
-    counter_add(&cell->free_bytes, *size);
+    counter_add(&cell->free_bytes, bytes->size);
     counter_add(&cell->free_count, 1);
     if (thread->last_block == block) {
         counter_add(&cell->temporary_count, 1);
@@ -231,13 +238,13 @@ INLINE enum freed count_free(void *pointer, int is_young, size_t *size) {
 
 /* The whole of a function that frees, each of its ends a jump. */
 #define FREE(pointer, is_young, otherwise)                                                         \
-    size_t size_;                                                                                  \
-    switch (count_free(pointer, is_young, &size_)) {                                               \
+    struct freed_bytes bytes;                                                                      \
+    switch (count_free(pointer, is_young, &bytes)) {                                               \
     case FREED:                                                                                    \
         real.free(pointer);                                                                        \
         break;                                                                                     \
     case FREED_AT_PEAK:                                                                            \
-        free_from_peak_slow(pointer, size_);                                                       \
+        free_from_peak_slow(pointer, bytes.size, bytes.totals);                                    \
         break;                                                                                     \
     case NOT_YOUNG:                                                                                \
         otherwise(pointer);                                                                        \

@@ -45,6 +45,7 @@ struct thread *latethread_join(void) {
         return refuse();
     }
     if (UNLIKELY(late.thread->column == NULL)) { /* wiped: this is a forked child */
+        walk_forget(&late.walker);
         walk_free(&late.walker);
         latethread_init();
     }

@@ -109,8 +109,8 @@ void free_slow(void *pointer) {
     release(pointer, EVENT_SLOT());
 }
 
-void free_from_peak_slow(void *pointer, size_t size) {
-    counter_add(&thread_self->record->free_bytes, -(uint64_t)size);
+void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals) {
+    counter_add(&totals->free_bytes, -(uint64_t)size);
     release(pointer, EVENT_SLOT());
 }
 

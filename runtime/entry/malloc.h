@@ -16,7 +16,8 @@ void *calloc_slow(size_t number, size_t size);
 void *calloc_count_slow(void *pointer, size_t size);
 void *malloc_raise_peak_slow(void *pointer); /* what was counted; returns it */
 void free_slow(void *pointer);
-void free_from_peak_slow(void *pointer, size_t size); /* whose size peak_give() gave */
+/* Of a block whose size was added to the bytes freed in `totals`, too early: at the maximum. */
+void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals);
 
 /* Operators new and new[]. */
 void *new_slow(size_t size);

@@ -65,10 +65,8 @@ COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
                               const struct memtrace_sampled_block *block) {
     struct ledger_event event = event_of(block);
     double variance = estimates_variance_of(block->size, block->bytes);
-    int32_t age =
-        (int32_t)(thread->tick - block->birth_tick); /* another thread's tick may be ahead */
     int own = block->thread == thread->id;
-    event.lifetime_bucket = ledger_lifetime_bucket(age > 0 ? (uint32_t)age : 0);
+    event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
     event.temporary =
         own && thread->last_block == address && position(thread) == thread->last_position;
     if (!own) {

@@ -82,13 +82,16 @@ static void prepare(uintptr_t to) {
  * process is past its end, or never began. */
 static int move_gate(uintptr_t to) {
     uintptr_t from = LOAD_RELAXED(&runtime.gate);
+    if (to == GATE_OPEN) { /* before any thread counts so */
+        STORE_RELAXED(&runtime.counted_exactly, 1u);
+    }
     prepare(to);
     if (from == GATE_NONE || !__atomic_compare_exchange_n(&runtime.gate, &from, to, 0,
                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        if (from != GATE_NONE) { /* another thread was first: as it wants it */
+            prepare(from);
+        }
         return 0;
-    }
-    if (to == GATE_OPEN) {
-        STORE_RELAXED(&runtime.counted_exactly, 1u);
     }
     switch_describe();
     if (from != to && from != GATE_STOPPED) {
