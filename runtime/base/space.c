@@ -258,6 +258,28 @@ void space_publish(void *segment) {
     STORE_RELEASE(&((struct memtrace_segment *)segment)->magic, MEMTRACE_SEGMENT_MAGIC);
 }
 
+void *space_leaf(struct space *space, void *leaf, enum memtrace_segment_kind kind, uint32_t index,
+                 uint32_t item_size, uint32_t item_count) {
+    typedef void *__attribute__((may_alias)) any_pointer;
+    any_pointer *place = leaf;
+    void *found = LOAD_ACQUIRE(place);
+    struct memtrace_segment *segment;
+    if (found != NULL) {
+        return found;
+    }
+    segment = space_segment(space, kind, 0, index, item_size, item_count);
+    if (segment == NULL) {
+        return NULL;
+    }
+    space_publish(segment);
+    if (!__atomic_compare_exchange_n(place, &found, (void *)segment, 0, __ATOMIC_RELEASE,
+                                     __ATOMIC_ACQUIRE)) {
+        segment->kind = 0;
+        return found;
+    }
+    return segment;
+}
+
 const struct memtrace_segment *space_next(const struct space *space, uint64_t *at, uint64_t end) {
     while (*at < end) {
         const struct memtrace_segment *segment =

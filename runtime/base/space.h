@@ -37,6 +37,12 @@ void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32
                     uint32_t index, uint32_t item_size, uint32_t item_count);
 void space_publish(void *segment);
 
+/* The leaf that the pointer at `leaf` (one of a table of pointers to items) points to. Where that
+ * is NULL a new segment, published and then set there, or the one of another thread that was first:
+ * ours is void then. Item 0 lies under the segment's header. NULL: no room. */
+void *space_leaf(struct space *space, void *leaf, enum memtrace_segment_kind kind, uint32_t index,
+                 uint32_t item_size, uint32_t item_count);
+
 /* The next `size` bytes can be taken without asking the kernel: it may soon refuse. */
 void space_prepare(struct space *space, uint64_t size);
 

@@ -25,28 +25,15 @@ double estimates_variance_of(uint64_t size, uint64_t bytes) {
     return bytes > size ? (double)bytes * (double)(bytes - size) : 0;
 }
 
-static struct memtrace_estimate *open_leaf(struct space *space, uint32_t index) {
-    struct memtrace_estimate *none = NULL;
-    void *segment = space_segment(space, MEMTRACE_SEGMENT_ESTIMATES, 0, index,
-                                  sizeof(struct memtrace_estimate), MEMTRACE_LEAF_ITEMS);
-    if (segment == NULL) {
-        return NULL;
-    }
-    space_publish(segment);
-    note_leaf(index);
-    if (!__atomic_compare_exchange_n(&leaves[index], &none, (struct memtrace_estimate *)segment, 0,
-                                     __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
-        ((struct memtrace_segment *)segment)->kind = 0; /* another thread was first */
-        return none;
-    }
-    return segment;
-}
-
 /* NULL: no room. The counters stay estimates without an error then. */
 static struct memtrace_estimate *estimate_of(struct space *space, uint32_t context) {
-    uint32_t index = context >> 10;
+    uint32_t index = context / MEMTRACE_LEAF_ITEMS;
     struct memtrace_estimate *leaf = LOAD_ACQUIRE(&leaves[index]);
-    leaf = leaf != NULL ? leaf : open_leaf(space, index);
+    if (leaf == NULL) {
+        note_leaf(index);
+        leaf = space_leaf(space, &leaves[index], MEMTRACE_SEGMENT_ESTIMATES, index,
+                          sizeof(struct memtrace_estimate), MEMTRACE_LEAF_ITEMS);
+    }
     return leaf != NULL ? leaf + (context & (MEMTRACE_LEAF_ITEMS - 1)) : NULL;
 }
 

@@ -280,22 +280,6 @@ void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_
 /* --- lifetimes of a tick or more: nothing for a first free, a record from the second on --------
  */
 
-static int open_lifetimes(struct ledger *ledger, uint32_t index) {
-    struct memtrace_lifetimes *none = NULL;
-    void *segment = space_segment(ledger->space, MEMTRACE_SEGMENT_LIFETIMES, 0, index,
-                                  sizeof(struct memtrace_lifetimes), MEMTRACE_LEAF_ITEMS);
-    if (segment == NULL) {
-        return -1;
-    }
-    space_publish(segment);
-    if (!__atomic_compare_exchange_n(&ledger->lifetimes[index], &none,
-                                     (struct memtrace_lifetimes *)segment, 0, __ATOMIC_RELEASE,
-                                     __ATOMIC_RELAXED)) {
-        ((struct memtrace_segment *)segment)->kind = 0;
-    }
-    return 0;
-}
-
 /* Another run of ids for this column. Place 0 of a leaf is under its header. */
 static int take_lifetimes(struct ledger *ledger, struct ledger_column *column) {
     uint32_t first =
@@ -305,7 +289,8 @@ static int take_lifetimes(struct ledger *ledger, struct ledger_column *column) {
         __atomic_fetch_sub(&ledger->lifetimes_taken, LEDGER_LIFETIMES_RUN, __ATOMIC_RELAXED);
         return -1;
     }
-    if (LOAD_ACQUIRE(&ledger->lifetimes[index]) == NULL && open_lifetimes(ledger, index) != 0) {
+    if (space_leaf(ledger->space, &ledger->lifetimes[index], MEMTRACE_SEGMENT_LIFETIMES, index,
+                   sizeof(struct memtrace_lifetimes), MEMTRACE_LEAF_ITEMS) == NULL) {
         return -1;
     }
     column->lifetimes_next = first + (first % MEMTRACE_LEAF_ITEMS == 0);

@@ -45,30 +45,12 @@ uint32_t region_next_thread(struct region *region, uint32_t place) {
     return 0;
 }
 
-static int open_leaf(struct region *region, uint32_t index) {
-    struct memtrace_thread_record *none = NULL;
-    void *segment;
-    if (LOAD_ACQUIRE(&region->thread_leaf[index]) != NULL) {
-        return 0;
-    }
-    segment = space_segment(region->space, MEMTRACE_SEGMENT_THREADS, 0, index,
-                            sizeof(struct memtrace_thread_record), REGION_THREADS_PER_LEAF);
-    if (segment == NULL) {
-        return -1;
-    }
-    space_publish(segment);
-    if (!__atomic_compare_exchange_n(&region->thread_leaf[index], &none,
-                                     (struct memtrace_thread_record *)segment, 0, __ATOMIC_RELEASE,
-                                     __ATOMIC_RELAXED)) {
-        ((struct memtrace_segment *)segment)->kind = 0;
-    }
-    return 0;
-}
-
 static struct memtrace_thread_record *add_place(struct region *region, uint32_t place,
                                                 uint32_t id) {
+    uint32_t leaf = place / REGION_THREADS_PER_LEAF;
     struct memtrace_thread_record *record;
-    if (open_leaf(region, place / REGION_THREADS_PER_LEAF) != 0) {
+    if (space_leaf(region->space, &region->thread_leaf[leaf], MEMTRACE_SEGMENT_THREADS, leaf,
+                   sizeof *record, REGION_THREADS_PER_LEAF) == NULL) {
         return NULL;
     }
     record = region_thread(region, place);

@@ -52,21 +52,6 @@ static uint32_t tag_of(uint64_t key) {
     return (uint32_t)(key >> 57) << MEMTRACE_CONTEXT_BITS;
 }
 
-static COLD int install_leaf(struct context_tree *tree, uint32_t index) {
-    struct memtrace_node *none = NULL;
-    void *segment = space_segment(tree->space, MEMTRACE_SEGMENT_TREE, 0, index,
-                                  sizeof(struct memtrace_node), MEMTRACE_LEAF_ITEMS);
-    if (segment == NULL) {
-        return -1;
-    }
-    space_publish(segment);
-    if (!__atomic_compare_exchange_n(&tree->leaf[index], &none, (struct memtrace_node *)segment, 0,
-                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-        ((struct memtrace_segment *)segment)->kind = 0; /* another thread was first: void */
-    }
-    return 0;
-}
-
 /* Leaf indices kept for inner leaves: `next` in the low half, the end in the high one. */
 static uint64_t aside_range(uint32_t next, uint32_t end) {
     return (uint64_t)end << 32 | next;
@@ -125,7 +110,9 @@ static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kin
                                 uint32_t parent) {
     uint32_t index = take_leaf_index(tree, kind, parent);
     uint32_t id = index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
-    if (index >= CONTEXT_LEAVES || install_leaf(tree, index) != 0) {
+    if (index >= CONTEXT_LEAVES ||
+        space_leaf(tree->space, &tree->leaf[index], MEMTRACE_SEGMENT_TREE, index,
+                   sizeof(struct memtrace_node), MEMTRACE_LEAF_ITEMS) == NULL) {
         /* Full: do not try again each time. */
         STORE_RELAXED(&tree->limit, LOAD_RELAXED(&tree->taken));
         return 0;

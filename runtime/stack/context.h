@@ -122,7 +122,7 @@ uint32_t context_places(const struct context_tree *tree, uint32_t leaf);
 int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment);
 
 INLINE struct memtrace_node *context_node(struct context_tree *tree, struct context_id id) {
-    /* Pairs with the release in install_leaf(). */
+    /* Pairs with the release in space_leaf(). */
     return LOAD_ACQUIRE(&tree->leaf[id.value >> 10]) + (id.value & (MEMTRACE_LEAF_ITEMS - 1));
 }
 

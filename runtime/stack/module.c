@@ -112,15 +112,10 @@ static uint32_t lookup(const struct modules *modules, const struct dl_find_objec
 
 static struct memtrace_module *leaf_for(struct modules *modules, uint32_t id) {
     uint32_t index = id / MODULE_LEAF_ITEMS;
-    if (modules->leaf[index] == NULL && !modules->space->is_private) {
-        void *segment = space_segment(modules->space, MEMTRACE_SEGMENT_MODULES, 0, index,
-                                      sizeof(struct memtrace_module), MODULE_LEAF_ITEMS);
-        if (segment != NULL) {
-            space_publish(segment);
-            STORE_RELEASE(&modules->leaf[index], segment);
-        }
-    }
-    return modules->leaf[index];
+    return modules->space->is_private
+               ? modules->leaf[index]
+               : space_leaf(modules->space, &modules->leaf[index], MEMTRACE_SEGMENT_MODULES, index,
+                            sizeof(struct memtrace_module), MODULE_LEAF_ITEMS);
 }
 
 void module_init(struct modules *modules, struct space *space, const char *executable) {
