@@ -12,28 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help_text[] =
-    "usage: memtrace anonymize [OPTION]... --output FILE FILE.mtr\n"
-    "\n"
-    "Writes a recording in which made-up names stand for functions, files, modules, threads,\n"
-    "pools, marks, paths and the command line. Numbers and structure stay: reports have the same\n"
-    "figures. Program files and symbols that it carries are left out.\n"
-    "\n"
-    "  --output FILE        the new recording\n"
-    "  --key FILE           what is in this file makes the names: the same in all recordings that\n"
-    "                       are made with it, so that they can be compared (default: names are\n"
-    "                       numbered as they come)\n"
-    "  --debug-folders LIST where debug files lie, separated by colons\n"
-    "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
-    "  --help               show this\n";
+enum { KEY_KEY = 1, KEY_DEBUG };
 
-enum { KEY_HELP = 1, KEY_KEY, KEY_DEBUG };
-
-static const struct cli_option options[] = {
-    REWRITING_OPTIONS,           {"help", 'h', false, KEY_HELP},
-    {"key", 'k', true, KEY_KEY}, {"debug-folders", 0, true, KEY_DEBUG},
-    {NULL, 0, false, 0},
-};
+static const struct option options[] = {
+    OPTION_PART(rewriting_options),
+    OPTION("key", 'k', KEY_KEY, "FILE",
+           "what is in this file makes the names: the same in all recordings that are made with "
+           "it, so "
+           "that they can be compared (default: names are numbered as they come)"),
+    OPTION("debug-folders", 0, KEY_DEBUG, "FOLDERS", "where debug files lie, separated by colons"),
+    OPTION_END};
 
 enum { KEY_BYTES_LEAST = 16, KEY_BYTES_MOST = 1 << 16 };
 
@@ -44,7 +32,6 @@ struct request {
     const char *key_file;
     char key[KEY_BYTES_MOST];
     size_t key_size;
-    bool help;
 };
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
@@ -52,23 +39,18 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     if (key >= REWRITING_KEYS) {
         return rewriting_take(&request->rewriting, scan, key);
     }
-    switch (key) {
-    case KEY_KEY:
+    if (key == KEY_KEY) {
         request->key_file = scan->value;
-        return CLI_OK;
-    case KEY_DEBUG:
+    } else {
         request->debug_folders = scan->value;
-        return CLI_OK;
-    default:
-        request->help = true;
-        return CLI_OK;
     }
+    return CLI_OK;
 }
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("anonymize", argc, argv, options);
     int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK || request->help) {
+    if (status != CLI_OK) {
         return status;
     }
     return rewriting_operand(&request->rewriting, &scan, &request->file);
@@ -141,12 +123,21 @@ static int anonymize_file(struct request *request) {
     return status;
 }
 
-int cmd_anonymize(int argc, char **argv) {
+static int run_anonymize(int argc, char **argv) {
     static struct request request = {.rewriting = REWRITING_DEFAULT};
     int status = read_arguments(&request, argc, argv);
-    if (status == CLI_OK && request.help) {
-        fputs(help_text, stdout);
-        return cli_finish(CLI_OK);
-    }
     return status == CLI_OK ? anonymize_file(&request) : status;
 }
+
+const struct command anonymize_command = {
+    .name = "anonymize",
+    .run = run_anonymize,
+    .summary = "hide the names in a recording",
+    .usage = "[OPTION]... --output FILE FILE.mtr",
+    .about = "Writes a recording in which made-up names stand for functions, files, "
+             "modules, threads, pools, marks, paths and the command line. Numbers and "
+             "structure stay: reports have the same figures. Program files and symbols "
+             "that it carries are left out.",
+    .options = options,
+    .operands = "RECORDING",
+};

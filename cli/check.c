@@ -13,53 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help_text[] =
-    "usage: memtrace check [OPTION]... [BUDGET]... [FILE|RUN|PID]\n"
-    "\n"
-    "Checks whether a profile (*.mtp), a recording (*.mtr) or a running program keeps its\n"
-    "budgets, and prints a line for each that is broken, with the code that broke it most.\n"
-    "Exit status: 0 all are met, 1 one is broken, 2 the check was not possible. Without a file:\n"
-    "the newest of this folder.\n"
-    "\n"
-    "a BUDGET, which has '<=' in it:\n"
-    "  'leaked <= 0'                                   peak, leaked, allocated (bytes),\n"
-    "  'peak <= 64M not in module libfoo'              allocations, temporary (numbers);\n"
-    "  'allocations <= 10000 in function ^parse_'      in function, file, module REGEX\n"
-    "  'allocations <= 100 per scope request'          in any one scope of that name\n"
-    "  'growth <= 5% of peak over base.mtp'            against another file, by size or percent\n"
-    "\n"
-    "the same as options:\n"
-    "  --budgets FILE                     budgets, one a line, with # comments\n"
-    "  --max-leaked SIZE                  never freed\n"
-    "  --max-peak SIZE                    held when the program held most\n"
-    "  --max-allocated SIZE               ever allocated\n"
-    "  --max-allocations N                how many\n"
-    "  --max-temporary N                  freed before their thread's next allocation\n"
-    "  --max-maximum, --max-live, --max-total, --max-cumulative SIZE\n"
-    "                                     other names of peak, leaked and, twice, allocated\n"
-    "  --max-allocations-per-scope NAME=N in any one scope\n"
-    "  --max-bytes-per-scope NAME=SIZE    allocated in any one scope\n"
-    "  --max-growth LIMIT                 of the peak over --baseline; METRIC=LIMIT: of that\n"
-    "  --baseline FILE                    what --max-growth compares with\n"
-    "\n"
-    "how:\n"
-    "  --process PID|NAME[:IMAGE]         this process of a run (a folder); default: the one that\n"
-    "                                     held most\n"
-    "  --all-processes                    the sum of all of them by call path\n"
-    "  --tolerance P                      limits may be exceeded by so many percent\n"
-    "  --format gcc|github|junit|json     lines as compilers print them (default), workflow\n"
-    "                                     commands of GitHub, JUnit XML, JSON\n"
-    "  --debug-folders L                  where separate debug files are, colon-separated\n"
-    "                                     (default: /usr/lib/debug)\n"
-    "  --output FILE                      write to FILE\n"
-    "  --no-cache                         keep nothing on disk for the next command\n"
-    "  --help                             show this\n";
-
 enum { CHECK_MET = 0, CHECK_BROKEN = 1, CHECK_TROUBLE = 2 };
 
 enum {
-    KEY_HELP = 1,
-    KEY_BUDGETS,
+    KEY_BUDGETS = 1,
     KEY_LEAKED,
     KEY_PEAK,
     KEY_ALLOCATED,
@@ -74,29 +31,32 @@ enum {
     KEY_OUTPUT,
 };
 
-static const struct cli_option options[] = {
-    {"help", 'h', false, KEY_HELP},
-    {"budgets", 'b', true, KEY_BUDGETS},
-    {"max-leaked", 0, true, KEY_LEAKED},
-    {"max-peak", 0, true, KEY_PEAK},
-    {"max-maximum", 0, true, KEY_PEAK},
-    {"max-live", 0, true, KEY_LEAKED},
-    {"max-allocated", 0, true, KEY_ALLOCATED},
-    {"max-total", 0, true, KEY_ALLOCATED},
-    {"max-cumulative", 0, true, KEY_ALLOCATED},
-    {"max-allocations", 0, true, KEY_ALLOCATIONS},
-    {"max-temporary", 0, true, KEY_TEMPORARY},
-    {"max-allocations-per-scope", 0, true, KEY_SCOPE_ALLOCATIONS},
-    {"max-bytes-per-scope", 0, true, KEY_SCOPE_BYTES},
-    {"max-growth", 0, true, KEY_GROWTH},
-    {"baseline", 0, true, KEY_BASELINE},
-    {"tolerance", 0, true, KEY_TOLERANCE},
-    {"format", 'f', true, KEY_FORMAT},
-    {"output", 'o', true, KEY_OUTPUT},
-    SUPPRESSING_OPTIONS,
-    CHOSEN_OPTIONS,
-    {NULL, 0, false, 0},
-};
+static const struct option options[] = {
+    OPTION_HEADING("budgets as options"),
+    OPTION("budgets", 'b', KEY_BUDGETS, "FILE", "budgets, one a line, with # comments"),
+    OPTION("max-leaked", 0, KEY_LEAKED, "SIZE", "never freed"),
+    OPTION_ALIAS("max-live", KEY_LEAKED, "SIZE"),
+    OPTION("max-peak", 0, KEY_PEAK, "SIZE", "held when the program held most"),
+    OPTION_ALIAS("max-maximum", KEY_PEAK, "SIZE"),
+    OPTION("max-allocated", 0, KEY_ALLOCATED, "SIZE", "ever allocated"),
+    OPTION_ALIAS("max-total", KEY_ALLOCATED, "SIZE"),
+    OPTION_ALIAS("max-cumulative", KEY_ALLOCATED, "SIZE"),
+    OPTION("max-allocations", 0, KEY_ALLOCATIONS, "N", "how many"),
+    OPTION("max-temporary", 0, KEY_TEMPORARY, "N", "freed before their thread's next allocation"),
+    OPTION("max-allocations-per-scope", 0, KEY_SCOPE_ALLOCATIONS, "NAME=N", "in any one scope"),
+    OPTION("max-bytes-per-scope", 0, KEY_SCOPE_BYTES, "NAME=SIZE", "allocated in any one scope"),
+    OPTION("max-growth", 0, KEY_GROWTH, "LIMIT",
+           "of the peak over --baseline; METRIC=LIMIT: of that"),
+    OPTION("baseline", 0, KEY_BASELINE, "FILE", "what --max-growth compares with"),
+    OPTION_HEADING("how"),
+    OPTION("tolerance", 0, KEY_TOLERANCE, "P", "limits may be exceeded by so many percent"),
+    OPTION("format", 'f', KEY_FORMAT, "gcc|github|junit|json",
+           "lines as compilers print them (default), workflow commands of GitHub, JUnit XML, JSON"),
+    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
+    OPTION_PART(chosen_options),
+    OPTION_PART(suppressing_options),
+    OPTION_PART(filter_options),
+    OPTION_END};
 
 enum { MOST_GROWTHS = 16 };
 
@@ -108,7 +68,6 @@ struct request {
     double tolerance;
     enum check_format format;
     const char *format_name; /* NULL: none was asked for */
-    bool help;
     const char *output;
     struct chosen_options chosen;
     const char *source;
@@ -228,9 +187,6 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return chosen_take(&request->chosen, scan, key);
     }
     switch (key) {
-    case KEY_HELP:
-        request->help = true;
-        return CLI_OK;
     case KEY_BASELINE:
         request->baseline = scan->value;
         return CLI_OK;
@@ -265,7 +221,7 @@ static int take_operands(struct request *request, int argc, char **argv, int ind
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("check", argc, argv, options);
     int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK || request->help) {
+    if (status != CLI_OK) {
         return status;
     }
     status = take_operands(request, argc, argv, scan.index);
@@ -444,16 +400,10 @@ static int check(struct request *request, int argc, char **argv) {
     if (status != CLI_OK) {
         return CLI_USAGE;
     }
-    if (request->help) {
-        fputs(help_text, stdout);
-        fputs(suppressing_help, stdout);
-        fputs(filters_help, stdout);
-        return cli_finish(CLI_OK);
-    }
     return check_file(request, request->source);
 }
 
-int cmd_check(int argc, char **argv) {
+static int run_check(int argc, char **argv) {
     struct request request = {.filters = filters_new(), .chosen.has_leaks = true};
     int status = CHECK_TROUBLE;
     if (request.filters != NULL) {
@@ -465,3 +415,24 @@ int cmd_check(int argc, char **argv) {
     filters_free(request.filters);
     return status;
 }
+
+const struct command check_command = {
+    .name = "check",
+    .run = run_check,
+    .summary = "check whether a profile keeps its budgets",
+    .usage = "[OPTION]... [BUDGET]... [FILE|RUN|PID]",
+    .about =
+        "Checks whether a profile (*.mtp), a recording (*.mtr) or a running program"
+        " keeps its budgets, and prints a line for each that is broken, with the "
+        "code that broke it most. Exit status: 0 all are met, 1 one is broken, 2 "
+        "the check was not possible. Without a file: the newest of this folder.\n"
+        "\n"
+        "a BUDGET, which has '<=' in it:\n"
+        "  'leaked <= 0'                                 peak, leaked, allocated (bytes),\n"
+        "  'peak <= 64M not in module libfoo'            allocations, temporary (numbers);\n"
+        "  'allocations <= 10000 in function ^parse_'    in function, file, module REGEX\n"
+        "  'allocations <= 100 per scope request'        in any one scope of that name\n"
+        "  'growth <= 5% of peak over base.mtp'          against another file, by size or percent",
+    .options = options,
+    .operands = "PROFILE",
+};

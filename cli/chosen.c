@@ -7,6 +7,18 @@
 
 #include <stdlib.h>
 
+const struct option chosen_options[] = {
+    OPTION("process", 0, CHOSEN_PROCESS, "PID|NAME[:IMAGE]",
+           "of a run of several processes (a folder): this one, and of those that replaced "
+           "themselves by "
+           "exec this image; default: the one that held most"),
+    OPTION("all-processes", 0, CHOSEN_ALL_PROCESSES, NULL,
+           "the sum of all by call path, small forked children included"),
+    OPTION("debug-folders", 0, CHOSEN_DEBUG_FOLDERS, "FOLDERS",
+           "where separate debug files are, colon-separated (default: /usr/lib/debug)"),
+    OPTION("no-cache", 0, CHOSEN_NO_CACHE, NULL, "keep nothing on disk for the next command"),
+    OPTION_END};
+
 int chosen_take(struct chosen_options *options, const struct cli_scan *scan, int key) {
     if (key >= FILTER_KEYS) {
         return filters_take(options->filters, scan, key);

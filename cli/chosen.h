@@ -19,7 +19,7 @@ struct chosen {
 };
 
 /* The options of all such commands; keys from CHOSEN_KEYS on go to chosen_take(). A command that
- * knows leaks has SUPPRESSING_OPTIONS, too. */
+ * takes them has filter_options as well, and one that knows leaks suppressing_options. */
 enum {
     CHOSEN_KEYS = 880,
     CHOSEN_DEBUG_FOLDERS = CHOSEN_KEYS,
@@ -27,14 +27,7 @@ enum {
     CHOSEN_PROCESS,
     CHOSEN_ALL_PROCESSES
 };
-// clang-format off
-#define CHOSEN_OPTIONS                                 \
-    {"debug-folders", 0, true, CHOSEN_DEBUG_FOLDERS},  \
-    {"no-cache", 0, false, CHOSEN_NO_CACHE},           \
-    {"process", 0, true, CHOSEN_PROCESS},              \
-    {"all-processes", 0, false, CHOSEN_ALL_PROCESSES}, \
-    FILTER_OPTIONS
-// clang-format on
+extern const struct option chosen_options[]; /* which process, names, cache */
 
 struct chosen_options {
     struct source_choice choice; /* of the processes of a run */

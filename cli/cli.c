@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli.c: messages, options and numbers of all subcommands. See cli.h. */
+/* cli.c: messages and numbers of all subcommands. See cli.h. */
 #include "cli/cli.h"
-
-#include "cli/nearest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -60,129 +58,6 @@ int cli_usage(const char *command, const char *format, ...) {
     va_end(arguments);
     print_line(text, command != NULL ? command : "");
     return CLI_USAGE;
-}
-
-struct cli_scan cli_scan_start(const char *command, int argc, char **argv,
-                               const struct cli_option *options) {
-    return (struct cli_scan){
-        .command = command, .argc = argc, .argv = argv, .options = options, .index = 1};
-}
-
-/* Moves argv[from] down to argv[to]; those between move up. */
-static void move_argument(char **argv, int from, int to) {
-    char *argument = argv[from];
-    memmove(&argv[to + 1], &argv[to], (size_t)(from - to) * sizeof *argv);
-    argv[to] = argument;
-}
-
-/* With permute: brings the next option to scan->index. Operands met so far stand behind it. */
-static bool find_option(struct cli_scan *scan) {
-    for (int i = scan->index; i < scan->argc; i++) {
-        if (scan->argv[i][0] == '-' && scan->argv[i][1] != '\0') {
-            scan->operands = i - scan->index;
-            move_argument(scan->argv, i, scan->index);
-            return true;
-        }
-        if (!scan->permute) {
-            break;
-        }
-    }
-    return false;
-}
-
-static const struct cli_option *match_option(const struct cli_scan *scan, const char *argument,
-                                             const char **value) {
-    const char *equals = strchr(argument, '=');
-    size_t length = equals != NULL ? (size_t)(equals - argument) : strlen(argument);
-    *value = NULL;
-    for (const struct cli_option *option = scan->options; option->name != NULL; option++) {
-        if (argument[1] == '-' && strlen(option->name) == length - 2 &&
-            strncmp(option->name, argument + 2, length - 2) == 0) {
-            *value = equals != NULL ? equals + 1 : NULL;
-            return option;
-        }
-        if (argument[1] != '-' && option->letter != 0 && argument[1] == option->letter) {
-            if (argument[2] != '\0') {
-                *value = argument + 2;
-            }
-            return option;
-        }
-    }
-    return NULL;
-}
-
-/* "--jsno", "--jsno=3": prints which one was meant. */
-static void refuse_option(const struct cli_scan *scan, const char *argument) {
-    size_t length = strcspn(argument, "=");
-    struct nearest nearest = nearest_to(argument + 2, length > 2 ? length - 2 : 0);
-    for (const struct cli_option *option = scan->options;
-         argument[1] == '-' && option->name != NULL; option++) {
-        nearest_offer(&nearest, option->name);
-    }
-    cli_usage(scan->command, "there is no option %.*s%s%s%s", (int)length, argument,
-              nearest.name != NULL ? ": did you mean --" : "",
-              nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
-}
-
-/* The value in the next argument, which stands behind the operands met so far. */
-static const char *next_value(struct cli_scan *scan) {
-    int at = scan->index + scan->operands;
-    if (at >= scan->argc) {
-        return NULL;
-    }
-    move_argument(scan->argv, at, scan->index);
-    return scan->argv[scan->index++];
-}
-
-int cli_scan_next(struct cli_scan *scan) {
-    const struct cli_option *option;
-    const char *value;
-    const char *argument;
-    if (!find_option(scan)) {
-        return 0;
-    }
-    argument = scan->argv[scan->index++];
-    if (strcmp(argument, "--") == 0) {
-        return 0;
-    }
-    option = match_option(scan, argument, &value);
-    if (option == NULL) {
-        refuse_option(scan, argument);
-        return -1;
-    }
-    scan->name = argument;
-    scan->value = value;
-    if (!option->has_value && value != NULL) {
-        cli_usage(scan->command, "option --%s takes no value: %s", option->name, argument);
-        return -1;
-    }
-    if (option->has_value && value == NULL) {
-        scan->value = next_value(scan);
-        if (scan->value == NULL) {
-            cli_usage(scan->command, "option %s needs a value", argument);
-            return -1;
-        }
-    }
-    return option->key;
-}
-
-int cli_scan_all(struct cli_scan *scan,
-                 int (*take)(void *request, const struct cli_scan *scan, int key), void *request) {
-    int status = CLI_OK;
-    int key = 0;
-    scan->permute = true;
-    while (status == CLI_OK && (key = cli_scan_next(scan)) > 0) {
-        status = take(request, scan, key);
-    }
-    return key < 0 ? CLI_USAGE : status;
-}
-
-int cli_choose(const struct cli_scan *scan, const char **chosen, const char *choice) {
-    if (*chosen != NULL && strcmp(*chosen, choice) != 0) {
-        return cli_usage(scan->command, "%s and %s exclude each other", *chosen, choice);
-    }
-    *chosen = choice;
-    return CLI_OK;
 }
 
 int cli_parse_u64(const char *text, uint64_t *value) {

@@ -2,38 +2,19 @@
 /*
  * cli.h: what the subcommands of `memtrace` share: their entry points, options, messages, numbers.
  *
- * Each subcommand has its own file: cli/report.c defines cmd_report(), and so on. argv[0] is the
- * subcommand's name. It returns the exit status; only code in cli/ prints and exits.
+ * Each subcommand has its own file: cli/report.c defines report_command (option.h), and so on; only
+ * code in cli/ prints and exits.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
+
+#include "cli/option.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum cli_status { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
-
-int cmd_export(int argc, char **argv);
-int cmd_anonymize(int argc, char **argv);
-int cmd_merge(int argc, char **argv);
-int cmd_import(int argc, char **argv);
-int cmd_extract(int argc, char **argv);
-int cmd_query(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-int cmd_diff(int argc, char **argv);
-int cmd_repack(int argc, char **argv);
-int cmd_strip(int argc, char **argv);
-int cmd_run(int argc, char **argv);
-int cmd_record(int argc, char **argv);
-int cmd_info(int argc, char **argv);
-int cmd_list(int argc, char **argv);
-int cmd_trace(int argc, char **argv);
-int cmd_control(int argc, char **argv);
-int cmd_symbolize(int argc, char **argv);
-int cmd_flags(int argc, char **argv);
-int cmd_companion(int argc, char **argv); /* started by the runtime, not listed in the help */
 
 /* Prints "memtrace: <message>" to stderr, as one line. Returns CLI_FAILURE. */
 int cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -42,35 +23,34 @@ int cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Carries out `memtrace NAME ARGUMENT...`, or prints its help. Returns the exit status. */
+int cli_run(const struct command *command, int argc, char **argv);
+
 /*
- * Options. `--name value`, `--name=value`, `-x value`; `--` ends them. Every command knows --help.
+ * Options. `--name value`, `--name=value`, `-x value`; `--` ends them. --help is not seen here.
  *
- *     static const struct cli_option options[] = {{"top", 'n', true, 't'}, {0}};
+ *     static const struct option options[] = {{"top", 'n', 't', "N", "so many rows"}, {0}};
  *     struct cli_scan scan = cli_scan_start("run", argc, argv, options);
  *     int key;
  *     while ((key = cli_scan_next(&scan)) > 0) { switch (key) { case 't': ... scan.value ... } }
  *     if (key < 0) return CLI_USAGE;  // the line was printed
  *     // operands: argv[scan.index] .. argv[argc - 1]
  */
-struct cli_option {
-    const char *name; /* without --; NULL ends the table */
-    char letter;      /* short form; 0: none */
-    bool has_value;
-    int key; /* > 0 */
-};
 struct cli_scan {
     const char *command;
     int argc;
     char **argv;
-    const struct cli_option *options;
-    int index;         /* next argument; at the end of options: the first operand */
-    const char *value; /* of the option just returned; NULL if it has none */
-    const char *name;  /* as written, for messages: "--top" */
-    bool permute;      /* set it: operands may stand between options; they are moved behind them */
-    int operands;      /* internal */
+    const struct option *options;
+    int index;                   /* next argument; at the end of options: the first operand */
+    const struct option *option; /* the one just returned */
+    const char *value;           /* its value; NULL if it has none */
+    const char *name;            /* as written, for messages: "--top" */
+    bool permute;  /* set it: operands may stand between options; they are moved behind them */
+    bool is_quiet; /* nothing is printed */
+    int operands;  /* internal */
 };
 struct cli_scan cli_scan_start(const char *command, int argc, char **argv,
-                               const struct cli_option *options);
+                               const struct option *options);
 /* The key of the next option, 0 at the end, -1 after an error (line printed). */
 int cli_scan_next(struct cli_scan *scan);
 /* Hands every option to take(), operands between them allowed. take() returns CLI_OK, or a status

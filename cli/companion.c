@@ -90,7 +90,7 @@ static void finish(struct collector *work) {
     free(text);
 }
 
-int cmd_companion(int argc, char **argv) {
+static int run_companion(int argc, char **argv) {
     struct collector work = COLLECTOR_NONE;
     struct error error = {""};
     enum held_status status;
@@ -115,3 +115,5 @@ int cmd_companion(int argc, char **argv) {
     }
     return CLI_OK;
 }
+
+const struct command companion_command = {.name = "companion", .run = run_companion};

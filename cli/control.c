@@ -26,22 +26,6 @@ struct wish {
     uint64_t mean;
 };
 
-static void print_help(void) {
-    puts("usage: memtrace control PID                 says what is counted\n"
-         "       memtrace control PID exact           every allocation\n"
-         "       memtrace control PID sample [SIZE]   one allocation in SIZE bytes (512K), chosen "
-         "at\n"
-         "                                            random; reports give estimates\n"
-         "       memtrace control PID off             nothing new; what was counted is followed\n"
-         "       memtrace control PID on              as before off\n"
-         "\n"
-         "Changes what is counted of process PID, which must be profiled, while it runs. It "
-         "follows\n"
-         "at one of its next allocations; no signal is sent.\n"
-         "\n"
-         "  --help   show this");
-}
-
 static uint64_t load(const uint64_t *field) {
     return __atomic_load_n(field, __ATOMIC_ACQUIRE);
 }
@@ -159,19 +143,13 @@ static int read_wish(int count, char **words, struct wish *wish) {
     return count == 1 ? 0 : -1;
 }
 
-int cmd_control(int argc, char **argv) {
-    static const struct cli_option options[] = {{"help", 'h', false, 'h'}, {0}};
-    struct cli_scan scan = cli_scan_start("control", argc, argv, options);
+static int run_control(int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("control", argc, argv, NULL);
     struct wish wish;
     uint64_t pid;
     int count;
-    int key;
     scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        print_help();
-        return cli_finish(CLI_OK);
-    }
-    if (key < 0) {
+    if (cli_scan_next(&scan) < 0) {
         return CLI_USAGE;
     }
     count = argc - scan.index;
@@ -186,3 +164,19 @@ int cmd_control(int argc, char **argv) {
     }
     return control((pid_t)pid, count > 1 ? &wish : NULL);
 }
+
+const struct command control_command = {
+    .name = "control",
+    .run = run_control,
+    .summary = "count all, a sample or nothing in a running program",
+    .usage = "PID [exact|sample [SIZE]|off|on]",
+    .about = "Changes what is counted of process PID, which must be profiled, while it runs, or "
+             "says what is counted now. It follows at one of its next allocations; no signal is "
+             "sent.\n"
+             "  exact           every allocation\n"
+             "  sample [SIZE]   one allocation in SIZE bytes (512K), chosen at random; reports\n"
+             "                  give estimates\n"
+             "  off             nothing new; what was counted is followed\n"
+             "  on              as before off",
+    .operands = "PID exact|sample|off|on",
+};

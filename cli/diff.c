@@ -11,45 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char help_text[] =
-    "usage: memtrace diff [OPTION]... BEFORE AFTER\n"
-    "\n"
-    "Shows what grew and what shrank from one profile (*.mtp), recording (*.mtr) or running\n"
-    "program to another, also if the program was rebuilt or changed in between.\n"
-    "\n"
-    "  --process PID|NAME[:IMAGE]\n"
-    "                       this process of runs (folders), of both; default: the one that held "
-    "most\n"
-    "  --all-processes      the sum of all of them by call path\n"
-    "  --metric METRIC      what is compared; several are possible (default: peak and\n"
-    "                       leaked): peak, leaked, allocated, allocations, temporary\n"
-    "  --by WHAT            rows are call paths or what allocates: path (default), function,\n"
-    "                       file, module\n"
-    "  --line-tolerance N   in another build, lines of one function are the same at most N lines\n"
-    "                       apart (default: any number, in their order)\n"
-    "  --limit N            at most N rows of what grew, and of what shrank (default: 20; 0: all)\n"
-    "  --min SIZE           sum up what changed by less, such as 64K\n"
-    "  --depth N            at most N frames of a call path (default: 16; 0: all)\n"
-    "  --all-frames         show what libraries of the language call, too\n"
-    "  --full-names         C++ names with parameters, template arguments, return types\n"
-    "  --color WHEN         auto, always or never\n"
-    "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
-    "                       /usr/lib/debug)\n"
-    "\n"
-    "instead of text:\n"
-    "  --markdown           tables for a comment on a change\n"
-    "  --json               one object with every row and metric\n"
-    "  --csv                one line for each row\n"
-    "\n"
-    "  --output FILE        write to FILE\n"
-    "  --no-cache           keep nothing on disk for the next command\n"
-    "  --help               show this\n";
-
 enum form { FORM_TEXT, FORM_MARKDOWN, FORM_JSON, FORM_CSV };
 
 enum {
-    KEY_HELP = 1,
-    KEY_METRIC,
+    KEY_METRIC = 1,
     KEY_BY,
     KEY_TOLERANCE,
     KEY_LIMIT,
@@ -64,25 +29,32 @@ enum {
     KEY_OUTPUT,
 };
 
-static const struct cli_option options[] = {
-    {"help", 'h', false, KEY_HELP},
-    {"metric", 'm', true, KEY_METRIC},
-    {"by", 0, true, KEY_BY},
-    {"line-tolerance", 0, true, KEY_TOLERANCE},
-    {"limit", 'n', true, KEY_LIMIT},
-    {"min", 0, true, KEY_MIN},
-    {"depth", 'd', true, KEY_DEPTH},
-    {"full-names", 0, false, KEY_FULL_NAMES},
-    {"all-frames", 0, false, KEY_ALL_FRAMES},
-    {"color", 0, true, KEY_COLOR},
-    {"markdown", 0, false, KEY_MARKDOWN},
-    {"json", 0, false, KEY_JSON},
-    {"csv", 0, false, KEY_CSV},
-    {"output", 'o', true, KEY_OUTPUT},
-    SUPPRESSING_OPTIONS,
-    CHOSEN_OPTIONS,
-    {NULL, 0, false, 0},
-};
+static const struct option options[] = {
+    OPTION("metric", 'm', KEY_METRIC, METRIC_CHOICES,
+           "what is compared; several are possible (default: peak and leaked)"),
+    OPTION("by", 0, KEY_BY, "path|function|file|module",
+           "rows are call paths (default), or what allocates"),
+    OPTION(
+        "line-tolerance", 0, KEY_TOLERANCE, "N",
+        "in another build, lines of one function are the same at most N lines apart (default: any "
+        "number, in their order)"),
+    OPTION("limit", 'n', KEY_LIMIT, "N",
+           "at most N rows of what grew, and of what shrank (default: 20; 0: all)"),
+    OPTION("min", 0, KEY_MIN, "SIZE", "sum up what changed by less, such as 64K"),
+    OPTION("depth", 'd', KEY_DEPTH, "N", "at most N frames of a call path (default: 16; 0: all)"),
+    OPTION("all-frames", 0, KEY_ALL_FRAMES, NULL, "show what libraries of the language call, too"),
+    OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
+           "C++ names with parameters, template arguments, return types"),
+    OPTION("color", 0, KEY_COLOR, "auto|always|never", "colours; auto: at a terminal"),
+    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
+    OPTION_PART(chosen_options),
+    OPTION_HEADING("instead of text"),
+    OPTION("markdown", 0, KEY_MARKDOWN, NULL, "tables for a comment on a change"),
+    OPTION("json", 0, KEY_JSON, NULL, "one object with every row and metric"),
+    OPTION("csv", 0, KEY_CSV, NULL, "one line for each row"),
+    OPTION_PART(suppressing_options),
+    OPTION_PART(filter_options),
+    OPTION_END};
 
 struct request {
     struct diff_options options;
@@ -90,7 +62,6 @@ struct request {
     enum form form;
     const char *form_option; /* NULL: none was given */
     bool any_metric;
-    bool help;
     const char *color;
     const char *output;
     const char *sources[2];
@@ -161,9 +132,6 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return chosen_take(&request->chosen, scan, key);
     }
     switch (key) {
-    case KEY_HELP:
-        request->help = true;
-        return CLI_OK;
     case KEY_ALL_FRAMES:
         request->view.style.all_frames = true;
         return CLI_OK;
@@ -185,7 +153,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("diff", argc, argv, options);
     int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK || request->help) {
+    if (status != CLI_OK) {
         return status;
     }
     if (argc - scan.index != 2) {
@@ -270,16 +238,10 @@ static int run(struct request *request, int argc, char **argv) {
     if (status != CLI_OK) {
         return status;
     }
-    if (request->help) {
-        fputs(help_text, stdout);
-        fputs(suppressing_help, stdout);
-        fputs(filters_help, stdout);
-        return cli_finish(CLI_OK);
-    }
     return diff_sources(request);
 }
 
-int cmd_diff(int argc, char **argv) {
+static int run_diff(int argc, char **argv) {
     struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
                               .view = {.limit = 20, .depth = 16},
                               .chosen = {.filters = filters_new(), .has_leaks = true}};
@@ -288,3 +250,15 @@ int cmd_diff(int argc, char **argv) {
     filters_free(request.chosen.filters);
     return status;
 }
+
+const struct command diff_command = {
+    .name = "diff",
+    .run = run_diff,
+    .summary = "show what grew from one profile to another",
+    .usage = "[OPTION]... BEFORE AFTER",
+    .about = "Shows what grew and what shrank from one profile (*.mtp), recording "
+             "(*.mtr) or running program to another, also if the program was rebuilt or "
+             "changed in between.",
+    .options = options,
+    .operands = "PROFILE",
+};

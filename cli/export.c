@@ -14,36 +14,8 @@
 
 /* ---- The command line ---- */
 
-static const char help_text[] =
-    "usage: memtrace export --format FORMAT [OPTION]... [FILE|RUN|PID]\n"
-    "\n"
-    "Writes a profile (*.mtp), a recording (*.mtr) or what a running program holds now in the\n"
-    "format of another tool. Without an argument: the newest such file of this folder.\n"
-    "\n"
-    "  --format FORMAT      one of those below; not needed where the name of the output says it\n"
-    "  --output FILE        write to FILE; default and -: to stdout\n"
-    "  --process PID|NAME[:IMAGE]\n"
-    "                       this process of a run (a folder); default: the one that held most\n"
-    "  --all-processes      the sum of all of them by call path\n"
-    "  --cost COST          what is counted, where a format holds one, or shows one first:\n"
-    "                       peak         bytes held when the program held most (default)\n"
-    "                       leaked       bytes never freed; of a running program: live now\n"
-    "                       allocated    bytes ever allocated\n"
-    "                       allocations  how many allocations\n"
-    "                       temporary    how many were freed before their thread's next one\n"
-    "  --by function|line   what is told apart where call paths are merged (default: function)\n"
-    "  --full-names         C++ names with parameters, template arguments, return types\n"
-    "  --all-frames         also what the system runs before main and each level of a recursion\n"
-    "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
-    "                       /usr/lib/debug)\n"
-    "  --no-cache           keep nothing on disk for the next command\n"
-    "  --list               only the names of the formats\n"
-    "  --help               show this\n";
-
-static void print_help(void) {
-    fputs(help_text, stdout);
-    fputs(filters_help, stdout);
-    puts("\nformats (*: --cost chooses the one it holds, or shows first; f: needs --output):");
+static void print_traits(void) {
+    puts("formats (*: --cost chooses the one it holds, or shows first; f: needs --output):");
     for (size_t i = 0; i < exportformat_count; i++) {
         const struct exportformat *format = &exportformats[i];
         printf("  %-11s %c%c  %s\n", format->name,
@@ -69,33 +41,27 @@ struct request {
     bool by_line;
     bool full_names;
     bool all_frames;
-    bool help;
     bool list;
 };
 
-enum {
-    KEY_HELP = 1,
-    KEY_FORMAT,
-    KEY_OUTPUT,
-    KEY_COST,
-    KEY_BY,
-    KEY_FULL_NAMES,
-    KEY_ALL_FRAMES,
-    KEY_LIST
-};
+enum { KEY_FORMAT = 1, KEY_OUTPUT, KEY_COST, KEY_BY, KEY_FULL_NAMES, KEY_ALL_FRAMES, KEY_LIST };
 
-static const struct cli_option options[] = {
-    {"help", 'h', false, KEY_HELP},
-    {"format", 'f', true, KEY_FORMAT},
-    {"output", 'o', true, KEY_OUTPUT},
-    {"cost", 'c', true, KEY_COST},
-    {"by", 0, true, KEY_BY},
-    {"full-names", 0, false, KEY_FULL_NAMES},
-    {"all-frames", 0, false, KEY_ALL_FRAMES},
-    {"list", 'l', false, KEY_LIST},
-    CHOSEN_OPTIONS,
-    {NULL, 0, false, 0},
-};
+static const struct option options[] = {
+    OPTION("format", 'f', KEY_FORMAT, "FORMAT",
+           "one of those below; not needed where the name of the output says it"),
+    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE; default and -: to stdout"),
+    OPTION("cost", 'c', KEY_COST, METRIC_CHOICES,
+           "what is counted, where a format holds one, or shows one first (default: peak)"),
+    OPTION("by", 0, KEY_BY, "function|line",
+           "what is told apart where call paths are merged (default: function)"),
+    OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
+           "C++ names with parameters, template arguments, return types"),
+    OPTION("all-frames", 0, KEY_ALL_FRAMES, NULL,
+           "also what the system runs before main and each level of a recursion"),
+    OPTION("list", 'l', KEY_LIST, NULL, "only the names of the formats"),
+    OPTION_PART(chosen_options),
+    OPTION_PART(filter_options),
+    OPTION_END};
 
 static int read_cost(struct request *request, const struct cli_scan *scan) {
     request->cost_name = scan->value;
@@ -123,7 +89,6 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
                    ? CLI_OK
                    : cli_usage("export", "--by is function or line, not '%s'", scan->value);
     default:
-        request->help |= key == KEY_HELP;
         request->list |= key == KEY_LIST;
         request->full_names |= key == KEY_FULL_NAMES;
         request->all_frames |= key == KEY_ALL_FRAMES;
@@ -181,7 +146,7 @@ static int read_arguments(struct request *request, int argc, char **argv) {
                          argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
-    return request->help || request->list ? CLI_OK : choose_format(request);
+    return request->list ? CLI_OK : choose_format(request);
 }
 
 /* ---- The work ---- */
@@ -240,14 +205,14 @@ static int export_source(const struct request *request) {
 }
 
 static int export_any(const struct request *request) {
-    if (request->help || request->list) {
-        request->help ? print_help() : print_formats();
+    if (request->list) {
+        print_formats();
         return cli_finish(CLI_OK);
     }
     return export_source(request);
 }
 
-int cmd_export(int argc, char **argv) {
+static int run_export(int argc, char **argv) {
     struct request request = {.cost = METRIC_MAXIMUM, .chosen.filters = filters_new()};
     int status;
     if (request.chosen.filters == NULL) {
@@ -260,3 +225,16 @@ int cmd_export(int argc, char **argv) {
     filters_free(request.chosen.filters);
     return status;
 }
+
+const struct command export_command = {
+    .name = "export",
+    .run = run_export,
+    .summary = "write files for other tools: flame graphs, JSON, CSV, ...",
+    .usage = "--format FORMAT [OPTION]... [FILE|RUN|PID]",
+    .about = "Writes a profile (*.mtp), a recording (*.mtr) or what a running program "
+             "holds now in the format of another tool. Without an argument: the newest "
+             "such file of this folder.",
+    .options = options,
+    .operands = "PROFILE",
+    .more = print_traits,
+};

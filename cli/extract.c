@@ -9,34 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: memtrace extract [OPTION]... FILE.mtr\n"
-    "\n"
-    "Writes the program files of a recording, or their symbols, where debuggers find them by "
-    "their\n"
-    "build-id: FOLDER/.build-id/. Whole files also go to FOLDER with the path they had.\n"
-    "\n"
-    "  -l, --list           only list what there is\n"
-    "  -o, --output FOLDER  default: FILE.mtr.files\n"
-    "  -h, --help           show this\n";
-
 struct request {
     const char *file;
     const char *folder;
     bool list;
 };
 
-/* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
+static const struct option options[] = {
+    OPTION("list", 'l', 'l', NULL, "only list what there is"),
+    OPTION("output", 'o', 'o', "FOLDER", "default: FILE.mtr.files"), OPTION_END};
+
+/* 0, or CLI_USAGE with the line printed. */
 static int parse(int argc, char **argv, struct request *request) {
-    static const struct cli_option options[] = {
-        {"list", 'l', false, 'l'}, {"output", 'o', true, 'o'}, {"help", 'h', false, 'h'}, {0}};
     struct cli_scan scan = cli_scan_start("extract", argc, argv, options);
     int key;
     scan.permute = true;
     while ((key = cli_scan_next(&scan)) > 0) {
-        if (key == 'h') {
-            return -1;
-        }
         request->list |= key == 'l';
         request->folder = key == 'o' ? scan.value : request->folder;
     }
@@ -87,17 +75,13 @@ static int extract(const struct recording *recording, const struct request *requ
     return cli_finish(CLI_OK);
 }
 
-int cmd_extract(int argc, char **argv) {
+static int run_extract(int argc, char **argv) {
     struct request request = {0};
     struct error error = {""};
     struct recording *recording;
     int status = parse(argc, argv, &request);
     if (status > 0) {
         return status;
-    }
-    if (status < 0) {
-        fputs(usage, stdout);
-        return cli_finish(CLI_OK);
     }
     recording = recording_open(request.file, &error);
     if (recording == NULL) {
@@ -107,3 +91,15 @@ int cmd_extract(int argc, char **argv) {
     recording_close(recording);
     return status;
 }
+
+const struct command extract_command = {
+    .name = "extract",
+    .run = run_extract,
+    .summary = "get the program files out of a recording",
+    .usage = "[OPTION]... FILE.mtr",
+    .about = "Writes the program files of a recording, or their symbols, where debuggers"
+             " find them by their build-id: FOLDER/.build-id/. Whole files also go to "
+             "FOLDER with the path they had.",
+    .options = options,
+    .operands = "RECORDING",
+};

@@ -10,98 +10,96 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char filters_help[] =
-    "which part of it (ranges are A..B, A.., ..B or A; see docs/filters.md):\n"
-    "  --from T, --to T     what happened from T on, before T: 1.5s, 300ms, 40%, start, end,\n"
-    "                       peak, mark:NAME, mark:NAME#2\n"
-    "  --at T               the same as --to T: what is live at T\n"
-    "  --between M1,M2      from one mark of the program to another\n"
-    "  --function REGEX, --file REGEX, --module REGEX\n"
-    "                       call paths with such a frame\n"
-    "  --not-function REGEX, --not-file REGEX, --not-module REGEX\n"
-    "                       call paths without one\n"
-    "  --path HASH          that call path\n"
-    "  --path-depth RANGE   call paths of so many frames\n"
-    "  --class CLASS        heap, mapping or pool\n"
-    "  --pool NAME          that pool\n"
-    "  --group-allocations RANGE, --group-bytes RANGE, --group-live-blocks RANGE,\n"
-    "  --group-live-bytes RANGE\n"
-    "                       call paths that have so much of it in the whole run\n"
-    "of recordings, single blocks:\n"
-    "  --size RANGE         of so many bytes: 1K..64K\n"
-    "  --first-size RANGE, --last-size RANGE, --chain-length RANGE, --chain-lifetime RANGE\n"
-    "                       of the chain that reallocations make: its first and last size,\n"
-    "                       how many blocks it had and how long it lived\n"
-    "  --lifetime RANGE     that lived so long: 10ms..1s\n"
-    "  --allocated T..T, --freed T..T\n"
-    "                       that began, ended in that time\n"
-    "  --live-at T[,T]      that lived at that moment, at both\n"
-    "  --address RANGE      that lay there\n"
-    "  --thread ID|NAME, --freed-by ID|NAME\n"
-    "                       that this thread allocated, freed\n"
-    "  --scope NAME         that were allocated in this scope of the program\n"
-    "  --leaked, --temporary, --freed-by-others\n"
-    "                       that were never freed; freed at once; freed by another thread\n";
-
 /* ---- What each option is ---- */
 
 enum kind { BYTES, DURATION, COUNT, ADDRESS, SPAN, OTHER };
 
-struct option {
-    const char *name;
-    int key;
+struct trait {
     enum kind kind;
     size_t offset;    /* in struct selection, but of OTHER */
     bool is_repeated; /* may be given more than once */
     bool is_context;  /* works on profiles, too */
 };
 
+#define TRAIT(kind, offset, is_repeated, is_context)                                               \
+    (&(const struct trait){kind, offset, is_repeated, is_context})
 #define AT(member) offsetof(struct selection, member)
-static const struct option table[] = {
-    {"from", FILTER_FROM, OTHER, 0, false, false},
-    {"to", FILTER_TO, OTHER, 0, false, false},
-    {"at", FILTER_AT, OTHER, 0, false, false},
-    {"between", FILTER_BETWEEN, OTHER, 0, false, false},
-    {"function", FILTER_FUNCTION, OTHER, 0, true, true},
-    {"not-function", FILTER_NOT_FUNCTION, OTHER, 0, true, true},
-    {"file", FILTER_FILE, OTHER, 0, true, true},
-    {"not-file", FILTER_NOT_FILE, OTHER, 0, true, true},
-    {"module", FILTER_MODULE, OTHER, 0, true, true},
-    {"not-module", FILTER_NOT_MODULE, OTHER, 0, true, true},
-    {"path", FILTER_PATH, OTHER, 0, false, true},
-    {"path-depth", FILTER_PATH_DEPTH, COUNT, AT(depth), false, true},
-    {"class", FILTER_CLASS, OTHER, 0, true, true},
-    {"pool", FILTER_POOL, OTHER, 0, false, true},
-    {"group-allocations", FILTER_GROUP_ALLOCATIONS, COUNT, AT(group_allocations), false, true},
-    {"group-bytes", FILTER_GROUP_BYTES, BYTES, AT(group_bytes), false, true},
-    {"group-live-blocks", FILTER_GROUP_LIVE_BLOCKS, COUNT, AT(group_live_blocks), false, true},
-    {"group-live-bytes", FILTER_GROUP_LIVE_BYTES, BYTES, AT(group_live_bytes), false, true},
-    {"size", FILTER_SIZE, BYTES, AT(size), false, false},
-    {"first-size", FILTER_FIRST_SIZE, BYTES, AT(first_size), false, false},
-    {"last-size", FILTER_LAST_SIZE, BYTES, AT(last_size), false, false},
-    {"chain-length", FILTER_CHAIN_LENGTH, COUNT, AT(chain_length), false, false},
-    {"chain-lifetime", FILTER_CHAIN_LIFETIME, DURATION, AT(chain_lifetime), false, false},
-    {"lifetime", FILTER_LIFETIME, DURATION, AT(lifetime), false, false},
-    {"address", FILTER_ADDRESS, ADDRESS, AT(address), false, false},
-    {"allocated", FILTER_ALLOCATED, SPAN, AT(born), false, false},
-    {"freed", FILTER_FREED, SPAN, AT(died), false, false},
-    {"live-at", FILTER_LIVE_AT, OTHER, 0, false, false},
-    {"thread", FILTER_THREAD, OTHER, 0, true, false},
-    {"freed-by", FILTER_FREED_BY, OTHER, 0, true, false},
-    {"scope", FILTER_SCOPE, OTHER, 0, false, false},
-    {"leaked", FILTER_LEAKED, OTHER, 0, false, false},
-    {"temporary", FILTER_TEMPORARY, OTHER, 0, false, false},
-    {"freed-by-others", FILTER_FREED_BY_OTHERS, OTHER, 0, false, false},
-};
-enum { OPTIONS = sizeof table / sizeof table[0] };
+#define OF_BLOCKS  TRAIT(OTHER, 0, false, false)
+#define OF_PATHS   TRAIT(OTHER, 0, true, true)
 
-static const struct option *option_of(int key) {
-    for (size_t i = 0; i < OPTIONS; i++) {
-        if (table[i].key == key) {
-            return &table[i];
-        }
-    }
-    return NULL;
+const struct option filter_options[] = {
+    OPTION_HEADING("which part of it (ranges are A..B, A.., ..B or A; see docs/filters.md)"),
+    OPTION_WITH(
+        "from", 0, FILTER_FROM, "T",
+        "what happened from T on: 1.5s, 300ms, 40%, start, end, peak, mark:NAME, mark:NAME#2",
+        OF_BLOCKS),
+    OPTION_WITH("to", 0, FILTER_TO, "T", "what happened before T", OF_BLOCKS),
+    OPTION_WITH("at", 0, FILTER_AT, "T", "the same as --to T: what is live at T", OF_BLOCKS),
+    OPTION_WITH("between", 0, FILTER_BETWEEN, "M1,M2", "from one mark of the program to another",
+                OF_BLOCKS),
+    OPTION_WITH("function", 0, FILTER_FUNCTION, "REGEX", "call paths with such a function",
+                OF_PATHS),
+    OPTION_WITH("not-function", 0, FILTER_NOT_FUNCTION, "REGEX", "call paths without one",
+                OF_PATHS),
+    OPTION_WITH("file", 0, FILTER_FILE, "REGEX", "call paths with a frame in such a source file",
+                OF_PATHS),
+    OPTION_WITH("not-file", 0, FILTER_NOT_FILE, "REGEX", "call paths without one", OF_PATHS),
+    OPTION_WITH("module", 0, FILTER_MODULE, "REGEX",
+                "call paths with a frame in such a program file or library", OF_PATHS),
+    OPTION_WITH("not-module", 0, FILTER_NOT_MODULE, "REGEX", "call paths without one", OF_PATHS),
+    OPTION_WITH("path", 0, FILTER_PATH, "HASH", "that call path", TRAIT(OTHER, 0, false, true)),
+    OPTION_WITH("path-depth", 0, FILTER_PATH_DEPTH, "RANGE", "call paths of so many frames",
+                TRAIT(COUNT, AT(depth), false, true)),
+    OPTION_WITH("class", 0, FILTER_CLASS, "heap|mapping|pool",
+                "memory of that class; several are possible", OF_PATHS),
+    OPTION_WITH("pool", 0, FILTER_POOL, "NAME", "that pool", TRAIT(OTHER, 0, false, true)),
+    OPTION_WITH("group-allocations", 0, FILTER_GROUP_ALLOCATIONS, "RANGE",
+                "call paths that allocated so often in the whole run",
+                TRAIT(COUNT, AT(group_allocations), false, true)),
+    OPTION_WITH("group-bytes", 0, FILTER_GROUP_BYTES, "RANGE", "... so many bytes",
+                TRAIT(BYTES, AT(group_bytes), false, true)),
+    OPTION_WITH("group-live-blocks", 0, FILTER_GROUP_LIVE_BLOCKS, "RANGE",
+                "... that have so many live blocks in the end",
+                TRAIT(COUNT, AT(group_live_blocks), false, true)),
+    OPTION_WITH("group-live-bytes", 0, FILTER_GROUP_LIVE_BYTES, "RANGE", "... so many live bytes",
+                TRAIT(BYTES, AT(group_live_bytes), false, true)),
+    OPTION_HEADING("of recordings, single blocks"),
+    OPTION_WITH("size", 0, FILTER_SIZE, "RANGE", "of so many bytes: 1K..64K",
+                TRAIT(BYTES, AT(size), false, false)),
+    OPTION_WITH("first-size", 0, FILTER_FIRST_SIZE, "RANGE",
+                "of a chain of reallocations: its first size",
+                TRAIT(BYTES, AT(first_size), false, false)),
+    OPTION_WITH("last-size", 0, FILTER_LAST_SIZE, "RANGE", "... its last size",
+                TRAIT(BYTES, AT(last_size), false, false)),
+    OPTION_WITH("chain-length", 0, FILTER_CHAIN_LENGTH, "RANGE", "... how many blocks it had",
+                TRAIT(COUNT, AT(chain_length), false, false)),
+    OPTION_WITH("chain-lifetime", 0, FILTER_CHAIN_LIFETIME, "RANGE", "... how long it lived",
+                TRAIT(DURATION, AT(chain_lifetime), false, false)),
+    OPTION_WITH("lifetime", 0, FILTER_LIFETIME, "RANGE", "that lived so long: 10ms..1s",
+                TRAIT(DURATION, AT(lifetime), false, false)),
+    OPTION_WITH("allocated", 0, FILTER_ALLOCATED, "T..T", "that began in that time",
+                TRAIT(SPAN, AT(born), false, false)),
+    OPTION_WITH("freed", 0, FILTER_FREED, "T..T", "that ended in that time",
+                TRAIT(SPAN, AT(died), false, false)),
+    OPTION_WITH("live-at", 0, FILTER_LIVE_AT, "T[,T]", "that lived at that moment, at both",
+                OF_BLOCKS),
+    OPTION_WITH("address", 0, FILTER_ADDRESS, "RANGE", "that lay there",
+                TRAIT(ADDRESS, AT(address), false, false)),
+    OPTION_WITH("thread", 0, FILTER_THREAD, "ID|NAME", "that this thread allocated",
+                TRAIT(OTHER, 0, true, false)),
+    OPTION_WITH("freed-by", 0, FILTER_FREED_BY, "ID|NAME", "that this thread freed",
+                TRAIT(OTHER, 0, true, false)),
+    OPTION_WITH("scope", 0, FILTER_SCOPE, "NAME",
+                "that were allocated in this scope of the program", OF_BLOCKS),
+    OPTION_WITH("leaked", 0, FILTER_LEAKED, NULL, "that were never freed", OF_BLOCKS),
+    OPTION_WITH("temporary", 0, FILTER_TEMPORARY, NULL,
+                "that were freed before their thread's next allocation", OF_BLOCKS),
+    OPTION_WITH("freed-by-others", 0, FILTER_FREED_BY_OTHERS, NULL, "that another thread freed",
+                OF_BLOCKS),
+    OPTION_END};
+
+static const struct trait *trait_of(const struct option *option) {
+    return option->data;
 }
 
 /* ---- What was given ---- */
@@ -168,8 +166,8 @@ static int add_text(struct filters *filters, const struct given *given) {
 
 static int apply_range(struct selection *selection, const struct given *given,
                        const struct model *model, struct error *error) {
-    void *at = (char *)selection + given->option->offset;
-    switch (given->option->kind) {
+    void *at = (char *)selection + trait_of(given->option)->offset;
+    switch (trait_of(given->option)->kind) {
     case BYTES:
         return filtervalue_sizes(given->value, at, error);
     case DURATION:
@@ -185,7 +183,7 @@ static int apply_range(struct selection *selection, const struct given *given,
 
 static int apply(struct selection *selection, const struct given *given, const struct model *model,
                  struct error *error) {
-    return given->option->kind == OTHER
+    return trait_of(given->option)->kind == OTHER
                ? filteroption_apply(selection, given->option->key, given->value, model, error)
                : apply_range(selection, given, model, error);
 }
@@ -230,12 +228,12 @@ bool filters_have_end(const struct filters *filters) {
 }
 
 int filters_take(struct filters *filters, const struct cli_scan *scan, int key) {
-    struct given given = {option_of(key), scan->value};
+    struct given given = {scan->option, scan->value};
     struct selection scratch = selection_all();
     const char *clash;
     struct error error;
     int result;
-    if (!given.option->is_repeated && is_given(filters, key)) {
+    if (!trait_of(given.option)->is_repeated && is_given(filters, key)) {
         return cli_usage(scan->command, "--%s is given twice", given.option->name);
     }
     clash = clash_of(filters, key);
@@ -271,7 +269,7 @@ int filters_resolve(const struct filters *filters, const struct model *model,
         const struct given *given = &filters->items[i];
         struct error why;
         int result = 0;
-        if (!given->option->is_context && !model->recording.present) {
+        if (!trait_of(given->option)->is_context && !model->recording.present) {
             result = need_recording(given->option, error);
         } else if (apply(selection, given, model, &why) != 0) {
             result = error_set(error, "--%s: %s", given->option->name, why.message);

@@ -3,7 +3,7 @@
  * filters.h: the options that say which part of a file is meant (--from, --function, --size, ...),
  * the same in every command that takes them. docs/filters.md is their page.
  *
- * A command puts FILTER_OPTIONS into its table of options, hands keys >= FILTER_KEYS to
+ * A command has filter_options as a part of its table, hands keys >= FILTER_KEYS to
  * filters_take() while it reads them, and calls filters_apply() (or filters_resolve()) when the
  * file is open.
  */
@@ -52,44 +52,7 @@ enum filter_key {
     FILTER_FREED_BY_OTHERS,
 };
 
-/* Rows of a table of struct cli_option. */
-// clang-format off
-#define FILTER_OPTIONS                                        \
-    {"from", 0, true, FILTER_FROM},                           \
-    {"to", 0, true, FILTER_TO},                               \
-    {"at", 0, true, FILTER_AT},                               \
-    {"between", 0, true, FILTER_BETWEEN},                     \
-    {"function", 0, true, FILTER_FUNCTION},                   \
-    {"not-function", 0, true, FILTER_NOT_FUNCTION},           \
-    {"file", 0, true, FILTER_FILE},                           \
-    {"not-file", 0, true, FILTER_NOT_FILE},                   \
-    {"module", 0, true, FILTER_MODULE},                       \
-    {"not-module", 0, true, FILTER_NOT_MODULE},               \
-    {"path", 0, true, FILTER_PATH},                           \
-    {"path-depth", 0, true, FILTER_PATH_DEPTH},               \
-    {"class", 0, true, FILTER_CLASS},                         \
-    {"pool", 0, true, FILTER_POOL},                           \
-    {"group-allocations", 0, true, FILTER_GROUP_ALLOCATIONS}, \
-    {"group-bytes", 0, true, FILTER_GROUP_BYTES},             \
-    {"group-live-blocks", 0, true, FILTER_GROUP_LIVE_BLOCKS}, \
-    {"group-live-bytes", 0, true, FILTER_GROUP_LIVE_BYTES},   \
-    {"size", 0, true, FILTER_SIZE},                           \
-    {"first-size", 0, true, FILTER_FIRST_SIZE},               \
-    {"last-size", 0, true, FILTER_LAST_SIZE},                 \
-    {"chain-length", 0, true, FILTER_CHAIN_LENGTH},           \
-    {"chain-lifetime", 0, true, FILTER_CHAIN_LIFETIME},       \
-    {"lifetime", 0, true, FILTER_LIFETIME},                   \
-    {"address", 0, true, FILTER_ADDRESS},                     \
-    {"allocated", 0, true, FILTER_ALLOCATED},                 \
-    {"freed", 0, true, FILTER_FREED},                         \
-    {"live-at", 0, true, FILTER_LIVE_AT},                     \
-    {"thread", 0, true, FILTER_THREAD},                       \
-    {"freed-by", 0, true, FILTER_FREED_BY},                   \
-    {"scope", 0, true, FILTER_SCOPE},                         \
-    {"leaked", 0, false, FILTER_LEAKED},                      \
-    {"temporary", 0, false, FILTER_TEMPORARY},                \
-    {"freed-by-others", 0, false, FILTER_FREED_BY_OTHERS}
-// clang-format on
+extern const struct option filter_options[]; /* with headings of their own */
 
 struct filters; /* what was given, as text */
 
@@ -128,8 +91,5 @@ int filters_apply(const struct filters *filters, const struct source *source,
                   const struct names *names, const struct replay_options *options,
                   struct filtered *filtered, struct error *error);
 void filtered_close(struct filtered *filtered);
-
-/* The part of a help text that explains them. */
-extern const char filters_help[];
 
 #endif

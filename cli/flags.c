@@ -44,27 +44,6 @@ static const struct mode modes[MODES] = {
 /* What auto takes where there is a plugin (docs/performance.md has the figures). */
 static const int preferred = PASS;
 
-static const char usage[] =
-    "usage: memtrace flags [--mode auto|pass|hooks|frame-pointer] [--compiler COMMAND]\n"
-    "                      --cflags|--libs|--explain\n"
-    "       memtrace flags --cmake|--gdb\n"
-    "\n"
-    "Prints the flags that build a program with MemTrace:\n"
-    "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
-    "  cc app.o $(memtrace flags --libs) -o app\n"
-    "and, for all programs and libraries of a project that is built with CMake, unchanged:\n"
-    "  cmake -S . -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=\"$(memtrace flags --cmake)\"\n"
-    "\n"
-    "  --cflags            flags for the compiler\n"
-    "  --libs              flags for the linker, run path included\n"
-    "  --explain           the same, one a line, with what each is for\n"
-    "  --cmake             the file that makes CMake (3.24 or newer) instrument a whole project\n"
-    "  --gdb               the file of commands for gdb: gdb -x \"$(memtrace flags --gdb)\" app\n"
-    "  --mode MODE         how call paths are found; auto (the default) is pass where a compiler\n"
-    "                      is named and has a plugin, else frame-pointer\n"
-    "  --compiler COMMAND  the compiler the flags are for; default $CC, for pass else cc\n"
-    "  --help              show this\n";
-
 /* The installation the command belongs to; empty strings where the system finds things itself. */
 struct places {
     char library_dir[PATH_MAX];
@@ -274,12 +253,24 @@ static void explain_plugin(const struct plan *plan) {
          "    the stores and the calls that need one");
 }
 
-/* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
+static const struct option options[] = {
+    OPTION("cflags", 0, 'c', NULL, "flags for the compiler"),
+    OPTION("libs", 0, 'l', NULL, "flags for the linker, run path included"),
+    OPTION("explain", 0, 'e', NULL, "the same, one a line, with what each is for"),
+    OPTION("cmake", 0, 'k', NULL,
+           "the file that makes CMake (3.24 or newer) instrument a whole project"),
+    OPTION("gdb", 0, 'g', NULL,
+           "the file of commands for gdb: gdb -x \"$(memtrace flags --gdb)\" app"),
+    OPTION(
+        "mode", 'm', 'm', "auto|pass|hooks|frame-pointer",
+        "how call paths are found; auto (the default) is pass where a compiler is named and has a "
+        "plugin, else frame-pointer"),
+    OPTION("compiler", 0, 'C', "COMMAND",
+           "the compiler the flags are for; default $CC, for pass else cc"),
+    OPTION_END};
+
+/* 0, or CLI_USAGE with the line printed. */
 static int parse(int argc, char **argv, struct request *request) {
-    static const struct cli_option options[] = {
-        {"mode", 'm', true, 'm'}, {"compiler", 0, true, 'C'}, {"cflags", 0, false, 'c'},
-        {"libs", 0, false, 'l'},  {"explain", 0, false, 'e'}, {"cmake", 0, false, 'k'},
-        {"gdb", 0, false, 'g'},   {"help", 'h', false, 'h'},  {0}};
     struct cli_scan scan = cli_scan_start("flags", argc, argv, options);
     int key;
     while ((key = cli_scan_next(&scan)) > 0) {
@@ -305,8 +296,6 @@ static int parse(int argc, char **argv, struct request *request) {
         case 'k':
             request->cmake = true;
             break;
-        case 'h':
-            return -1;
         }
     }
     if (key < 0)
@@ -330,17 +319,13 @@ static int print_cmake_file(const struct places *places) {
     return cli_finish(CLI_OK);
 }
 
-int cmd_flags(int argc, char **argv) {
+static int run_flags(int argc, char **argv) {
     struct request request = {.mode = "auto"};
     struct places places;
     struct plan plan = {0};
     int status = parse(argc, argv, &request);
     if (status > 0)
         return status;
-    if (status < 0) {
-        fputs(usage, stdout);
-        return cli_finish(CLI_OK);
-    }
     if (request.gdb)
         return print_gdb();
     if (find_places(&places) != 0)
@@ -374,3 +359,19 @@ int cmd_flags(int argc, char **argv) {
                   "(make and configure need nothing)");
     return cli_finish(CLI_OK);
 }
+
+const struct command flags_command = {
+    .name = "flags",
+    .run = run_flags,
+    .summary = "print compiler and linker flags for other build systems",
+    .usage = "[--mode MODE] [--compiler COMMAND] --cflags|--libs|--explain\n"
+             "--cmake|--gdb",
+    .about =
+        "Prints the flags that build a program with MemTrace:\n"
+        "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
+        "  cc app.o $(memtrace flags --libs) -o app\n"
+        "and, for all programs and libraries of a project that is built with CMake,"
+        " unchanged:\n"
+        "  cmake -S . -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=\"$(memtrace flags --cmake)\"",
+    .options = options,
+};

@@ -10,32 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: memtrace import [OPTION]... FILE\n"
-    "\n"
-    "Makes a recording from a heaptrack data file (heaptrack.PROGRAM.PID.zst or .gz, raw ones "
-    "and\n"
-    "unpacked ones, too), for memtrace report and all the others.\n"
-    "\n"
-    "  -o, --output FILE   default: the file's name with .mtr in place of its ending\n"
-    "  -h, --help          show this\n";
-
 struct request {
     const char *file;
     const char *output;
 };
 
-/* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
+static const struct option options[] = {
+    OPTION("output", 'o', 'o', "FILE", "default: the file's name with .mtr in place of its ending"),
+    OPTION_END};
+
+/* 0, or CLI_USAGE with the line printed. */
 static int parse(int argc, char **argv, struct request *request) {
-    static const struct cli_option options[] = {
-        {"output", 'o', true, 'o'}, {"help", 'h', false, 'h'}, {0}};
     struct cli_scan scan = cli_scan_start("import", argc, argv, options);
     int key;
     scan.permute = true;
     while ((key = cli_scan_next(&scan)) > 0) {
-        if (key == 'h') {
-            return -1;
-        }
         request->output = scan.value;
     }
     if (key < 0) {
@@ -111,16 +100,12 @@ static int import(const struct request *request, const char *output) {
     return cli_finish(CLI_OK);
 }
 
-int cmd_import(int argc, char **argv) {
+static int run_import(int argc, char **argv) {
     struct request request = {0};
     int status = parse(argc, argv, &request);
     char *output;
     if (status > 0) {
         return status;
-    }
-    if (status < 0) {
-        fputs(usage, stdout);
-        return cli_finish(CLI_OK);
     }
     if (request.output != NULL) {
         return import(&request, request.output);
@@ -133,3 +118,15 @@ int cmd_import(int argc, char **argv) {
     free(output);
     return status;
 }
+
+const struct command import_command = {
+    .name = "import",
+    .run = run_import,
+    .summary = "make a recording from a heaptrack data file",
+    .usage = "[OPTION]... FILE",
+    .about = "Makes a recording from a heaptrack data file (heaptrack.PROGRAM.PID.zst or"
+             " .gz, raw ones and unpacked ones, too), for memtrace report and all the "
+             "others.",
+    .options = options,
+    .operands = "FILE",
+};

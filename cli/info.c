@@ -8,23 +8,8 @@
 
 #include <stdio.h>
 
-static const char help_text[] =
-    "usage: memtrace info [--json] FILE|RUN...\n"
-    "\n"
-    "Shows what is in a profile (*.mtp) or a recording (*.mtr): of which program, from when, how\n"
-    "many events, what takes the space, whether it is complete. Events are not read. Of a\n"
-    "run of several processes (a folder): which files are in it, and whose.\n"
-    "\n"
-    "  --json               one JSON object for each file\n"
-    "  --help               show this\n";
-
-enum { KEY_HELP = 1, KEY_JSON };
-
-static const struct cli_option options[] = {
-    {"help", 'h', false, KEY_HELP},
-    {"json", 'j', false, KEY_JSON},
-    {NULL, 0, false, 0},
-};
+static const struct option options[] = {
+    OPTION("json", 'j', 'j', NULL, "one JSON object for each file"), OPTION_END};
 
 static int tell_recording(const char *name, bool json) {
     struct source source;
@@ -62,17 +47,13 @@ static int tell_run(const char *name, bool json) {
     return result == 0 ? CLI_OK : cli_error("out of memory");
 }
 
-int cmd_info(int argc, char **argv) {
+static int run_info(int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("info", argc, argv, options);
     bool json = false;
     int status = CLI_OK;
     int key;
     scan.permute = true;
     while ((key = cli_scan_next(&scan)) > 0) {
-        if (key == KEY_HELP) {
-            fputs(help_text, stdout);
-            return cli_finish(CLI_OK);
-        }
         json = true;
     }
     if (key < 0) {
@@ -92,3 +73,16 @@ int cmd_info(int argc, char **argv) {
     }
     return cli_finish(status);
 }
+
+const struct command info_command = {
+    .name = "info",
+    .run = run_info,
+    .summary = "show what is in a profile or recording",
+    .usage = "[--json] FILE|RUN...",
+    .about = "Shows what is in a profile (*.mtp) or a recording (*.mtr): of which "
+             "program, from when, how many events, what takes the space, whether it is "
+             "complete. Events are not read. Of a run of several processes (a folder): "
+             "which files are in it, and whose.",
+    .options = options,
+    .operands = "PROFILE",
+};

@@ -266,17 +266,9 @@ static int run(struct variables *variables, char **argv) {
     return status;
 }
 
-int launch_command(struct variables *variables, int argc, char **argv, const char *usage,
-                   const struct variables_option *own) {
+int launch_command(struct variables *variables, int argc, char **argv,
+                   const struct option *options) {
     int first = 0;
-    int status = variables_parse(variables, argc, argv, own, &first);
-    if (status > 0) {
-        return status;
-    }
-    if (status < 0) {
-        fputs(usage, stdout);
-        variables_print_help();
-        return cli_finish(CLI_OK);
-    }
-    return run(variables, argv + first);
+    int status = variables_parse(variables, argc, argv, options, &first);
+    return status == CLI_OK ? run(variables, argv + first) : status;
 }

@@ -10,10 +10,9 @@
 
 #include "cli/variables.h"
 
-/* A command that starts a program: `usage` is the first part of its help, `own` are the options
- * that it has alone, and `variables` holds what it sets in any case. Returns the exit status, or
- * dies of what the program died of. */
-int launch_command(struct variables *variables, int argc, char **argv, const char *usage,
-                   const struct variables_option *own);
+/* A command that starts a program, with these options; `variables` holds what it sets in any case.
+ * Returns the exit status, or dies of what the program died of. */
+int launch_command(struct variables *variables, int argc, char **argv,
+                   const struct option *options);
 
 #endif

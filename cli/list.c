@@ -16,15 +16,6 @@
 #include <unistd.h>
 #include <yajl/yajl_gen.h>
 
-static const char usage[] =
-    "usage: memtrace list [--json]\n"
-    "\n"
-    "Lists your programs that are profiled now, and moves the profiles of killed ones to where\n"
-    "they should have gone.\n"
-    "\n"
-    "  --json   for other programs\n"
-    "  --help   show this\n";
-
 struct running {
     pid_t pid;
     char program[2048];
@@ -199,16 +190,14 @@ static int print_json(const struct list *list) {
     return 0;
 }
 
-/* 0; CLI_USAGE with the line printed; -1: --help was asked for. */
+static const struct option options[] = {OPTION("json", 'j', 'j', NULL, "for other programs"),
+                                        OPTION_END};
+
+/* 0, or CLI_USAGE with the line printed. */
 static int parse(int argc, char **argv, bool *json) {
-    static const struct cli_option options[] = {
-        {"json", 'j', false, 'j'}, {"help", 'h', false, 'h'}, {0}};
     struct cli_scan scan = cli_scan_start("list", argc, argv, options);
     int key;
     while ((key = cli_scan_next(&scan)) > 0) {
-        if (key == 'h') {
-            return -1;
-        }
         *json = true;
     }
     if (key < 0) {
@@ -235,15 +224,21 @@ static int show(bool json) {
     return status;
 }
 
-int cmd_list(int argc, char **argv) {
+static int run_list(int argc, char **argv) {
     bool json = false;
     int status = parse(argc, argv, &json);
     if (status > 0) {
         return status;
     }
-    if (status < 0) {
-        fputs(usage, stdout);
-        return cli_finish(CLI_OK);
-    }
     return cli_finish(show(json));
 }
+
+const struct command list_command = {
+    .name = "list",
+    .run = run_list,
+    .summary = "list profiles of running and of killed programs",
+    .usage = "[--json]",
+    .about = "Lists your programs that are profiled now, and moves the profiles of "
+             "killed ones to where they should have gone.",
+    .options = options,
+};

@@ -7,36 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *help; /* NULL: not for people */
-};
-
-static const struct command commands[] = {
-    {"run", cmd_run, "run a program and profile it"},
-    {"record", cmd_record, "run a program and record every event"},
-    {"report", cmd_report, "show a profile, or that of a running program"},
-    {"diff", cmd_diff, "show what grew from one profile to another"},
-    {"query", cmd_query, "answer SQL over a profile or a recording"},
-    {"check", cmd_check, "check whether a profile keeps its budgets"},
-    {"export", cmd_export, "write files for other tools: flame graphs, JSON, CSV, ..."},
-    {"import", cmd_import, "make a recording from a heaptrack data file"},
-    {"extract", cmd_extract, "get the program files out of a recording"},
-    {"repack", cmd_repack, "write a recording anew: joined, packed, without damage"},
-    {"strip", cmd_strip, "leave short-lived blocks out of a recording"},
-    {"anonymize", cmd_anonymize, "hide the names in a recording"},
-    {"merge", cmd_merge, "make one recording or profile of several"},
-    {"info", cmd_info, "show what is in a profile or recording"},
-    {"list", cmd_list, "list profiles of running and of killed programs"},
-    {"trace", cmd_trace, "say which code allocated the block at an address"},
-    {"control", cmd_control, "count all, a sample or nothing in a running program"},
-    {"symbolize", cmd_symbolize, "turn module+offset lines into function and line"},
-    {"flags", cmd_flags, "print compiler and linker flags for other build systems"},
-    {"companion", cmd_companion, NULL},
-};
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
-
 static void print_help(FILE *out) {
     fputs("usage: memtrace COMMAND [OPTION]... [ARGUMENT]...\n"
           "       memtrace COMMAND --help\n"
@@ -46,9 +16,9 @@ static void print_help(FILE *out) {
           "\n"
           "commands:\n",
           out);
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (commands[i].help != NULL) {
-            fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        if ((*command)->summary != NULL) {
+            fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
         }
     }
     fputs("\n"
@@ -59,22 +29,13 @@ static void print_help(FILE *out) {
           out);
 }
 
-static const struct command *find_command(const char *name) {
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(commands[i].name, name) == 0) {
-            return &commands[i];
-        }
-    }
-    return NULL;
-}
-
 /* Says which command was meant. */
 static int refuse(const char *name) {
     bool is_option = name[0] == '-';
     struct nearest nearest = nearest_to(name, strlen(name));
-    for (size_t i = 0; i < COMMANDS && !is_option; i++) {
-        if (commands[i].help != NULL) {
-            nearest_offer(&nearest, commands[i].name);
+    for (size_t i = 0; commands[i] != NULL && !is_option; i++) {
+        if (commands[i]->summary != NULL) {
+            nearest_offer(&nearest, commands[i]->name);
         }
     }
     nearest_offer(&nearest, is_option ? "--help" : "help");
@@ -86,17 +47,16 @@ static int refuse(const char *name) {
 
 /* `memtrace help` and `memtrace help COMMAND`. */
 static int help(int argc, char **argv) {
-    const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
-    char option[] = "--help";
-    char *arguments[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
     if (argc <= 1) {
         print_help(stdout);
         return cli_finish(CLI_OK);
     }
-    if (command == NULL) {
+    if (command == NULL || command->summary == NULL) {
         return refuse(argv[1]);
     }
-    return command->run(2, arguments);
+    help_print(command);
+    return cli_finish(CLI_OK);
 }
 
 int main(int argc, char **argv) {
@@ -113,9 +73,9 @@ int main(int argc, char **argv) {
         puts("memtrace " MEMTRACE_VERSION);
         return cli_finish(CLI_OK);
     }
-    command = find_command(argv[1]);
+    command = command_find(argv[1]);
     if (command == NULL) {
         return refuse(argv[1]);
     }
-    return command->run(argc - 1, argv + 1);
+    return cli_run(command, argc - 1, argv + 1);
 }

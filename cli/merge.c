@@ -15,42 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help_text[] =
-    "usage: memtrace merge [OPTION]... --output FILE FILE|RUN...\n"
-    "\n"
-    "Writes one recording of several: the parts of a rotated one, wherever they lie, or those of\n"
-    "several processes, say a program and its children: paths that are the same in both become\n"
-    "one, their threads stay apart, and times count from when the first process started.\n"
-    "Profiles become one profile in the same way. A run of several processes (a folder) stands "
-    "for\n"
-    "all files in it.\n"
-    "\n"
-    "  --output FILE        the new recording or profile\n"
-    "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
-    "  --help               show this\n";
-
-enum { KEY_HELP = 1 };
-
-static const struct cli_option options[] = {
-    REWRITING_OPTIONS,
-    {"help", 'h', false, KEY_HELP},
-    {NULL, 0, false, 0},
-};
-
 struct request {
     struct rewriting rewriting;
     char **files; /* of ours */
     size_t count;
-    bool help;
 };
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    if (key >= REWRITING_KEYS) {
-        return rewriting_take(&request->rewriting, scan, key);
-    }
-    request->help = true;
-    return CLI_OK;
+    return rewriting_take(&request->rewriting, scan, key);
 }
 
 static int add_file(struct request *request, char *path, struct error *error) {
@@ -88,9 +61,9 @@ static int add_operands(struct request *request, char **operands, size_t count) 
 }
 
 static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("merge", argc, argv, options);
+    struct cli_scan scan = cli_scan_start("merge", argc, argv, rewriting_options);
     int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK || request->help) {
+    if (status != CLI_OK) {
         return status;
     }
     if (argc == scan.index) {
@@ -219,13 +192,9 @@ static int merge(const struct request *request) {
                : cli_error("some of these files are profiles, some recordings: not both at once");
 }
 
-int cmd_merge(int argc, char **argv) {
+static int run_merge(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
     int status = read_arguments(&request, argc, argv);
-    if (status == CLI_OK && request.help) {
-        fputs(help_text, stdout);
-        return cli_finish(CLI_OK);
-    }
     status = status == CLI_OK ? merge(&request) : status;
     for (size_t i = 0; i < request.count; i++) {
         free(request.files[i]);
@@ -233,3 +202,18 @@ int cmd_merge(int argc, char **argv) {
     free(request.files);
     return status;
 }
+
+const struct command merge_command = {
+    .name = "merge",
+    .run = run_merge,
+    .summary = "make one recording or profile of several",
+    .usage = "[OPTION]... --output FILE FILE|RUN...",
+    .about = "Writes one recording of several: the parts of a rotated one, wherever they"
+             " lie, or those of several processes, say a program and its children: paths"
+             " that are the same in both become one, their threads stay apart, and times"
+             " count from when the first process started. Profiles become one profile in"
+             " the same way. A run of several processes (a folder) stands for all files "
+             "in it.",
+    .options = rewriting_options,
+    .operands = "PROFILE",
+};

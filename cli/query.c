@@ -13,44 +13,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static const char help_text[] =
-    "usage: memtrace query [OPTION]... [FILE|RUN|PID] [SQL]\n"
-    "\n"
-    "Answers SQL over a profile (*.mtp), a recording (*.mtr) or what a running program holds\n"
-    "now; without a file: the newest of this folder. Without SQL it asks at the terminal, or\n"
-    "reads statements from standard input. Nothing is written but temporary tables and views.\n"
-    "\n"
-    "    memtrace query app.mtr \"SELECT function, bytes(live_bytes) FROM contexts\n"
-    "                            ORDER BY live_bytes DESC LIMIT 10\"\n"
-    "\n"
-    "  --schema             show the tables and their columns\n"
-    "  --script FILE        run the statements of a file\n"
-    "  --format FORMAT      table, markdown, csv, tsv or json; default: at a terminal a table,\n"
-    "                       else tsv without a heading\n"
-    "  --header on|off      with names of columns or without\n"
-    "  --process PID|NAME[:IMAGE]\n"
-    "                       this process of a run (a folder); default: the one that held most\n"
-    "  --all-processes      the sum of all of them by call path\n"
-    "  --full-names         C++ names with parameters, template arguments, return types\n"
-    "  --no-cache           keep nothing on disk for the next command\n"
-    "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
-    "                       /usr/lib/debug)\n"
-    "  --output FILE        write to FILE\n"
-    "  --help               show this\n";
+enum { KEY_SCHEMA = 1, KEY_SCRIPT, KEY_FORMAT, KEY_HEADER, KEY_FULL_NAMES, KEY_OUTPUT };
 
-enum { KEY_HELP = 1, KEY_SCHEMA, KEY_SCRIPT, KEY_FORMAT, KEY_HEADER, KEY_FULL_NAMES, KEY_OUTPUT };
-
-static const struct cli_option options[] = {
-    {"help", 'h', false, KEY_HELP},
-    {"schema", 0, false, KEY_SCHEMA},
-    {"script", 0, true, KEY_SCRIPT},
-    {"format", 'f', true, KEY_FORMAT},
-    {"header", 0, true, KEY_HEADER},
-    {"full-names", 0, false, KEY_FULL_NAMES},
-    {"output", 'o', true, KEY_OUTPUT},
-    CHOSEN_OPTIONS,
-    {NULL, 0, false, 0},
-};
+static const struct option options[] = {
+    OPTION("schema", 0, KEY_SCHEMA, NULL, "show the tables and their columns"),
+    OPTION("script", 0, KEY_SCRIPT, "FILE", "run the statements of a file"),
+    OPTION("format", 'f', KEY_FORMAT, "table|markdown|csv|tsv|json",
+           "default: at a terminal a table, else tsv without a heading"),
+    OPTION("header", 0, KEY_HEADER, "on|off", "with names of columns or without"),
+    OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
+           "C++ names with parameters, template arguments, return types"),
+    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
+    OPTION_PART(chosen_options),
+    OPTION_PART(filter_options),
+    OPTION_END};
 
 struct request {
     const char *format;
@@ -61,7 +37,6 @@ struct request {
     const char *source;
     const char *sql;
     enum result_format result;
-    bool help;
     bool schema;
     bool full_names;
 };
@@ -90,7 +65,6 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         request->output = scan->value;
         return CLI_OK;
     default:
-        request->help |= key == KEY_HELP;
         request->schema |= key == KEY_SCHEMA;
         request->full_names |= key == KEY_FULL_NAMES;
         return CLI_OK;
@@ -226,14 +200,12 @@ static int query_source(const struct request *request) {
     return status;
 }
 
+static void print_shell_help(void) {
+    puts("at the terminal and in scripts:");
+    fputs(queryshell_help, stdout);
+}
+
 static int query_any(const struct request *request) {
-    if (request->help) {
-        fputs(help_text, stdout);
-        fputs(filters_help, stdout);
-        fputs("\nat the terminal and in scripts:\n", stdout);
-        fputs(queryshell_help, stdout);
-        return cli_finish(CLI_OK);
-    }
     if (request->schema) {
         query_describe_columns(stdout);
         return cli_finish(CLI_OK);
@@ -241,7 +213,7 @@ static int query_any(const struct request *request) {
     return query_source(request);
 }
 
-int cmd_query(int argc, char **argv) {
+static int run_query(int argc, char **argv) {
     struct request request = {.chosen.filters = filters_new()};
     int status;
     if (request.chosen.filters == NULL) {
@@ -254,3 +226,20 @@ int cmd_query(int argc, char **argv) {
     filters_free(request.chosen.filters);
     return status;
 }
+
+const struct command query_command = {
+    .name = "query",
+    .run = run_query,
+    .summary = "answer SQL over a profile or a recording",
+    .usage = "[OPTION]... [FILE|RUN|PID] [SQL]",
+    .about = "Answers SQL over a profile (*.mtp), a recording (*.mtr) or what a running "
+             "program holds now; without a file: the newest of this folder. Without SQL "
+             "it asks at the terminal, or reads statements from standard input. Nothing "
+             "is written but temporary tables and views.\n"
+             "\n"
+             "    memtrace query app.mtr \"SELECT function, bytes(live_bytes) FROM contexts\n"
+             "                            ORDER BY live_bytes DESC LIMIT 10\"",
+    .options = options,
+    .operands = "PROFILE",
+    .more = print_shell_help,
+};

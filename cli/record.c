@@ -3,45 +3,60 @@
 #include "cli/cli.h"
 #include "cli/launch.h"
 
-static const char usage[] =
-    "usage: memtrace record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-    "\n"
-    "Runs PROGRAM and writes every allocation, reallocation and free into a recording. The exit\n"
-    "status is PROGRAM's.\n"
-    "\n"
-    "  -o, --output PATTERN  where the recording goes: %p pid, %e program, %t time, %n number\n"
-    "                        (default memtrace.%e.%p.mtr)\n"
-    "      --precise         the time of each event, not of every few milliseconds\n"
-    "      --free-stacks     the call path of frees, too\n"
-    "      --no-addresses    a smaller file, without the addresses of blocks\n"
-    "      --sample SIZE     not all: one allocation in SIZE bytes, chosen at random\n"
-    "      --sizes MIN-MAX   only blocks of such sizes: 4K-, -1M, 100-200\n"
-    "      --modules LIST    only what these allocate: app,libssl; !libc: all but that\n"
-    "      --cull-below TIME leave out what is freed sooner\n"
-    "      --duration TIME   stop recording after TIME: 30s, 5m, 1h\n"
-    "      --rotate SIZE     begin a new file whenever one has SIZE bytes: 512M, 4G\n"
-    "      --embed WHAT      the program's files that go along: symbols (default), all, none\n"
-    "      --on-lag WHAT     where the disk is too slow: wait (default) or drop\n"
-    "      --profile         leave a profile, too\n";
+static const struct option options[] = {
+    OPTION_WITH("output", 'o', VARIABLES_KEY, "PATTERN",
+                "where the recording goes: %p pid, %e program, %t time, %n number (default: "
+                "memtrace.%e.%p.mtr)",
+                VARIABLES_TARGET(VARIABLES_FILE, "MEMTRACE_RECORD_OUTPUT")),
+    OPTION_WITH("precise", 0, VARIABLES_KEY, NULL,
+                "the time of each event, not of every few milliseconds",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_PRECISE", "1")),
+    OPTION_WITH("free-stacks", 0, VARIABLES_KEY, NULL, "the call path of frees, too",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_FREE_STACKS", "1")),
+    OPTION_WITH("no-addresses", 0, VARIABLES_KEY, NULL,
+                "a smaller file, without the addresses of blocks",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_ADDRESSES", "0")),
+    OPTION_WITH("sample", 0, VARIABLES_KEY, "SIZE",
+                "not all: one allocation in SIZE bytes, chosen at random",
+                VARIABLES_TARGET(VARIABLES_SIZE, "MEMTRACE_SAMPLE")),
+    OPTION_WITH("sizes", 0, VARIABLES_KEY, "MIN-MAX",
+                "only blocks of such sizes: 4K-, -1M, 100-200",
+                VARIABLES_TARGET(VARIABLES_SIZES, "MEMTRACE_RECORD_SIZES")),
+    OPTION_WITH("modules", 0, VARIABLES_KEY, "LIST",
+                "only what these allocate: app,libssl; !libc: all but that",
+                VARIABLES_TARGET(VARIABLES_TEXT, "MEMTRACE_RECORD_MODULES")),
+    OPTION_WITH("cull-below", 0, VARIABLES_KEY, "TIME", "leave out what is freed sooner",
+                VARIABLES_TARGET(VARIABLES_TIME, "MEMTRACE_CULL")),
+    OPTION_WITH("duration", 0, VARIABLES_KEY, "TIME", "stop recording after TIME: 30s, 5m, 1h",
+                VARIABLES_TARGET(VARIABLES_TIME, "MEMTRACE_DURATION")),
+    OPTION_WITH("rotate", 0, VARIABLES_KEY, "SIZE",
+                "begin a new file whenever one has SIZE bytes: 512M, 4G",
+                VARIABLES_TARGET(VARIABLES_SIZE, "MEMTRACE_ROTATE")),
+    OPTION_WITH("embed", 0, VARIABLES_KEY, "symbols|all|none",
+                "the program's files that go along (default: symbols)",
+                VARIABLES_TARGET(VARIABLES_WORD, "MEMTRACE_EMBED")),
+    OPTION_WITH("on-lag", 0, VARIABLES_KEY, "wait|drop",
+                "where the disk is too slow (default: wait)",
+                VARIABLES_TARGET(VARIABLES_WORD, "MEMTRACE_ON_LAG")),
+    OPTION_WITH("profile", 0, VARIABLES_KEY, NULL, "leave a profile, too",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_PROFILE", "1")),
+    OPTION_PART(variables_options),
+    OPTION_END};
 
-static const struct variables_option own[] = {
-    {"output", 'o', VARIABLES_FILE, "MEMTRACE_RECORD_OUTPUT", NULL},
-    {"precise", 0, VARIABLES_SET, "MEMTRACE_PRECISE", "1"},
-    {"free-stacks", 0, VARIABLES_SET, "MEMTRACE_FREE_STACKS", "1"},
-    {"no-addresses", 0, VARIABLES_SET, "MEMTRACE_ADDRESSES", "0"},
-    {"sample", 0, VARIABLES_SIZE, "MEMTRACE_SAMPLE", NULL},
-    {"sizes", 0, VARIABLES_SIZES, "MEMTRACE_RECORD_SIZES", NULL},
-    {"modules", 0, VARIABLES_TEXT, "MEMTRACE_RECORD_MODULES", NULL},
-    {"cull-below", 0, VARIABLES_TIME, "MEMTRACE_CULL", NULL},
-    {"duration", 0, VARIABLES_TIME, "MEMTRACE_DURATION", NULL},
-    {"rotate", 0, VARIABLES_SIZE, "MEMTRACE_ROTATE", NULL},
-    {"embed", 0, VARIABLES_WORD, "MEMTRACE_EMBED", "symbols|all|none"},
-    {"on-lag", 0, VARIABLES_WORD, "MEMTRACE_ON_LAG", "wait|drop"},
-    {"profile", 0, VARIABLES_SET, "MEMTRACE_PROFILE", "1"},
-    {0}};
-
-int cmd_record(int argc, char **argv) {
+static int run_record(int argc, char **argv) {
     static struct variables variables;
     variables_set(&variables, "MEMTRACE_RECORD", "1");
-    return launch_command(&variables, argc, argv, usage, own);
+    return launch_command(&variables, argc, argv, options);
 }
+
+const struct command record_command = {
+    .name = "record",
+    .run = run_record,
+    .summary = "run a program and record every event",
+    .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+    .about = "Runs PROGRAM and writes every allocation, reallocation and free into a recording. "
+             "The exit status is PROGRAM's.",
+    .options = options,
+    .more = variables_print_more,
+    .takes_program = true,
+};

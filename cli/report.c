@@ -27,7 +27,7 @@ static int report_unsuppressed(struct report *report, const struct request *requ
     struct suppressions suppressions;
     struct error error;
     int status;
-    if (suppressing_load(&request->suppressing, report->model, request->debug_folders,
+    if (suppressing_load(&request->chosen.suppressing, report->model, request->chosen.debug_folders,
                          &suppressions, &error) == 0) {
         bool are_leaks = !report->model->live && report->model->to_ns == UINT64_MAX;
         report->suppressions = are_leaks ? &suppressions : NULL;
@@ -72,7 +72,8 @@ static int report_part(struct report *report, const struct source *source,
     int status;
     report->model = filtered->model;
     report->parts = source->parts;
-    report->selected = filters_given(request->filters) ? filters_text(request->filters) : NULL;
+    report->selected =
+        filters_given(request->chosen.filters) ? filters_text(request->chosen.filters) : NULL;
     if (reportholes_find(&holes, request, source, filtered, report->names, &replay, &error) != 0 ||
         reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
         reportholes_free(&holes);
@@ -97,15 +98,15 @@ static int apply_filters(const struct source *source, const struct names *names,
                          struct error *error) {
     struct replay_options replay = progress_replay();
     bool is_asked = request->shows[SHOW_THREADS] || request->shows[SHOW_TIMELINE];
-    if (is_asked && filters_given(request->filters) && source->parts.count == 0) {
+    if (is_asked && filters_given(request->chosen.filters) && source->parts.count == 0) {
         return error_set(error,
                          "%s with filters needs a recording; make one with `memtrace record`",
                          request->shows[SHOW_THREADS] ? "--show-threads" : "--show-timeline");
     }
     if (shows_threads(request)) {
-        filters_want_threads(request->filters);
+        filters_want_threads(request->chosen.filters);
     }
-    return filters_apply(request->filters, source, names, &replay, filtered, error);
+    return filters_apply(request->chosen.filters, source, names, &replay, filtered, error);
 }
 
 static int report_model(const struct source *source, const struct request *request) {
@@ -115,7 +116,7 @@ static int report_model(const struct source *source, const struct request *reque
                             .run = source->run != NULL ? &run : NULL};
     struct filtered filtered = {0};
     struct error error;
-    struct names *names = source_names(source, request->debug_folders,
+    struct names *names = source_names(source, request->chosen.debug_folders,
                                        progress_wanted() ? progress_symbols : NULL, &error);
     int status;
     if (names == NULL) {
@@ -137,8 +138,8 @@ static int report_source(const char *name, const struct request *request) {
     struct error error;
     struct source source;
     int status;
-    if (source_open(&source, name, &request->choice, request->debug_folders, &replay, &error) !=
-        0) {
+    if (source_open(&source, name, &request->chosen.choice, request->chosen.debug_folders, &replay,
+                    &error) != 0) {
         return cli_error("%s", error.message);
     }
     status = reportdetail_check(request, &source, &error) == 0 ? report_model(&source, request)
@@ -148,20 +149,15 @@ static int report_source(const char *name, const struct request *request) {
 }
 
 static int report_any(const struct request *request) {
-    if (request->help) {
-        fputs(reportrequest_help, stdout);
-        fputs(suppressing_help, stdout);
-        fputs(filters_help, stdout);
-        return cli_finish(CLI_OK);
-    }
     return report_source(request->source, request);
 }
 
-int cmd_report(int argc, char **argv) {
-    struct request request = {
-        .options = {.min_percent = 1, .limit = 20}, .processes = 10, .filters = filters_new()};
+static int run_report(int argc, char **argv) {
+    struct request request = {.options = {.min_percent = 1, .limit = 20},
+                              .processes = 10,
+                              .chosen.filters = filters_new()};
     int status;
-    if (request.filters == NULL) {
+    if (request.chosen.filters == NULL) {
         return cli_error("out of memory");
     }
     status = reportrequest_read(&request, argc, argv);
@@ -169,6 +165,19 @@ int cmd_report(int argc, char **argv) {
         status = report_any(&request);
     }
     reportrequest_free(&request);
-    filters_free(request.filters);
+    filters_free(request.chosen.filters);
     return status;
 }
+
+const struct command report_command = {
+    .name = "report",
+    .run = run_report,
+    .summary = "show a profile, or that of a running program",
+    .usage = "[OPTION]... [FILE|RUN|PID]",
+    .about = "Shows a profile (*.mtp) or a recording (*.mtr), or what a running program "
+             "holds now. Without an argument: the newest such file of this folder. "
+             "Without a --show-... option: a summary, the call paths that held most, and"
+             " the trees of peak and leaked memory.",
+    .options = reportrequest_options,
+    .operands = "PROFILE",
+};

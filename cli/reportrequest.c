@@ -8,76 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-const char reportrequest_help[] =
-    "usage: memtrace report [OPTION]... [FILE|RUN|PID]\n"
-    "\n"
-    "Shows a profile (*.mtp) or a recording (*.mtr), or what a running program holds now. Without\n"
-    "an argument: the newest such file of this folder. Without a --show-... option: a summary,\n"
-    "the call paths that held most, and the trees of peak and leaked memory.\n"
-    "\n"
-    "what to show (several are possible; R: of recordings only):\n"
-    "  --show-peak          what was held when the program held most\n"
-    "  --show-leaked        what was never freed; of a running program: what is live\n"
-    "  --show-shutdown    R what was never freed, or only after the last allocation\n"
-    "  --shutdown-at T    R the same: or only after T\n"
-    "  --show-allocated     all that was ever allocated, by bytes\n"
-    "  --show-allocations   the same by number of allocations\n"
-    "  --show-temporary     allocations freed before their thread's next one\n"
-    "  --show-maximum, --show-live, --show-total, --show-cumulative\n"
-    "                       other names of peak, leaked and, twice, allocated\n"
-    "  --temporary-within D R allocations freed within 10ms, 1s, ...\n"
-    "  --show-caller-callee FUNCTION|/REGEX/\n"
-    "                       who calls a function and what it calls, by the metrics above\n"
-    "  --show-groups        a table of call paths: allocations, live, sizes, times\n"
-    "  --show-lifetimes     how long blocks lived: p50, p90, p99, by call path\n"
-    "  --show-sizes       R how large blocks are: a histogram, and by call path\n"
-    "  --show-blocks      R single blocks: the largest ones\n"
-    "  --blocks-by ORDER  R largest, oldest or first\n"
-    "  --show-fragmentation R  slack, holes, pages and who keeps them, an address map\n"
-    "  --show-mappings      mappings of the process, and who called mmap\n"
-    "  --show-timeline      memory over time as a chart\n"
-    "  --show-marks       R what the program marked\n"
-    "  --show-threads       a table of threads, and who freed whose blocks\n"
-    "  --show-processes     a table of the processes of a run, or of a profile's forked children\n"
-    "\n"
-    "of a run of several processes (a folder):\n"
-    "  --process PID|NAME[:IMAGE]\n"
-    "                       this one, and of those that replaced themselves by exec this image;\n"
-    "                       default: the one that held most\n"
-    "  --all-processes      the sum of all by call path, small forked children included\n"
-    "  --processes N        lines of the tree of processes (default: 10; 0: all)\n"
-    "\n"
-    "how:\n"
-    "  --top-down           trees from main to the allocating function (default)\n"
-    "  --bottom-up          trees from the allocating function to main\n"
-    "  --flat               a table by function instead of trees\n"
-    "  --paths              the whole call paths instead of trees\n"
-    "  --by function|line   what is one branch of a tree (default: function)\n"
-    "  --full-names         C++ names with parameters, template arguments, return types\n"
-    "  --min-percent P      leave out what is below P percent (default: 1)\n"
-    "  --limit N            at most N branches of one function, N rows, N paths (default:\n"
-    "                       20; 0: all)\n"
-    "  --depth N            at most N frames (0: all; default: 64 of trees, 16 of paths, 3 in\n"
-    "                       tables)\n"
-    "  --all-frames         show what the system runs before main, each level of a recursion, and\n"
-    "                       what library functions (std::) call of their library\n"
-    "  --color WHEN         auto, always or never\n"
-    "  --debug-folders L    where separate debug files are, colon-separated (default:\n"
-    "                       /usr/lib/debug)\n"
-    "  --no-cache           keep nothing on disk for the next command\n"
-    "\n"
-    "form:\n"
-    "  --format FORM        text, markdown, json or csv; json and csv are for programs: exact\n"
-    "                       numbers, no threshold, no limit, and everything where no\n"
-    "                       --show-... is given\n"
-    "  --json, --csv        the same as --format json, --format csv\n"
-    "  --output FILE        write to FILE\n"
-    "  --help               show this\n"
-    "\n";
-
 enum {
-    KEY_HELP = 1,
-    KEY_TOP_DOWN,
+    KEY_TOP_DOWN = 1,
     KEY_BOTTOM_UP,
     KEY_FLAT,
     KEY_PATHS,
@@ -87,9 +19,7 @@ enum {
     KEY_DEPTH,
     KEY_ALL_FRAMES,
     KEY_FULL_NAMES,
-    KEY_NO_CACHE,
     KEY_COLOR,
-    KEY_DEBUG_FOLDERS,
     KEY_FORMAT,
     KEY_JSON,
     KEY_CSV,
@@ -98,63 +28,84 @@ enum {
     KEY_SHUTDOWN_AT,
     KEY_WITHIN,
     KEY_BLOCKS_BY,
-    KEY_PROCESS,
-    KEY_ALL_PROCESSES,
     KEY_PROCESSES,
     KEY_METRIC,                        /* + enum metric */
     KEY_SHOW = KEY_METRIC + METRIC_ALL /* + enum show */
 };
 
-static const struct cli_option known_options[] = {
-    {"help", 'h', false, KEY_HELP},
-    {"show-peak", 0, false, KEY_METRIC + METRIC_MAXIMUM},
-    {"show-maximum", 0, false, KEY_METRIC + METRIC_MAXIMUM},
-    {"show-leaked", 0, false, KEY_METRIC + METRIC_LEAKED},
-    {"show-live", 0, false, KEY_METRIC + METRIC_LEAKED},
-    {"show-shutdown", 0, false, KEY_METRIC + METRIC_SHUTDOWN},
-    {"shutdown-at", 0, true, KEY_SHUTDOWN_AT},
-    {"show-allocated", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
-    {"show-total", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
-    {"show-cumulative", 0, false, KEY_METRIC + METRIC_CUMULATIVE},
-    {"show-allocations", 0, false, KEY_METRIC + METRIC_ALLOCATIONS},
-    {"show-temporary", 0, false, KEY_METRIC + METRIC_TEMPORARY},
-    {"temporary-within", 0, true, KEY_WITHIN},
-    {"show-caller-callee", 0, true, KEY_CALLERS},
-    {"show-groups", 0, false, KEY_SHOW + SHOW_GROUPS},
-    {"show-lifetimes", 0, false, KEY_SHOW + SHOW_LIFETIMES},
-    {"show-sizes", 0, false, KEY_SHOW + SHOW_SIZES},
-    {"show-blocks", 0, false, KEY_SHOW + SHOW_BLOCKS},
-    {"blocks-by", 0, true, KEY_BLOCKS_BY},
-    {"show-fragmentation", 0, false, KEY_SHOW + SHOW_FRAGMENTATION},
-    {"show-mappings", 0, false, KEY_SHOW + SHOW_MAPPINGS},
-    {"show-timeline", 0, false, KEY_SHOW + SHOW_TIMELINE},
-    {"show-marks", 0, false, KEY_SHOW + SHOW_MARKS},
-    {"show-threads", 0, false, KEY_SHOW + SHOW_THREADS},
-    {"show-processes", 0, false, KEY_SHOW + SHOW_PROCESSES},
-    {"process", 0, true, KEY_PROCESS},
-    {"all-processes", 0, false, KEY_ALL_PROCESSES},
-    {"processes", 0, true, KEY_PROCESSES},
-    {"top-down", 0, false, KEY_TOP_DOWN},
-    {"bottom-up", 0, false, KEY_BOTTOM_UP},
-    {"flat", 0, false, KEY_FLAT},
-    {"paths", 0, false, KEY_PATHS},
-    {"by", 0, true, KEY_BY},
-    {"min-percent", 0, true, KEY_MIN_PERCENT},
-    {"limit", 'n', true, KEY_LIMIT},
-    {"depth", 'd', true, KEY_DEPTH},
-    {"all-frames", 0, false, KEY_ALL_FRAMES},
-    {"full-names", 0, false, KEY_FULL_NAMES},
-    {"no-cache", 0, false, KEY_NO_CACHE},
-    {"color", 0, true, KEY_COLOR},
-    {"debug-folders", 0, true, KEY_DEBUG_FOLDERS},
-    {"format", 0, true, KEY_FORMAT},
-    {"json", 0, false, KEY_JSON},
-    {"csv", 0, false, KEY_CSV},
-    {"output", 'o', true, KEY_OUTPUT},
-    SUPPRESSING_OPTIONS,
-    FILTER_OPTIONS,
-    {NULL, 0, false, 0},
-};
+const struct option reportrequest_options[] = {
+    OPTION_HEADING("what to show (several are possible; [R]: of recordings only)"),
+    OPTION("show-peak", 0, KEY_METRIC + METRIC_MAXIMUM, NULL,
+           "what was held when the program held most"),
+    OPTION_ALIAS("show-maximum", KEY_METRIC + METRIC_MAXIMUM, NULL),
+    OPTION("show-leaked", 0, KEY_METRIC + METRIC_LEAKED, NULL,
+           "what was never freed; of a running program: what is live"),
+    OPTION_ALIAS("show-live", KEY_METRIC + METRIC_LEAKED, NULL),
+    OPTION("show-shutdown", 0, KEY_METRIC + METRIC_SHUTDOWN, NULL,
+           "what was never freed, or only after the last allocation [R]"),
+    OPTION("shutdown-at", 0, KEY_SHUTDOWN_AT, "T", "the same: or only after T [R]"),
+    OPTION("show-allocated", 0, KEY_METRIC + METRIC_CUMULATIVE, NULL,
+           "all that was ever allocated, by bytes"),
+    OPTION_ALIAS("show-total", KEY_METRIC + METRIC_CUMULATIVE, NULL),
+    OPTION_ALIAS("show-cumulative", KEY_METRIC + METRIC_CUMULATIVE, NULL),
+    OPTION("show-allocations", 0, KEY_METRIC + METRIC_ALLOCATIONS, NULL,
+           "the same by number of allocations"),
+    OPTION("show-temporary", 0, KEY_METRIC + METRIC_TEMPORARY, NULL,
+           "allocations freed before their thread's next one"),
+    OPTION("temporary-within", 0, KEY_WITHIN, "D", "allocations freed within 10ms, 1s, ... [R]"),
+    OPTION("show-caller-callee", 0, KEY_CALLERS, "FUNCTION|/REGEX/",
+           "who calls a function and what it calls, by the metrics above"),
+    OPTION("show-groups", 0, KEY_SHOW + SHOW_GROUPS, NULL,
+           "a table of call paths: allocations, live, sizes, times"),
+    OPTION("show-lifetimes", 0, KEY_SHOW + SHOW_LIFETIMES, NULL,
+           "how long blocks lived: p50, p90, p99, by call path"),
+    OPTION("show-sizes", 0, KEY_SHOW + SHOW_SIZES, NULL,
+           "how large blocks are: a histogram, and by call path [R]"),
+    OPTION("show-blocks", 0, KEY_SHOW + SHOW_BLOCKS, NULL, "single blocks: the largest ones [R]"),
+    OPTION("blocks-by", 0, KEY_BLOCKS_BY, "largest|oldest|first", "which of them come first [R]"),
+    OPTION("show-fragmentation", 0, KEY_SHOW + SHOW_FRAGMENTATION, NULL,
+           "slack, holes, pages and who keeps them, an address map [R]"),
+    OPTION("show-mappings", 0, KEY_SHOW + SHOW_MAPPINGS, NULL,
+           "mappings of the process, and who called mmap"),
+    OPTION("show-timeline", 0, KEY_SHOW + SHOW_TIMELINE, NULL, "memory over time as a chart"),
+    OPTION("show-marks", 0, KEY_SHOW + SHOW_MARKS, NULL, "what the program marked [R]"),
+    OPTION("show-threads", 0, KEY_SHOW + SHOW_THREADS, NULL,
+           "a table of threads, and who freed whose blocks"),
+    OPTION("show-processes", 0, KEY_SHOW + SHOW_PROCESSES, NULL,
+           "a table of the processes of a run, or of a profile's forked children"),
+    OPTION_HEADING("how"),
+    OPTION("top-down", 0, KEY_TOP_DOWN, NULL,
+           "trees from main to the allocating function (default)"),
+    OPTION("bottom-up", 0, KEY_BOTTOM_UP, NULL, "trees from the allocating function to main"),
+    OPTION("flat", 0, KEY_FLAT, NULL, "a table by function instead of trees"),
+    OPTION("paths", 0, KEY_PATHS, NULL, "the whole call paths instead of trees"),
+    OPTION("by", 0, KEY_BY, "function|line", "what is one branch of a tree (default: function)"),
+    OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
+           "C++ names with parameters, template arguments, return types"),
+    OPTION("min-percent", 0, KEY_MIN_PERCENT, "P",
+           "leave out what is below P percent (default: 1)"),
+    OPTION("limit", 'n', KEY_LIMIT, "N",
+           "at most N branches of one function, N rows, N paths (default: 20; 0: all)"),
+    OPTION("depth", 'd', KEY_DEPTH, "N",
+           "at most N frames (0: all; default: 64 of trees, 16 of paths, 3 in tables)"),
+    OPTION("all-frames", 0, KEY_ALL_FRAMES, NULL,
+           "show what the system runs before main, each level of a recursion, and what library "
+           "functions (std::) call of their library"),
+    OPTION("color", 0, KEY_COLOR, "auto|always|never", "colours; auto: at a terminal"),
+    OPTION("processes", 0, KEY_PROCESSES, "N",
+           "of a run: lines of the tree of processes (default: 10; 0: all)"),
+    OPTION_PART(chosen_options),
+    OPTION_HEADING("form"),
+    OPTION("format", 'f', KEY_FORMAT, "text|markdown|json|csv",
+           "json and csv are for programs: exact numbers, no threshold, no limit, and everything "
+           "where "
+           "no --show-... is given"),
+    OPTION("json", 0, KEY_JSON, NULL, "the same as --format json"),
+    OPTION("csv", 0, KEY_CSV, NULL, "the same as --format csv"),
+    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
+    OPTION_PART(suppressing_options),
+    OPTION_PART(filter_options),
+    OPTION_END};
 
 /* The place of a word in a list; -1: it is none of them. */
 static int word_in(const char *text, const char *const *words, int count) {
@@ -237,18 +188,12 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
         good = parse_size(scan->value, &request->options.depth) == 0;
         request->depth_given = true;
         break;
-    case KEY_PROCESS:
-        request->choice.process = scan->value;
-        break;
     case KEY_PROCESSES:
         good = parse_size(scan->value, &request->processes) == 0;
         break;
     case KEY_COLOR:
         request->color = scan->value;
         good = cli_color(scan->value, STDOUT_FILENO) >= 0;
-        break;
-    case KEY_DEBUG_FOLDERS:
-        request->debug_folders = scan->value;
         break;
     case KEY_FORMAT:
         return take_format(request, scan, word_in(scan->value, format_names, FORMATS));
@@ -276,9 +221,6 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
     switch (key) {
-    case KEY_HELP:
-        request->help = true;
-        return 0;
     case KEY_TOP_DOWN:
     case KEY_BOTTOM_UP:
         request->options.bottom_up = key == KEY_BOTTOM_UP;
@@ -294,23 +236,14 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     case KEY_ALL_FRAMES:
         request->options.all_frames = true;
         return 0;
-    case KEY_ALL_PROCESSES:
-        request->choice.all = true;
-        return 0;
-    case KEY_NO_CACHE:
-        setenv("MEMTRACE_CACHE", "", 1);
-        return 0;
     case KEY_FULL_NAMES:
         request->options.full_names = true;
         return 0;
     default:
         break;
     }
-    if (key >= FILTER_KEYS) {
-        return filters_take(request->filters, scan, key);
-    }
-    if (key >= SUPPRESSING_KEYS) {
-        return suppressing_take(&request->suppressing, scan, key);
+    if (key >= CHOSEN_KEYS) {
+        return chosen_take(&request->chosen, scan, key);
     }
     if (key >= KEY_SHOW && key < KEY_SHOW + SHOW_COUNT) {
         request->shows[key - KEY_SHOW] = true;
@@ -370,7 +303,7 @@ bool reportrequest_is_special(const struct request *request) {
 }
 
 int reportrequest_read(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("report", argc, argv, known_options);
+    struct cli_scan scan = cli_scan_start("report", argc, argv, reportrequest_options);
     int status = cli_scan_all(&scan, take_option, request);
     if (status != CLI_OK) {
         return status;

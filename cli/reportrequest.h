@@ -5,9 +5,8 @@
 #define CLI_REPORTREQUEST_H
 
 #include "analyze/report/report.h"
-#include "cli/filters.h"
+#include "cli/chosen.h"
 #include "cli/source.h"
-#include "cli/suppressing.h"
 
 enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64, REQUEST_TABLE_DEPTH = 3 };
 
@@ -42,23 +41,19 @@ struct request {
     const char *shutdown_at; /* NULL: after the last allocation */
     uint64_t short_ns;
     enum detail_order block_order;
-    bool help;
     bool depth_given;
     bool limit_given;
     bool percent_given;
     const char *color;
-    const char *debug_folders;
     const char *output;
     const char *source;
-    struct source_choice choice; /* of the processes of a run */
-    size_t processes;            /* lines of their tree; 0: all */
-    struct filters *filters;
-    struct suppressing suppressing;
+    size_t processes; /* lines of their tree; 0: all */
+    struct chosen_options chosen;
 };
 
-extern const char reportrequest_help[];
+extern const struct option reportrequest_options[];
 
-/* request->filters are there, new. CLI_OK, or the status after a line was printed. */
+/* request->chosen.filters are there, new. CLI_OK, or the status after a line was printed. */
 int reportrequest_read(struct request *request, int argc, char **argv);
 /* But for the filters. */
 void reportrequest_free(struct request *request);

@@ -11,6 +11,11 @@
 
 enum { MOST_LEVEL = 19 };
 
+const struct option rewriting_options[] = {
+    OPTION("output", 'o', REWRITING_OUTPUT, "FILE", "what is written; may be the old one"),
+    OPTION("level", 'l', REWRITING_KEY_LEVEL, "N", "how hard to compress, 1 to 19 (default: 9)"),
+    OPTION_END};
+
 static int parse_level(const char *text, int *level) {
     uint64_t value;
     if (cli_parse_u64(text, &value) != 0 || value < 1 || value > MOST_LEVEL) {

@@ -14,11 +14,7 @@ enum { REWRITING_LEVEL = 9 }; /* of compression: nobody waits */
 
 /* The options of all such commands; keys from REWRITING_KEYS on go to rewriting_take(). */
 enum { REWRITING_KEYS = 800, REWRITING_OUTPUT = REWRITING_KEYS, REWRITING_KEY_LEVEL };
-// clang-format off
-#define REWRITING_OPTIONS                      \
-    {"output", 'o', true, REWRITING_OUTPUT},   \
-    {"level", 'l', true, REWRITING_KEY_LEVEL}
-// clang-format on
+extern const struct option rewriting_options[];
 
 struct rewriting {
     struct rewrite_options options;

@@ -3,21 +3,29 @@
 #include "cli/cli.h"
 #include "cli/launch.h"
 
-static const char usage[] =
-    "usage: memtrace run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-    "\n"
-    "Runs PROGRAM under the profiler and leaves a profile file. The exit status is PROGRAM's.\n"
-    "\n"
-    "  -o, --output PATTERN  where the profile goes: %p pid, %e program, %t time, %n number\n"
-    "                        (default memtrace.%e.%p.mtp)\n"
-    "      --sample SIZE     not all: one allocation in SIZE bytes, chosen at random\n";
+static const struct option options[] = {
+    OPTION_WITH("output", 'o', VARIABLES_KEY, "PATTERN",
+                "where the profile goes: %p pid, %e program, %t time, %n number (default: "
+                "memtrace.%e.%p.mtp)",
+                VARIABLES_TARGET(VARIABLES_FILE, "MEMTRACE_OUTPUT")),
+    OPTION_WITH("sample", 0, VARIABLES_KEY, "SIZE",
+                "not all: one allocation in SIZE bytes, chosen at random",
+                VARIABLES_TARGET(VARIABLES_SIZE, "MEMTRACE_SAMPLE")),
+    OPTION_PART(variables_options), OPTION_END};
 
-static const struct variables_option own[] = {
-    {"output", 'o', VARIABLES_FILE, "MEMTRACE_OUTPUT", NULL},
-    {"sample", 0, VARIABLES_SIZE, "MEMTRACE_SAMPLE", NULL},
-    {0}};
-
-int cmd_run(int argc, char **argv) {
+static int run_run(int argc, char **argv) {
     static struct variables variables;
-    return launch_command(&variables, argc, argv, usage, own);
+    return launch_command(&variables, argc, argv, options);
 }
+
+const struct command run_command = {
+    .name = "run",
+    .run = run_run,
+    .summary = "run a program and profile it",
+    .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+    .about = "Runs PROGRAM under the profiler and leaves a profile file. The exit status is "
+             "PROGRAM's.",
+    .options = options,
+    .more = variables_print_more,
+    .takes_program = true,
+};

@@ -10,34 +10,18 @@
 
 #include <stdio.h>
 
-static const char help_text[] =
-    "usage: memtrace strip [OPTION]... --output FILE FILE.mtr\n"
-    "\n"
-    "Writes a recording anew without its temporary allocations: blocks that were freed before "
-    "their\n"
-    "thread's next allocation, both ends. Their sums stay in the file, so that bytes and counts "
-    "of\n"
-    "each call path are the same in reports; what is gone are the single blocks.\n"
-    "\n"
-    "  --output FILE        the new recording; may be the old one\n"
-    "  --below DURATION     leave out blocks that lived shorter instead: 10ms, 1s\n"
-    "  --level N            how hard to compress, 1 to 19 (default: 9)\n"
-    "  --help               show this\n";
+enum { KEY_BELOW = 1 };
 
-enum { KEY_HELP = 1, KEY_BELOW };
-
-static const struct cli_option options[] = {
-    REWRITING_OPTIONS,
-    {"help", 'h', false, KEY_HELP},
-    {"below", 'b', true, KEY_BELOW},
-    {NULL, 0, false, 0},
-};
+static const struct option options[] = {
+    OPTION_PART(rewriting_options),
+    OPTION("below", 'b', KEY_BELOW, "DURATION",
+           "leave out blocks that lived shorter instead: 10ms, 1s"),
+    OPTION_END};
 
 struct request {
     struct strip_options strip;
     struct rewriting rewriting;
     const char *file;
-    bool help;
 };
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
@@ -45,24 +29,18 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     if (key >= REWRITING_KEYS) {
         return rewriting_take(&request->rewriting, scan, key);
     }
-    switch (key) {
-    case KEY_BELOW:
-        request->strip.temporary = false;
-        return cli_parse_duration(scan->value, &request->strip.below_ns) == 0 &&
-                       request->strip.below_ns != 0
-                   ? CLI_OK
-                   : cli_usage("strip", "--below is a duration such as 10ms or 1s, not '%s'",
-                               scan->value);
-    default:
-        request->help = true;
-        return CLI_OK;
-    }
+    request->strip.temporary = false;
+    return cli_parse_duration(scan->value, &request->strip.below_ns) == 0 &&
+                   request->strip.below_ns != 0
+               ? CLI_OK
+               : cli_usage("strip", "--below is a duration such as 10ms or 1s, not '%s'",
+                           scan->value);
 }
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("strip", argc, argv, options);
     int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK || request->help) {
+    if (status != CLI_OK) {
         return status;
     }
     return rewriting_operand(&request->rewriting, &scan, &request->file);
@@ -98,7 +76,7 @@ static int strip_source(const struct source *source, const struct request *reque
     return status;
 }
 
-int cmd_strip(int argc, char **argv) {
+static int run_strip(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT, .strip = {.temporary = true}};
     const struct replay_options progress = progress_replay();
     struct source source;
@@ -107,10 +85,6 @@ int cmd_strip(int argc, char **argv) {
     if (status != CLI_OK) {
         return status;
     }
-    if (request.help) {
-        fputs(help_text, stdout);
-        return cli_finish(CLI_OK);
-    }
     if (source_open(&source, request.file, NULL, NULL, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }
@@ -118,3 +92,16 @@ int cmd_strip(int argc, char **argv) {
     source_close(&source);
     return status;
 }
+
+const struct command strip_command = {
+    .name = "strip",
+    .run = run_strip,
+    .summary = "leave short-lived blocks out of a recording",
+    .usage = "[OPTION]... --output FILE FILE.mtr",
+    .about = "Writes a recording anew without its temporary allocations: blocks that "
+             "were freed before their thread's next allocation, both ends. Their sums "
+             "stay in the file, so that bytes and counts of each call path are the same "
+             "in reports; what is gone are the single blocks.",
+    .options = options,
+    .operands = "RECORDING",
+};

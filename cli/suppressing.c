@@ -6,15 +6,15 @@
 
 #include <stdio.h>
 
-const char suppressing_help[] =
-    "leaks to leave out:\n"
-    "  --suppressions FILE  those that LeakSanitizer's suppression file names (leak:PATTERN);\n"
-    "                       may be given again\n"
-    "  --no-builtin-suppressions\n"
-    "                       report what common libraries keep on purpose, too\n"
-    "  --no-embedded-suppressions\n"
-    "                       ignore __lsan_default_suppressions() of the program\n"
-    "\n";
+const struct option suppressing_options[] = {
+    OPTION_HEADING("leaks to leave out"),
+    OPTION("suppressions", 0, SUPPRESSING_FILE, "FILE",
+           "those that LeakSanitizer's suppression file names (leak:PATTERN); may be given again"),
+    OPTION("no-builtin-suppressions", 0, SUPPRESSING_NO_BUILTIN, NULL,
+           "report what common libraries keep on purpose, too"),
+    OPTION("no-embedded-suppressions", 0, SUPPRESSING_NO_EMBEDDED, NULL,
+           "ignore __lsan_default_suppressions() of the program"),
+    OPTION_END};
 
 int suppressing_take(struct suppressing *suppressing, const struct cli_scan *scan, int key) {
     switch (key) {

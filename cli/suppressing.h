@@ -3,7 +3,7 @@
  * suppressing.h: the options that say which leaks not to tell: --suppressions FILE (again and
  * again), --no-builtin-suppressions, --no-embedded-suppressions.
  *
- * A command puts SUPPRESSING_OPTIONS into its table of options, hands keys from SUPPRESSING_KEYS to
+ * A command has suppressing_options as a part of its table, hands keys from SUPPRESSING_KEYS to
  * SUPPRESSING_LAST to suppressing_take(), and calls suppressing_load() when the file is open.
  */
 #ifndef CLI_SUPPRESSING_H
@@ -21,11 +21,7 @@ enum {
     SUPPRESSING_FILES = 64
 };
 
-#define SUPPRESSING_OPTIONS                                                                        \
-    {"suppressions", 0, true, SUPPRESSING_FILE},                                                   \
-        {"no-builtin-suppressions", 0, false, SUPPRESSING_NO_BUILTIN}, {                           \
-        "no-embedded-suppressions", 0, false, SUPPRESSING_NO_EMBEDDED                              \
-    }
+extern const struct option suppressing_options[];
 
 /* Start from {0}. */
 struct suppressing {
@@ -42,8 +38,5 @@ int suppressing_take(struct suppressing *suppressing, const struct cli_scan *sca
  * case. 0 or -1. */
 int suppressing_load(const struct suppressing *suppressing, const struct model *model,
                      const char *debug_folders, struct suppressions *list, struct error *error);
-
-/* The part of a help text that explains them. */
-extern const char suppressing_help[];
 
 #endif

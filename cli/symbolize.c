@@ -30,19 +30,6 @@ struct filter {
     const char *root; /* folder below which modules are looked for first; NULL: none */
 };
 
-static void print_help(void) {
-    puts(
-        "usage: memtrace symbolize [--root FOLDER] [--debug FOLDERS] [FILE]\n"
-        "\n"
-        "Copies FILE (or standard input) to standard output and replaces each module+0xOFFSET by\n"
-        "\"function at file:line\". Functions inlined there follow one per line, innermost first,\n"
-        "marked (inlined). What is unknown stays as it is.\n"
-        "\n"
-        "  --root FOLDER     look for modules below FOLDER first (a copy of another machine)\n"
-        "  --debug FOLDERS   where debug files lie, colon-separated (/usr/lib/debug)\n"
-        "  --help            show this");
-}
-
 /* Characters that end a module's name in running text. Paths with blanks are met in find_start. */
 static bool ends_name(char c) {
     return isspace((unsigned char)c) || c == '(' || c == '\'' || c == '"' || c == '<' || c == '=' ||
@@ -187,19 +174,19 @@ static int run(struct filter *filter, const char *debug_folders, const char *nam
     return cli_finish(status);
 }
 
-int cmd_symbolize(int argc, char **argv) {
-    static const struct cli_option options[] = {
-        {"root", 0, true, 'r'}, {"debug", 0, true, 'd'}, {"help", 'h', false, 'h'}, {0}};
+static const struct option options[] = {
+    OPTION("root", 0, 'r', "FOLDER", "look for modules below it first: a copy of another machine"),
+    OPTION("debug", 0, 'd', "FOLDERS",
+           "where debug files lie, separated by colons (default: /usr/lib/debug)"),
+    OPTION_END};
+
+static int run_symbolize(int argc, char **argv) {
     struct cli_scan scan = cli_scan_start("symbolize", argc, argv, options);
     struct filter filter = {0};
     const char *debug_folders = NULL;
     int key;
     scan.permute = true;
     while ((key = cli_scan_next(&scan)) > 0) {
-        if (key == 'h') {
-            print_help();
-            return cli_finish(CLI_OK);
-        }
         if (key == 'r')
             filter.root = scan.value;
         else
@@ -211,3 +198,15 @@ int cmd_symbolize(int argc, char **argv) {
         return cli_usage("symbolize", "one file at a time");
     return run(&filter, debug_folders, scan.index < argc ? argv[scan.index] : NULL);
 }
+
+const struct command symbolize_command = {
+    .name = "symbolize",
+    .run = run_symbolize,
+    .summary = "turn module+offset lines into function and line",
+    .usage = "[OPTION]... [FILE]",
+    .about = "Copies FILE (or standard input) to standard output and replaces each "
+             "module+0xOFFSET by \"function at file:line\". Functions inlined there follow "
+             "one per line, innermost first, marked (inlined). What is unknown stays as it is.",
+    .options = options,
+    .operands = "FILE",
+};

@@ -16,16 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(void) {
-    puts("usage: memtrace trace PID ADDRESS\n"
-         "\n"
-         "Says which code allocated the live block of process PID that contains ADDRESS\n"
-         "(hexadecimal, as gdb prints it), how large and how old it is and which thread took it.\n"
-         "The process must be profiled; it is not stopped. Status 1: not a live block.\n"
-         "\n"
-         "  --help   show this");
-}
-
 /* Hexadecimal, with or without 0x. */
 static int parse_address(const char *text, uint64_t *address) {
     char *end;
@@ -182,17 +172,11 @@ static int trace(pid_t pid, uint64_t address) {
     return cli_finish(status);
 }
 
-int cmd_trace(int argc, char **argv) {
-    static const struct cli_option options[] = {{"help", 'h', false, 'h'}, {0}};
-    struct cli_scan scan = cli_scan_start("trace", argc, argv, options);
+static int run_trace(int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("trace", argc, argv, NULL);
     uint64_t pid, address;
-    int key;
     scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        print_help();
-        return cli_finish(CLI_OK);
-    }
-    if (key < 0)
+    if (cli_scan_next(&scan) < 0)
         return CLI_USAGE;
     if (argc - scan.index != 2)
         return cli_usage("trace", "a process id and an address are needed");
@@ -202,3 +186,15 @@ int cmd_trace(int argc, char **argv) {
         return cli_usage("trace", "'%s' is not an address", argv[scan.index + 1]);
     return trace((pid_t)pid, address);
 }
+
+const struct command trace_command = {
+    .name = "trace",
+    .run = run_trace,
+    .summary = "say which code allocated the block at an address",
+    .usage = "PID ADDRESS",
+    .about = "Says which code allocated the live block of process PID that contains "
+             "ADDRESS (hexadecimal, as gdb prints it), how large and how old it is and "
+             "which thread took it. The process must be profiled; it is not stopped. "
+             "Status 1: not a live block.",
+    .operands = "PID",
+};

@@ -12,27 +12,56 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTIONS_LIMIT = 48, HELP_KEY = OPTIONS_LIMIT + 1, TEXT_LIMIT = 1024, NS_PER_MS = 1000000 };
+enum { TEXT_LIMIT = 1024, NS_PER_MS = 1000000 };
 
-static const struct variables_option common[] = {
-    {"every", 'e', VARIABLES_TIME, "MEMTRACE_EVERY", NULL},
-    {"churn", 'c', VARIABLES_SIZE, "MEMTRACE_CHURN", NULL},
-    {"top", 'n', VARIABLES_COUNT, "MEMTRACE_TOP", NULL},
-    {"log", 'l', VARIABLES_FILE, "MEMTRACE_LOG", NULL},
-    {"summary", 0, VARIABLES_SET, "MEMTRACE_SUMMARY", "1"},
-    {"no-summary", 0, VARIABLES_SET, "MEMTRACE_SUMMARY", "0"},
-    {"stacks", 0, VARIABLES_WORD, "MEMTRACE_STACKS", "none|short|full"},
-    {"contexts", 0, VARIABLES_POSITIVE, "MEMTRACE_CONTEXTS", NULL},
-    {"unwind", 0, VARIABLES_WORD, "MEMTRACE_UNWIND", "auto|patch|verify|fp|libunwind"},
-    {"inject", 0, VARIABLES_SET, "MEMTRACE_INJECT", "1"},
-    {"limit", 0, VARIABLES_MEMORY, "MEMTRACE_LIMIT", NULL},
-    {"on-limit", 0, VARIABLES_WORD, "MEMTRACE_ON_LIMIT", "report|dump|abort"},
-    {"start-off", 0, VARIABLES_SET, "MEMTRACE_START", "off"},
-    {"signals", 0, VARIABLES_TEXT, "MEMTRACE_SIGNALS", NULL},
-    {"children", 0, VARIABLES_WORD, "MEMTRACE_CHILDREN", "all|exec|none"},
-    {"keep-small", 0, VARIABLES_SET, "MEMTRACE_KEEP_SMALL", "1"},
-    {"follow-children", 0, VARIABLES_SET, "MEMTRACE_CHILDREN", "all"},
-    {0}};
+const struct option variables_options[] = {
+    OPTION_WITH("every", 'e', VARIABLES_KEY, "TIME",
+                "print the largest call paths every TIME: 500ms, 30s, 5m, 1h",
+                VARIABLES_TARGET(VARIABLES_TIME, "MEMTRACE_EVERY")),
+    OPTION_WITH("churn", 'c', VARIABLES_KEY, "SIZE",
+                "... and/or every SIZE bytes allocated plus freed: 64M, 1G",
+                VARIABLES_TARGET(VARIABLES_SIZE, "MEMTRACE_CHURN")),
+    OPTION_WITH("top", 'n', VARIABLES_KEY, "N", "how many call paths; 0: all (default: 10)",
+                VARIABLES_TARGET(VARIABLES_COUNT, "MEMTRACE_TOP")),
+    OPTION_WITH("log", 'l', VARIABLES_KEY, "FILE", "print them to FILE, not to stderr",
+                VARIABLES_TARGET(VARIABLES_FILE, "MEMTRACE_LOG")),
+    OPTION_WITH("summary", 0, VARIABLES_KEY, NULL, "a summary at the end (default)",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_SUMMARY", "1")),
+    OPTION_WITH("no-summary", 0, VARIABLES_KEY, NULL, "no summary",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_SUMMARY", "0")),
+    OPTION_WITH("stacks", 0, VARIABLES_KEY, "none|short|full",
+                "none: totals only; short: the program's own modules; full (default)",
+                VARIABLES_TARGET(VARIABLES_WORD, "MEMTRACE_STACKS")),
+    OPTION_WITH("contexts", 0, VARIABLES_KEY, "N", "the most call paths to keep apart",
+                VARIABLES_TARGET(VARIABLES_POSITIVE, "MEMTRACE_CONTEXTS")),
+    OPTION_WITH("unwind", 0, VARIABLES_KEY, "auto|patch|verify|fp|libunwind",
+                "how prebuilt code is walked (default: auto)",
+                VARIABLES_TARGET(VARIABLES_WORD, "MEMTRACE_UNWIND")),
+    OPTION_WITH("inject", 0, VARIABLES_KEY, NULL,
+                "also follow libraries that bind an allocator of their own",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_INJECT", "1")),
+    OPTION_WITH("limit", 0, VARIABLES_KEY, "HOW-MUCH",
+                "watch the program's memory: 2G, or 80% of what it may use",
+                VARIABLES_TARGET(VARIABLES_MEMORY, "MEMTRACE_LIMIT")),
+    OPTION_WITH("on-limit", 0, VARIABLES_KEY, "report|dump|abort",
+                "report (default), dump: also copy the profile, abort: also end it",
+                VARIABLES_TARGET(VARIABLES_WORD, "MEMTRACE_ON_LIMIT")),
+    OPTION_WITH("start-off", 0, VARIABLES_KEY, NULL,
+                "count nothing until the program or a signal switches it on",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_START", "off")),
+    OPTION_WITH("signals", 0, VARIABLES_KEY, "LIST",
+                "signals that do so: USR1, snapshot:USR2; none",
+                VARIABLES_TARGET(VARIABLES_TEXT, "MEMTRACE_SIGNALS")),
+    OPTION_WITH(
+        "children", 0, VARIABLES_KEY, "all|exec|none",
+        "all (default): also what it forks and starts; exec: what the process itself becomes; none",
+        VARIABLES_TARGET(VARIABLES_WORD, "MEMTRACE_CHILDREN")),
+    OPTION_WITH("follow-children", 0, VARIABLES_KEY, NULL, "the same as --children all",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_CHILDREN", "all")),
+    OPTION_WITH("keep-small", 0, VARIABLES_KEY, NULL,
+                "files of their own also for processes that allocate hardly anything",
+                VARIABLES_SETTING(VARIABLES_SET, "MEMTRACE_KEEP_SMALL", "1")),
+    OPTION_END};
 
 /* Its place; that behind the last one where it is not set. */
 static size_t find(const struct variables *variables, const char *name) {
@@ -200,73 +229,52 @@ static void spell_words(const char *words, char *text, size_t capacity) {
     }
 }
 
-static int take_word(struct variables *variables, const struct cli_scan *scan,
-                     const struct variables_option *option) {
+static int take_word(struct variables *variables, const struct cli_scan *scan, const char *name) {
     char wanted[160];
-    if (!has_word(option->words, scan->value)) {
-        spell_words(option->words, wanted, sizeof wanted);
+    if (!has_word(scan->option->value, scan->value)) {
+        spell_words(scan->option->value, wanted, sizeof wanted);
         return wrong(scan, wanted);
     }
-    variables_set(variables, option->variable, scan->value);
+    variables_set(variables, name, scan->value);
     return 0;
 }
 
-static int take(struct variables *variables, const struct cli_scan *scan,
-                const struct variables_option *option) {
-    switch (option->kind) {
+static int take(struct variables *variables, const struct cli_scan *scan) {
+    const struct variables_target *target = scan->option->data;
+    switch (target->kind) {
     case VARIABLES_SET:
-        variables_set(variables, option->variable, option->words);
+        variables_set(variables, target->name, target->value);
         return 0;
     case VARIABLES_TEXT:
-        return take_text(variables, scan, option->variable);
+        return take_text(variables, scan, target->name);
     case VARIABLES_FILE:
-        return take_file(variables, scan, option->variable);
+        return take_file(variables, scan, target->name);
     case VARIABLES_SIZES:
-        return take_sizes(variables, scan, option->variable);
+        return take_sizes(variables, scan, target->name);
     case VARIABLES_WORD:
-        return take_word(variables, scan, option);
+        return take_word(variables, scan, target->name);
     case VARIABLES_COUNT:
     case VARIABLES_POSITIVE:
-        return take_count(variables, scan, option->variable, option->kind == VARIABLES_POSITIVE);
+        return take_count(variables, scan, target->name, target->kind == VARIABLES_POSITIVE);
     case VARIABLES_TIME:
-        return take_time(variables, scan, option->variable);
+        return take_time(variables, scan, target->name);
     case VARIABLES_SIZE:
-        return take_size(variables, scan, option->variable);
+        return take_size(variables, scan, target->name);
     case VARIABLES_MEMORY:
-        return take_memory(variables, scan, option->variable);
+        return take_memory(variables, scan, target->name);
     }
     return 0;
 }
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-/* Adds a table of ours to those of cli.h; their keys are places in `known`, from 1 on. */
-static size_t add_options(const struct variables_option *table,
-                          const struct variables_option **known, struct cli_option *options,
-                          size_t count) {
-    for (; table->name != NULL && count < OPTIONS_LIMIT; table++, count++) {
-        known[count] = table;
-        options[count] = (struct cli_option){table->name, table->letter,
-                                             table->kind != VARIABLES_SET, (int)count + 1};
-    }
-    return count;
-}
-
 int variables_parse(struct variables *variables, int argc, char **argv,
-                    const struct variables_option *own, int *first) {
-    const struct variables_option *known[OPTIONS_LIMIT];
-    struct cli_option options[OPTIONS_LIMIT + 2] = {0};
-    size_t count = add_options(own, known, options, 0);
+                    const struct option *options, int *first) {
     struct cli_scan scan = cli_scan_start(argv[0], argc, argv, options);
     int status = 0;
     int key;
-    count = add_options(common, known, options, count);
-    options[count] = (struct cli_option){"help", 'h', false, HELP_KEY};
     while (status == 0 && (key = cli_scan_next(&scan)) > 0) {
-        if (key == HELP_KEY) {
-            return -1;
-        }
-        status = take(variables, &scan, known[key - 1]);
+        status = take(variables, &scan);
     }
     if (status != 0 || key < 0) {
         return CLI_USAGE;
@@ -275,31 +283,6 @@ int variables_parse(struct variables *variables, int argc, char **argv,
     return scan.index < argc ? 0 : cli_usage(argv[0], "a program is needed");
 }
 
-/* --- help ------------------------------------------------------------------------------------- */
-
-static const char common_help[] =
-    "  -e, --every TIME      print the largest call paths every TIME: 500ms, 30s, 5m, 1h\n"
-    "  -c, --churn SIZE      ... and/or every SIZE bytes allocated plus freed: 64M, 1G\n"
-    "  -n, --top N           how many call paths; 0: all (default 10)\n"
-    "  -l, --log FILE        print them to FILE, not to stderr\n"
-    "      --summary, --no-summary\n"
-    "                        the summary at the end (default: yes)\n"
-    "      --stacks KIND     none: totals only; short: the program's own modules; full (default)\n"
-    "      --contexts N      the most call paths to keep apart\n"
-    "      --unwind MODE     how prebuilt code is walked: auto (default), patch, verify, fp,\n"
-    "                        libunwind\n"
-    "      --inject          also follow libraries that bind an allocator of their own\n"
-    "      --limit HOW-MUCH  watch the program's memory: 2G, or 80% of what it may use\n"
-    "      --on-limit WHAT   report (default), dump: also copy the profile, abort: also end it\n"
-    "      --start-off       count nothing until the program or a signal switches it on\n"
-    "      --signals LIST    signals that do so: USR1, snapshot:USR2; none\n"
-    "      --children WHO    all (default): also what it forks and starts; exec: what the process\n"
-    "                        itself becomes; none (--follow-children is --children all)\n"
-    "      --keep-small      files of their own also for processes that allocate hardly anything\n"
-    "  -h, --help            show this\n"
-    "\n"
-    "Each option is also an environment variable: see docs/environment.md or man memtrace.\n";
-
-void variables_print_help(void) {
-    fputs(common_help, stdout);
+void variables_print_more(void) {
+    puts("Each option is also an environment variable: see docs/environment.md or man memtrace.");
 }

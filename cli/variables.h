@@ -9,6 +9,7 @@
 #define CLI_VARIABLES_H
 
 #include "cli/child.h"
+#include "cli/option.h"
 
 #include <stdint.h>
 
@@ -21,30 +22,37 @@ struct variables {
 };
 
 enum variables_kind {
-    VARIABLES_SET,      /* takes no value: the variable becomes `words` */
+    VARIABLES_SET,      /* takes no value: the variable becomes `value` */
     VARIABLES_TEXT,     /* a list */
     VARIABLES_FILE,     /* a file name or a pattern of some, in a folder that can be written */
     VARIABLES_SIZES,    /* MIN-MAX, either of which may be left out */
-    VARIABLES_WORD,     /* one of `words`, "a|b|c" */
+    VARIABLES_WORD,     /* one of those of the option */
     VARIABLES_COUNT,    /* a number */
     VARIABLES_POSITIVE, /* a number from 1 on */
     VARIABLES_TIME,     /* passed on in milliseconds */
     VARIABLES_SIZE,     /* passed on in bytes */
     VARIABLES_MEMORY,   /* a size or a percentage */
 };
-struct variables_option {
-    const char *name; /* without --; NULL ends a table */
-    char letter;      /* short form; 0: none */
+/* What an option sets: its data in the table. */
+struct variables_target {
     enum variables_kind kind;
-    const char *variable;
-    const char *words;
+    const char *name;
+    const char *value; /* of VARIABLES_SET */
 };
+#define VARIABLES_TARGET(kind_, name_) VARIABLES_SETTING(kind_, name_, NULL)
+#define VARIABLES_SETTING(kind_, name_, value_)                                                    \
+    (&(const struct variables_target){.kind = (kind_), .name = (name_), .value = (value_)})
+enum { VARIABLES_KEY = 1 }; /* of all of them */
 
-/* Reads a command line up to the program. `own`: the command's options beside those that both have
- * (the own ones first). 0; CLI_USAGE with the line printed; -1: --help was asked for. *first: the
+extern const struct option variables_options[]; /* those that both commands have */
+
+/* The end of their help. */
+void variables_print_more(void);
+
+/* Reads a command line up to the program. 0, or CLI_USAGE with the line printed. *first: the
  * program's index. */
 int variables_parse(struct variables *variables, int argc, char **argv,
-                    const struct variables_option *own, int *first);
+                    const struct option *options, int *first);
 
 /* Sets a variable; the value must live as long as the variables. */
 void variables_set(struct variables *variables, const char *name, const char *value);
@@ -54,8 +62,5 @@ void variables_set_pattern(struct variables *variables, const char *name, const 
 const char *variables_get(const struct variables *variables, const char *name);
 void variables_set_number(struct variables *variables, const char *name, uint64_t value,
                           const char *unit);
-
-/* The rest of --help, behind a command's own options: on stdout. */
-void variables_print_help(void);
 
 #endif

@@ -41,7 +41,8 @@ const char *metric_word(enum metric metric);
  * as it was. */
 bool metric_named(const char *text, enum metric *metric);
 /* The words, for messages. */
-#define METRIC_WORDS "peak, leaked, allocated, allocations or temporary"
+#define METRIC_WORDS   "peak, leaked, allocated, allocations or temporary"
+#define METRIC_CHOICES "peak|leaked|allocated|allocations|temporary"
 /* "Leaked: what was never freed"; of a running program "Live: ..." */
 const char *metric_title(enum metric metric, const struct model *model);
 /* The headings of the two columns: "bytes", "blocks" */

@@ -1,28 +1,29 @@
 #compdef memtrace
 # SPDX-License-Identifier: MIT
-# zsh completion of the memtrace command.
+# zsh completion of the memtrace command; made by `memtrace completion zsh`
 _memtrace() {
     local -a commands
     commands=(
-        'run:run a program under the profiler'
+        'run:run a program and profile it'
         'record:run a program and record every event'
-        'report:show a profile or a running process'
-        'diff:what grew from one profile to another'
-        'check:whether a profile keeps its budgets'
-        'query:SQL over a profile or a recording'
-        'export:files for other tools'
-        'import:a recording of a file of heaptrack'
-        'extract:program files out of a recording'
-        'info:what is in a file'
-        'repack:write a recording anew'
+        'report:show a profile, or that of a running program'
+        'diff:show what grew from one profile to another'
+        'query:answer SQL over a profile or a recording'
+        'check:check whether a profile keeps its budgets'
+        'export:write files for other tools\: flame graphs, JSON, CSV, ...'
+        'import:make a recording from a heaptrack data file'
+        'extract:get the program files out of a recording'
+        'repack:write a recording anew\: joined, packed, without damage'
         'strip:leave short-lived blocks out of a recording'
         'anonymize:hide the names in a recording'
-        'merge:make one recording of several'
-        'list:profiles of running and killed processes'
-        'trace:who allocated this address'
+        'merge:make one recording or profile of several'
+        'info:show what is in a profile or recording'
+        'list:list profiles of running and of killed programs'
+        'trace:say which code allocated the block at an address'
         'control:count all, a sample or nothing in a running program'
-        'symbolize:name module+offset lines'
-        'flags:compiler and linker flags'
+        'symbolize:turn module+offset lines into function and line'
+        'flags:print compiler and linker flags for other build systems'
+        'completion:print what makes a shell complete the command'\''s options'
     )
     if ((CURRENT == 2)); then
         _describe command commands
@@ -31,112 +32,541 @@ _memtrace() {
     local command=$words[2]
     shift words
     ((CURRENT--))
-    local -a filters
-    filters=(
-        '--from[time]:time:(start end peak mark\:)' '--to[time]:time:(start end peak mark\:)'
-        '--at[time]:time:(start end peak mark\:)' '--between[which]:marks'
-        '*--function[of a frame]:regex' '*--not-function[of a frame]:regex' '*--file[of a frame]:regex'
-        '*--not-file[of a frame]:regex' '*--module[of a frame]:regex' '*--not-module[of a frame]:regex'
-        '--path[which]:hash' '--path-depth[which]:range' '*--class[of memory]:class:(heap mapping pool)'
-        '--pool[which]:name' '--group-allocations[which]:range' '--group-bytes[which]:range'
-        '--group-live-blocks[which]:range' '--group-live-bytes[which]:range' '--size[which]:range'
-        '--first-size[which]:range' '--last-size[which]:range' '--chain-length[which]:range'
-        '--chain-lifetime[which]:range' '--lifetime[which]:range' '--address[which]:range'
-        '--allocated[which]:span' '--freed[which]:span' '--live-at[time]:time:(start end peak mark\:)'
-        '*--thread[which]:thread' '*--freed-by[which]:thread' '--scope[which]:name' '--leaked'
-        '--temporary' '--freed-by-others'
-    )
     case $command in
-    run | record)
-        local -a own
-        own=()
-        [[ $command == run ]] || own=('--precise' '--free-stacks' '--no-addresses' \
-            '--sample[mean distance]:size' '--sizes[of blocks]:range' '--modules[that allocate]:list' '--cull-below[left out]:time' '--duration[of recording]:time' \
-            '--rotate[of a file]:size' '--embed[what]:files:(symbols all none)' \
-            '--on-lag[of the disk]:what:(wait drop)' '--profile')
-        _arguments $own '--output[where to]:pattern:_files' '--every[interval]:time' \
-            '--churn[allocated plus freed]:size' '--top[paths shown]:count' \
-            '--log[log file]:file:_files' '--summary' '--no-summary' \
-            '--stacks[depth]:stacks:(none short full)' '--contexts[most paths kept]:count' \
-            '--unwind[how stacks are walked]:mode:(auto patch verify fp libunwind)' \
-            '--inject[follow other allocators, too]' '--limit[of memory]:size or percentage' \
-            '--on-limit[what then]:what:(report dump abort)' '--start-off' \
-            '--signals[that switch]:list' '--children[who is profiled]:who:(all exec none)' \
-            '--follow-children' '--keep-small' \
+    run)
+        _arguments \
+            '*--output[where the profile goes]:PATTERN:_files' \
+            '*-o[where the profile goes]:PATTERN:_files' \
+            '*--sample[not all]:SIZE:' \
+            '*--every[print the largest call paths every TIME]:TIME:' \
+            '*-e[print the largest call paths every TIME]:TIME:' \
+            '*--churn[... and/or every SIZE bytes allocated plus freed]:SIZE:' \
+            '*-c[... and/or every SIZE bytes allocated plus freed]:SIZE:' \
+            '*--top[how many call paths]:N:' \
+            '*-n[how many call paths]:N:' \
+            '*--log[print them to FILE, not to stderr]:FILE:_files' \
+            '*-l[print them to FILE, not to stderr]:FILE:_files' \
+            '*--summary[a summary at the end ]' \
+            '*--no-summary[no summary]' \
+            '*--stacks[none]:none|short|full:(none short full)' \
+            '*--contexts[the most call paths to keep apart]:N:' \
+            '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
+            '*--inject[also follow libraries that bind an allocator of their own]' \
+            '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
+            '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
+            '*--start-off[count nothing until the program or a signal switches it on]' \
+            '*--signals[signals that do so]:LIST:' \
+            '*--children[all ]:all|exec|none:(all exec none)' \
+            '*--follow-children[the same as --children all]' \
+            '*--keep-small[files of their own also for processes that allocate hardly anything]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '*::program:_normal'
+        ;;
+    record)
+        _arguments \
+            '*--output[where the recording goes]:PATTERN:_files' \
+            '*-o[where the recording goes]:PATTERN:_files' \
+            '*--precise[the time of each event, not of every few milliseconds]' \
+            '*--free-stacks[the call path of frees, too]' \
+            '*--no-addresses[a smaller file, without the addresses of blocks]' \
+            '*--sample[not all]:SIZE:' \
+            '*--sizes[only blocks of such sizes]:MIN-MAX:' \
+            '*--modules[only what these allocate]:LIST:' \
+            '*--cull-below[leave out what is freed sooner]:TIME:' \
+            '*--duration[stop recording after TIME]:TIME:' \
+            '*--rotate[begin a new file whenever one has SIZE bytes]:SIZE:' \
+            '*--embed[the program'\''s files that go along ]:symbols|all|none:(symbols all none)' \
+            '*--on-lag[where the disk is too slow ]:wait|drop:(wait drop)' \
+            '*--profile[leave a profile, too]' \
+            '*--every[print the largest call paths every TIME]:TIME:' \
+            '*-e[print the largest call paths every TIME]:TIME:' \
+            '*--churn[... and/or every SIZE bytes allocated plus freed]:SIZE:' \
+            '*-c[... and/or every SIZE bytes allocated plus freed]:SIZE:' \
+            '*--top[how many call paths]:N:' \
+            '*-n[how many call paths]:N:' \
+            '*--log[print them to FILE, not to stderr]:FILE:_files' \
+            '*-l[print them to FILE, not to stderr]:FILE:_files' \
+            '*--summary[a summary at the end ]' \
+            '*--no-summary[no summary]' \
+            '*--stacks[none]:none|short|full:(none short full)' \
+            '*--contexts[the most call paths to keep apart]:N:' \
+            '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
+            '*--inject[also follow libraries that bind an allocator of their own]' \
+            '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
+            '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
+            '*--start-off[count nothing until the program or a signal switches it on]' \
+            '*--signals[signals that do so]:LIST:' \
+            '*--children[all ]:all|exec|none:(all exec none)' \
+            '*--follow-children[the same as --children all]' \
+            '*--keep-small[files of their own also for processes that allocate hardly anything]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
             '*::program:_normal'
         ;;
     report)
-        _arguments $filters '--show-peak' '--show-maximum' '--show-leaked' '--show-live' \
-            '--show-allocated' '--show-total' '--show-cumulative' '--show-allocations' \
-            '--show-shutdown' '--shutdown-at[from when on]:time' '--show-temporary' \
-            '--temporary-within[lifetime]:duration' '--show-caller-callee[whose]:function' \
-            '--show-groups' '--show-lifetimes' '--show-sizes' '--show-blocks' \
-            '--blocks-by[order]:order:(largest oldest first)' '--show-fragmentation' \
-            '--show-mappings' '--show-timeline' '--show-marks' \
-            '--show-threads' '--show-processes' '--process[of a run]:PID or NAME' '--all-processes' \
-            '--processes[lines of their tree]:count' '--top-down' '--bottom-up' '--flat' '--paths' \
-            '--by[branches]:what:(function line)' '--full-names' '--no-cache' '--min-percent[threshold]:percent' \
-            '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
-            '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
-            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
-            '--no-embedded-suppressions' '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
-            '--output[file]:file:_files' '*:profile:_files -g "*.mt[pr]"'
-        ;;
-    check)
-        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
-            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
-            '--no-embedded-suppressions' '*--budgets[one a line]:file:_files' '--max-leaked[never freed]:size' \
-            '--max-live[never freed]:size' '--max-peak[held at most]:size' '--max-maximum[held at most]:size' \
-            '--max-allocated[ever]:size' '--max-total[ever]:size' '--max-cumulative[ever]:size' \
-            '--max-allocations[how many]:count' '--max-temporary[how many]:count' \
-            '*--max-allocations-per-scope[in any one]:name=count' \
-            '*--max-bytes-per-scope[in any one]:name=size' '*--max-growth[over the baseline]:limit' \
-            '--baseline[of growth]:profile:_files' '--tolerance[of limits]:percent' \
-            '--format[of messages]:format:(gcc github junit json)' '--no-cache' \
-            '--debug-folders[folders]:folders:_files -/' '--output[file]:file:_files' \
-            '*:profile:_files -g "*.mt[pr]"'
+        _arguments \
+            '*--show-peak[what was held when the program held most]' \
+            '*--show-maximum[what was held when the program held most]' \
+            '*--show-leaked[what was never freed]' \
+            '*--show-live[what was never freed]' \
+            '*--show-shutdown[what was never freed, or only after the last allocation \[R\]]' \
+            '*--shutdown-at[the same]:T:(start end peak mark\:)' \
+            '*--show-allocated[all that was ever allocated, by bytes]' \
+            '*--show-total[all that was ever allocated, by bytes]' \
+            '*--show-cumulative[all that was ever allocated, by bytes]' \
+            '*--show-allocations[the same by number of allocations]' \
+            '*--show-temporary[allocations freed before their thread'\''s next one]' \
+            '*--temporary-within[allocations freed within 10ms, 1s, ... \[R\]]:D:' \
+            '*--show-caller-callee[who calls a function and what it calls, by the metrics above]:FUNCTION|/REGEX/:' \
+            '*--show-groups[a table of call paths]' \
+            '*--show-lifetimes[how long blocks lived]' \
+            '*--show-sizes[how large blocks are]' \
+            '*--show-blocks[single blocks]' \
+            '*--blocks-by[which of them come first \[R\]]:largest|oldest|first:(largest oldest first)' \
+            '*--show-fragmentation[slack, holes, pages and who keeps them, an address map \[R\]]' \
+            '*--show-mappings[mappings of the process, and who called mmap]' \
+            '*--show-timeline[memory over time as a chart]' \
+            '*--show-marks[what the program marked \[R\]]' \
+            '*--show-threads[a table of threads, and who freed whose blocks]' \
+            '*--show-processes[a table of the processes of a run, or of a profile'\''s forked children]' \
+            '*--top-down[trees from main to the allocating function ]' \
+            '*--bottom-up[trees from the allocating function to main]' \
+            '*--flat[a table by function instead of trees]' \
+            '*--paths[the whole call paths instead of trees]' \
+            '*--by[what is one branch of a tree ]:function|line:(function line)' \
+            '*--full-names[C++ names with parameters, template arguments, return types]' \
+            '*--min-percent[leave out what is below P percent ]:P:' \
+            '*--limit[at most N branches of one function, N rows, N paths ]:N:' \
+            '*-n[at most N branches of one function, N rows, N paths ]:N:' \
+            '*--depth[at most N frames ]:N:' \
+            '*-d[at most N frames ]:N:' \
+            '*--all-frames[show what the system runs before main, each level of a recursion, and what library functions ]' \
+            '*--color[colours]:auto|always|never:(auto always never)' \
+            '*--processes[of a run]:N:' \
+            '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
+            '*--all-processes[the sum of all by call path, small forked children included]' \
+            '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-cache[keep nothing on disk for the next command]' \
+            '*--format[json and csv are for programs]:text|markdown|json|csv:(text markdown json csv)' \
+            '*-f[json and csv are for programs]:text|markdown|json|csv:(text markdown json csv)' \
+            '*--json[the same as --format json]' \
+            '*--csv[the same as --format csv]' \
+            '*--output[write to FILE]:FILE:_files' \
+            '*-o[write to FILE]:FILE:_files' \
+            '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
+            '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
+            '*--no-embedded-suppressions[ignore __lsan_default_suppressions]' \
+            '*--from[what happened from T on]:T:(start end peak mark\:)' \
+            '*--to[what happened before T]:T:(start end peak mark\:)' \
+            '*--at[the same as --to T]:T:(start end peak mark\:)' \
+            '*--between[from one mark of the program to another]:M1,M2:' \
+            '*--function[call paths with such a function]:REGEX:' \
+            '*--not-function[call paths without one]:REGEX:' \
+            '*--file[call paths with a frame in such a source file]:REGEX:' \
+            '*--not-file[call paths without one]:REGEX:' \
+            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
+            '*--not-module[call paths without one]:REGEX:' \
+            '*--path[that call path]:HASH:' \
+            '*--path-depth[call paths of so many frames]:RANGE:' \
+            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
+            '*--pool[that pool]:NAME:' \
+            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
+            '*--group-bytes[... so many bytes]:RANGE:' \
+            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
+            '*--group-live-bytes[... so many live bytes]:RANGE:' \
+            '*--size[of so many bytes]:RANGE:' \
+            '*--first-size[of a chain of reallocations]:RANGE:' \
+            '*--last-size[... its last size]:RANGE:' \
+            '*--chain-length[... how many blocks it had]:RANGE:' \
+            '*--chain-lifetime[... how long it lived]:RANGE:' \
+            '*--lifetime[that lived so long]:RANGE:' \
+            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
+            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
+            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
+            '*--address[that lay there]:RANGE:' \
+            '*--thread[that this thread allocated]:ID|NAME:' \
+            '*--freed-by[that this thread freed]:ID|NAME:' \
+            '*--scope[that were allocated in this scope of the program]:NAME:' \
+            '*--leaked[that were never freed]' \
+            '*--temporary[that were freed before their thread'\''s next allocation]' \
+            '*--freed-by-others[that another thread freed]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
     diff)
-        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
-            '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
-            '--no-embedded-suppressions' \
-            '*--metric[compared]:metric:(peak leaked allocated allocations temporary)' \
-            '--by[rows]:what:(path function file module)' '--line-tolerance[of moved lines]:lines' \
-            '--limit[rows]:count' '--min[change]:size' '--depth[frames]:count' '--all-frames' '--full-names' \
-            '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
-            '--markdown' '--json' '--csv' '--output[file]:file:_files' '--no-cache' \
-            '*:profile:_files -g "*.mt[pr]"'
+        _arguments \
+            '*--metric[what is compared]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
+            '*-m[what is compared]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
+            '*--by[rows are call paths ]:path|function|file|module:(path function file module)' \
+            '*--line-tolerance[in another build, lines of one function are the same at most N lines apart ]:N:' \
+            '*--limit[at most N rows of what grew, and of what shrank ]:N:' \
+            '*-n[at most N rows of what grew, and of what shrank ]:N:' \
+            '*--min[sum up what changed by less, such as 64K]:SIZE:' \
+            '*--depth[at most N frames of a call path ]:N:' \
+            '*-d[at most N frames of a call path ]:N:' \
+            '*--all-frames[show what libraries of the language call, too]' \
+            '*--full-names[C++ names with parameters, template arguments, return types]' \
+            '*--color[colours]:auto|always|never:(auto always never)' \
+            '*--output[write to FILE]:FILE:_files' \
+            '*-o[write to FILE]:FILE:_files' \
+            '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
+            '*--all-processes[the sum of all by call path, small forked children included]' \
+            '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-cache[keep nothing on disk for the next command]' \
+            '*--markdown[tables for a comment on a change]' \
+            '*--json[one object with every row and metric]' \
+            '*--csv[one line for each row]' \
+            '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
+            '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
+            '*--no-embedded-suppressions[ignore __lsan_default_suppressions]' \
+            '*--from[what happened from T on]:T:(start end peak mark\:)' \
+            '*--to[what happened before T]:T:(start end peak mark\:)' \
+            '*--at[the same as --to T]:T:(start end peak mark\:)' \
+            '*--between[from one mark of the program to another]:M1,M2:' \
+            '*--function[call paths with such a function]:REGEX:' \
+            '*--not-function[call paths without one]:REGEX:' \
+            '*--file[call paths with a frame in such a source file]:REGEX:' \
+            '*--not-file[call paths without one]:REGEX:' \
+            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
+            '*--not-module[call paths without one]:REGEX:' \
+            '*--path[that call path]:HASH:' \
+            '*--path-depth[call paths of so many frames]:RANGE:' \
+            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
+            '*--pool[that pool]:NAME:' \
+            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
+            '*--group-bytes[... so many bytes]:RANGE:' \
+            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
+            '*--group-live-bytes[... so many live bytes]:RANGE:' \
+            '*--size[of so many bytes]:RANGE:' \
+            '*--first-size[of a chain of reallocations]:RANGE:' \
+            '*--last-size[... its last size]:RANGE:' \
+            '*--chain-length[... how many blocks it had]:RANGE:' \
+            '*--chain-lifetime[... how long it lived]:RANGE:' \
+            '*--lifetime[that lived so long]:RANGE:' \
+            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
+            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
+            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
+            '*--address[that lay there]:RANGE:' \
+            '*--thread[that this thread allocated]:ID|NAME:' \
+            '*--freed-by[that this thread freed]:ID|NAME:' \
+            '*--scope[that were allocated in this scope of the program]:NAME:' \
+            '*--leaked[that were never freed]' \
+            '*--temporary[that were freed before their thread'\''s next allocation]' \
+            '*--freed-by-others[that another thread freed]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
     query)
-        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' '--schema' '--script[statements]:file:_files' \
-            '--format[of answers]:format:(table markdown csv tsv json)' '--header[names of columns]:when:(on off)' \
-            '--full-names' '--no-cache' '--debug-folders[folders]:folders:_files -/' '--output[file]:file:_files' \
-            '1:file:_files -g "*.mt[pr]"' '2:SQL'
+        _arguments \
+            '*--schema[show the tables and their columns]' \
+            '*--script[run the statements of a file]:FILE:_files' \
+            '*--format[default]:table|markdown|csv|tsv|json:(table markdown csv tsv json)' \
+            '*-f[default]:table|markdown|csv|tsv|json:(table markdown csv tsv json)' \
+            '*--header[with names of columns or without]:on|off:(on off)' \
+            '*--full-names[C++ names with parameters, template arguments, return types]' \
+            '*--output[write to FILE]:FILE:_files' \
+            '*-o[write to FILE]:FILE:_files' \
+            '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
+            '*--all-processes[the sum of all by call path, small forked children included]' \
+            '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-cache[keep nothing on disk for the next command]' \
+            '*--from[what happened from T on]:T:(start end peak mark\:)' \
+            '*--to[what happened before T]:T:(start end peak mark\:)' \
+            '*--at[the same as --to T]:T:(start end peak mark\:)' \
+            '*--between[from one mark of the program to another]:M1,M2:' \
+            '*--function[call paths with such a function]:REGEX:' \
+            '*--not-function[call paths without one]:REGEX:' \
+            '*--file[call paths with a frame in such a source file]:REGEX:' \
+            '*--not-file[call paths without one]:REGEX:' \
+            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
+            '*--not-module[call paths without one]:REGEX:' \
+            '*--path[that call path]:HASH:' \
+            '*--path-depth[call paths of so many frames]:RANGE:' \
+            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
+            '*--pool[that pool]:NAME:' \
+            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
+            '*--group-bytes[... so many bytes]:RANGE:' \
+            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
+            '*--group-live-bytes[... so many live bytes]:RANGE:' \
+            '*--size[of so many bytes]:RANGE:' \
+            '*--first-size[of a chain of reallocations]:RANGE:' \
+            '*--last-size[... its last size]:RANGE:' \
+            '*--chain-length[... how many blocks it had]:RANGE:' \
+            '*--chain-lifetime[... how long it lived]:RANGE:' \
+            '*--lifetime[that lived so long]:RANGE:' \
+            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
+            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
+            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
+            '*--address[that lay there]:RANGE:' \
+            '*--thread[that this thread allocated]:ID|NAME:' \
+            '*--freed-by[that this thread freed]:ID|NAME:' \
+            '*--scope[that were allocated in this scope of the program]:NAME:' \
+            '*--leaked[that were never freed]' \
+            '*--temporary[that were freed before their thread'\''s next allocation]' \
+            '*--freed-by-others[that another thread freed]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
+        ;;
+    check)
+        _arguments \
+            '*--budgets[budgets, one a line, with # comments]:FILE:_files' \
+            '*-b[budgets, one a line, with # comments]:FILE:_files' \
+            '*--max-leaked[never freed]:SIZE:' \
+            '*--max-live[never freed]:SIZE:' \
+            '*--max-peak[held when the program held most]:SIZE:' \
+            '*--max-maximum[held when the program held most]:SIZE:' \
+            '*--max-allocated[ever allocated]:SIZE:' \
+            '*--max-total[ever allocated]:SIZE:' \
+            '*--max-cumulative[ever allocated]:SIZE:' \
+            '*--max-allocations[how many]:N:' \
+            '*--max-temporary[freed before their thread'\''s next allocation]:N:' \
+            '*--max-allocations-per-scope[in any one scope]:NAME=N:' \
+            '*--max-bytes-per-scope[allocated in any one scope]:NAME=SIZE:' \
+            '*--max-growth[of the peak over --baseline]:LIMIT:' \
+            '*--baseline[what --max-growth compares with]:FILE:_files' \
+            '*--tolerance[limits may be exceeded by so many percent]:P:' \
+            '*--format[lines as compilers print them ]:gcc|github|junit|json:(gcc github junit json)' \
+            '*-f[lines as compilers print them ]:gcc|github|junit|json:(gcc github junit json)' \
+            '*--output[write to FILE]:FILE:_files' \
+            '*-o[write to FILE]:FILE:_files' \
+            '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
+            '*--all-processes[the sum of all by call path, small forked children included]' \
+            '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-cache[keep nothing on disk for the next command]' \
+            '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
+            '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
+            '*--no-embedded-suppressions[ignore __lsan_default_suppressions]' \
+            '*--from[what happened from T on]:T:(start end peak mark\:)' \
+            '*--to[what happened before T]:T:(start end peak mark\:)' \
+            '*--at[the same as --to T]:T:(start end peak mark\:)' \
+            '*--between[from one mark of the program to another]:M1,M2:' \
+            '*--function[call paths with such a function]:REGEX:' \
+            '*--not-function[call paths without one]:REGEX:' \
+            '*--file[call paths with a frame in such a source file]:REGEX:' \
+            '*--not-file[call paths without one]:REGEX:' \
+            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
+            '*--not-module[call paths without one]:REGEX:' \
+            '*--path[that call path]:HASH:' \
+            '*--path-depth[call paths of so many frames]:RANGE:' \
+            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
+            '*--pool[that pool]:NAME:' \
+            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
+            '*--group-bytes[... so many bytes]:RANGE:' \
+            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
+            '*--group-live-bytes[... so many live bytes]:RANGE:' \
+            '*--size[of so many bytes]:RANGE:' \
+            '*--first-size[of a chain of reallocations]:RANGE:' \
+            '*--last-size[... its last size]:RANGE:' \
+            '*--chain-length[... how many blocks it had]:RANGE:' \
+            '*--chain-lifetime[... how long it lived]:RANGE:' \
+            '*--lifetime[that lived so long]:RANGE:' \
+            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
+            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
+            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
+            '*--address[that lay there]:RANGE:' \
+            '*--thread[that this thread allocated]:ID|NAME:' \
+            '*--freed-by[that this thread freed]:ID|NAME:' \
+            '*--scope[that were allocated in this scope of the program]:NAME:' \
+            '*--leaked[that were never freed]' \
+            '*--temporary[that were freed before their thread'\''s next allocation]' \
+            '*--freed-by-others[that another thread freed]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
     export)
-        _arguments $filters '--process[of a run]:PID or NAME' '--all-processes' \
-            '--format[of the file]:format:(${(f)"$(memtrace export --list | cut -d" " -f3)"})' \
-            '--output[file]:file:_files' '--cost[counted]:cost:(peak leaked allocated allocations temporary)' \
-            '--by[branches]:what:(function line)' '--full-names' '--all-frames' \
-            '--debug-folders[folders]:folders:_files -/' '--no-cache' '--list' '*:file:_files -g "*.mt[pr]"'
+        _arguments \
+            '*--format[one of those below]:FORMAT:($(memtrace export --list 2>/dev/null | awk "{print \$1}"))' \
+            '*-f[one of those below]:FORMAT:($(memtrace export --list 2>/dev/null | awk "{print \$1}"))' \
+            '*--output[write to FILE]:FILE:_files' \
+            '*-o[write to FILE]:FILE:_files' \
+            '*--cost[what is counted, where a format holds one, or shows one first ]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
+            '*-c[what is counted, where a format holds one, or shows one first ]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
+            '*--by[what is told apart where call paths are merged ]:function|line:(function line)' \
+            '*--full-names[C++ names with parameters, template arguments, return types]' \
+            '*--all-frames[also what the system runs before main and each level of a recursion]' \
+            '*--list[only the names of the formats]' \
+            '*-l[only the names of the formats]' \
+            '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
+            '*--all-processes[the sum of all by call path, small forked children included]' \
+            '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-cache[keep nothing on disk for the next command]' \
+            '*--from[what happened from T on]:T:(start end peak mark\:)' \
+            '*--to[what happened before T]:T:(start end peak mark\:)' \
+            '*--at[the same as --to T]:T:(start end peak mark\:)' \
+            '*--between[from one mark of the program to another]:M1,M2:' \
+            '*--function[call paths with such a function]:REGEX:' \
+            '*--not-function[call paths without one]:REGEX:' \
+            '*--file[call paths with a frame in such a source file]:REGEX:' \
+            '*--not-file[call paths without one]:REGEX:' \
+            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
+            '*--not-module[call paths without one]:REGEX:' \
+            '*--path[that call path]:HASH:' \
+            '*--path-depth[call paths of so many frames]:RANGE:' \
+            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
+            '*--pool[that pool]:NAME:' \
+            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
+            '*--group-bytes[... so many bytes]:RANGE:' \
+            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
+            '*--group-live-bytes[... so many live bytes]:RANGE:' \
+            '*--size[of so many bytes]:RANGE:' \
+            '*--first-size[of a chain of reallocations]:RANGE:' \
+            '*--last-size[... its last size]:RANGE:' \
+            '*--chain-length[... how many blocks it had]:RANGE:' \
+            '*--chain-lifetime[... how long it lived]:RANGE:' \
+            '*--lifetime[that lived so long]:RANGE:' \
+            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
+            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
+            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
+            '*--address[that lay there]:RANGE:' \
+            '*--thread[that this thread allocated]:ID|NAME:' \
+            '*--freed-by[that this thread freed]:ID|NAME:' \
+            '*--scope[that were allocated in this scope of the program]:NAME:' \
+            '*--leaked[that were never freed]' \
+            '*--temporary[that were freed before their thread'\''s next allocation]' \
+            '*--freed-by-others[that another thread freed]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
-    info) _arguments '--json' '*:file:_files -g "*.mt[pr]"' ;;
-    repack) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '--no-addresses' '--no-symbols' '1:recording:_files -g "*.mtr"' ;;
-    strip) _arguments '--output[where to]:file:_files' '--below[leave out what lived shorter]:duration:' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
-    anonymize) _arguments '--output[where to]:file:_files' '--key[what makes the names]:file:_files' '--debug-folders[where debug files lie]:folders:_files -/' '--level[1 to 19]:level:' '1:recording:_files -g "*.mtr"' ;;
-    merge) _arguments '--output[where to]:file:_files' '--level[1 to 19]:level:' '*:file:_files -g "*.mt[rp]"' ;;
-    import) _arguments '--output[where to]:file:_files' '1:data file of heaptrack:_files' ;;
-    extract) _arguments '--list' '--output[where to]:folder:_files -/' '1:recording:_files -g "*.mtr"' ;;
-    list) _arguments '--json' ;;
+    import)
+        _arguments \
+            '*--output[default]:FILE:_files' \
+            '*-o[default]:FILE:_files' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:FILE:_files' \
+            '*:FILE:_files'
+        ;;
+    extract)
+        _arguments \
+            '*--list[only list what there is]' \
+            '*-l[only list what there is]' \
+            '*--output[default]:FOLDER:_files -/' \
+            '*-o[default]:FOLDER:_files -/' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:RECORDING:_files -g "*.mtr(-.)"' \
+            '*:RECORDING:_files -g "*.mtr(-.)"'
+        ;;
+    repack)
+        _arguments \
+            '*--output[what is written]:FILE:_files' \
+            '*-o[what is written]:FILE:_files' \
+            '*--level[how hard to compress, 1 to 19 ]:N:' \
+            '*-l[how hard to compress, 1 to 19 ]:N:' \
+            '*--no-addresses[without the blocks'\'' addresses]' \
+            '*--no-symbols[without the program files and symbols that it carries]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:RECORDING:_files -g "*.mtr(-.)"' \
+            '*:RECORDING:_files -g "*.mtr(-.)"'
+        ;;
+    strip)
+        _arguments \
+            '*--output[what is written]:FILE:_files' \
+            '*-o[what is written]:FILE:_files' \
+            '*--level[how hard to compress, 1 to 19 ]:N:' \
+            '*-l[how hard to compress, 1 to 19 ]:N:' \
+            '*--below[leave out blocks that lived shorter instead]:DURATION:' \
+            '*-b[leave out blocks that lived shorter instead]:DURATION:' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:RECORDING:_files -g "*.mtr(-.)"' \
+            '*:RECORDING:_files -g "*.mtr(-.)"'
+        ;;
+    anonymize)
+        _arguments \
+            '*--output[what is written]:FILE:_files' \
+            '*-o[what is written]:FILE:_files' \
+            '*--level[how hard to compress, 1 to 19 ]:N:' \
+            '*-l[how hard to compress, 1 to 19 ]:N:' \
+            '*--key[what is in this file makes the names]:FILE:_files' \
+            '*-k[what is in this file makes the names]:FILE:_files' \
+            '*--debug-folders[where debug files lie, separated by colons]:FOLDERS:_files -/' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:RECORDING:_files -g "*.mtr(-.)"' \
+            '*:RECORDING:_files -g "*.mtr(-.)"'
+        ;;
+    merge)
+        _arguments \
+            '*--output[what is written]:FILE:_files' \
+            '*-o[what is written]:FILE:_files' \
+            '*--level[how hard to compress, 1 to 19 ]:N:' \
+            '*-l[how hard to compress, 1 to 19 ]:N:' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
+        ;;
+    info)
+        _arguments \
+            '*--json[one JSON object for each file]' \
+            '*-j[one JSON object for each file]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
+        ;;
+    list)
+        _arguments \
+            '*--json[for other programs]' \
+            '*-j[for other programs]' \
+            '*--help[show this]' \
+            '*-h[show this]'
+        ;;
+    trace)
+        _arguments \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PID:_pids' \
+            '*:PID:_pids'
+        ;;
+    control)
+        _arguments \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PID:_pids' \
+            '*:exact|sample|off|on:(exact sample off on)'
+        ;;
     symbolize)
-        _arguments '--root[modules]:folder:_files -/' '--debug[debug files]:folders:_files -/' \
-            '*:file:_files'
+        _arguments \
+            '*--root[look for modules below it first]:FOLDER:_files -/' \
+            '*--debug[where debug files lie, separated by colons ]:FOLDERS:_files -/' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:FILE:_files' \
+            '*:FILE:_files'
         ;;
-    trace) _arguments '1:process:_pids' '2:address' ;;
-    control) _arguments '1:process:_pids' '2:mode:(exact sample off on)' '3:size' ;;
     flags)
-        _arguments '--mode[mode]:mode:(auto pass hooks frame-pointer)' \
-            '--compiler[for which]:command:_command_names -e' '--cflags' '--libs' '--explain' '--gdb' '--cmake'
+        _arguments \
+            '*--cflags[flags for the compiler]' \
+            '*--libs[flags for the linker, run path included]' \
+            '*--explain[the same, one a line, with what each is for]' \
+            '*--cmake[the file that makes CMake ]' \
+            '*--gdb[the file of commands for gdb]' \
+            '*--mode[how call paths are found]:auto|pass|hooks|frame-pointer:(auto pass hooks frame-pointer)' \
+            '*-m[how call paths are found]:auto|pass|hooks|frame-pointer:(auto pass hooks frame-pointer)' \
+            '*--compiler[the compiler the flags are for]:COMMAND:_command_names' \
+            '*--help[show this]' \
+            '*-h[show this]'
+        ;;
+    completion)
+        _arguments \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:bash|zsh|fish:(bash zsh fish)' \
+            '*:bash|zsh|fish:(bash zsh fish)'
         ;;
     esac
 }

@@ -244,7 +244,10 @@ def check_documented(command, library):
         if not os.path.exists(os.path.join(ROOT, name)):
             return ""
         with open(os.path.join(ROOT, name), encoding="utf-8") as file:
-            return file.read().replace("\\-", "-")
+            return plain(file.read())
+
+    def plain(roff):
+        return re.sub(r"\\f[BIRP]", "", roff.replace("\\-", "-"))
 
     wrong = []
     known = {}
@@ -267,12 +270,14 @@ def check_documented(command, library):
         told = options_in(run(command, name, "--help").stdout)
         takes_filters = filters <= told and "filters.md" in pages[page]
         known[name] = told - filters if takes_filters else told
-        for option in told:
-            wrong += ["%s does not know %s of %s" % (p, option, name)
-                      for p in completions[:2] + ([page] if option in known[name] else [])
-                      if option not in pages[p]]
-            if not re.search("(-l |[ ;])%s\\b" % option[2:], pages[completions[2]]):
-                wrong.append("%s does not know %s of %s" % (completions[2], option, name))
+        wrong += ["%s does not know %s of %s" % (page, option, name)
+                  for option in known[name] if option not in pages[page]]
+    for shell, page in zip(("bash", "zsh", "fish"), completions):
+        if plain(run(command, "completion", shell).stdout) != pages[page]:
+            wrong.append("%s is not what the command says: run scripts/generate" % page)
+    made = pages["docs/memtrace.1"].split("made by scripts/generate from here\n")[-1].split('.\\" to here')[0]
+    if plain(run(command, "manual").stdout) != made:
+        wrong.append("docs/memtrace.1 is not what the command says: run scripts/generate")
     variables = set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", run("strings", "-d", library).stdout))
     told = set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", pages["docs/environment.md"]))
     wrong += ["docs/environment.md does not know " + name for name in variables - told]

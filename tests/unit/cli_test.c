@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli_test.c: cli/cli.c: options and numbers. */
+/* cli_test.c: cli/scan.c and cli/cli.c: options and numbers. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct cli_option options[] = {
-    {"top", 'n', true, 1}, {"json", 0, false, 2}, {"color", 0, true, 3}, {NULL, 0, false, 0}};
+static const struct option options[] = {OPTION("top", 'n', 1, "N", "rows"),
+                                        OPTION("json", 0, 2, NULL, "for programs"),
+                                        OPTION("color", 0, 3, "WHEN", "colours"), OPTION_END};
 
 static int count(char **argv) {
     int argc = 0;

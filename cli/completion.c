@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * completion.c: `memtrace completion SHELL`: what makes a shell complete the command's options,
+ * from the tables of options (option.h).
+ */
+#include "cli/cli.h"
+#include "cli/optionvalue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- What all three go through ---- */
+
+typedef void (*option_writer)(const struct command *command, const struct option *option,
+                              const char *help);
+
+/* Hands over every option of a command that a user may type, other names included. */
+static void each_option(const struct command *command, option_writer write) {
+    struct option_walk walk = option_walk_start(command->options);
+    const struct option *option;
+    const char *help = "";
+    while ((option = option_walk_next(&walk)) != NULL) {
+        if (!option_is_heading(option)) {
+            help = option->help != NULL ? option->help : help;
+            write(command, option, help);
+        }
+    }
+}
+
+static void each_command(void (*write)(const struct command *command)) {
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        if ((*command)->summary != NULL) {
+            write(*command);
+        }
+    }
+}
+
+/* "auto|always|never" with blanks between. */
+static void print_words(const char *words) {
+    for (; *words != '\0'; words++) {
+        putchar(*words == '|' ? ' ' : *words);
+    }
+}
+
+/* Up to the end of its first clause: a list of options has a line for each. */
+static int brief_length(const char *help) {
+    return (int)strcspn(help, ";:(\n");
+}
+
+/* ---- bash ---- */
+
+static void bash_name(const struct command *command, const struct option *option,
+                      const char *help) {
+    (void)command;
+    (void)help;
+    printf(" --%s", option->name);
+}
+
+/* The shell commands that fill COMPREPLY with such values. */
+static void bash_values(const char *value) {
+    static const char *const commands_of[] = {
+        [OPTIONVALUE_ANY] = ":",
+        [OPTIONVALUE_FILE] = "_memtrace_files '*'",
+        [OPTIONVALUE_FOLDER] = "_memtrace_reply -d",
+        [OPTIONVALUE_COMMAND] = "_memtrace_reply -c",
+        [OPTIONVALUE_FORMAT] =
+            "_memtrace_reply -W \"$(memtrace export --list 2>/dev/null | awk '{print $1}')\"",
+        [OPTIONVALUE_TIME] = "_memtrace_reply -W 'start end peak mark:'",
+        [OPTIONVALUE_PROFILE] = "_memtrace_files '*.mt[pr]'",
+        [OPTIONVALUE_RECORDING] = "_memtrace_files '*.mtr'",
+        [OPTIONVALUE_PID] = "_memtrace_reply -W \"$(cd /proc && echo [0-9]*)\""};
+    enum optionvalue kind = optionvalue_of(value);
+    if (kind == OPTIONVALUE_WORDS) {
+        fputs("_memtrace_reply -W '", stdout);
+        print_words(value);
+        putchar('\'');
+    } else {
+        fputs(commands_of[kind], stdout);
+    }
+}
+
+static void bash_case(const struct command *command, const struct option *option,
+                      const char *help) {
+    (void)command;
+    (void)help;
+    if (option->value == NULL) {
+        return;
+    }
+    printf("        --%s", option->name);
+    if (option->letter != 0) {
+        printf(" | -%c", option->letter);
+    }
+    fputs(") ", stdout);
+    bash_values(option->value);
+    puts("; return ;;");
+}
+
+static void bash_command(const struct command *command) {
+    char first[OPTIONVALUE_SIZE];
+    char second[OPTIONVALUE_SIZE];
+    printf("    %s)\n        case $previous in\n", command->name);
+    each_option(command, bash_case);
+    fputs("        esac\n        options='", stdout);
+    each_option(command, bash_name);
+    fputs("'\n", stdout);
+    optionvalue_operand(command->operands, 0, first);
+    optionvalue_operand(command->operands, 1, second);
+    if (command->operands != NULL && strcmp(first, second) != 0) {
+        fputs("        [[ $current == -* || COMP_CWORD -eq 2 ]] || { ", stdout);
+        bash_values(second);
+        puts("; return; }");
+    }
+    if (command->operands != NULL) {
+        fputs("        [[ $current == -* ]] || { ", stdout);
+        bash_values(first);
+        puts("; return; }");
+    }
+    puts("        ;;");
+}
+
+static void bash_command_name(const struct command *command) {
+    printf(" %s", command->name);
+}
+
+static void print_bash(void) {
+    puts("# SPDX-License-Identifier: MIT\n"
+         "# bash completion of the memtrace command; made by `memtrace completion bash`\n"
+         "_memtrace_reply() {\n"
+         "    COMPREPLY=($(compgen \"$@\" -- \"$current\"))\n"
+         "}\n"
+         "_memtrace_files() {\n"
+         "    COMPREPLY=($(compgen -f -X \"!$1\" -- \"$current\") $(compgen -d -- \"$current\"))\n"
+         "}\n"
+         "_memtrace() {\n"
+         "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
+         "    local command=${COMP_WORDS[1]} options='' i\n"
+         "    COMPREPLY=()");
+    fputs("    if ((COMP_CWORD == 1)); then\n        _memtrace_reply -W '--help --version", stdout);
+    each_command(bash_command_name);
+    puts("'\n        return\n    fi\n"
+         "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+         "        [[ ${COMP_WORDS[i]} == -- ]] || continue\n"
+         "        ((i == COMP_CWORD - 1)) && _memtrace_reply -c || _memtrace_files '*'\n"
+         "        return\n"
+         "    done\n"
+         "    case $command in");
+    each_command(bash_command);
+    puts("    esac\n"
+         "    _memtrace_reply -W \"$options\"\n"
+         "}\n"
+         "complete -o filenames -F _memtrace memtrace");
+}
+
+/* ---- zsh ---- */
+
+/* Text in '...' of _arguments: quotes end it, brackets and colons would be its own. */
+static void zsh_text(const char *text, int length) {
+    for (int i = 0; i < length; i++) {
+        if (text[i] == '\'') {
+            fputs("'\\''", stdout);
+        } else if (strchr("[]:\\", text[i]) != NULL) {
+            printf("\\%c", text[i]);
+        } else {
+            putchar(text[i]);
+        }
+    }
+}
+
+static void zsh_values(const char *value) {
+    static const char *const actions[] = {
+        [OPTIONVALUE_ANY] = "",
+        [OPTIONVALUE_FILE] = "_files",
+        [OPTIONVALUE_FOLDER] = "_files -/",
+        [OPTIONVALUE_COMMAND] = "_command_names",
+        [OPTIONVALUE_FORMAT] = "($(memtrace export --list 2>/dev/null | awk \"{print \\$1}\"))",
+        [OPTIONVALUE_TIME] = "(start end peak mark\\:)",
+        [OPTIONVALUE_PROFILE] = "_files -g \"*.mt[pr](-.)\"",
+        [OPTIONVALUE_RECORDING] = "_files -g \"*.mtr(-.)\"",
+        [OPTIONVALUE_PID] = "_pids"};
+    enum optionvalue kind = optionvalue_of(value);
+    if (kind == OPTIONVALUE_WORDS) {
+        fputs(":(", stdout);
+        print_words(value);
+        putchar(')');
+    } else {
+        printf(":%s", actions[kind]);
+    }
+}
+
+static void zsh_spec(const char *name, const char *value, const char *help) {
+    printf(" \\\n            '*%s[", name);
+    zsh_text(help, brief_length(help));
+    putchar(']');
+    if (value != NULL) {
+        putchar(':');
+        zsh_text(value, (int)strlen(value));
+        zsh_values(value);
+    }
+    putchar('\'');
+}
+
+static void zsh_option(const struct command *command, const struct option *option,
+                       const char *help) {
+    char name[OPTIONVALUE_SIZE];
+    (void)command;
+    snprintf(name, sizeof name, "--%s", option->name);
+    zsh_spec(name, option->value, help);
+    if (option->letter != 0) {
+        snprintf(name, sizeof name, "-%c", option->letter);
+        zsh_spec(name, option->value, help);
+    }
+}
+
+static void zsh_operands(const struct command *command) {
+    for (size_t i = 0; command->operands != NULL && i < 2; i++) {
+        char operand[OPTIONVALUE_SIZE];
+        optionvalue_operand(command->operands, i, operand);
+        printf(" \\\n            '%s:", i == 0 ? "1" : "*");
+        zsh_text(operand, (int)strlen(operand));
+        zsh_values(operand);
+        putchar('\'');
+    }
+    if (command->takes_program) {
+        fputs(" \\\n            '*::program:_normal'", stdout);
+    }
+}
+
+static void zsh_command(const struct command *command) {
+    printf("    %s)\n        _arguments", command->name);
+    each_option(command, zsh_option);
+    zsh_operands(command);
+    puts("\n        ;;");
+}
+
+static void zsh_summary(const struct command *command) {
+    printf("        '%s:", command->name);
+    zsh_text(command->summary, (int)strlen(command->summary));
+    puts("'");
+}
+
+static void print_zsh(void) {
+    puts("#compdef memtrace\n"
+         "# SPDX-License-Identifier: MIT\n"
+         "# zsh completion of the memtrace command; made by `memtrace completion zsh`\n"
+         "_memtrace() {\n"
+         "    local -a commands\n"
+         "    commands=(");
+    each_command(zsh_summary);
+    puts("    )\n"
+         "    if ((CURRENT == 2)); then\n"
+         "        _describe command commands\n"
+         "        return\n"
+         "    fi\n"
+         "    local command=$words[2]\n"
+         "    shift words\n"
+         "    ((CURRENT--))\n"
+         "    case $command in");
+    each_command(zsh_command);
+    puts("    esac\n"
+         "}\n"
+         "_memtrace \"$@\"");
+}
+
+/* ---- fish ---- */
+
+static void fish_text(const char *text, int length) {
+    for (int i = 0; i < length; i++) {
+        if (text[i] == '\'' || text[i] == '\\') {
+            putchar('\\');
+        }
+        putchar(text[i]);
+    }
+}
+
+static void fish_values(const char *value) {
+    static const char *const actions[] = {
+        [OPTIONVALUE_ANY] = " -x",
+        [OPTIONVALUE_FILE] = " -r -F",
+        [OPTIONVALUE_FOLDER] = " -x -a '(__fish_complete_directories)'",
+        [OPTIONVALUE_COMMAND] = " -x -a '(__fish_complete_command)'",
+        [OPTIONVALUE_FORMAT] =
+            " -x -a '(memtrace export --list 2>/dev/null | string match -r \"\\w+\")'",
+        [OPTIONVALUE_TIME] = " -x -a 'start end peak mark:'",
+        [OPTIONVALUE_PROFILE] = " -a '(__fish_complete_suffix .mtp; __fish_complete_suffix .mtr)'",
+        [OPTIONVALUE_RECORDING] = " -a '(__fish_complete_suffix .mtr)'",
+        [OPTIONVALUE_PID] = " -a '(__fish_complete_pids)'"};
+    enum optionvalue kind = optionvalue_of(value);
+    if (kind == OPTIONVALUE_WORDS) {
+        fputs(" -x -a '", stdout);
+        print_words(value);
+        putchar('\'');
+    } else {
+        fputs(actions[kind], stdout);
+    }
+}
+
+static void fish_option(const struct command *command, const struct option *option,
+                        const char *help) {
+    printf("complete -c memtrace -n '__memtrace_on %s' -l %s", command->name, option->name);
+    if (option->letter != 0) {
+        printf(" -s %c", option->letter);
+    }
+    if (option->value != NULL) {
+        fish_values(option->value);
+    }
+    fputs(" -d '", stdout);
+    fish_text(help, brief_length(help));
+    puts("'");
+}
+
+static void fish_command(const struct command *command) {
+    printf("complete -c memtrace -f -n __fish_use_subcommand -a %s -d '", command->name);
+    fish_text(command->summary, (int)strlen(command->summary));
+    puts("'");
+    for (size_t i = 0; command->operands != NULL && i < 2; i++) {
+        char operand[OPTIONVALUE_SIZE];
+        char before[OPTIONVALUE_SIZE];
+        optionvalue_operand(command->operands, i, operand);
+        optionvalue_operand(command->operands, 0, before);
+        if (i == 0 || strcmp(operand, before) != 0) {
+            printf("complete -c memtrace -n '__memtrace_on %s'", command->name);
+            fish_values(operand);
+            putchar('\n');
+        }
+    }
+    if (command->takes_program) {
+        printf("complete -c memtrace -n '__memtrace_on %s' -a '(__fish_complete_command)'\n",
+               command->name);
+    }
+    each_option(command, fish_option);
+}
+
+static void print_fish(void) {
+    puts("# SPDX-License-Identifier: MIT\n"
+         "# fish completion of the memtrace command; made by `memtrace completion fish`\n"
+         "function __memtrace_on\n"
+         "    set -l words (commandline -opc)\n"
+         "    test (count $words) -ge 2; and test $words[2] = $argv[1]\n"
+         "end");
+    each_command(fish_command);
+}
+
+/* ---- The command ---- */
+
+static const struct {
+    const char *name;
+    void (*print)(void);
+} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+
+static int run_completion(int argc, char **argv) {
+    struct cli_scan scan = cli_scan_start("completion", argc, argv, NULL);
+    scan.permute = true;
+    if (cli_scan_next(&scan) < 0) {
+        return CLI_USAGE;
+    }
+    if (argc - scan.index != 1) {
+        return cli_usage("completion", "which shell? bash, zsh or fish");
+    }
+    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
+        if (strcmp(shells[i].name, argv[scan.index]) == 0) {
+            shells[i].print();
+            return cli_finish(CLI_OK);
+        }
+    }
+    return cli_usage("completion", "there is no completion for '%s': bash, zsh or fish",
+                     argv[scan.index]);
+}
+
+const struct command completion_command = {
+    .name = "completion",
+    .run = run_completion,
+    .summary = "print what makes a shell complete the command's options",
+    .usage = "bash|zsh|fish",
+    .about = "Prints a completion script. An installed MemTrace has them where shells look; where "
+             "it is not installed:\n"
+             "  bash:  source <(memtrace completion bash)\n"
+             "  zsh:   source <(memtrace completion zsh)\n"
+             "  fish:  memtrace completion fish | source",
+    .operands = "bash|zsh|fish",
+};
