@@ -2,6 +2,8 @@
 /* cli.c: messages and numbers of all subcommands. See cli.h. */
 #include "cli/cli.h"
 
+#include "analyze/report/safetext.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -25,14 +27,7 @@ static void print_line(const char *text, const char *command) {
     if (size < 0) {
         return;
     }
-    if (size > (int)sizeof line - 2) {
-        size = (int)sizeof line - 2;
-    }
-    for (int i = 0; i < size; i++) {
-        if (iscntrl((unsigned char)line[i])) {
-            line[i] = '?';
-        }
-    }
+    size = (int)strlen(make_safe(line));
     line[size] = '\n';
     fflush(stdout);
     if (write(STDERR_FILENO, line, (size_t)size + 1) < 0) {

@@ -2,6 +2,7 @@
 /* extract.c: `memtrace extract`: the program files that are in a recording. */
 #include "analyze/read/embedded.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "cli/cli.h"
 
 #include <limits.h>
@@ -52,7 +53,7 @@ static int list(const struct recording *recording) {
         for (size_t byte = 0; byte < files[i].build_id_size; byte++) {
             printf("%02x", files[i].build_id[byte]);
         }
-        printf("  %s\n", files[i].path);
+        print_safe(stdout, "  %s\n", files[i].path);
     }
     free(files);
     return cli_finish(CLI_OK);
@@ -71,7 +72,7 @@ static int extract(const struct recording *recording, const struct request *requ
     if (embedded_extract(recording, folder, &count, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    printf("%s in %s\n", number_items(&number, count, "file"), folder);
+    print_safe(stdout, "%s in %s\n", number_items(&number, count, "file"), folder);
     return cli_finish(CLI_OK);
 }
 

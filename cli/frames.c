@@ -2,14 +2,15 @@
 /* frames.c: frames as text. See frames.h. */
 #include "cli/frames.h"
 
+#include "analyze/report/safetext.h"
 #include "cli/cli.h"
 
 #include <stdio.h>
 
 void frames_write(const struct symbol_frame *frame, const char *place) {
-    fputs(frame->function ? frame->function : place, stdout);
+    put_safe(stdout, frame->function ? frame->function : place);
     if (frame->file && frame->line)
-        printf(" at %s:%u", frame->file, frame->line);
+        print_safe(stdout, " at %s:%u", frame->file, frame->line);
     if (frame->inlined)
         fputs(" (inlined)", stdout);
 }

@@ -5,6 +5,7 @@
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "cli/cli.h"
 #include "collect/adopt.h"
 #include "collect/clock.h"
@@ -110,9 +111,10 @@ static void print_text(const struct list *list) {
     for (size_t i = 0; i < list->running_count; i++) {
         const struct running *one = &list->running[i];
         struct number n[4];
-        printf("%8ld  %-24s %12s %12s %15s  %s\n", (long)one->pid, base_name(one->program),
-               number_bytes(&n[0], one->live_bytes), number_bytes(&n[1], one->maximum_bytes),
-               number_count(&n[2], one->allocations), number_duration(&n[3], one->running_ns));
+        print_safe(stdout, "%8ld  %-24s %12s %12s %15s  %s\n", (long)one->pid,
+                   base_name(one->program), number_bytes(&n[0], one->live_bytes),
+                   number_bytes(&n[1], one->maximum_bytes), number_count(&n[2], one->allocations),
+                   number_duration(&n[3], one->running_ns));
     }
     for (size_t i = 0; i < list->killed_count; i++) {
         const struct killed *one = &list->killed[i];
@@ -120,7 +122,8 @@ static void print_text(const struct list *list) {
             .pid = one->pid, .program = one->program, .finished = one->finished};
         char line[6000];
         adopt_line(&adopted, line, sizeof line);
-        printf("%s%s\n", i == 0 && list->running_count != 0 ? "\n" : "", line);
+        fputs(i == 0 && list->running_count != 0 ? "\n" : "", stdout);
+        print_safe(stdout, "%s\n", line);
     }
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
 #include "collect/merge.h"
-
 #include "analyze/read/run.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -120,11 +120,11 @@ static void tell(const char *output, const struct merge_result *result) {
     struct number processes;
     struct number files;
     struct number bytes;
-    fprintf(stderr, "memtrace: %s has %s of %s (%s) in %s\n", output,
-            number_items(&events, result->rewrite.kept, "event"),
-            number_items(&processes, result->processes, "process"),
-            number_items(&files, result->files, "file"),
-            number_bytes(&bytes, result->rewrite.bytes_written));
+    print_safe(stderr, "memtrace: %s has %s of %s (%s) in %s\n", output,
+               number_items(&events, result->rewrite.kept, "event"),
+               number_items(&processes, result->processes, "process"),
+               number_items(&files, result->files, "file"),
+               number_bytes(&bytes, result->rewrite.bytes_written));
     if (result->rewrite.damaged != 0) {
         fprintf(stderr, "memtrace: damaged blocks are left out: %s\n",
                 number_count(&events, result->rewrite.damaged));
@@ -172,8 +172,8 @@ static int merge_sums(const struct request *request) {
     status = outfile_end(&file, merge_profiles(request->files, request->count, file.stream, &error),
                          &error);
     if (status == CLI_OK) {
-        fprintf(stderr, "memtrace: %s has the sums of %s\n", request->rewriting.output,
-                number_items(&number, request->count, "profile"));
+        print_safe(stderr, "memtrace: %s has the sums of %s\n", request->rewriting.output,
+                   number_items(&number, request->count, "profile"));
     }
     return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reportshow.c: which reports `memtrace report` writes, in which form. See reportrequest.h. */
+#include "analyze/report/safetext.h"
 #include "analyze/report/table.h"
 #include "cli/reportrequest.h"
 
@@ -199,10 +200,10 @@ static void note_warnings(const struct report *report) {
     const char *const *lines;
     size_t count = names_warnings(report->names, &lines);
     if (report->model->damage[0] != '\0') {
-        fprintf(stderr, "memtrace: the file is damaged: %s\n", report->model->damage);
+        print_safe(stderr, "memtrace: the file is damaged: %s\n", report->model->damage);
     }
     for (size_t i = 0; i < count; i++) {
-        fprintf(stderr, "memtrace: %s\n", lines[i]);
+        print_safe(stderr, "memtrace: %s\n", lines[i]);
     }
 }
 

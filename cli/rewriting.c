@@ -3,6 +3,7 @@
 #include "cli/rewriting.h"
 
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
@@ -62,10 +63,10 @@ static void tell(const char *output, const struct rewrite_result *result) {
     struct number read;
     struct number written;
     struct number bytes;
-    fprintf(stderr, "memtrace: %s has %s in %s (before: %s in %s)\n", output,
-            number_items(&kept, result->kept, "event"),
-            number_bytes(&written, result->bytes_written), number_count(&read, result->events),
-            number_bytes(&bytes, result->bytes));
+    print_safe(stderr, "memtrace: %s has %s in %s (before: %s in %s)\n", output,
+               number_items(&kept, result->kept, "event"),
+               number_bytes(&written, result->bytes_written), number_count(&read, result->events),
+               number_bytes(&bytes, result->bytes));
     if (result->damaged != 0) {
         fprintf(stderr, "memtrace: %s damaged %s left out, as far as %s could not be read\n",
                 number_count(&kept, result->damaged),

@@ -3,6 +3,7 @@
 #include "cli/runsource.h"
 
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "cli/cli.h"
 #include "collect/merge.h"
 #include "collect/mergeprofiles.h"
@@ -96,9 +97,7 @@ static void append(char *text, size_t size, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text + used, size - used, format, arguments);
     va_end(arguments);
-    for (char *at = text + used; *at != '\0'; at++) {
-        *at = iscntrl((unsigned char)*at) ? '?' : *at;
-    }
+    make_safe(text + used);
 }
 
 static int by_peak(const void *left, const void *right) {

@@ -6,6 +6,7 @@
 #include "analyze/read/liveheap.h"
 #include "analyze/read/region.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "cli/cli.h"
 #include "cli/frames.h"
 #include "collect/clock.h"
@@ -57,7 +58,7 @@ static void write_thread(const struct model *model, uint32_t id) {
     }
     printf(" by thread %" PRIu32, thread->tid);
     if (thread->name[0])
-        printf(" (%s)", thread->name);
+        print_safe(stdout, " (%s)", thread->name);
     if (!thread->alive)
         fputs(", which has ended", stdout);
 }
@@ -82,7 +83,7 @@ static void write_block(const struct model *model, const struct liveheap_block *
         printf("%s into ", number_items(&number, address - block->start, "byte"));
     printf("a block of %s at 0x%" PRIx64, number_items(&number, block->size, "byte"), block->start);
     if (class)
-        printf(" (%s%s)", strncmp(class, "a ", 2) != 0 ? "pool " : "", class);
+        print_safe(stdout, " (%s%s)", strncmp(class, "a ", 2) != 0 ? "pool " : "", class);
     fputs(", allocated ", stdout);
     write_age(block->age_ns);
     write_thread(model, block->thread);
@@ -105,7 +106,7 @@ static int write_frame(const struct model *model, struct symbolizer *symbolizer,
         snprintf(text, sizeof text, "0x%" PRIx64, place.address);
     }
     if (frames.count == 0)
-        printf("  %s\n", text);
+        print_safe(stdout, "  %s\n", text);
     for (size_t i = 0; i < frames.count; i++) {
         fputs("  ", stdout);
         frames_write(&frames.frames[i], text);

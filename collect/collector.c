@@ -2,6 +2,7 @@
 /* collector.c: the work beside one running program. See collector.h. */
 #include "collect/collector.h"
 
+#include "analyze/report/safetext.h"
 #include "collect/dump.h"
 
 #include <errno.h>
@@ -275,10 +276,10 @@ static char *lines(const struct collector *collector, const struct model *model,
         summary = finish_summary(model, finished != NULL ? finished->path : NULL, recording);
     }
     if (recording != NULL && recording->trouble.message[0] != '\0') {
-        fprintf(out, "memtrace: %s\n", recording->trouble.message);
+        print_safe(out, "memtrace: %s\n", recording->trouble.message);
     }
     if (finished != NULL && finished->place != FINISH_MOVED) {
-        fprintf(out, "memtrace: %s; it is at %s%s\n", finished->trouble.message, finished->path,
+        print_safe(out, "memtrace: %s; it is at %s%s\n", finished->trouble.message, finished->path,
                 finished->place == FINISH_KEPT ? " and the next memtrace command tries again" : "");
     }
     fputs(summary != NULL ? summary : "", out);

@@ -4,6 +4,7 @@
 
 #include "analyze/model/uncounted.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "analyze/report/shellword.h"
 
 #include <inttypes.h>
@@ -81,7 +82,7 @@ bool finish_wants_profile(const struct held *held) {
 
 static void print_recording(FILE *out, const struct record_result *recording) {
     struct number n[3];
-    fprintf(out, "memtrace: recording          %s (%s in %s", recording->path,
+    print_safe(out, "memtrace: recording          %s (%s in %s", recording->path,
             number_items(&n[0], recording->events, "event"), number_bytes(&n[1], recording->bytes));
     if (recording->parts > 1) {
         fprintf(out, " and %u parts", recording->parts);
@@ -122,7 +123,7 @@ static void print_totals(FILE *out, const struct model *model, const char *uncou
     fprintf(out, "memtrace: call paths         %s, lost %s\n",
             number_count(&n[8], totals->context_count), lost);
     if (uncounted[0] != '\0') {
-        fprintf(out, "memtrace: not counted        %s\n", uncounted);
+        print_safe(out, "memtrace: not counted        %s\n", uncounted);
     }
 }
 
@@ -137,7 +138,7 @@ char *finish_summary(const struct model *model, const char *profile,
     }
     print_totals(out, model, uncounted_explain(model, uncounted));
     if (profile != NULL) {
-        fprintf(out, "memtrace: profile            %s\n", profile);
+        print_safe(out, "memtrace: profile            %s\n", profile);
     }
     if (recording != NULL) {
         print_recording(out, recording);

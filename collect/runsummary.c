@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* runsummary.c: what is said of a run of several processes at its end. See runwriter.h. */
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "collect/finish.h"
 #include "collect/runwriter.h"
 
@@ -24,10 +25,10 @@ static void print_process(FILE *out, const struct runwriter_process *process) {
     const char *slash = process->program != NULL ? strrchr(process->program, '/') : NULL;
     const char *program = slash != NULL ? slash + 1 : process->program;
     struct number n[3];
-    fprintf(out, "memtrace:   peak %10s, leaked %10s, allocations %13s  %s (%ld)\n",
-            number_bytes(&n[0], process->peak_bytes), number_bytes(&n[1], process->leaked_bytes),
-            number_count(&n[2], process->allocations), program != NULL ? program : "?",
-            (long)process->pid);
+    print_safe(out, "memtrace:   peak %10s, leaked %10s, allocations %13s  %s (%ld)\n",
+               number_bytes(&n[0], process->peak_bytes), number_bytes(&n[1], process->leaked_bytes),
+               number_count(&n[2], process->allocations), program != NULL ? program : "?",
+               (long)process->pid);
 }
 
 struct rest {
@@ -91,7 +92,7 @@ static void print_uncounted(FILE *out, const struct runwriter *run) {
         }
         if (line != NULL && before == count) {
             said[count++] = line;
-            fprintf(out, "memtrace: not counted        %s\n", line);
+            print_safe(out, "memtrace: not counted        %s\n", line);
         }
     }
 }
@@ -144,7 +145,7 @@ char *runwriter_summary(const struct runwriter *run) {
     if (out != NULL) {
         print_totals(out, run);
         print_processes(out, run);
-        fprintf(out, "memtrace: run                %s\n", run->path);
+        print_safe(out, "memtrace: run                %s\n", run->path);
         finish_print_hint(out, run->path);
         if (fclose(out) != 0) {
             free(text);

@@ -3,6 +3,7 @@
 #include "collect/topn.h"
 
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -81,20 +82,20 @@ static void print_frame(FILE *out, const struct model *model, uint64_t frame,
         symbolizer_resolve(symbolizer, &wanted, place.offset, &frames);
     }
     if (frames.count == 0 && place.module != 0) {
-        fprintf(out, "      %s+0x%" PRIx64 "\n", module->path[0] != '\0' ? module->path : "?",
-                place.offset);
+        print_safe(out, "      %s+0x%" PRIx64 "\n", module->path[0] != '\0' ? module->path : "?",
+                   place.offset);
     } else if (frames.count == 0) {
         fprintf(out, "      0x%" PRIx64 "\n", place.address);
     }
     for (size_t i = 0; i < frames.count; i++) {
         const struct symbol_frame *one = &frames.frames[i];
-        fprintf(out, "      %s", one->function != NULL ? one->function : "?");
+        print_safe(out, "      %s", one->function != NULL ? one->function : "?");
         if (one->file != NULL && one->line != 0) {
-            fprintf(out, " at %s:%u", one->file, one->line);
+            print_safe(out, " at %s:%u", one->file, one->line);
         } else if (one->file != NULL) {
-            fprintf(out, " at %s", one->file);
+            print_safe(out, " at %s", one->file);
         } else {
-            fprintf(out, " in %s", base_name(module->path));
+            print_safe(out, " in %s", base_name(module->path));
         }
         fputs(one->inlined ? " (inlined)\n" : "\n", out);
     }
@@ -103,7 +104,7 @@ static void print_frame(FILE *out, const struct model *model, uint64_t frame,
 static void print_path(FILE *out, const struct model *model, const struct model_context *context,
                        struct symbolizer *symbolizer) {
     if (context->class != MODEL_HEAP) {
-        fprintf(out, "      [%s]\n", model_class_name(model, context));
+        print_safe(out, "      [%s]\n", model_class_name(model, context));
     }
     if (context->path == 0) {
         fputs("      [path unknown]\n", out);

@@ -9,6 +9,7 @@
  */
 #include "analyze/export/commandline.h"
 #include "analyze/export/mergedtree.h"
+#include "analyze/report/safetext.h"
 #include "analyze/symbol/numbermap.h"
 
 #define XXH_INLINE_ALL
@@ -198,9 +199,7 @@ static void put_numbered(struct callgrind *callgrind, const char *key, struct nu
     callgrind->out_of_memory |=
         numbermap_put(&numbered->numbers, hash, (void *)(uintptr_t)numbered->count) != 0;
     fprintf(out, "%s=(%" PRIu64 ") ", key, numbered->count);
-    for (; *text != '\0'; text++) {
-        fputc((unsigned char)*text < ' ' ? '?' : *text, out);
-    }
+    put_safe(out, text);
     fputc('\n', out);
 }
 

@@ -2,13 +2,13 @@
 /* commandline.c: see commandline.h. */
 #include "analyze/export/commandline.h"
 
+#include "analyze/report/safetext.h"
+
 #include <string.h>
 
 static void put_argument(FILE *out, const char *text, size_t length) {
     putc_unlocked(' ', out);
-    for (size_t i = 0; i < length; i++) {
-        putc_unlocked((unsigned char)text[i] < ' ' ? '?' : text[i], out);
-    }
+    put_safe_bytes(out, text, length);
 }
 
 void commandline_put(FILE *out, const struct memtrace_header *header) {

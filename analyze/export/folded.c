@@ -5,15 +5,16 @@
  * That is what flamegraph.pl, inferno and most viewers of flame graphs read.
  */
 #include "analyze/export/mergedtree.h"
+#include "analyze/report/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 /* ';' separates functions and the last space the number: a name has no ';' and no line end. */
 static void put_label(FILE *out, const char *label) {
-    for (; *label != '\0'; label++) {
-        unsigned char byte = (unsigned char)*label;
-        fputc_unlocked(byte == ';' ? ':' : byte < ' ' || byte == 127 ? '?' : byte, out);
+    while (*(label = put_safe_until(out, label, ";")) != '\0') {
+        fputc_unlocked(':', out);
+        label++;
     }
 }
 

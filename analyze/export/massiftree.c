@@ -3,6 +3,7 @@
 #include "analyze/export/massiftree.h"
 
 #include "analyze/export/mergedtree.h"
+#include "analyze/report/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -68,8 +69,9 @@ static struct group *make_groups(const struct tree *tree, size_t first, size_t c
 
 /* ms_print takes '#' for the begin of a comment. */
 static void put_text(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        putc_unlocked(*text == '#' || (unsigned char)*text < ' ' ? ':' : *text, out);
+    while (*(text = put_safe_until(out, text, "#")) != '\0') {
+        putc_unlocked(':', out);
+        text++;
     }
 }
 

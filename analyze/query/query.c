@@ -155,8 +155,7 @@ static int fail(const struct query *query, const struct statement *statement, st
         return error_set(error, "%s", reason);
     }
     for (int i = 0; i < SHOWN && statement->sql[offset + i] != '\0'; i++) {
-        char letter = statement->sql[offset + i];
-        near[i] = iscntrl((unsigned char)letter) ? ' ' : letter;
+        near[i] = statement->sql[offset + i] == '\n' ? ' ' : statement->sql[offset + i];
     }
     return error_set(error, "%s, at character %td: %s", reason,
                      statement->sql - statement->text + offset + 1, near);

@@ -3,6 +3,7 @@
 #include "analyze/query/resulttable.h"
 
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +47,14 @@ static char *plain(const char *from, enum result_format format) {
     char *copy = malloc(strlen(from) * 2 + 1);
     char *to = copy;
     for (; copy != NULL && *from != '\0'; from++) {
-        bool is_control = (unsigned char)*from < ' ' || *from == '\x7f';
         if (*from == '|' && format == RESULT_MARKDOWN) {
             *to++ = '\\';
         }
-        *to++ = is_control ? ' ' : *from;
+        *to++ = *from;
     }
     if (copy != NULL) {
         *to = '\0';
+        make_safe(copy);
     }
     return copy;
 }

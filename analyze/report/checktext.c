@@ -4,6 +4,7 @@
 
 #include "analyze/model/shortname.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -80,36 +81,23 @@ char *checktext_message(const struct check_result *result) {
 
 /* ---- One line each ---- */
 
-/* Names of files and functions come from outside. */
-static void put_plain(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        fputc(byte < 32 || byte == 127 ? '?' : byte, out);
-    }
-}
-
 static void put_gcc(const struct check_report *report, const struct check_result *result,
                     const char *message) {
     if (result->line != 0) {
-        put_plain(report->out, result->file);
+        put_safe(report->out, result->file);
         fprintf(report->out, ":%u", result->line);
     } else {
-        put_plain(report->out, report->source);
+        put_safe(report->out, report->source);
     }
     fputs(": error: ", report->out);
-    put_plain(report->out, message);
+    put_safe(report->out, message);
     fputc('\n', report->out);
 }
 
 /* A workflow command: % and ends of lines are escaped, in its properties also : and ,. */
 static void put_escaped(FILE *out, const char *text, bool property) {
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte < 32 || byte == '%' || (property && (byte == ':' || byte == ','))) {
-            fprintf(out, "%%%02X", byte);
-        } else {
-            fputc(byte, out);
-        }
+    while (*(text = put_safe_until(out, text, property ? "%\r\n:," : "%\r\n")) != '\0') {
+        fprintf(out, "%%%02X", (unsigned char)*text++);
     }
 }
 
@@ -145,7 +133,7 @@ static int write_lines(const struct check_report *report, enum check_format form
         free(message);
     }
     if (broken == 0) {
-        put_plain(report->out, report->source);
+        put_safe(report->out, report->source);
         struct number count;
         fprintf(report->out, ": %s met\n", number_items(&count, report->count, "budget"));
     }

@@ -3,6 +3,7 @@
 #include "analyze/model/shortname.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/diffrow.h"
+#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
 
 #include <string.h>
@@ -17,20 +18,13 @@ static const char *const labels[METRIC_COUNT] = {
 
 /* Text inside a cell: nothing in it ends the cell or begins anything else. */
 static void put_text(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte < 32 || byte == 127) {
-            fputc('?', out);
-        } else if (byte == '<') {
-            fputs("&lt;", out);
-        } else if (byte == '&') {
-            fputs("&amp;", out);
+    while (*(text = put_safe_until(out, text, "<&\\`*_[]|~")) != '\0') {
+        if (*text == '<' || *text == '&') {
+            fputs(*text == '<' ? "&lt;" : "&amp;", out);
         } else {
-            if (strchr("\\`*_[]|~", byte) != NULL) {
-                fputc('\\', out);
-            }
-            fputc(byte, out);
+            fprintf(out, "\\%c", *text);
         }
+        text++;
     }
 }
 

@@ -2,6 +2,7 @@
 /* difftext.c: a difference for people: totals of both sides, then what grew and what shrank. */
 #include "analyze/report/calltree.h"
 #include "analyze/report/diffrow.h"
+#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
 
 #include <inttypes.h>
@@ -18,12 +19,14 @@ static enum style style_of(int64_t change) {
 
 static void put_sources(const struct report *report, const struct diff *diff) {
     static const char *const names[2] = {"before", "after"};
-    fprintf(report->out, "%sMemTrace difference of %s%s\n", style_on(report, STYLE_HEADING),
-            style_base(diff->sides[1].model->header.executable), style_off(report));
+    fprintf(report->out, "%sMemTrace difference of ", style_on(report, STYLE_HEADING));
+    put_safe(report->out, style_base(diff->sides[1].model->header.executable));
+    fprintf(report->out, "%s\n", style_off(report));
     for (size_t side = 0; side < 2; side++) {
         const struct model *model = diff->sides[side].model;
-        fprintf(report->out, "  %s%-7s%s %s", style_on(report, STYLE_DIM), names[side],
-                style_off(report), diff->sides[side].source);
+        fprintf(report->out, "  %s%-7s%s ", style_on(report, STYLE_DIM), names[side],
+                style_off(report));
+        put_safe(report->out, diff->sides[side].source);
         if (model->recording.sampled) {
             fputs(" (sampled: estimates)", report->out);
         }
@@ -33,8 +36,9 @@ static void put_sources(const struct report *report, const struct diff *diff) {
                     number_bytes(&bytes, diff->sides[side].suppressions->bytes));
         }
         if (model->damage[0] != '\0') {
-            fprintf(report->out, "%s (damaged: %s)%s", style_on(report, STYLE_WARM), model->damage,
-                    style_off(report));
+            fputs(style_on(report, STYLE_WARM), report->out);
+            print_safe(report->out, " (damaged: %s)", model->damage);
+            fputs(style_off(report), report->out);
         }
         fputc('\n', report->out);
     }

@@ -5,6 +5,7 @@
 #include "analyze/read/block.h"
 #include "analyze/report/jsonwriter.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,9 +23,7 @@ struct writer {
 
 static void put_line(const struct writer *writer, const char *label, const char *text) {
     fprintf(writer->out, "%-*s ", LABEL, label);
-    for (; *text != '\0'; text++) {
-        fputc((unsigned char)*text < ' ' ? '?' : *text, writer->out);
-    }
+    put_safe(writer->out, text);
     fputc('\n', writer->out);
 }
 

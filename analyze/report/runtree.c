@@ -249,14 +249,12 @@ static void put_head(const struct tree *tree) {
     style_text(report, tree->run->path);
     fputc('\n', report->out);
     if (tree->run->trouble[0] != '\0') {
-        fprintf(report->out,
-                "%sNote: " RUN_SUMMARY " cannot be used: ", style_on(report, STYLE_WARM));
-        style_text(report, tree->run->trouble);
-        fprintf(report->out, "%s\n", style_off(report));
+        style_note(report, STYLE_WARM, "Note: " RUN_SUMMARY " cannot be used: %s",
+                   tree->run->trouble);
     }
     if (tree->run->missing_files != 0) {
-        fprintf(report->out, "%sNote: files that are not in the folder any more: %zu%s\n",
-                style_on(report, STYLE_WARM), tree->run->missing_files, style_off(report));
+        style_note(report, STYLE_WARM, "Note: files that are not in the folder any more: %zu",
+                   tree->run->missing_files);
     }
 }
 

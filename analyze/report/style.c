@@ -4,8 +4,11 @@
 
 #include "analyze/model/shortname.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *style_on(const struct report *report, enum style style) {
@@ -30,7 +33,21 @@ enum style style_share(uint64_t part, uint64_t whole) {
 }
 
 void style_heading(const struct report *report, const char *text) {
-    fprintf(report->out, "\n%s%s%s\n", style_on(report, STYLE_HEADING), text, style_off(report));
+    fputc('\n', report->out);
+    style_note(report, STYLE_HEADING, "%s", text);
+}
+
+void style_note(const struct report *report, enum style style, const char *format, ...) {
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    fputs(style_on(report, style), report->out);
+    if (vasprintf(&text, format, arguments) >= 0) {
+        put_safe(report->out, text);
+        free(text);
+    }
+    fprintf(report->out, "%s\n", style_off(report));
+    va_end(arguments);
 }
 
 const char *style_base(const char *path) {
@@ -59,29 +76,29 @@ static bool starts_character(char byte) {
 
 static size_t columns_of(const char *text) {
     size_t columns = 0;
-    for (; *text != '\0'; text++) {
-        columns += starts_character(*text);
+    for (bool is_safe; *text != '\0'; columns++) {
+        text += safetext_step(text, &is_safe);
     }
     return columns;
 }
 
-/* Control characters in a name would move the cursor. What has no room is left out in the middle:
- * namespaces begin a name, and its end says what is done. columns 0: there is room for all. */
+/* What has no room is left out in the middle: namespaces begin a name, and its end says what is
+ * done. columns 0: there is room for all. */
 static void put_name(const struct report *report, const char *text, size_t columns) {
     size_t all = columns_of(text);
     size_t left_out = columns != 0 && all > columns ? all - columns + 1 : 0;
     size_t first_out = left_out != 0 ? (columns - 1) / 3 : all;
-    size_t at = 0; /* characters before the present one */
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        at += starts_character(*text);
-        if (at > first_out && at <= first_out + left_out) {
-            if (at == first_out + 1 && starts_character(*text)) {
-                fputs(report->options.unicode ? "…" : "~", report->out);
-            }
-            continue;
+    size_t at = 0;
+    while (*text != '\0') {
+        bool is_safe;
+        size_t step = safetext_step(text, &is_safe);
+        if (at < first_out || at >= first_out + left_out) {
+            put_safe_bytes(report->out, text, step);
+        } else if (at == first_out) {
+            fputs(report->options.unicode ? "…" : "~", report->out);
         }
-        fputc(byte < 32 || byte == 127 ? '?' : byte, report->out);
+        text += step;
+        at++;
     }
 }
 

@@ -24,6 +24,9 @@ enum style style_share(uint64_t part, uint64_t whole);
 
 /* A heading, underlined, with an empty line before it. */
 void style_heading(const struct report *report, const char *text);
+/* A line in that style; what is foreign in it is made safe. */
+void style_note(const struct report *report, enum style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* "function at file.c:12", the name cut in its middle where there are too few columns; column:
  * what stands left of it. */

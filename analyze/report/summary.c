@@ -2,6 +2,7 @@
 /* summary.c: the head of a report: what was profiled, its totals, its memory over time. */
 #include "analyze/report/number.h"
 #include "analyze/report/report.h"
+#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
 
 #include <inttypes.h>
@@ -21,18 +22,15 @@ static void put_command(const struct report *report) {
     const char *end = header->command + sizeof header->command - 1;
     put_label(report, header->merged > 1 ? "first command" : "command");
     if (at[0] == '\0') {
-        fputs(header->executable, report->out);
+        put_safe(report->out, header->executable);
     }
     while (at < end && at[0] != '\0') {
         const char *quote = strpbrk(at, " \t\n\"'$&|;<>()*") != NULL ? "'" : "";
         fputs(at != header->command ? " " : "", report->out);
         fputs(quote, report->out);
-        for (; *at != '\0'; at++) {
-            unsigned char byte = (unsigned char)*at;
-            fputc(byte < 32 || byte == 127 ? '?' : byte, report->out);
-        }
+        put_safe(report->out, at);
         fputs(quote, report->out);
-        at++;
+        at += strlen(at) + 1;
     }
     fputc('\n', report->out);
 }
@@ -328,22 +326,22 @@ static void put_resident(const struct report *report) {
 
 static void put_all(const struct report *report) {
     const struct model *model = report->model;
-    fprintf(report->out, "%sMemTrace report of %s", style_on(report, STYLE_HEADING),
-            style_base(model->header.executable));
+    fputs(style_on(report, STYLE_HEADING), report->out);
+    print_safe(report->out, "MemTrace report of %s", style_base(model->header.executable));
     if (model->header.merged > 1) {
         struct number others;
         fprintf(report->out, " and %s", number_items(&others, model->header.merged - 1, "other"));
     }
     fprintf(report->out, "%s\n", style_off(report));
     put_label(report, model->recording.present ? "recording" : "profile");
-    fprintf(report->out, "%s\n", report->source);
+    print_safe(report->out, "%s\n", report->source);
     put_command(report);
     (model->header.merged > 1 ? put_merged : put_state)(report);
     put_events(report);
     put_sampling(report);
     if (report->selected != NULL) {
         put_label(report, "selected");
-        fprintf(report->out, "%s\n", report->selected);
+        print_safe(report->out, "%s\n", report->selected);
     }
     fputc('\n', report->out);
     put_memory(report);
@@ -374,9 +372,7 @@ void report_summary(const struct report *report) {
 
 void report_selected(const struct report *report) {
     if (report->selected != NULL) {
-        fprintf(report->out, "%sSelected: ", style_on(report, STYLE_DIM));
-        style_text(report, report->selected);
-        fprintf(report->out, "%s\n", style_off(report));
+        style_note(report, STYLE_DIM, "Selected: %s", report->selected);
     }
 }
 
@@ -384,13 +380,11 @@ void report_warnings(const struct report *report) {
     const char *const *lines;
     size_t count = names_warnings(report->names, &lines);
     if (report->model->damage[0] != '\0') {
-        fprintf(report->out, "%sThe %s is damaged: %s. What could be read is shown.%s\n",
-                style_on(report, STYLE_HOT),
-                report->model->recording.present ? "recording" : "profile", report->model->damage,
-                style_off(report));
+        style_note(report, STYLE_HOT, "The %s is damaged: %s. What could be read is shown.",
+                   report->model->recording.present ? "recording" : "profile",
+                   report->model->damage);
     }
     for (size_t i = 0; i < count; i++) {
-        fprintf(report->out, "%sNote: %s%s\n", style_on(report, STYLE_WARM), lines[i],
-                style_off(report));
+        style_note(report, STYLE_WARM, "Note: %s", lines[i]);
     }
 }

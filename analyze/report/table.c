@@ -4,6 +4,7 @@
 
 #include "analyze/report/jsonwriter.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
 
 #include <ctype.h>
@@ -156,10 +157,7 @@ void table_note(struct table *table, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     if (vasprintf(&text, format, arguments) >= 0) {
-        for (char *at = text; *at != '\0'; at++) { /* what names hold would move the cursor */
-            *at = iscntrl((unsigned char)*at) ? '?' : *at;
-        }
-        put_note(table, text);
+        put_note(table, make_safe(text));
         free(text);
     }
     va_end(arguments);

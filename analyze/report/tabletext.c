@@ -2,6 +2,7 @@
 /* tabletext.c: tables for people, as aligned text and as Markdown. See table.h. */
 #include "analyze/report/calltree.h"
 #include "analyze/report/number.h"
+#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
 #include "analyze/report/table.h"
 
@@ -216,12 +217,8 @@ void tabletext_row(const struct table *table, const struct table_cell *cells) {
 
 /* What would be taken for a table's border, code, emphasis, a link or HTML. */
 void tabletext_escaped(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (strchr("\\`*_[]<>|#~", byte) != NULL) {
-            fputc('\\', out);
-        }
-        fputc(byte < 32 || byte == 127 ? '?' : byte, out);
+    while (*(text = put_safe_until(out, text, "\\`*_[]<>|#~")) != '\0') {
+        fprintf(out, "\\%c", *text++);
     }
 }
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* safetext.c: see safetext.h. */
+#include "analyze/report/safetext.h"
+
+#include "analyze/report/utf8.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    uint32_t first;
+    uint32_t last;
+} unsafe[] = {
+    {0x0000, 0x001f}, {0x007f, 0x009f}, {0x061c, 0x061c},
+    {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+};
+
+/* Of a whole character of so many bytes. */
+static uint32_t code_of(const char *text, size_t length) {
+    uint32_t code = (unsigned char)text[0];
+    code &= length == 1 ? 0x7fu : 0xffu >> (length + 1);
+    for (size_t i = 1; i < length; i++) {
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    return code;
+}
+
+size_t safetext_step(const char *text, bool *is_safe) {
+    size_t length = utf8_length(text);
+    uint32_t code = code_of(text, length != 0 ? length : 1);
+    *is_safe = length != 0;
+    for (size_t i = 0; i < sizeof unsafe / sizeof unsafe[0]; i++) {
+        *is_safe &= code < unsafe[i].first || code > unsafe[i].last || length == 0;
+    }
+    return length != 0 ? length : 1;
+}
+
+/* How many bytes from text on are plain: no character of several bytes, no control. */
+static size_t plain_length(const char *text, size_t size) {
+    size_t length = 0;
+    while (length < size && (unsigned char)text[length] >= ' ' &&
+           (unsigned char)text[length] < 0x7f) {
+        length++;
+    }
+    return length;
+}
+
+void put_safe_bytes(FILE *out, const char *text, size_t size) {
+    size = strnlen(text, size);
+    while (size != 0) {
+        size_t step = plain_length(text, size);
+        bool is_safe = true;
+        if (step == 0) {
+            char character[5] = "";
+            memcpy(character, text, size < 4 ? size : 4);
+            step = safetext_step(character, &is_safe);
+        }
+        fwrite_unlocked(is_safe ? text : "?", 1, is_safe ? step : 1, out);
+        text += step;
+        size -= step;
+    }
+}
+
+void put_safe(FILE *out, const char *text) {
+    put_safe_bytes(out, text, strlen(text));
+}
+
+const char *put_safe_until(FILE *out, const char *text, const char *stops) {
+    size_t length = strcspn(text, stops);
+    put_safe_bytes(out, text, length);
+    return text + length;
+}
+
+char *make_safe(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0';) {
+        bool is_safe;
+        size_t step = safetext_step(from, &is_safe);
+        if (is_safe) {
+            memmove(to, from, step);
+            to += step;
+        } else {
+            *to++ = '?';
+        }
+        from += step;
+    }
+    *to = '\0';
+    return text;
+}
+
+void print_safe(FILE *out, const char *format, ...) {
+    size_t length = strlen(format);
+    bool ends_line = length != 0 && format[length - 1] == '\n';
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) >= 0) {
+        put_safe_bytes(out, text, strlen(text) - ends_line);
+        fputs(ends_line ? "\n" : "", out);
+        free(text);
+    }
+    va_end(arguments);
+}
