@@ -2,10 +2,10 @@
 /* anonymize.c: `memtrace anonymize`: a recording without names. docs/anonymize.md is its page. */
 #include "collect/anonymize.h"
 
+#include "analyze/ask/source.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"
-#include "cli/source.h"
 
 #include <errno.h>
 #include <stdio.h>

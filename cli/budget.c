@@ -221,7 +221,7 @@ static int read_limit(struct parse *parse) {
         budget->is_percent = true;
         return 0;
     }
-    if ((counts ? cli_parse_u64 : cli_parse_bytes)(parse->limit, &budget->limit) != 0) {
+    if ((counts ? quantity_u64 : quantity_bytes)(parse->limit, &budget->limit) != 0) {
         return error_set(parse->error, "'%s' is not a %s%s", parse->limit,
                          counts ? "number" : "size, such as 64M",
                          parse->growth ? " or a percentage, such as 5%" : "");

@@ -3,8 +3,8 @@
 #include "analyze/report/check.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/report/number.h"
+#include "cli/asking.h"
 #include "cli/budget.h"
-#include "cli/chosen.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -53,7 +53,7 @@ static const struct option options[] = {
     OPTION("format", 'f', KEY_FORMAT, "gcc|github|junit|json",
            "lines as compilers print them (default), workflow commands of GitHub, JUnit XML, JSON"),
     OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
-    OPTION_PART(chosen_options),
+    OPTION_PART(question_options),
     OPTION_PART(suppressing_options),
     OPTION_PART(filter_options),
     OPTION_END};
@@ -69,7 +69,7 @@ struct request {
     enum check_format format;
     const char *format_name; /* NULL: none was asked for */
     const char *output;
-    struct chosen_options chosen;
+    struct question question;
     const char *source;
     struct filters *filters; /* of each budget's own selection */
 };
@@ -181,17 +181,18 @@ static int take_budget(struct request *request, const struct cli_scan *scan, int
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
     if (key >= FILTER_KEYS) {
-        return filters_take(request->filters, scan, key);
+        struct question of_filters = {.filters = request->filters};
+        return asking_take(&of_filters, scan);
     }
-    if (key >= CHOSEN_KEYS) {
-        return chosen_take(&request->chosen, scan, key);
+    if (key >= QUESTION_KEYS) {
+        return asking_take(&request->question, scan);
     }
     switch (key) {
     case KEY_BASELINE:
         request->baseline = scan->value;
         return CLI_OK;
     case KEY_TOLERANCE:
-        return cli_parse_percent(scan->value, &request->tolerance) == 0
+        return quantity_percent(scan->value, &request->tolerance) == 0
                    ? CLI_OK
                    : cli_usage("check", "%s takes a percentage, not '%s'", scan->name, scan->value);
     case KEY_FORMAT:
@@ -242,8 +243,8 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 /* One budget after the other; the baseline of the last one stays open for the next. */
 struct checking {
     const struct request *request;
-    struct chosen *subject;
-    struct chosen baseline;
+    struct answer *subject;
+    struct answer baseline;
     const char *baseline_path; /* NULL: none is open */
     struct check_result *results;
     size_t count;
@@ -254,28 +255,28 @@ static int open_baseline(struct checking *checking, const char *path, struct err
         return 0;
     }
     if (checking->baseline_path != NULL) {
-        chosen_close(&checking->baseline);
+        answer_close(&checking->baseline);
         checking->baseline_path = NULL;
     }
-    if (chosen_open(&checking->baseline, path, &checking->request->chosen, error) != 0) {
+    if (asking_open(&checking->baseline, path, &checking->request->question, error) != 0) {
         return -1;
     }
     checking->baseline_path = path;
     return 0;
 }
 
-static int make_subject(const struct request *request, struct chosen *chosen,
+static int make_subject(const struct request *request, struct answer *answer,
                         const struct replay_options *replay, struct selection *selection,
                         struct check_subject *subject, struct error *error) {
     *selection = selection_all();
-    *subject = (struct check_subject){.whole = chosen->source.model,
-                                      .parts = chosen->source.parts,
-                                      .names = chosen->names,
+    *subject = (struct check_subject){.whole = answer->source.model,
+                                      .parts = answer->source.parts,
+                                      .names = answer->names,
                                       .selection = selection,
-                                      .suppressions = &chosen->suppressions,
-                                      .source = chosen->source.path,
+                                      .suppressions = &answer->suppressions,
+                                      .source = answer->source.path,
                                       .options = replay};
-    return filters_resolve(request->filters, chosen->source.model, selection, error);
+    return filters_resolve(request->filters, answer->source.model, selection, error);
 }
 
 static int check_one(struct checking *checking, const struct check_budget *budget,
@@ -343,27 +344,27 @@ static int check_all(struct checking *checking) {
 
 /* What of the file makes its numbers less than true. Nobody can tell whether a damaged file keeps a
  * budget, or a program whose malloc is not counted; events that a busy program lost are few. */
-static int judge_file(const struct chosen *chosen, int status) {
-    const struct model *model = chosen->source.model;
-    const char *uncounted = names_uncounted(chosen->names);
+static int judge_file(const struct answer *answer, int status) {
+    const struct model *model = answer->source.model;
+    const char *uncounted = names_uncounted(answer->names);
     uint64_t late_frees = *memtrace_lost(&model->header, MEMTRACE_LOST_FREES);
     uint64_t lost = model->header.lost[MEMTRACE_LOST_EVENTS] +
                     (model->recording.present ? model->header.lost[MEMTRACE_LOST_RECORDS] : 0);
     if (lost != 0) {
         struct number count;
-        cli_error("%s lacks %s, so its numbers may be too low", chosen->source.path,
+        cli_error("%s lacks %s, so its numbers may be too low", answer->source.path,
                   number_items(&count, lost, "event"));
     }
     if (late_frees != 0) {
         struct number count;
         cli_error("%s: %s blocks were freed without being seen, so its leaks may be too high",
-                  chosen->source.path, number_count(&count, late_frees));
+                  answer->source.path, number_count(&count, late_frees));
     }
     if (uncounted[0] != '\0') {
-        cli_error("%s: %s", chosen->source.path, uncounted);
+        cli_error("%s: %s", answer->source.path, uncounted);
     }
     if (model->damage[0] != '\0') {
-        cli_error("%s is damaged, so its numbers are too low: %s", chosen->source.path,
+        cli_error("%s is damaged, so its numbers are too low: %s", answer->source.path,
                   model->damage);
     } else if (!uncounted_is_all(model)) {
         return status;
@@ -373,25 +374,25 @@ static int judge_file(const struct chosen *chosen, int status) {
 
 static int check_file(const struct request *request, const char *name) {
     struct checking checking = {.request = request};
-    struct chosen chosen;
+    struct answer answer;
     struct error error = {""};
     int status;
-    if (chosen_open(&chosen, name, &request->chosen, &error) != 0) {
+    if (asking_open(&answer, name, &request->question, &error) != 0) {
         cli_error("%s", error.message);
         return CHECK_TROUBLE;
     }
-    checking.subject = &chosen;
+    checking.subject = &answer;
     checking.results = calloc(request->budgets.count, sizeof *checking.results);
     status = checking.results != NULL ? check_all(&checking) : CHECK_TROUBLE;
-    status = judge_file(&chosen, status);
+    status = judge_file(&answer, status);
     for (size_t i = 0; i < checking.count; i++) {
         check_free(&checking.results[i]);
     }
     free(checking.results);
     if (checking.baseline_path != NULL) {
-        chosen_close(&checking.baseline);
+        answer_close(&checking.baseline);
     }
-    chosen_close(&chosen);
+    answer_close(&answer);
     return status;
 }
 
@@ -404,7 +405,7 @@ static int check(struct request *request, int argc, char **argv) {
 }
 
 static int run_check(int argc, char **argv) {
-    struct request request = {.filters = filters_new(), .chosen.has_leaks = true};
+    struct request request = {.filters = filters_new(), .question.has_leaks = true};
     int status = CHECK_TROUBLE;
     if (request.filters != NULL) {
         status = check(&request, argc, argv);

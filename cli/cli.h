@@ -2,13 +2,14 @@
 /*
  * cli.h: what the subcommands of `memtrace` share: their entry points, options, messages, numbers.
  *
- * Each subcommand has its own file: cli/report.c defines report_command (option.h), and so on; only
- * code in cli/ prints and exits.
+ * Each subcommand has its own file: cli/report.c defines report_command (command.h), and so on;
+ * only code in cli/ prints and exits.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
-#include "cli/option.h"
+#include "analyze/ask/quantity.h"
+#include "cli/command.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,12 +62,6 @@ int cli_scan_all(struct cli_scan *scan,
 /* Of options of which a command line has one: notes the choice in *chosen, NULL before. CLI_OK, or
  * CLI_USAGE after the line was printed: another one was chosen already. Twice the same is fine. */
 int cli_choose(const struct cli_scan *scan, const char **chosen, const char *choice);
-
-/* Numbers. Each returns 0, or -1 where the text is not wholly such a number or too large. */
-int cli_parse_u64(const char *text, uint64_t *value);     /* decimal */
-int cli_parse_bytes(const char *text, uint64_t *bytes);   /* 64M: suffix K M G T, binary */
-int cli_parse_duration(const char *text, uint64_t *ns);   /* 30s: ns us ms s m h; none: seconds */
-int cli_parse_percent(const char *text, double *percent); /* 0.5 or 0.5%: 0..100 */
 
 /* Whether to colour what goes to descriptor fd: `when` is "auto", "always" or "never" (NULL: auto;
  * auto minds the terminal, NO_COLOR and TERM=dumb). -1: none of the three. */

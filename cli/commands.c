@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* commands.c: the subcommands, in the order of the help. See option.h. */
-#include "cli/option.h"
+/* commands.c: the subcommands, in the order of the help. See command.h. */
+#include "cli/command.h"
 
 #include <stddef.h>
 #include <string.h>

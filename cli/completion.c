@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * completion.c: `memtrace completion SHELL`: what makes a shell complete the command's options,
- * from the tables of options (option.h).
+ * from the tables of options (command.h).
  */
 #include "cli/cli.h"
 #include "cli/optionvalue.h"

@@ -128,7 +128,7 @@ static int read_wish(int count, char **words, struct wish *wish) {
     if (strcmp(words[0], "sample") == 0) {
         wish->mode = MEMTRACE_MODE_SAMPLED;
         wish->mean = DEFAULT_MEAN;
-        return count < 2 || (count == 2 && cli_parse_bytes(words[1], &wish->mean) == 0 &&
+        return count < 2 || (count == 2 && quantity_bytes(words[1], &wish->mean) == 0 &&
                              wish->mean != 0 && wish->mean >> MEMTRACE_CONTROL_MEAN_BITS == 0)
                    ? 0
                    : -1;
@@ -156,7 +156,7 @@ static int run_control(int argc, char **argv) {
     if (count < 1) {
         return cli_usage("control", "a process id is needed");
     }
-    if (cli_parse_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX) {
+    if (quantity_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX) {
         return cli_usage("control", "'%s' is not a process id", argv[scan.index]);
     }
     if (count > 1 && read_wish(count - 1, argv + scan.index + 1, &wish) != 0) {

@@ -2,7 +2,7 @@
 /* diff.c: `memtrace diff BEFORE AFTER`. docs/diff.md is its page. */
 #include "analyze/report/diff.h"
 
-#include "cli/chosen.h"
+#include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/terminal.h"
@@ -47,7 +47,7 @@ static const struct option options[] = {
            "C++ names with parameters, template arguments, return types"),
     OPTION("color", 0, KEY_COLOR, "auto|always|never", "colours; auto: at a terminal"),
     OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
-    OPTION_PART(chosen_options),
+    OPTION_PART(question_options),
     OPTION_HEADING("instead of text"),
     OPTION("markdown", 0, KEY_MARKDOWN, NULL, "tables for a comment on a change"),
     OPTION("json", 0, KEY_JSON, NULL, "one object with every row and metric"),
@@ -65,7 +65,7 @@ struct request {
     const char *color;
     const char *output;
     const char *sources[2];
-    struct chosen_options chosen; /* of both */
+    struct question question; /* of both */
 };
 
 /* ---- The command line ---- */
@@ -92,7 +92,7 @@ static bool take_by(struct request *request, const char *name) {
 }
 
 static bool take_number(const char *text, uint64_t most, uint64_t *number) {
-    return cli_parse_u64(text, number) == 0 && *number <= most;
+    return quantity_u64(text, number) == 0 && *number <= most;
 }
 
 static bool take_value(struct request *request, const struct cli_scan *scan, int key) {
@@ -116,7 +116,7 @@ static bool take_value(struct request *request, const struct cli_scan *scan, int
         request->view.depth = (size_t)number;
         return good;
     case KEY_MIN:
-        return cli_parse_bytes(scan->value, &request->view.least) == 0;
+        return quantity_bytes(scan->value, &request->view.least) == 0;
     case KEY_COLOR:
         request->color = scan->value;
         return cli_color(scan->value, STDOUT_FILENO) >= 0;
@@ -128,8 +128,8 @@ static bool take_value(struct request *request, const struct cli_scan *scan, int
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    if (key >= CHOSEN_KEYS) {
-        return chosen_take(&request->chosen, scan, key);
+    if (key >= QUESTION_KEYS) {
+        return asking_take(&request->question, scan);
     }
     switch (key) {
     case KEY_ALL_FRAMES:
@@ -198,38 +198,38 @@ static int write_diff(struct diff *diff, struct request *request) {
     return outfile_end(&file, write_form(diff, request, &error), &error);
 }
 
-static int compare(struct chosen chosen[2], struct request *request) {
+static int compare(struct answer answers[2], struct request *request) {
     struct diff_side sides[2];
     struct diff diff;
     int status;
     for (size_t i = 0; i < 2; i++) {
-        sides[i] = (struct diff_side){chosen[i].filtered.model, chosen[i].names,
-                                      chosen[i].source.path, &chosen[i].suppressions};
+        sides[i] = (struct diff_side){answers[i].filtered.model, answers[i].names,
+                                      answers[i].source.path, &answers[i].suppressions};
     }
     if (diff_make(&diff, sides, &request->options) != 0) {
         return cli_error("out of memory");
     }
     status = write_diff(&diff, request);
     diff_free(&diff);
-    chosen_note(&chosen[0]);
-    chosen_note(&chosen[1]);
+    asking_note(&answers[0]);
+    asking_note(&answers[1]);
     return status;
 }
 
 static int diff_sources(struct request *request) {
-    struct chosen chosen[2];
+    struct answer answers[2];
     struct error error = {""};
     int status;
-    if (chosen_open(&chosen[0], request->sources[0], &request->chosen, &error) != 0) {
+    if (asking_open(&answers[0], request->sources[0], &request->question, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    if (chosen_open(&chosen[1], request->sources[1], &request->chosen, &error) != 0) {
-        chosen_close(&chosen[0]);
+    if (asking_open(&answers[1], request->sources[1], &request->question, &error) != 0) {
+        answer_close(&answers[0]);
         return cli_error("%s", error.message);
     }
-    status = compare(chosen, request);
-    chosen_close(&chosen[1]);
-    chosen_close(&chosen[0]);
+    status = compare(answers, request);
+    answer_close(&answers[1]);
+    answer_close(&answers[0]);
     return status;
 }
 
@@ -244,10 +244,10 @@ static int run(struct request *request, int argc, char **argv) {
 static int run_diff(int argc, char **argv) {
     struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
                               .view = {.limit = 20, .depth = 16},
-                              .chosen = {.filters = filters_new(), .has_leaks = true}};
+                              .question = {.filters = filters_new(), .has_leaks = true}};
     int status =
-        request.chosen.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
-    filters_free(request.chosen.filters);
+        request.question.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
+    filters_free(request.question.filters);
     return status;
 }
 

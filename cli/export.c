@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c: `memtrace export`: files for other tools. docs/export.md is its page. */
-#include "cli/chosen.h"
+#include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/exportformat.h"
 #include "cli/nearest.h"
@@ -35,7 +35,7 @@ struct request {
     const char *format_name;
     const char *output;
     const char *cost_name;
-    struct chosen_options chosen;
+    struct question question;
     const char *source;
     enum metric cost;
     bool by_line;
@@ -59,7 +59,7 @@ static const struct option options[] = {
     OPTION("all-frames", 0, KEY_ALL_FRAMES, NULL,
            "also what the system runs before main and each level of a recursion"),
     OPTION("list", 'l', KEY_LIST, NULL, "only the names of the formats"),
-    OPTION_PART(chosen_options),
+    OPTION_PART(question_options),
     OPTION_PART(filter_options),
     OPTION_END};
 
@@ -72,8 +72,8 @@ static int read_cost(struct request *request, const struct cli_scan *scan) {
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    if (key >= CHOSEN_KEYS) {
-        return chosen_take(&request->chosen, scan, key);
+    if (key >= QUESTION_KEYS) {
+        return asking_take(&request->question, scan);
     }
     switch (key) {
     case KEY_FORMAT:
@@ -173,34 +173,34 @@ static int write_file(struct export *export, const struct request *request) {
     return outfile_end(&file, request->format->write(export, &error), &error);
 }
 
-static int export_chosen(const struct chosen *chosen, const struct request *request) {
+static int export_answer(const struct answer *answer, const struct request *request) {
     const struct replay_options progress = progress_replay();
-    bool given = filters_given(request->chosen.filters);
-    struct export export = {.model = chosen->filtered.model,
-                            .names = chosen->names,
-                            .parts = chosen->source.parts,
+    bool given = filters_given(request->question.filters);
+    struct export export = {.model = answer->filtered.model,
+                            .names = answer->names,
+                            .parts = answer->source.parts,
                             .cost = request->cost,
                             .full_names = request->full_names,
                             .by_line = request->by_line,
                             .all_frames = request->all_frames,
-                            .whole = chosen->source.model,
-                            .selection = given ? &chosen->filtered.selection : NULL,
-                            .selected = given ? filters_text(request->chosen.filters) : NULL,
+                            .whole = answer->source.model,
+                            .selection = given ? &answer->filtered.selection : NULL,
+                            .selected = given ? filters_text(request->question.filters) : NULL,
                             .progress = &progress,
-                            .source = chosen->source.path};
+                            .source = answer->source.path};
     return write_file(&export, request);
 }
 
 static int export_source(const struct request *request) {
-    struct chosen chosen;
+    struct answer answer;
     struct error error;
     int status;
-    if (chosen_open(&chosen, request->source, &request->chosen, &error) != 0) {
+    if (asking_open(&answer, request->source, &request->question, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = export_chosen(&chosen, request);
-    chosen_note(&chosen);
-    chosen_close(&chosen);
+    status = export_answer(&answer, request);
+    asking_note(&answer);
+    answer_close(&answer);
     return status;
 }
 
@@ -213,16 +213,16 @@ static int export_any(const struct request *request) {
 }
 
 static int run_export(int argc, char **argv) {
-    struct request request = {.cost = METRIC_MAXIMUM, .chosen.filters = filters_new()};
+    struct request request = {.cost = METRIC_MAXIMUM, .question.filters = filters_new()};
     int status;
-    if (request.chosen.filters == NULL) {
+    if (request.question.filters == NULL) {
         return cli_error("out of memory");
     }
     status = read_arguments(&request, argc, argv);
     if (status == CLI_OK) {
         status = export_any(&request);
     }
-    filters_free(request.chosen.filters);
+    filters_free(request.question.filters);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* help.c: what --help prints, from a command's table of options. See option.h. */
-#include "cli/option.h"
+/* help.c: what --help prints, from a command's table of options. See command.h. */
+#include "cli/command.h"
 
 #include <stdio.h>
 #include <string.h>

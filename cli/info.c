@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* info.c: `memtrace info`: what is in a file, without reading it whole. docs/info.md is its page.
  */
+#include "analyze/ask/source.h"
 #include "analyze/read/profile.h"
 #include "analyze/report/fileinfo.h"
 #include "cli/cli.h"
-#include "cli/source.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * manual.c: `memtrace manual`: the part of the manual page (docs/memtrace.1) that tells of commands
- * and options, from their tables (option.h). Not for people: scripts/generate calls it.
+ * and options, from their tables (command.h). Not for people: scripts/generate calls it.
  */
+#include "analyze/ask/filters.h"
 #include "cli/cli.h"
-#include "cli/filters.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -70,14 +70,14 @@ static void print_table(const struct option *options) {
 
 /* Without the filters, which have a section of their own. */
 static void print_options(const struct command *command) {
-    struct option table[OPTION_TABLE_SIZE];
+    struct option table[COMMAND_OPTIONS];
     const struct option *filters = NULL;
     size_t count = 0;
     char title[64];
     for (const struct option *option = command->options; !option_is_end(option); option++) {
         if (option->part == filter_options) {
             filters = option;
-        } else if (count + 1 < OPTION_TABLE_SIZE) {
+        } else if (count + 1 < COMMAND_OPTIONS) {
             table[count++] = *option;
         }
     }

@@ -2,7 +2,7 @@
 /* query.c: `memtrace query [FILE|PID] [SQL]`. docs/query.md is its page. */
 #include "analyze/query/query.h"
 
-#include "cli/chosen.h"
+#include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -24,7 +24,7 @@ static const struct option options[] = {
     OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
            "C++ names with parameters, template arguments, return types"),
     OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
-    OPTION_PART(chosen_options),
+    OPTION_PART(question_options),
     OPTION_PART(filter_options),
     OPTION_END};
 
@@ -32,7 +32,7 @@ struct request {
     const char *format;
     const char *header;
     const char *script;
-    struct chosen_options chosen;
+    struct question question;
     const char *output;
     const char *source;
     const char *sql;
@@ -45,8 +45,8 @@ struct request {
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    if (key >= CHOSEN_KEYS) {
-        return chosen_take(&request->chosen, scan, key);
+    if (key >= QUESTION_KEYS) {
+        return asking_take(&request->question, scan);
     }
     switch (key) {
     case KEY_SCRIPT:
@@ -166,37 +166,37 @@ static int run_into(struct queryshell *shell, const struct request *request,
     return outfile_end(&file, 0, &error) == CLI_OK ? status : CLI_FAILURE;
 }
 
-static int query_chosen(const struct chosen *chosen, const struct request *request) {
+static int query_answer(const struct answer *answer, const struct request *request) {
     struct queryshell shell = {0};
     struct replay_options replay = {.context = &shell,
                                     .progress = progress_wanted() ? queryshell_progress : NULL};
-    struct query_source asked = {.whole = chosen->source.model,
-                                 .model = chosen->filtered.model,
-                                 .selection = &chosen->filtered.selection,
-                                 .names = chosen->names,
-                                 .parts = chosen->source.parts,
-                                 .run = chosen->source.run,
+    struct query_source asked = {.whole = answer->source.model,
+                                 .model = answer->filtered.model,
+                                 .selection = &answer->filtered.selection,
+                                 .names = answer->names,
+                                 .parts = answer->source.parts,
+                                 .run = answer->source.run,
                                  .replay = &replay,
                                  .has_full_names = request->full_names};
     struct error error;
     int status;
     shell.query = query_open(&asked, &error);
-    status = shell.query != NULL ? run_into(&shell, request, &chosen->source)
+    status = shell.query != NULL ? run_into(&shell, request, &answer->source)
                                  : cli_error("%s", error.message);
     query_close(shell.query);
     return status;
 }
 
 static int query_source(const struct request *request) {
-    struct chosen chosen;
+    struct answer answer;
     struct error error;
     int status;
-    if (chosen_open(&chosen, request->source, &request->chosen, &error) != 0) {
+    if (asking_open(&answer, request->source, &request->question, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = query_chosen(&chosen, request);
-    chosen_note(&chosen);
-    chosen_close(&chosen);
+    status = query_answer(&answer, request);
+    asking_note(&answer);
+    answer_close(&answer);
     return status;
 }
 
@@ -214,16 +214,16 @@ static int query_any(const struct request *request) {
 }
 
 static int run_query(int argc, char **argv) {
-    struct request request = {.chosen.filters = filters_new()};
+    struct request request = {.question.filters = filters_new()};
     int status;
-    if (request.chosen.filters == NULL) {
+    if (request.question.filters == NULL) {
         return cli_error("out of memory");
     }
     status = read_arguments(&request, argc, argv);
     if (status == CLI_OK) {
         status = query_any(&request);
     }
-    filters_free(request.chosen.filters);
+    filters_free(request.question.filters);
     return status;
 }
 

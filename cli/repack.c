@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* repack.c: `memtrace repack`: a recording written anew. docs/repack.md is its page. */
+#include "analyze/ask/source.h"
 #include "cli/cli.h"
 #include "cli/rewriting.h"
-#include "cli/source.h"
 
 #include <stdio.h>
 #include <string.h>

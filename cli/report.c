@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `memtrace report [FILE|PID]`. docs/report.md is its page. */
+#include "analyze/ask/source.h"
 #include "analyze/model/recast.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 #include "cli/reportrequest.h"
-#include "cli/source.h"
 #include "cli/terminal.h"
 
 #include <stdlib.h>
@@ -27,9 +27,10 @@ static int report_unsuppressed(struct report *report, const struct request *requ
     struct suppressions suppressions;
     struct error error;
     int status;
-    if (suppressing_load(&request->chosen.suppressing, report->model, request->chosen.debug_folders,
-                         &suppressions, &error) == 0) {
+    if (suppressing_load(&request->question.suppressing, report->model,
+                         request->question.debug_folders, &suppressions, &error) == 0) {
         bool are_leaks = !report->model->live && report->model->to_ns == UINT64_MAX;
+        asking_note_suppressions(&suppressions);
         report->suppressions = are_leaks ? &suppressions : NULL;
         terminal_style(&report->options, request->output, request->color);
         status = write_to(report, request);
@@ -73,7 +74,7 @@ static int report_part(struct report *report, const struct source *source,
     report->model = filtered->model;
     report->parts = source->parts;
     report->selected =
-        filters_given(request->chosen.filters) ? filters_text(request->chosen.filters) : NULL;
+        filters_given(request->question.filters) ? filters_text(request->question.filters) : NULL;
     if (reportholes_find(&holes, request, source, filtered, report->names, &replay, &error) != 0 ||
         reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
         reportholes_free(&holes);
@@ -98,15 +99,15 @@ static int apply_filters(const struct source *source, const struct names *names,
                          struct error *error) {
     struct replay_options replay = progress_replay();
     bool is_asked = request->shows[SHOW_THREADS] || request->shows[SHOW_TIMELINE];
-    if (is_asked && filters_given(request->chosen.filters) && source->parts.count == 0) {
+    if (is_asked && filters_given(request->question.filters) && source->parts.count == 0) {
         return error_set(error,
                          "%s with filters needs a recording; make one with `memtrace record`",
                          request->shows[SHOW_THREADS] ? "--show-threads" : "--show-timeline");
     }
     if (shows_threads(request)) {
-        filters_want_threads(request->chosen.filters);
+        filters_want_threads(request->question.filters);
     }
-    return filters_apply(request->chosen.filters, source, names, &replay, filtered, error);
+    return filters_apply(request->question.filters, source, names, &replay, filtered, error);
 }
 
 static int report_model(const struct source *source, const struct request *request) {
@@ -116,7 +117,7 @@ static int report_model(const struct source *source, const struct request *reque
                             .run = source->run != NULL ? &run : NULL};
     struct filtered filtered = {0};
     struct error error;
-    struct names *names = source_names(source, request->chosen.debug_folders,
+    struct names *names = source_names(source, request->question.debug_folders,
                                        progress_wanted() ? progress_symbols : NULL, &error);
     int status;
     if (names == NULL) {
@@ -138,8 +139,8 @@ static int report_source(const char *name, const struct request *request) {
     struct error error;
     struct source source;
     int status;
-    if (source_open(&source, name, &request->chosen.choice, request->chosen.debug_folders, &replay,
-                    &error) != 0) {
+    if (source_open(&source, name, &request->question.choice, request->question.debug_folders,
+                    &replay, &error) != 0) {
         return cli_error("%s", error.message);
     }
     status = reportdetail_check(request, &source, &error) == 0 ? report_model(&source, request)
@@ -155,9 +156,9 @@ static int report_any(const struct request *request) {
 static int run_report(int argc, char **argv) {
     struct request request = {.options = {.min_percent = 1, .limit = 20},
                               .processes = 10,
-                              .chosen.filters = filters_new()};
+                              .question.filters = filters_new()};
     int status;
-    if (request.chosen.filters == NULL) {
+    if (request.question.filters == NULL) {
         return cli_error("out of memory");
     }
     status = reportrequest_read(&request, argc, argv);
@@ -165,7 +166,7 @@ static int run_report(int argc, char **argv) {
         status = report_any(&request);
     }
     reportrequest_free(&request);
-    filters_free(request.chosen.filters);
+    filters_free(request.question.filters);
     return status;
 }
 

@@ -94,7 +94,7 @@ const struct option reportrequest_options[] = {
     OPTION("color", 0, KEY_COLOR, "auto|always|never", "colours; auto: at a terminal"),
     OPTION("processes", 0, KEY_PROCESSES, "N",
            "of a run: lines of the tree of processes (default: 10; 0: all)"),
-    OPTION_PART(chosen_options),
+    OPTION_PART(question_options),
     OPTION_HEADING("form"),
     OPTION("format", 'f', KEY_FORMAT, "text|markdown|json|csv",
            "json and csv are for programs: exact numbers, no threshold, no limit, and everything "
@@ -158,7 +158,7 @@ static bool take_callers(struct request *request, const char *text) {
 
 static int parse_size(const char *text, size_t *size) {
     uint64_t value;
-    if (cli_parse_u64(text, &value) != 0 || value > SIZE_MAX) {
+    if (quantity_u64(text, &value) != 0 || value > SIZE_MAX) {
         return -1;
     }
     *size = (size_t)value;
@@ -177,7 +177,7 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
         good = request->options.by_line || strcmp(scan->value, "function") == 0;
         break;
     case KEY_MIN_PERCENT:
-        good = cli_parse_percent(scan->value, &request->options.min_percent) == 0;
+        good = quantity_percent(scan->value, &request->options.min_percent) == 0;
         request->percent_given = true;
         break;
     case KEY_LIMIT:
@@ -205,7 +205,7 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
         request->metrics[METRIC_SHUTDOWN] = true;
         break;
     case KEY_WITHIN:
-        good = cli_parse_duration(scan->value, &request->short_ns) == 0;
+        good = quantity_duration(scan->value, &request->short_ns) == 0;
         request->metrics[METRIC_SHORT] = true;
         break;
     case KEY_BLOCKS_BY:
@@ -242,8 +242,8 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     default:
         break;
     }
-    if (key >= CHOSEN_KEYS) {
-        return chosen_take(&request->chosen, scan, key);
+    if (key >= QUESTION_KEYS) {
+        return asking_take(&request->question, scan);
     }
     if (key >= KEY_SHOW && key < KEY_SHOW + SHOW_COUNT) {
         request->shows[key - KEY_SHOW] = true;

@@ -4,9 +4,9 @@
 #ifndef CLI_REPORTREQUEST_H
 #define CLI_REPORTREQUEST_H
 
+#include "analyze/ask/source.h"
 #include "analyze/report/report.h"
-#include "cli/chosen.h"
-#include "cli/source.h"
+#include "cli/asking.h"
 
 enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64, REQUEST_TABLE_DEPTH = 3 };
 
@@ -48,12 +48,12 @@ struct request {
     const char *output;
     const char *source;
     size_t processes; /* lines of their tree; 0: all */
-    struct chosen_options chosen;
+    struct question question;
 };
 
 extern const struct option reportrequest_options[];
 
-/* request->chosen.filters are there, new. CLI_OK, or the status after a line was printed. */
+/* request->question.filters are there, new. CLI_OK, or the status after a line was printed. */
 int reportrequest_read(struct request *request, int argc, char **argv);
 /* But for the filters. */
 void reportrequest_free(struct request *request);

@@ -19,7 +19,7 @@ const struct option rewriting_options[] = {
 
 static int parse_level(const char *text, int *level) {
     uint64_t value;
-    if (cli_parse_u64(text, &value) != 0 || value < 1 || value > MOST_LEVEL) {
+    if (quantity_u64(text, &value) != 0 || value < 1 || value > MOST_LEVEL) {
         return -1;
     }
     *level = (int)value;

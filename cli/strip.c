@@ -2,11 +2,11 @@
 /* strip.c: `memtrace strip`: a recording without short-lived blocks. docs/strip.md is its page. */
 #include "collect/strip.h"
 
+#include "analyze/ask/source.h"
 #include "analyze/report/number.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"
-#include "cli/source.h"
 
 #include <stdio.h>
 
@@ -30,7 +30,7 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return rewriting_take(&request->rewriting, scan, key);
     }
     request->strip.temporary = false;
-    return cli_parse_duration(scan->value, &request->strip.below_ns) == 0 &&
+    return quantity_duration(scan->value, &request->strip.below_ns) == 0 &&
                    request->strip.below_ns != 0
                ? CLI_OK
                : cli_usage("strip", "--below is a duration such as 10ms or 1s, not '%s'",

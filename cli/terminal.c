@@ -21,7 +21,7 @@ static size_t width(void) {
     if (isatty(STDOUT_FILENO) == 0) {
         return 0;
     }
-    if (cli_parse_u64(getenv("COLUMNS"), &columns) != 0 || columns < NARROWEST) {
+    if (quantity_u64(getenv("COLUMNS"), &columns) != 0 || columns < NARROWEST) {
         columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
     }
     return columns >= NARROWEST && columns <= UINT16_MAX ? (size_t)columns : 0;

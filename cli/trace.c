@@ -181,7 +181,7 @@ static int run_trace(int argc, char **argv) {
         return CLI_USAGE;
     if (argc - scan.index != 2)
         return cli_usage("trace", "a process id and an address are needed");
-    if (cli_parse_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX)
+    if (quantity_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX)
         return cli_usage("trace", "'%s' is not a process id", argv[scan.index]);
     if (parse_address(argv[scan.index + 1], &address) != 0)
         return cli_usage("trace", "'%s' is not an address", argv[scan.index + 1]);

@@ -110,7 +110,7 @@ static int wrong(const struct cli_scan *scan, const char *wanted) {
 
 static int take_time(struct variables *variables, const struct cli_scan *scan, const char *name) {
     uint64_t ns;
-    if (cli_parse_duration(scan->value, &ns) != 0 || (ns > 0 && ns < NS_PER_MS)) {
+    if (quantity_duration(scan->value, &ns) != 0 || (ns > 0 && ns < NS_PER_MS)) {
         return wrong(scan, "a time such as 500ms, 30s, 5m or 1h is wanted");
     }
     variables_set_number(variables, name, ns / NS_PER_MS, "ms");
@@ -119,7 +119,7 @@ static int take_time(struct variables *variables, const struct cli_scan *scan, c
 
 static int take_size(struct variables *variables, const struct cli_scan *scan, const char *name) {
     uint64_t bytes;
-    if (cli_parse_bytes(scan->value, &bytes) != 0) {
+    if (quantity_bytes(scan->value, &bytes) != 0) {
         return wrong(scan, "a size such as 64M or 1G is wanted");
     }
     variables_set_number(variables, name, bytes, "");
@@ -130,10 +130,10 @@ static int take_memory(struct variables *variables, const struct cli_scan *scan,
     const char *percent = strchr(scan->value, '%');
     uint64_t bytes;
     double part;
-    if (percent == NULL && cli_parse_bytes(scan->value, &bytes) == 0 && bytes > 0) {
+    if (percent == NULL && quantity_bytes(scan->value, &bytes) == 0 && bytes > 0) {
         return take_size(variables, scan, name);
     }
-    if (percent == NULL || cli_parse_percent(scan->value, &part) != 0 || part < 1) {
+    if (percent == NULL || quantity_percent(scan->value, &part) != 0 || part < 1) {
         return wrong(scan, "a size such as 2G, or 1% to 100%, is wanted");
     }
     variables_set_number(variables, name, (uint64_t)part, "%");
@@ -143,7 +143,7 @@ static int take_memory(struct variables *variables, const struct cli_scan *scan,
 static int take_count(struct variables *variables, const struct cli_scan *scan, const char *name,
                       uint64_t least) {
     uint64_t value;
-    if (cli_parse_u64(scan->value, &value) != 0 || value > UINT32_MAX || value < least) {
+    if (quantity_u64(scan->value, &value) != 0 || value > UINT32_MAX || value < least) {
         return wrong(scan, "a number is wanted");
     }
     variables_set(variables, name, scan->value);
@@ -193,8 +193,8 @@ static int take_sizes(struct variables *variables, const struct cli_scan *scan, 
         return wrong(scan, wanted);
     }
     snprintf(text, sizeof text, "%.*s", (int)(dash - scan->value), scan->value);
-    if ((text[0] != '\0' && cli_parse_bytes(text, &least) != 0) ||
-        (dash[1] != '\0' && cli_parse_bytes(dash + 1, &most) != 0) || least > most || most == 0) {
+    if ((text[0] != '\0' && quantity_bytes(text, &least) != 0) ||
+        (dash[1] != '\0' && quantity_bytes(dash + 1, &most) != 0) || least > most || most == 0) {
         return wrong(scan, wanted);
     }
     variables_set(variables, name, scan->value);

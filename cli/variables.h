@@ -8,8 +8,8 @@
 #ifndef CLI_VARIABLES_H
 #define CLI_VARIABLES_H
 
+#include "analyze/ask/option.h"
 #include "cli/child.h"
-#include "cli/option.h"
 
 #include <stdint.h>
 

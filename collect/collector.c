@@ -280,7 +280,8 @@ static char *lines(const struct collector *collector, const struct model *model,
     }
     if (finished != NULL && finished->place != FINISH_MOVED) {
         print_safe(out, "memtrace: %s; it is at %s%s\n", finished->trouble.message, finished->path,
-                finished->place == FINISH_KEPT ? " and the next memtrace command tries again" : "");
+                   finished->place == FINISH_KEPT ? " and the next memtrace command tries again"
+                                                  : "");
     }
     fputs(summary != NULL ? summary : "", out);
     free(summary);

@@ -83,7 +83,8 @@ bool finish_wants_profile(const struct held *held) {
 static void print_recording(FILE *out, const struct record_result *recording) {
     struct number n[3];
     print_safe(out, "memtrace: recording          %s (%s in %s", recording->path,
-            number_items(&n[0], recording->events, "event"), number_bytes(&n[1], recording->bytes));
+               number_items(&n[0], recording->events, "event"),
+               number_bytes(&n[1], recording->bytes));
     if (recording->parts > 1) {
         fprintf(out, " and %u parts", recording->parts);
     }

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The word as it is, or between quotes where a shell would see more than a word in it, or a terminal
- * more than text; true: so. */
+/* The word as it is, or between quotes where a shell would see more than a word in it, or a
+ * terminal more than text; true: so. */
 bool shellword_put(FILE *out, const char *word);
 
 #endif

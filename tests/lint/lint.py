@@ -37,7 +37,8 @@ MAY_INCLUDE = {
     "analyze/query": ["analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
     "analyze/import": ["analyze/read/error.h"],
     "analyze/export": ["analyze/query", "analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
-    "collect": ["analyze"],
+    "collect": ["analyze/" + room for room in ("read", "symbol", "model", "report", "query", "import", "export")],
+    "analyze/ask": ["analyze", "collect"],
     "cli": ["analyze", "collect"],
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* runsource.c: see runsource.h. */
-#include "cli/runsource.h"
+#include "analyze/ask/runsource.h"
 
+#include "analyze/ask/quantity.h"
 #include "analyze/report/number.h"
 #include "analyze/report/safetext.h"
-#include "cli/cli.h"
 #include "collect/merge.h"
 #include "collect/mergeprofiles.h"
 
@@ -31,13 +31,13 @@ static struct wanted parse(const char *text) {
     const char *colon = strrchr(text, ':');
     struct wanted wanted = {.name = text, .name_size = strlen(text)};
     char head[32];
-    if (colon != NULL && cli_parse_u64(colon + 1, &wanted.image) == 0 && wanted.image != 0) {
+    if (colon != NULL && quantity_u64(colon + 1, &wanted.image) == 0 && wanted.image != 0) {
         wanted.name_size = (size_t)(colon - text);
     } else {
         wanted.image = 0;
     }
     snprintf(head, sizeof head, "%.*s", (int)(wanted.name_size < 31 ? wanted.name_size : 31), text);
-    if (cli_parse_u64(head, &wanted.pid) != 0) {
+    if (quantity_u64(head, &wanted.pid) != 0) {
         wanted.pid = 0;
     }
     return wanted;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* option.c: tables of options, row by row. See option.h. */
-#include "cli/option.h"
+#include "analyze/ask/option.h"
 
 #include <stddef.h>
 

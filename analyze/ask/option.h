@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * option.h: what a command takes: its options and all that is told of them. Command line, --help,
- * the manual page and the completions of three shells are made from these tables.
+ * option.h: what may be asked for by name: tables of options, with all that is told of them.
+ * Command line, --help, the manual page and the completions of three shells are made from these
+ * tables.
  *
- * Called by every subcommand, by cli/help, cli/completion and cli/manual.
+ * Called by analyze/ask and every subcommand.
  */
-#ifndef CLI_OPTION_H
-#define CLI_OPTION_H
+#ifndef ANALYZE_ASK_OPTION_H
+#define ANALYZE_ASK_OPTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,23 +49,6 @@ struct option {
     const struct option *part;
 };
 
-/* One subcommand; each is defined in the file of its name. */
-struct command {
-    const char *name;
-    int (*run)(int argc, char **argv); /* argv[0] is its name. Returns the exit status. */
-    const char *summary;               /* in the list of commands; NULL: not for people */
-    const char *usage;                 /* behind the name, a line for each form */
-    const char *about;                 /* what it does, whole sentences */
-    const struct option *options;      /* NULL: none but --help */
-    /* What its operands are, one word each, as values of options are; the last one may be repeated.
-     * PROFILE: a profile, a recording or a run; RECORDING; PID. NULL: it takes none. */
-    const char *operands;
-    void (*more)(void); /* prints what stands behind the options; or NULL */
-    bool takes_program; /* options end where the program's own begin */
-};
-
-enum { OPTION_TABLE_SIZE = 80 }; /* more rows than any command has, its parts not counted */
-
 /* Steps over a table (NULL: of no options) and all its parts. */
 enum { OPTION_NESTING = 5 };
 struct option_walk {
@@ -79,16 +63,5 @@ const struct option *option_walk_next(struct option_walk *walk);
 bool option_is_heading(const struct option *option);
 bool option_is_alias(const struct option *option);
 bool option_is_end(const struct option *option);
-
-/* The subcommands, in the order of the help; NULL ends them. */
-extern const struct command *const commands[];
-const struct command *command_find(const char *name); /* NULL: there is none */
-
-/* help.c: what `memtrace COMMAND --help` prints. */
-void help_print(const struct command *command);
-/* What help tells of an option, its other names included; `walk` has just returned it. */
-enum { OPTION_HELP_SIZE = 600 };
-void option_help(const struct option *option, const struct option_walk *walk, char *help,
-                 size_t size);
 
 #endif

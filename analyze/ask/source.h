@@ -5,8 +5,8 @@
  *
  * Called by the commands that read such files.
  */
-#ifndef CLI_SOURCE_H
-#define CLI_SOURCE_H
+#ifndef ANALYZE_ASK_SOURCE_H
+#define ANALYZE_ASK_SOURCE_H
 
 #include "analyze/model/names.h"
 #include "analyze/model/replay.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* filtervalue.c: see filtervalue.h. docs/filters.md tells users the same. */
-#include "cli/filtervalue.h"
+#include "analyze/ask/filtervalue.h"
 
-#include "cli/cli.h"
+#include "analyze/ask/quantity.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -64,16 +64,16 @@ static int parse_range(const char *text, value_parser parse, const char *what,
 }
 
 int filtervalue_sizes(const char *text, struct selection_range *range, struct error *error) {
-    return parse_range(text, cli_parse_bytes, "sizes (try 1K..64K, 4K.. or ..100)", range, error);
+    return parse_range(text, quantity_bytes, "sizes (try 1K..64K, 4K.. or ..100)", range, error);
 }
 
 int filtervalue_durations(const char *text, struct selection_range *range, struct error *error) {
-    return parse_range(text, cli_parse_duration, "durations (try 10ms..2s, 1s.. or ..50us)", range,
+    return parse_range(text, quantity_duration, "durations (try 10ms..2s, 1s.. or ..50us)", range,
                        error);
 }
 
 int filtervalue_counts(const char *text, struct selection_range *range, struct error *error) {
-    return parse_range(text, cli_parse_u64, "numbers (try 2..10, 100.. or 1)", range, error);
+    return parse_range(text, quantity_u64, "numbers (try 2..10, 100.. or 1)", range, error);
 }
 
 int filtervalue_addresses(const char *text, struct selection_range *range, struct error *error) {
@@ -140,7 +140,7 @@ static int find_mark(const char *text, const struct model *model, size_t *at, st
     uint64_t number = 1;
     size_t size;
     uint64_t left;
-    if (hash == NULL || cli_parse_u64(hash + 1, &number) != 0 || number == 0) {
+    if (hash == NULL || quantity_u64(hash + 1, &number) != 0 || number == 0) {
         hash = NULL;
         number = 1;
     }
@@ -189,9 +189,9 @@ static int parse_time(const char *text, const struct model *model, uint64_t *tim
             return -1;
         }
         *time_ns = model != NULL ? model->marks[mark].time_ns : 0;
-    } else if (strchr(text, '%') != NULL && cli_parse_percent(text, &percent) == 0) {
+    } else if (strchr(text, '%') != NULL && quantity_percent(text, &percent) == 0) {
         *time_ns = model != NULL ? (uint64_t)((double)model->now_ns * percent / 100) : 0;
-    } else if (cli_parse_duration(text, time_ns) != 0) {
+    } else if (quantity_duration(text, time_ns) != 0) {
         return error_set(error,
                          "'%s' is not a time (try 1.5s, 300ms, 50%%, mark:NAME, start, end "
                          "or peak)",

@@ -5,8 +5,8 @@
  * Called by cli/filters. Each returns 0, or -1 with the reason in error, which does not name the
  * option.
  */
-#ifndef CLI_FILTERVALUE_H
-#define CLI_FILTERVALUE_H
+#ifndef ANALYZE_ASK_FILTERVALUE_H
+#define ANALYZE_ASK_FILTERVALUE_H
 
 #include "analyze/model/selection.h"
 

@@ -7,12 +7,12 @@
  * filters_take() while it reads them, and calls filters_apply() (or filters_resolve()) when the
  * file is open.
  */
-#ifndef CLI_FILTERS_H
-#define CLI_FILTERS_H
+#ifndef ANALYZE_ASK_FILTERS_H
+#define ANALYZE_ASK_FILTERS_H
 
+#include "analyze/ask/option.h"
+#include "analyze/ask/source.h"
 #include "analyze/model/selection.h"
-#include "cli/cli.h"
-#include "cli/source.h"
 
 enum filter_key {
     FILTER_KEYS = 1000,
@@ -59,9 +59,10 @@ struct filters; /* what was given, as text */
 struct filters *filters_new(void);          /* NULL: out of memory */
 void filters_free(struct filters *filters); /* NULL is allowed */
 
-/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed.
- * What the scan points to must live as long as the filters. */
-int filters_take(struct filters *filters, const struct cli_scan *scan, int key);
+/* Adds one of filter_options with its value (NULL: it takes none), which must live as long as the
+ * filters. 0, or -1: error says what is wrong. */
+int filters_take(struct filters *filters, const struct option *option, const char *value,
+                 struct error *error);
 
 /* The answer's threads and timeline are needed, though that may take longer. */
 void filters_want_threads(struct filters *filters);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* source.c: which profile or recording is meant. See source.h. */
-#include "cli/source.h"
+#include "analyze/ask/source.h"
 
+#include "analyze/ask/quantity.h"
+#include "analyze/ask/runsource.h"
 #include "analyze/model/modelcache.h"
 #include "analyze/model/names.h"
 #include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
-#include "cli/cli.h"
-#include "cli/runsource.h"
 #include "collect/adopt.h"
 
 #include <errno.h>
@@ -335,7 +335,7 @@ static int find_file(const char *name, char **path, struct error *error) {
                                "folder; name one or a PID, or make one with `memtrace run "
                                "-- PROGRAM`");
     }
-    if (cli_parse_u64(name, &pid) == 0 && access(name, F_OK) != 0) {
+    if (quantity_u64(name, &pid) == 0 && access(name, F_OK) != 0) {
         return find_process(pid, path, error);
     }
     *path = strdup(name);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* suppressing.c: see suppressing.h. */
-#include "cli/suppressing.h"
-
-#include "analyze/report/number.h"
-
-#include <stdio.h>
+#include "analyze/ask/suppressing.h"
 
 const struct option suppressing_options[] = {
     OPTION_HEADING("leaks to leave out"),
@@ -16,22 +12,23 @@ const struct option suppressing_options[] = {
            "ignore __lsan_default_suppressions() of the program"),
     OPTION_END};
 
-int suppressing_take(struct suppressing *suppressing, const struct cli_scan *scan, int key) {
-    switch (key) {
+int suppressing_take(struct suppressing *suppressing, const struct option *option,
+                     const char *value, struct error *error) {
+    switch (option->key) {
     case SUPPRESSING_NO_BUILTIN:
         suppressing->no_builtin = true;
-        return CLI_OK;
+        return 0;
     case SUPPRESSING_NO_EMBEDDED:
         suppressing->no_embedded = true;
-        return CLI_OK;
+        return 0;
     default:
         break;
     }
     if (suppressing->count == SUPPRESSING_FILES) {
-        return cli_usage(scan->command, "%s: at most %d files", scan->name, SUPPRESSING_FILES);
+        return error_set(error, "--%s: at most %d files", option->name, SUPPRESSING_FILES);
     }
-    suppressing->files[suppressing->count++] = scan->value;
-    return CLI_OK;
+    suppressing->files[suppressing->count++] = value;
+    return 0;
 }
 
 int suppressing_load(const struct suppressing *suppressing, const struct model *model,
@@ -41,11 +38,6 @@ int suppressing_load(const struct suppressing *suppressing, const struct model *
         if (suppressions_add_file(list, suppressing->files[i], error) != 0) {
             return -1;
         }
-    }
-    if (list->ignored != 0) {
-        struct number number;
-        fprintf(stderr, "memtrace: ignored, since not of leaks: %s\n",
-                number_items(&number, list->ignored, "suppression"));
     }
     if (!suppressing->no_embedded &&
         suppressions_add_embedded(list, model, debug_folders, error) != 0) {

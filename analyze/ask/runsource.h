@@ -3,10 +3,10 @@
  * runsource.h: which process of a run a command line means, and the sum of all. Used by
  * cli/source.c alone, but for the options.
  */
-#ifndef CLI_RUNSOURCE_H
-#define CLI_RUNSOURCE_H
+#ifndef ANALYZE_ASK_RUNSOURCE_H
+#define ANALYZE_ASK_RUNSOURCE_H
 
-#include "cli/source.h"
+#include "analyze/ask/source.h"
 
 /* Where source->path is a run's folder: opens it, chooses, and makes source->path the file of the
  * process, or source->merged the sum of all. Where it is a file and the sum is asked for: the sum

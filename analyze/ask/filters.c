@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* filters.c: options of filters become a selection. See filters.h. */
-#include "cli/filters.h"
+#include "analyze/ask/filters.h"
 
+#include "analyze/ask/filteroption.h"
+#include "analyze/ask/filtervalue.h"
 #include "analyze/report/shellword.h"
-#include "cli/filteroption.h"
-#include "cli/filtervalue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,7 +188,7 @@ static int apply(struct selection *selection, const struct given *given, const s
                : apply_range(selection, given, model, error);
 }
 
-/* ---- The command line ---- */
+/* ---- What is taken ---- */
 
 static bool is_given(const struct filters *filters, int key) {
     for (size_t i = 0; i < filters->count; i++) {
@@ -199,14 +199,14 @@ static bool is_given(const struct filters *filters, int key) {
     return false;
 }
 
-static int keep(struct filters *filters, struct given given) {
+static int keep(struct filters *filters, struct given given, struct error *error) {
     struct given *grown = reallocarray(filters->items, filters->count + 1, sizeof *grown);
     if (grown == NULL) {
-        return cli_error("out of memory");
+        return error_set(error, "out of memory");
     }
     filters->items = grown;
     filters->items[filters->count++] = given;
-    return add_text(filters, &given) == 0 ? CLI_OK : cli_error("out of memory");
+    return add_text(filters, &given) == 0 ? 0 : error_set(error, "out of memory");
 }
 
 static const char *clash_of(const struct filters *filters, int key) {
@@ -227,25 +227,23 @@ bool filters_have_end(const struct filters *filters) {
            is_given(filters, FILTER_BETWEEN);
 }
 
-int filters_take(struct filters *filters, const struct cli_scan *scan, int key) {
-    struct given given = {scan->option, scan->value};
+int filters_take(struct filters *filters, const struct option *option, const char *value,
+                 struct error *error) {
+    struct given given = {option, value};
     struct selection scratch = selection_all();
-    const char *clash;
-    struct error error;
+    const char *clash = clash_of(filters, option->key);
+    struct error why;
     int result;
-    if (!trait_of(given.option)->is_repeated && is_given(filters, key)) {
-        return cli_usage(scan->command, "--%s is given twice", given.option->name);
+    if (!trait_of(option)->is_repeated && is_given(filters, option->key)) {
+        return error_set(error, "--%s is given twice", option->name);
     }
-    clash = clash_of(filters, key);
     if (clash != NULL) {
-        return cli_usage(scan->command, "%s", clash);
+        return error_set(error, "%s", clash);
     }
-    result = apply(&scratch, &given, NULL, &error);
+    result = apply(&scratch, &given, NULL, &why);
     selection_free(&scratch);
-    if (result != 0) {
-        return cli_usage(scan->command, "--%s: %s", given.option->name, error.message);
-    }
-    return keep(filters, given);
+    return result == 0 ? keep(filters, given, error)
+                       : error_set(error, "--%s: %s", option->name, why.message);
 }
 
 /* ---- The file ---- */

@@ -6,11 +6,11 @@
  * A command has suppressing_options as a part of its table, hands keys from SUPPRESSING_KEYS to
  * SUPPRESSING_LAST to suppressing_take(), and calls suppressing_load() when the file is open.
  */
-#ifndef CLI_SUPPRESSING_H
-#define CLI_SUPPRESSING_H
+#ifndef ANALYZE_ASK_SUPPRESSING_H
+#define ANALYZE_ASK_SUPPRESSING_H
 
+#include "analyze/ask/option.h"
 #include "analyze/model/suppressions.h"
-#include "cli/cli.h"
 
 enum {
     SUPPRESSING_KEYS = 900,
@@ -31,8 +31,9 @@ struct suppressing {
     bool no_embedded;
 };
 
-/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
-int suppressing_take(struct suppressing *suppressing, const struct cli_scan *scan, int key);
+/* Adds an option with its value, which must live as long. 0, or -1: error says what is wrong. */
+int suppressing_take(struct suppressing *suppressing, const struct option *option,
+                     const char *value, struct error *error);
 
 /* Files first, then the program's own, then the built-in list. The caller frees the list in any
  * case. 0 or -1. */

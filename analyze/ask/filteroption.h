@@ -4,8 +4,8 @@
  *
  * Called by cli/filters.
  */
-#ifndef CLI_FILTEROPTION_H
-#define CLI_FILTEROPTION_H
+#ifndef ANALYZE_ASK_FILTEROPTION_H
+#define ANALYZE_ASK_FILTEROPTION_H
 
 #include "analyze/model/selection.h"
 

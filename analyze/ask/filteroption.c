@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* filteroption.c: options of filters that are no ranges become parts of a selection. See
  * filteroption.h. */
-#include "cli/filteroption.h"
+#include "analyze/ask/filteroption.h"
 
-#include "cli/filters.h"
-#include "cli/filtervalue.h"
+#include "analyze/ask/filters.h"
+#include "analyze/ask/filtervalue.h"
+#include "analyze/ask/quantity.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -96,7 +97,7 @@ static int take_thread(uint32_t **ids, size_t *count, const struct model *model,
                        struct error *error) {
     size_t before = *count;
     uint64_t number;
-    bool is_number = cli_parse_u64(value, &number) == 0;
+    bool is_number = quantity_u64(value, &number) == 0;
     if (model == NULL) {
         return 0;
     }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * asking.h: a question (analyze/ask/question.h) from a command line, its answer with progress on a
+ * terminal, and what a person is told beside it.
+ *
+ * Called by the commands that take filters.
+ */
+#ifndef CLI_ASKING_H
+#define CLI_ASKING_H
+
+#include "analyze/ask/question.h"
+#include "cli/cli.h"
+
+/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
+int asking_take(struct question *question, const struct cli_scan *scan);
+
+/* As answer_open(). */
+int asking_open(struct answer *answer, const char *name, const struct question *question,
+                struct error *error);
+
+/* Says on stderr what is wrong with the file and what its names lack. */
+void asking_note(const struct answer *answer);
+/* How many lines of suppression files were left out. */
+void asking_note_suppressions(const struct suppressions *suppressions);
+
+#endif
