@@ -20,7 +20,7 @@ enum { PREPARED_BYTES = 2 << 20 };
 
 static void make_ready(void) {
     if (LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0) {
-        space_prepare(&runtime.space, PREPARED_BYTES);
+        space_prepare(&runtime.space, PREPARED_BYTES, SYS_PAGES_LATER);
     }
 }
 

@@ -26,6 +26,18 @@ static int find_pool(const struct region *region, const char *name) {
     return -1;
 }
 
+/* Most programs name none. */
+static int have_pools(struct region *region) {
+    if (region->pools == NULL) {
+        region->pools = space_segment(region->space, MEMTRACE_SEGMENT_POOLS, 0, 0,
+                                      sizeof *region->pools, REGION_POOL_LIMIT + 1);
+        if (region->pools != NULL) {
+            space_publish(region->pools);
+        }
+    }
+    return region->pools != NULL;
+}
+
 int region_pool(struct region *region, const char *name) {
     struct memtrace_header *header = region->space->header;
     int pool = find_pool(region, name);
@@ -33,7 +45,7 @@ int region_pool(struct region *region, const char *name) {
         return pool;
     }
     pool = find_pool(region, name);
-    if (pool < 0 && header->pool_count < REGION_POOL_LIMIT) {
+    if (pool < 0 && header->pool_count < REGION_POOL_LIMIT && have_pools(region)) {
         pool = (int)header->pool_count + 1;
         text_copy(region->pools[pool].name, sizeof region->pools[pool].name, name);
         STORE_RELEASE(&header->pool_count, (uint32_t)pool);
