@@ -118,7 +118,7 @@ static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kin
         return 0;
     }
     /* If another thread was faster its leaf is used, ours for this one id. */
-    __atomic_compare_exchange_n(&tree->next_id[kind], &seen, id + 1, 0, __ATOMIC_RELEASE,
+    __atomic_compare_exchange_n(&tree->next.id[kind], &seen, id + 1, 0, __ATOMIC_RELEASE,
                                 __ATOMIC_RELAXED);
     return id;
 }
@@ -128,16 +128,25 @@ struct context_run {
     uint32_t count;
 };
 
+/* The number in the header may be a few behind while threads make nodes at once. */
+static inline void count_taken(struct context_tree *tree, uint32_t count) {
+    uint32_t taken = __atomic_add_fetch(&tree->taken, count, __ATOMIC_RELAXED);
+    STORE_RELAXED(&tree->space->header->context_count, taken);
+}
+
 /* Up to `most` ids in a row above `parent`, whose leaf is mapped. count 0: the limit is reached, or
  * there is no room. */
 static inline struct context_run take_ids(struct context_tree *tree, enum context_kind kind,
                                           uint32_t parent, uint32_t most) {
     struct context_run run = {0, 1};
-    if (LOAD_RELAXED(&tree->taken) >= LOAD_RELAXED(&tree->limit)) {
+    uint32_t taken = LOAD_RELAXED(&tree->taken);
+    uint32_t limit = LOAD_RELAXED(&tree->limit);
+    if (taken >= limit) {
         return (struct context_run){0, 0};
     }
+    most = most <= limit - taken ? most : limit - taken;
     /* Pairs with the release in start_leaf(): the leaf is there. */
-    run.first = LOAD_ACQUIRE(&tree->next_id[kind]);
+    run.first = LOAD_ACQUIRE(&tree->next.id[kind]);
     do {
         uint32_t place = run.first % MEMTRACE_LEAF_ITEMS;
         if (run.first <= parent || place == 0) {
@@ -146,13 +155,41 @@ static inline struct context_run take_ids(struct context_tree *tree, enum contex
             break;
         }
         run.count = most <= MEMTRACE_LEAF_ITEMS - place ? most : MEMTRACE_LEAF_ITEMS - place;
-    } while (!__atomic_compare_exchange_n(&tree->next_id[kind], &run.first, run.first + run.count,
+    } while (!__atomic_compare_exchange_n(&tree->next.id[kind], &run.first, run.first + run.count,
                                           1, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
     if (run.count != 0) {
-        __atomic_fetch_add(&tree->taken, run.count, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&tree->space->header->context_count, run.count, __ATOMIC_RELAXED);
+        count_taken(tree, run.count);
     }
     return run;
+}
+
+/* Both kinds for a path, from leaves that are begun: `inner` ids in a row above `parent`, and a
+ * charged one above these. 0, or -1: they are to be taken one kind after the other. */
+static inline int take_path(struct context_tree *tree, uint32_t parent, struct context_run *inner,
+                            struct context_run *charged) {
+    union context_next next;
+    union context_next after;
+    if (LOAD_RELAXED(&tree->taken) + inner->count >= LOAD_RELAXED(&tree->limit)) {
+        return -1;
+    }
+    next.both = LOAD_ACQUIRE(&tree->next.both);
+    do {
+        uint32_t first = next.id[CONTEXT_INNER];
+        uint32_t place = first % MEMTRACE_LEAF_ITEMS;
+        after = next;
+        after.id[CONTEXT_INNER] += inner->count;
+        after.id[CONTEXT_CHARGED]++;
+        if (first <= parent || place == 0 || place + inner->count > MEMTRACE_LEAF_ITEMS ||
+            next.id[CONTEXT_CHARGED] <= first + inner->count - 1 ||
+            next.id[CONTEXT_CHARGED] % MEMTRACE_LEAF_ITEMS == 0) {
+            return -1;
+        }
+    } while (!__atomic_compare_exchange_n(&tree->next.both, &next.both, after.both, 1,
+                                          __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
+    count_taken(tree, inner->count + 1);
+    inner->first = next.id[CONTEXT_INNER];
+    *charged = (struct context_run){next.id[CONTEXT_CHARGED], 1};
+    return 0;
 }
 
 static void write_node(struct context_tree *tree, uint32_t id, uint32_t parent, uint64_t frame) {
@@ -286,8 +323,8 @@ int context_is_leaf(const struct context_tree *tree, const struct memtrace_segme
 void context_begin_private(struct context_tree *tree) {
     tree->shared_end = tree->space->base + tree->space->header->end;
     for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
-        tree->shared_next[kind] = tree->next_id[kind];
-        tree->next_id[kind] = 0;
+        tree->shared_next[kind] = tree->next.id[kind];
+        tree->next.id[kind] = 0;
     }
 }
 
@@ -309,8 +346,8 @@ static int ends_in(uint32_t next, uint32_t leaf) {
 
 uint32_t context_places(const struct context_tree *tree, uint32_t leaf) {
     for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
-        if (ends_in(tree->next_id[kind], leaf)) {
-            return tree->next_id[kind] % MEMTRACE_LEAF_ITEMS;
+        if (ends_in(tree->next.id[kind], leaf)) {
+            return tree->next.id[kind] % MEMTRACE_LEAF_ITEMS;
         }
         if (ends_in(tree->shared_next[kind], leaf)) {
             return tree->shared_next[kind] % MEMTRACE_LEAF_ITEMS;
@@ -452,15 +489,19 @@ static void write_inner(struct context_tree *tree, struct context_run run, uint3
 struct context_path context_add_path(struct context_tree *tree, struct context_id parent,
                                      const uint64_t *frame, size_t stride, uint32_t count) {
     const uint64_t *oldest = frame + (count - 1) * stride;
-    struct context_run inner = take_ids(tree, CONTEXT_INNER, parent.value, count - 1);
+    struct context_run inner = {0, count - 1};
     struct context_run charged = {0, 0};
-    uint32_t last = inner.first + inner.count - 1;
-    if (inner.count == 0) {
-        return (struct context_path){0, 0, 0};
+    uint32_t last;
+    if (UNLIKELY(take_path(tree, parent.value, &inner, &charged) != 0)) {
+        inner = take_ids(tree, CONTEXT_INNER, parent.value, count - 1);
+        if (inner.count == 0) {
+            return (struct context_path){0, 0, 0};
+        }
+        if (inner.count == count - 1) {
+            charged = take_ids(tree, CONTEXT_CHARGED, inner.first + inner.count - 1, 1);
+        }
     }
-    if (inner.count == count - 1) {
-        charged = take_ids(tree, CONTEXT_CHARGED, last, 1);
-    }
+    last = inner.first + inner.count - 1;
     write_inner(tree, inner, parent.value, oldest, stride);
     STORE_RELAXED(&tree->link[last].first_child, charged.first);
     if (charged.first != 0) {
