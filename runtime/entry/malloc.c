@@ -8,6 +8,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
+#include "runtime/entry/switch.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -35,8 +36,8 @@ INLINE int is_off(void) {
 }
 
 INLINE int is_stopped(void) {
-    return UNLIKELY(thread_self->gate == GATE_STOPPED &&
-                    LOAD_RELAXED(&runtime.gate) == GATE_STOPPED);
+    return UNLIKELY(thread_self->gate == GATE_STOPPED) &&
+           LOAD_RELAXED(&runtime.gate) == GATE_STOPPED && !switch_is_asked();
 }
 
 /* No block that was counted begins at this address. */

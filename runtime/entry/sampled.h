@@ -3,11 +3,11 @@
  * sampled.h: mode sampled: one allocation in so many bytes is walked, kept and counted for the
  * others (record/sampling.h says which, format.h what it counts for).
  *
- * A thread is in this mode while its gate is GATE_SAMPLED, and malloc() of any size leaves fast.c
- * by its first test then (real.small_limit is 0): so the exact path has no test for it. All that is
- * not picked pays sampled_skips() and, when it is freed, sampled_skipped(). Picked blocks lie in a
- * table of their own (heap/sampled_heap.h): whatever the mode is when a block is freed, it is found
- * where it was put when it was allocated, and counted as it was then.
+ * A thread is in this mode while its gate is GATE_SAMPLED, and malloc() of any size leaves the fast
+ * half by its first test then (real.small_limit is 0): so the exact path has no test for it. All
+ * that is not picked pays sampled_skips() and, when it is freed, sampled_skipped(). Picked blocks
+ * lie in a table of their own (heap/sampled_heap.h): whatever the mode is when a block is freed, it
+ * is found where it was put when it was allocated, and counted as it was then.
  *
  * Called by the interposed functions. The thread is the calling one.
  */

@@ -120,17 +120,28 @@ def control(pid, *words):
 def test_control():
     """From outside, without a signal: the program follows at its next allocations."""
     folder = scratch()
-    environment = clean_environment(MEMTRACE_OUTPUT=os.path.join(folder, "out.mtp"))
-    program = build("sampled.c", "gcc", "-O1", "frame-pointer")
-    server = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, env=environment)
+
+    def start(**settings):
+        environment = clean_environment(MEMTRACE_OUTPUT=os.path.join(folder, "out.mtp"), **settings)
+        program = build("sampled.c", "gcc", "-O1", "frame-pointer")
+        server = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env=environment)
+        server.stdout.readline()
+        return server
 
     def step(number):
         server.stdin.write(b"%d\n" % number)
         server.stdin.flush()
         server.stdout.readline()
 
-    server.stdout.readline()
+    server = start(MEMTRACE_START="off")  # nothing was ever counted whose free would be looked at
+    control(server.pid, "on")
+    step(4)
+    step(1)
+    server.communicate(timeout=60)
+    allocations, _, above = big(report(os.path.join(folder, "out.mtp")))
+    equal((allocations, above) in ((1, 1), (2, 5)), True, "on from the start", allocations, above)
+    server = start()
     equal("exact" in control(server.pid), True, "mode at the start")
     step(1)
     for words, number, told in ((("sample", "512K"), 2, "one allocation in 512.0 KiB"),
