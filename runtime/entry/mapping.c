@@ -279,9 +279,7 @@ static void moved(uintptr_t before, uintptr_t after, struct frame caller) {
 PUBLIC void *sbrk(intptr_t increment) {
     struct frame caller = EVENT_CALLER();
     void *before;
-    if (UNLIKELY(real.sbrk == NULL)) {
-        real_find();
-    }
+    real_ensure();
     before = real.sbrk(increment);
     if (before != (void *)-1 && increment != 0) {
         moved((uintptr_t)before, (uintptr_t)before + (uintptr_t)increment, caller);
@@ -293,9 +291,7 @@ PUBLIC int brk(void *end) {
     struct frame caller = EVENT_CALLER();
     uintptr_t before;
     int result;
-    if (UNLIKELY(real.sbrk == NULL)) {
-        real_find();
-    }
+    real_ensure();
     before = (uintptr_t)real.sbrk(0);
     result = real.brk(end);
     if (result == 0) {

@@ -229,9 +229,7 @@ static void look_for_other_malloc(void) {
 __attribute__((constructor)) static void wake_up(int argc, char **argv, char **envp) {
     int saved = errno;
     thread_pass_through(1);
-    if (real.free == NULL) {
-        real_find();
-    }
+    real_ensure();
     if (runtime_ensure()) {
         unwind_choose();
         look_for_other_malloc();
@@ -246,8 +244,7 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
 /* --- down ------------------------------------------------------------------------------------- */
 
 static int is_ours(void) {
-    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && runtime.alive != NULL &&
-           *runtime.alive != 0 && runtime.space.header->pid == sys_getpid(); /* no vfork child */
+    return runtime_is_ready() && runtime.space.header->pid == sys_getpid(); /* no vfork child */
 }
 
 static int has_collector(const struct memtrace_header *header) {

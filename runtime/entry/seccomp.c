@@ -19,7 +19,7 @@
 enum { PREPARED_BYTES = 2 << 20 };
 
 static void make_ready(void) {
-    if (LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0) {
+    if (runtime_is_ready()) {
         space_prepare(&runtime.space, PREPARED_BYTES);
     }
 }
@@ -49,10 +49,7 @@ static long with_errno(long result) {
     return result;
 }
 
-typedef int prctl_function(int option, ...);
-
 PUBLIC int prctl(int option, ...) {
-    static prctl_function *real_prctl;
     unsigned long argument[4];
     va_list list;
     va_start(list, option);
@@ -66,10 +63,7 @@ PUBLIC int prctl(int option, ...) {
     if (UNLIKELY(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_STRICT)) {
         return (int)with_errno(install(SECCOMP_SET_MODE_STRICT, 0, NULL));
     }
-    if (LOAD_RELAXED(&real_prctl) == NULL) {
-        STORE_RELAXED(&real_prctl, (prctl_function *)real_symbol("prctl"));
-    }
-    return real_prctl(option, argument[0], argument[1], argument[2], argument[3]);
+    return REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
 }
 
 /* For syscall.S. */
