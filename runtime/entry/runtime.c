@@ -22,7 +22,7 @@
 #include "runtime/entry/unwind.h"
 #include "runtime/entry/zero.h"
 #include "runtime/record/finish.h"
-#include "runtime/record/resident.h"
+#include "runtime/record/proc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -301,7 +301,7 @@ static void close_gate(enum memtrace_state state) {
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
     thread_stop_all(); /* fast halves do not look at that gate */
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    resident_note_peak(header);
+    proc_note_resident_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)state);
 }
 
@@ -344,7 +344,7 @@ int runtime_before_exec(const char *path) {
         return 1;
     }
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    resident_note_peak(header);
+    proc_note_resident_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_EXECED);
     if (!has_collector(header) && !is_recorded(header)) {
         write_all_out(header);

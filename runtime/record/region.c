@@ -6,7 +6,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/record/identity.h"
+#include "runtime/record/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void name_region(struct text *path, const char *folder, unsigned number) 
     text_add(path, "/");
     text_add_number(path, sys_getpid());
     text_add(path, ".");
-    text_add_number(path, identity_start_ticks());
+    text_add_number(path, proc_start_ticks());
     if (number > 1) {
         text_add(path, ".");
         text_add_number(path, number);
@@ -168,8 +168,8 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
 
 /* Which process this is; only files need to say. */
 static void identify(struct memtrace_header *header) {
-    header->process_start_ticks = identity_start_ticks();
-    header->run.pid_namespace = identity_pid_namespace();
+    header->process_start_ticks = proc_start_ticks();
+    header->run.pid_namespace = proc_pid_namespace();
 }
 
 static void tell_failure(long error) {
