@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* variables.c: one table of all variables, and the few ways to read a value. See variables.h. */
-#include "runtime/entry/variables.h"
+/* variables.c: one table of all variables, and the few ways to read a value. See settings.h. */
+#include "runtime/entry/settings.h"
 
 #include "runtime/base/text.h"
 #include "runtime/entry/signals.h"
