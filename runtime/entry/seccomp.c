@@ -41,7 +41,12 @@ static long install(unsigned operation, unsigned flags, const void *argument) {
     return result;
 }
 
-static long with_errno(long result) {
+/* For syscall.S. */
+long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument);
+long seccomp_result(long result);
+
+/* What a system call's result is as a function's. */
+long seccomp_result(long result) {
     if ((unsigned long)result > -4096UL) {
         errno = (int)-result;
         return -1;
@@ -58,23 +63,15 @@ PUBLIC int prctl(int option, ...) {
     }
     va_end(list);
     if (UNLIKELY(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER)) {
-        return (int)with_errno(install(SECCOMP_SET_MODE_FILTER, 0, (const void *)argument[1]));
+        return (int)seccomp_result(install(SECCOMP_SET_MODE_FILTER, 0, (const void *)argument[1]));
     }
     if (UNLIKELY(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_STRICT)) {
-        return (int)with_errno(install(SECCOMP_SET_MODE_STRICT, 0, NULL));
+        return (int)seccomp_result(install(SECCOMP_SET_MODE_STRICT, 0, NULL));
     }
     return REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
 }
 
-/* For syscall.S. */
-long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument);
-long seccomp_syscall_failed(long result);
-
 long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument) {
     (void)number;
-    return with_errno(install(operation, flags, argument));
-}
-
-long seccomp_syscall_failed(long result) {
-    return with_errno(result);
+    return seccomp_result(install(operation, flags, argument));
 }
