@@ -6,7 +6,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/record/resident.h"
+#include "runtime/record/proc.h"
 
 static int same_name(const char *kept, const char *name) {
     size_t i = 0;
@@ -28,14 +28,8 @@ static int find_pool(const struct region *region, const char *name) {
 
 /* Most programs name none. */
 static int have_pools(struct region *region) {
-    if (region->pools == NULL) {
-        region->pools = space_segment(region->space, MEMTRACE_SEGMENT_POOLS, 0, 0,
-                                      sizeof *region->pools, REGION_POOL_LIMIT + 1);
-        if (region->pools != NULL) {
-            space_publish(region->pools);
-        }
-    }
-    return region->pools != NULL;
+    return space_leaf(region->space, &region->pools, MEMTRACE_SEGMENT_POOLS, 0,
+                      sizeof *region->pools, REGION_POOL_LIMIT + 1) != NULL;
 }
 
 int region_pool(struct region *region, const char *name) {
@@ -72,7 +66,7 @@ void region_sample(struct region *region, const struct memtrace_point *sample) {
         thin(timeline);
     }
     timeline->point[timeline->count] = *sample;
-    timeline->point[timeline->count].resident_bytes = resident_now();
+    timeline->point[timeline->count].resident_bytes = proc_resident_bytes();
     STORE_RELEASE(&timeline->count, timeline->count + 1);
     trylock_release(&region->lock);
 }
