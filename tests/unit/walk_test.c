@@ -193,23 +193,25 @@ static uint32_t index_within_libraries(void) {
 
 static int guard_rounds;
 
-/* Frames of libraries, a guard among them that is new, known, known as the oldest but one, and
- * gone: the same path each time. */
+/* Frames of libraries, a guard among them that is new, known, known as the newest, remembered for
+ * another call that returns by that slot, and gone: the same path each time. */
 static int walk_over_a_guard(const void *a, const void *b) {
     uint32_t context = 0, count = 0, i = 0;
     uint64_t code[64];
+    uint32_t fp_bits[64];
     (void)a;
     (void)b;
-    for (; guard_rounds < 5; guard_rounds++) {
+    for (; guard_rounds < 6; guard_rounds++) {
         const struct walk_frame *it;
         uint32_t now;
         if (guard_rounds == 1) {
             *(uintptr_t *)walker.remembered.frame[i].slot =
                 guard_for((uintptr_t)code[i] << 16 >> 16);
-        } else if (guard_rounds == 4) {
+        } else if (guard_rounds == 5) {
             *(uintptr_t *)walker.remembered.frame[i].slot = (uintptr_t)code[i] << 16 >> 16;
         }
         walker.remembered.count = guard_rounds < 2 ? 0 : guard_rounds == 2 ? count - 1 : i + 1;
+        walker.remembered.frame[i].code ^= guard_rounds == 4 ? 16 : 0;
         now = walk_here();
         it = walker.remembered.frame;
         if (guard_rounds == 0) {
@@ -223,6 +225,8 @@ static int walk_over_a_guard(const void *a, const void *b) {
         for (uint32_t k = 0; k < count; k++) {
             code[k] = guard_rounds == 0 ? it[k].code : code[k];
             assert_int_equal(it[k].code, code[k]);
+            fp_bits[k] = guard_rounds == 0 ? it[k].how & WALK_FP_MASK : fp_bits[k];
+            assert_int_equal(it[k].how & WALK_FP_MASK, fp_bits[k]);
         }
         assert_int_equal((it[i].how & WALK_GUARDED) != 0, guard_rounds != 0);
     }
@@ -234,7 +238,7 @@ static void a_guard_is_seen_through_and_known_again(void **state) {
     (void)state;
     guard_rounds = 0;
     qsort(items, 64, sizeof items[0], walk_over_a_guard);
-    assert_int_equal(guard_rounds, 5);
+    assert_int_equal(guard_rounds, 6);
 }
 
 static void rules_are_kept_and_forgotten(void **state) {
