@@ -387,6 +387,15 @@ static inline void remember_reached(struct walker *walker, uint32_t i, struct co
     }
 }
 
+/* Tells the function of frame `it`, whose caller has this sp, the caller's context. The frame's sp.
+ */
+INLINE uintptr_t fill_word(const struct walk_frame *it, uintptr_t sp, struct context_id context) {
+    if (walk_word(it) != 0) {
+        *word_below(sp, walk_word(it)) = context.value;
+    }
+    return frame_sp(it->slot);
+}
+
 /* From the oldest frame of the path to the newest, from the context of what called it. */
 static struct context_id come_back_any(struct walk_world *world, struct walker *walker,
                                        const struct path *at, struct context_id context,
@@ -399,10 +408,7 @@ static struct context_id come_back_any(struct walk_world *world, struct walker *
         uint32_t index = walker->shadow.capacity != 0
                              ? shadow_find(&walker->shadow, &shadow_index, it->slot)
                              : 0;
-        if (walk_word(it) != 0) {
-            *word_below(sp, walk_word(it)) = context.value;
-        }
-        sp = frame_sp(it->slot);
+        sp = fill_word(it, sp, context);
         is_remembering |= index != 0;
         context = index != 0 ? fill_shadow(world, walker, index, it, context, kind)
                              : child_of(world, walker, context, it, kind);
@@ -413,59 +419,77 @@ static struct context_id come_back_any(struct walk_world *world, struct walker *
     return context;
 }
 
-/* The newest `count` frames of the path, at least two, are new below `parent`: makes them, and
- * remembers them from `to` on. How many were made; 0: only context_child() can, one by one. */
-static uint32_t make_path(struct context_tree *tree, const struct walk_frame *path, uint32_t count,
-                          struct walk_frame *to, struct context_id parent) {
-    struct context_path made =
-        context_add_path(tree, parent, &path->code, sizeof *path / sizeof path->code, count);
-    const struct walk_frame *it = path + count;
-    for (uint32_t i = 0; i < made.inner; i++) {
-        copy_frame(to++, --it, made.first + i);
+/* The contexts of the next frames inwards, of `count` on the path, below `parent`: ids in a row,
+ * then the charged one. What is new is made in one piece, else it is one. */
+static inline struct context_path name_next(struct walk_world *world, struct walker *walker,
+                                            uint32_t count, struct context_id parent) {
+    const struct walk_frame *it = &walker->path[count - 1];
+    uint32_t child = context_cache_look(&walker->cache, parent, it->code);
+    if (LIKELY(child != 0)) {
+        return (struct context_path){child, 1, 0};
     }
-    if (made.charged != 0) {
-        copy_frame(to, path, made.charged);
-        return made.inner + 1;
+    child = context_find(world->tree, parent, it->code);
+    if (child == 0 && count > 1) {
+        struct context_path made = context_add_path(world->tree, parent, &walker->path->code,
+                                                    sizeof *it / sizeof it->code, count);
+        if (made.inner != 0) {
+            return made;
+        }
     }
-    return made.inner;
+    if (child == 0 || child == CONTEXT_UNKNOWN) {
+        child = context_child(world->tree, parent, it->code,
+                              count == 1 ? CONTEXT_CHARGED : CONTEXT_INNER)
+                    .value;
+    }
+    context_cache_keep(&walker->cache, parent, it->code, child);
+    return (struct context_path){child, 1, 0};
 }
 
-/* The same where there are but usual frames. */
+/* The same where there are but usual frames: remembers them. */
 static inline struct context_id come_back_usual(struct walk_world *world, struct walker *walker,
                                                 const struct path *at, struct context_id context) {
     struct walk_frame *to = walker->remembered.frame + walker->remembered.count;
-    for (uint32_t i = at->count; i-- > 0; to++) {
-        const struct walk_frame *it = &walker->path[i];
-        uint32_t child = context_cache_look(&walker->cache, context, it->code);
-        if (UNLIKELY(child == 0)) {
-            child = context_find(world->tree, context, it->code);
-            if (child == 0 && i != 0) {
-                uint32_t made = make_path(world->tree, walker->path, i + 1, to, context);
-                if (made != 0) {
-                    to += made - 1;
-                    i -= made - 1;
-                    context.value = to->context;
-                    continue;
-                }
-            }
-            if (child == 0 || child == CONTEXT_UNKNOWN) {
-                child = context_child(world->tree, context, it->code,
-                                      i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER)
-                            .value;
-            }
-            context_cache_keep(&walker->cache, context, it->code, child);
+    for (uint32_t i = at->count; i != 0;) {
+        struct context_path next = name_next(world, walker, i, context);
+        for (uint32_t k = 0; k < next.inner; k++) {
+            context.value = next.first + k;
+            copy_frame(to++, &walker->path[--i], context.value);
         }
-        context.value = child;
-        copy_frame(to, it, child);
+        if (next.charged != 0) {
+            context.value = next.charged;
+            copy_frame(to++, &walker->path[--i], context.value);
+        }
     }
     SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
     walker->remembered.count += at->count;
     return context;
 }
 
+/* The same where only frame words are filled. */
+static inline struct context_id come_back_words(struct walk_world *world, struct walker *walker,
+                                                const struct path *at, struct context_id context) {
+    uintptr_t sp = frame_sp(at->frame.slot); /* the caller's */
+    for (uint32_t i = at->count; i != 0;) {
+        struct context_path next = name_next(world, walker, i, context);
+        for (uint32_t k = 0; k < next.inner; k++) {
+            sp = fill_word(&walker->path[--i], sp, context);
+            context.value = next.first + k;
+        }
+        if (next.charged != 0) {
+            sp = fill_word(&walker->path[--i], sp, context);
+            context.value = next.charged;
+        }
+    }
+    return context;
+}
+
 struct context_id path_come_back(struct walk_world *world, struct walker *walker,
                                  const struct path *at, struct context_id context,
                                  int is_remembering) {
-    return LIKELY(at->odd == 0) ? come_back_usual(world, walker, at, context)
-                                : come_back_any(world, walker, at, context, is_remembering);
+    if (LIKELY(at->odd == 0)) {
+        return come_back_usual(world, walker, at, context);
+    }
+    return LIKELY(at->odd == ODD_WORD && !is_remembering)
+               ? come_back_words(world, walker, at, context)
+               : come_back_any(world, walker, at, context, is_remembering);
 }
