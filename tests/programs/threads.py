@@ -5,22 +5,11 @@ more alive at one time. What is true is known by arithmetic."""
 import re
 import sys
 
-from harness import (bare, build, consistent, equal, execute, fail, files, finish, heap, MEMTRACE,
+from harness import (bare, build, by_size, consistent, equal, execute, fail, files, finish, MEMTRACE,
                      clean_environment, only_profile, profiles, report, scratch, skip, traced)
 
 MIB = 1 << 20
 MADE_BY = ("thrd", "pthread", "timer", "aio", "clone")
-
-
-def by_size(data):
-    sizes = {}
-    for context in heap(data):
-        if context["allocations"]:
-            size, rest = divmod(context["total_bytes"], context["allocations"])
-            if not rest:
-                before = sizes.get(size, (0, 0))
-                sizes[size] = (before[0] + context["allocations"], before[1] + context["frees"])
-    return sizes
 
 
 def run(*arguments, settings=None, mode="preload", status=3):
@@ -130,6 +119,21 @@ def test_fork():
     children = data.get("light_children") or data.get("children")
     if children is not None and isinstance(children, dict):
         equal(children.get("allocations"), 10, "the child's allocations", children)
+
+
+def test_full():
+    """Threads for which the region has no room: each of their allocations is counted or said to be lost."""
+    for count in (20, 300):  # 127 have records in what is there
+        folder, _ = run("full", count)
+        data = only_profile(folder, "full")
+        lost = data["lost_by_kind"]["events"]
+        told = by_size(data).get(1201, (0, 0))[0], data["total_allocations"], lost
+        print(count, "threads:", told, data["lost_by_kind"])
+        # One more a thread, the record of its thread-local storage, may be among them.
+        if not 20 * count <= data["total_allocations"] + lost <= 20 * count + 2 * count + 50:
+            fail("full", count, "threads of 20 allocations:", told)
+        if lost == 0 and data["lost"] == 0:
+            fail("full", count, "threads: nothing is said to be lost")
 
 
 def test_resident():
