@@ -3,6 +3,7 @@
 #include "cli/runsource.h"
 
 #include "analyze/report/number.h"
+#include "cli/cleanup.h"
 #include "cli/cli.h"
 #include "collect/merge.h"
 #include "collect/mergeprofiles.h"
@@ -296,10 +297,12 @@ static FILE *open_merged(struct source *source, const char *name, struct error *
     snprintf(process, sizeof process, "%ld", (long)getpid());
     if (source_temporary(folder, sizeof folder, process, "XXXXXX") == 0 &&
         mkdtemp(folder) != NULL) {
-        if (asprintf(&source->merged, "%s/%s", folder, name) < 0) {
+        source->merged_folder = strdup(folder);
+        if (source->merged_folder == NULL || asprintf(&source->merged, "%s/%s", folder, name) < 0) {
             source->merged = NULL;
             rmdir(folder);
         } else {
+            cleanup_watch(source->merged_folder);
             file = fopen(source->merged, "w+e");
         }
     }
@@ -311,12 +314,13 @@ static FILE *open_merged(struct source *source, const char *name, struct error *
 
 void runsource_drop(struct source *source) {
     if (source->merged != NULL) {
-        unlink(source->merged);
-        *strrchr(source->merged, '/') = '\0';
-        rmdir(source->merged);
+        cleanup_remove(source->merged_folder);
+        cleanup_forget(source->merged_folder);
         free(source->merged);
         source->merged = NULL;
     }
+    free(source->merged_folder);
+    source->merged_folder = NULL;
 }
 
 static int merge_inputs(struct source *source, const struct inputs *inputs, struct error *error) {

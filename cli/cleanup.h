@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cleanup.h: files and folders that must not outlive the command. A signal that ends it (Ctrl-C,
+ * SIGTERM, SIGHUP) removes them first.
+ *
+ * Called by cli: unfinished output (outfile), unpacked symbols and merged runs (source, runsource).
+ * By the main thread only. Signals that were ignored (nohup) or are handled by the command stay so.
+ */
+#ifndef CLI_CLEANUP_H
+#define CLI_CLEANUP_H
+
+/* path: a file, or a folder with all that is in it; it must stay valid until cleanup_forget().
+ * Where too many are known already nothing removes it. */
+void cleanup_watch(const char *path);
+
+/* The path, as it was given, is removed, or is to stay. NULL or unknown: nothing happens. */
+void cleanup_forget(const char *path);
+
+/* Removes a file, or a folder with all that is in it. Async-signal-safe. */
+void cleanup_remove(const char *path);
+
+#endif
