@@ -6,6 +6,7 @@
 #include "analyze/model/names.h"
 #include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
+#include "analyze/read/trust.h"
 #include "cli/cleanup.h"
 #include "cli/cli.h"
 #include "cli/runsource.h"
@@ -352,6 +353,7 @@ int source_open(struct source *source, const char *name, const struct source_cho
                 const char *debug_folders, const struct replay_options *options,
                 struct error *error) {
     *source = (struct source){.chosen = RUN_NONE};
+    trust_folders(debug_folders);
     if (find_file(name, &source->path, error) != 0) {
         return -1;
     }

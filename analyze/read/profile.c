@@ -4,6 +4,7 @@
 
 #include "analyze/read/filemap.h"
 #include "analyze/read/region.h"
+#include "analyze/read/trust.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
 
@@ -325,6 +326,7 @@ struct profile *profile_open(const char *path, struct error *error) {
         close(fd);
         return NULL;
     }
+    trust_note_data(fd);
     result = open_file(profile, fd, error);
     close(fd);
     if (result != 0) {

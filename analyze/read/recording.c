@@ -6,6 +6,7 @@
 #include "analyze/read/blockread.h"
 #include "analyze/read/nodecode.h"
 #include "analyze/read/region.h"
+#include "analyze/read/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -303,6 +304,7 @@ struct recording *recording_open(const char *path, struct error *error) {
         error_set(error, "out of memory while opening %s", path);
         return NULL;
     }
+    trust_note_data(fd);
     recording->fd = fd;
     recording->scanned = sizeof recording->header;
     if (read_header(recording, error) != 0 || read_structure(recording, error) != 0) {
