@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -113,4 +114,17 @@ void cleanup_forget(const char *path) {
             return;
         }
     }
+}
+
+char *cleanup_make_folder(char *pattern) {
+    sigset_t all, old;
+    char *made;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    made = mkdtemp(pattern);
+    if (made != NULL) {
+        cleanup_watch(made);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return made;
 }

@@ -13,6 +13,9 @@
  * Where too many are known already nothing removes it. */
 void cleanup_watch(const char *path);
 
+/* mkdtemp(), and watches it: no signal comes in between. */
+char *cleanup_make_folder(char *pattern);
+
 /* The path, as it was given, is removed, or is to stay. NULL or unknown: nothing happens. */
 void cleanup_forget(const char *path);
 

@@ -296,13 +296,11 @@ static FILE *open_merged(struct source *source, const char *name, struct error *
     FILE *file = NULL;
     snprintf(process, sizeof process, "%ld", (long)getpid());
     if (source_temporary(folder, sizeof folder, process, "XXXXXX") == 0 &&
-        mkdtemp(folder) != NULL) {
-        source->merged_folder = strdup(folder);
-        if (source->merged_folder == NULL || asprintf(&source->merged, "%s/%s", folder, name) < 0) {
+        (source->merged_folder = strdup(folder)) != NULL &&
+        cleanup_make_folder(source->merged_folder) != NULL) {
+        if (asprintf(&source->merged, "%s/%s", source->merged_folder, name) < 0) {
             source->merged = NULL;
-            rmdir(folder);
         } else {
-            cleanup_watch(source->merged_folder);
             file = fopen(source->merged, "w+e");
         }
     }
@@ -313,14 +311,13 @@ static FILE *open_merged(struct source *source, const char *name, struct error *
 }
 
 void runsource_drop(struct source *source) {
-    if (source->merged != NULL) {
+    if (source->merged_folder != NULL) {
         cleanup_remove(source->merged_folder);
         cleanup_forget(source->merged_folder);
-        free(source->merged);
-        source->merged = NULL;
     }
+    free(source->merged);
     free(source->merged_folder);
-    source->merged_folder = NULL;
+    source->merged = source->merged_folder = NULL;
 }
 
 static int merge_inputs(struct source *source, const struct inputs *inputs, struct error *error) {

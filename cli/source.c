@@ -232,11 +232,10 @@ static char *extract_symbols(const struct recording *recording) {
         (folder = strdup(pattern)) == NULL) {
         return NULL;
     }
-    if (mkdtemp(folder) == NULL) {
+    if (cleanup_make_folder(folder) == NULL) {
         free(folder);
         return NULL;
     }
-    cleanup_watch(folder);
     if (embedded_extract(recording, folder, &count, NULL) != 0 || count == 0) {
         drop_folder(folder);
         return NULL;
