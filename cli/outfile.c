@@ -2,55 +2,15 @@
 /* outfile.c: see outfile.h. */
 #include "cli/outfile.h"
 
+#include "analyze/ask/cleanup.h"
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- Signals ---- */
-
-static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-enum { ENDING = sizeof ending / sizeof ending[0] };
-
-static const char *volatile unfinished; /* what a signal removes; NULL: nothing */
-
-static void remove_unfinished(int signal) {
-    const char *path = unfinished;
-    if (path != NULL) {
-        unlink(path);
-    }
-    raise(signal); /* the old action, as SA_RESETHAND brought it back, takes it on return */
-}
-
-/* Signals that were ignored (nohup) or are handled by the command stay so. */
-static void watch_signals(const char *path) {
-    struct sigaction action = {.sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND};
-    unfinished = path;
-    for (size_t i = 0; i < ENDING; i++) {
-        struct sigaction old;
-        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
-            sigaction(ending[i], &action, NULL);
-        }
-    }
-}
-
-static void unwatch_signals(void) {
-    const struct sigaction action = {.sa_handler = SIG_DFL};
-    for (size_t i = 0; i < ENDING; i++) {
-        struct sigaction old;
-        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler == remove_unfinished) {
-            sigaction(ending[i], &action, NULL);
-        }
-    }
-    unfinished = NULL;
-}
-
-/* ---- Files ---- */
 
 static int fail(struct outfile *file, const char *path, struct error *error) {
     int number = errno;
@@ -81,8 +41,9 @@ static FILE *create(const char *path, const struct stat *old) {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *stream = NULL;
     if (descriptor >= 0) {
-        /* who may read the file that is replaced may read the new one */
-        if (old->st_mode != 0 && fchmod(descriptor, old->st_mode & 07777) != 0) {
+        /* Who may read the file that is replaced may read the new one. A right to run as its owner
+         * or group was given to what stood in the old one. */
+        if (old->st_mode != 0 && fchmod(descriptor, old->st_mode & 0777) != 0) {
             close(descriptor);
             return NULL;
         }
@@ -109,7 +70,7 @@ int outfile_open(struct outfile *file, const char *path, struct error *error) {
         return fail(file, path, error);
     }
     unlink(file->temporary); /* of a process that had our number and was killed */
-    watch_signals(file->temporary);
+    cleanup_watch(file->temporary);
     file->path = file->temporary;
     file->stream = create(file->temporary, &status);
     return file->stream != NULL ? 0 : fail(file, path, error);
@@ -132,7 +93,7 @@ static bool is_of_writing(int number) {
 }
 
 static void forget(struct outfile *file) {
-    unwatch_signals();
+    cleanup_forget(file->temporary);
     free(file->temporary);
     free(file->target);
     *file = (struct outfile){0};

@@ -2,6 +2,7 @@
 /* runsource.c: see runsource.h. */
 #include "analyze/ask/runsource.h"
 
+#include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
 #include "analyze/report/number.h"
 #include "analyze/report/safetext.h"
@@ -294,10 +295,10 @@ static FILE *open_merged(struct source *source, const char *name, struct error *
     FILE *file = NULL;
     snprintf(process, sizeof process, "%ld", (long)getpid());
     if (source_temporary(folder, sizeof folder, process, "XXXXXX") == 0 &&
-        mkdtemp(folder) != NULL) {
-        if (asprintf(&source->merged, "%s/%s", folder, name) < 0) {
+        (source->merged_folder = strdup(folder)) != NULL &&
+        cleanup_make_folder(source->merged_folder) != NULL) {
+        if (asprintf(&source->merged, "%s/%s", source->merged_folder, name) < 0) {
             source->merged = NULL;
-            rmdir(folder);
         } else {
             file = fopen(source->merged, "w+e");
         }
@@ -309,13 +310,13 @@ static FILE *open_merged(struct source *source, const char *name, struct error *
 }
 
 void runsource_drop(struct source *source) {
-    if (source->merged != NULL) {
-        unlink(source->merged);
-        *strrchr(source->merged, '/') = '\0';
-        rmdir(source->merged);
-        free(source->merged);
-        source->merged = NULL;
+    if (source->merged_folder != NULL) {
+        cleanup_remove(source->merged_folder);
+        cleanup_forget(source->merged_folder);
     }
+    free(source->merged);
+    free(source->merged_folder);
+    source->merged = source->merged_folder = NULL;
 }
 
 static int merge_inputs(struct source *source, const struct inputs *inputs, struct error *error) {

@@ -2,16 +2,17 @@
 /* source.c: which profile or recording is meant. See source.h. */
 #include "analyze/ask/source.h"
 
+#include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
 #include "analyze/ask/runsource.h"
 #include "analyze/model/modelcache.h"
 #include "analyze/model/names.h"
 #include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
+#include "analyze/read/trust.h"
 #include "collect/adopt.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <glob.h>
 #include <limits.h>
 #include <signal.h>
@@ -180,18 +181,6 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
 
 enum { MOST_PARTS = 1000, FORGOTTEN_SECONDS = 3600 };
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
-    (void)status;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
-static void remove_folder(const char *folder) {
-    enum { DESCRIPTORS = 8 };
-    nftw(folder, remove_entry, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
-}
-
 int source_temporary(char *pattern, size_t size, const char *process, const char *rest) {
     const char *root = getenv("TMPDIR");
     int length = snprintf(pattern, size, "%s/memtrace-%s-%s",
@@ -215,10 +204,19 @@ static void remove_forgotten(void) {
         if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH && lstat(path, &status) == 0 &&
             S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
             status.st_mtime + FORGOTTEN_SECONDS < time(NULL)) {
-            remove_folder(path);
+            cleanup_remove(path);
         }
     }
     globfree(&found);
+}
+
+/* NULL is allowed. */
+static void drop_folder(char *folder) {
+    if (folder != NULL) {
+        cleanup_remove(folder);
+        cleanup_forget(folder);
+        free(folder);
+    }
 }
 
 /* The files in the recording, in a new folder. NULL: there are none, or no place for them: the
@@ -234,13 +232,12 @@ static char *extract_symbols(const struct recording *recording) {
         (folder = strdup(pattern)) == NULL) {
         return NULL;
     }
-    if (mkdtemp(folder) == NULL) {
+    if (cleanup_make_folder(folder) == NULL) {
         free(folder);
         return NULL;
     }
     if (embedded_extract(recording, folder, &count, NULL) != 0 || count == 0) {
-        remove_folder(folder);
-        free(folder);
+        drop_folder(folder);
         return NULL;
     }
     return folder;
@@ -355,6 +352,7 @@ int source_open(struct source *source, const char *name, const struct source_cho
                 const char *debug_folders, const struct replay_options *options,
                 struct error *error) {
     *source = (struct source){.chosen = RUN_NONE};
+    trust_folders(debug_folders);
     if (find_file(name, &source->path, error) != 0) {
         return -1;
     }
@@ -382,15 +380,12 @@ int source_open_parts(struct source *source, const char *name, struct error *err
 
 void source_close(struct source *source) {
     framenames_free(&source->names);
-    if (source->symbols != NULL) {
-        remove_folder(source->symbols);
-    }
+    drop_folder(source->symbols);
     model_free(source->model);
     close_parts(source->parts.items, source->parts.count);
     runsource_drop(source);
     run_close(source->run);
     free((void *)source->parts.items);
-    free(source->symbols);
     free(source->path);
     *source = (struct source){0};
 }

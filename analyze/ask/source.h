@@ -28,6 +28,7 @@ struct source {
     struct run *run;         /* NULL: the file was named itself */
     size_t chosen;           /* of the run's processes; RUN_NONE: the sum of all */
     char *merged;            /* the file that the sum was read from, which goes; NULL: none */
+    char *merged_folder;     /* in which it is alone */
 };
 
 /* Loads a profile or replays a recording; options are for the latter. A number is a process,

@@ -168,17 +168,33 @@ static bool has_culled(const struct export *export) {
     return false;
 }
 
-/* At the beginning, where they raise no maximum. */
-static void put_culled(struct heaptracktext *text, const struct survey *survey) {
-    for (size_t i = 0; i < survey->model->context_count; i++) {
-        const struct model_context *context = &survey->model->contexts[i];
-        uint64_t count = survey->counts[context->id];
-        uint64_t bytes = survey->bytes[context->id];
-        if (context->class == MODEL_HEAP && context->allocations > count) {
-            heaptrack_put_brief(text, context->id, context->allocations - count,
-                                context->total_bytes > bytes ? context->total_bytes - bytes : 0, 0);
+/* Those of a context that are no lives. */
+static uint64_t culled_of(const struct survey *survey, const struct model_context *context) {
+    uint64_t count = survey->counts[context->id];
+    return context->class == MODEL_HEAP && context->allocations > count
+               ? context->allocations - count
+               : 0;
+}
+
+/* At the beginning, where they raise no maximum. 0, or -1: there are too many. */
+static int put_culled(struct heaptracktext *text, const struct survey *survey,
+                      struct error *error) {
+    const struct model *model = survey->model;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < model->context_count; i++) {
+        if (__builtin_add_overflow(sum, culled_of(survey, &model->contexts[i]), &sum) ||
+            heaptrack_is_too_much(sum)) {
+            return error_set(error, "heaptrack's format is made of events, and this recording left "
+                                    "out too many to make them up: record without `--cull`");
         }
     }
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        uint64_t bytes = survey->bytes[context->id];
+        heaptrack_put_brief(text, context->id, culled_of(survey, context),
+                            context->total_bytes > bytes ? context->total_bytes - bytes : 0, 0);
+    }
+    return 0;
 }
 
 /* The maximum to reach, and culled blocks. 0 or -1. */
@@ -202,9 +218,7 @@ static int look_ahead(const struct export *export, struct pass *pass, struct err
     }
     if (result == 0) {
         pass->maximum = survey.maximum;
-        if (is_culled) {
-            put_culled(&pass->text, &survey);
-        }
+        result = is_culled ? put_culled(&pass->text, &survey, error) : 0;
     }
     free(survey.counts);
     free(survey.bytes);

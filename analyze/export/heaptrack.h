@@ -14,6 +14,10 @@
  */
 int heaptrack_put_sums(struct heaptracktext *text, struct error *error);
 
+/* Whether so many blocks, of which no events are there, shall not be made up: one of them is a line
+ * or two, and a small file may count any number. */
+bool heaptrack_is_too_much(uint64_t blocks);
+
 /* Blocks of `bytes` together that begin and end at once, so many of them temporary. */
 void heaptrack_put_brief(struct heaptracktext *text, uint32_t context, uint64_t count,
                          uint64_t bytes, uint64_t temporary);

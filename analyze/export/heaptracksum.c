@@ -118,9 +118,13 @@ static void put_phase(struct heaptracktext *text, enum phase phase,
     }
 }
 
+bool heaptrack_is_too_much(uint64_t blocks) {
+    return blocks > EVENTS_MOST;
+}
+
 int heaptrack_put_sums(struct heaptracktext *text, struct error *error) {
     const struct model *model = text->model;
-    if (model->totals.allocations > EVENTS_MOST) {
+    if (heaptrack_is_too_much(model->totals.allocations)) {
         return error_set(error,
                          "heaptrack's format is made of events, which this file does not have, and "
                          "it counts too many to make them up: make a recording with "

@@ -181,6 +181,9 @@ struct model *model_load(const struct profile *profile, struct error *error) {
         model_free(model);
         return NULL;
     }
+    if (profile_is_cut(profile)) {
+        model_damage(model, "it became shorter while it was read");
+    }
     model_finish(model);
     note_sampling(model);
     model->totals.maximum_ns = maximum_time(model);

@@ -191,7 +191,7 @@ struct model {
     size_t lifetime_count;
     struct model_thread *threads; /* sorted by id; those that were never used are left out */
     size_t thread_count;
-    struct model_foreign *foreign;
+    struct model_foreign *foreign; /* sorted by freer, then by owner */
     size_t foreign_count;
     struct model_module *modules; /* indexed by id; [0] and damaged ones have path "" */
     size_t module_count;

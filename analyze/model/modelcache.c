@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-enum { NAME_BYTES = 40, LAYOUT = 2 };
+enum { NAME_BYTES = 40, LAYOUT = 3 };
 #define MOST_BYTES ((uint64_t)1 << 30)
 
 static const struct cachefolder_kind kind = {
@@ -24,7 +24,7 @@ static const struct cachefolder_kind kind = {
 /* Pieces, in this order; each begins at a multiple of 8. */
 enum piece {
     PIECE_HEAD,
-    PIECE_NODES,
+    PIECE_NODES, /* those that there are: ids may be far apart */
     PIECE_THREADS,
     PIECE_MODULES, /* path: where it is in the strings */
     PIECE_STRINGS,
@@ -36,6 +36,12 @@ enum piece {
     PIECE_ENTRIES,
     PIECE_BYTES, /* of the entries */
     PIECES
+};
+
+struct kept_node {
+    uint64_t frame;
+    uint32_t parent;
+    uint32_t id;
 };
 
 /* A slice of the index; its bytes follow each other in PIECE_BYTES. */
@@ -54,12 +60,13 @@ struct head {
     struct slice all;
     uint64_t now_ns;
     uint64_t mark_total;
+    uint64_t node_count; /* of the model */
     char damage[sizeof((struct model *)NULL)->damage];
 };
 
 static const uint64_t item_sizes[PIECES] = {
     [PIECE_HEAD] = sizeof(struct head),
-    [PIECE_NODES] = sizeof(struct model_node),
+    [PIECE_NODES] = sizeof(struct kept_node),
     [PIECE_THREADS] = sizeof(struct model_thread),
     [PIECE_MODULES] = sizeof(struct model_module),
     [PIECE_STRINGS] = 1,
@@ -112,6 +119,7 @@ struct storing {
     struct head head;
     struct cachefolder_piece pieces[2 * PIECES + 4 * INDEX_SLICES];
     size_t count;
+    struct kept_node *nodes;
     struct model_module *modules;
     char *strings;
     struct model_mark *marks;
@@ -198,6 +206,26 @@ static int add_index(struct storing *storing, const struct index *index) {
     return 0;
 }
 
+static int add_nodes(struct storing *storing, const struct model *model) {
+    size_t count = 0;
+    for (size_t id = 0; id < model->node_count; id++) {
+        count += model->nodes[id].frame != 0;
+    }
+    storing->nodes = malloc((count + 1) * sizeof *storing->nodes);
+    if (storing->nodes == NULL) {
+        return -1;
+    }
+    count = 0;
+    for (size_t id = 0; id < model->node_count; id++) {
+        const struct model_node *node = &model->nodes[id];
+        if (node->frame != 0) {
+            storing->nodes[count++] = (struct kept_node){node->frame, node->parent, (uint32_t)id};
+        }
+    }
+    add_piece(storing, PIECE_NODES, storing->nodes, count);
+    return 0;
+}
+
 static int collect(struct storing *storing, const struct model *model) {
     struct head *head = &storing->head;
     add_piece(storing, PIECE_HEAD, head, 1);
@@ -210,7 +238,10 @@ static int collect(struct storing *storing, const struct model *model) {
     head->now_ns = model->now_ns;
     head->mark_total = model->mark_total;
     memcpy(head->damage, model->damage, sizeof head->damage);
-    add_piece(storing, PIECE_NODES, model->nodes, model->node_count);
+    head->node_count = model->node_count;
+    if (add_nodes(storing, model) != 0) {
+        return -1;
+    }
     add_piece(storing, PIECE_THREADS, model->threads, model->thread_count);
     if (add_modules(storing, model) != 0) {
         return -1;
@@ -234,6 +265,7 @@ int modelcache_store(struct timeorder_parts parts, struct model *model) {
         result = cachefolder_store(&kind, name, storing->pieces, storing->count);
     }
     if (storing != NULL) {
+        free(storing->nodes);
         free(storing->modules);
         free(storing->strings);
         free(storing->marks);
@@ -283,6 +315,18 @@ static void *copy_piece(const struct loading *loading, enum piece piece) {
         memcpy(copy, loading->pieces[piece], size);
     }
     return copy;
+}
+
+static int load_nodes(const struct loading *loading) {
+    struct model *model = loading->model;
+    const struct kept_node *kept = (const void *)loading->pieces[PIECE_NODES];
+    size_t count = count_of(loading, PIECE_NODES);
+    model->node_count = (size_t)loading->head->node_count;
+    model->nodes = calloc(model->node_count + 1, sizeof *model->nodes);
+    for (size_t i = 0; model->nodes != NULL && i < count; i++) {
+        model->nodes[kept[i].id] = (struct model_node){kept[i].frame, kept[i].parent};
+    }
+    return model->nodes != NULL ? 0 : -1;
 }
 
 static int load_modules(const struct loading *loading) {
@@ -369,15 +413,13 @@ static int load_all(const struct loading *loading) {
     const struct head *head = loading->head;
     model->header = head->header;
     model->recording = head->recording;
-    model->nodes = copy_piece(loading, PIECE_NODES);
-    model->node_count = count_of(loading, PIECE_NODES);
     model->threads = copy_piece(loading, PIECE_THREADS);
     model->thread_count = count_of(loading, PIECE_THREADS);
     model->pools = copy_piece(loading, PIECE_POOLS);
     model->pool_count = count_of(loading, PIECE_POOLS);
     model->timeline = copy_piece(loading, PIECE_TIMELINE);
     model->timeline_count = count_of(loading, PIECE_TIMELINE);
-    if (model->nodes == NULL || model->threads == NULL || model->pools == NULL ||
+    if (load_nodes(loading) != 0 || model->threads == NULL || model->pools == NULL ||
         model->timeline == NULL || load_modules(loading) != 0 || load_marks(loading) != 0 ||
         load_contexts(loading) != 0) {
         return -1;

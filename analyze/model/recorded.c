@@ -61,17 +61,23 @@ static struct wanted all_of(enum memtrace_block_kind kind, size_t record_size) {
 
 /* ---- Nodes ---- */
 
-/* Room for `count` nodes, those that are new all zero. */
+/* Room for `count` nodes, those that are new all zero. Places without a node are not touched: ids
+ * of a few nodes may be far apart. */
 static int grow_nodes(struct model *model, size_t count) {
     struct model_node *grown;
     if (count <= model->node_count) {
         return 0;
     }
-    grown = reallocarray(model->nodes, count, sizeof *grown);
+    grown = calloc(count, sizeof *grown);
     if (grown == NULL) {
         return -1;
     }
-    memset(&grown[model->node_count], 0, (count - model->node_count) * sizeof *grown);
+    for (size_t id = 0; id < model->node_count; id++) {
+        if (model->nodes[id].frame != 0) {
+            grown[id] = model->nodes[id];
+        }
+    }
+    free(model->nodes);
     model->nodes = grown;
     model->node_count = count;
     return 0;
@@ -100,6 +106,7 @@ static int add_nodes(struct model *model, const struct recording *recording) {
 }
 
 int recorded_nodes(struct model *model, struct timeorder_parts parts) {
+    struct model_node *grown;
     if (grow_nodes(model, 1) != 0) {
         return -1;
     }
@@ -108,10 +115,12 @@ int recorded_nodes(struct model *model, struct timeorder_parts parts) {
             return -1;
         }
     }
-    if (grow_nodes(model, model->node_count + 1) != 0) {
+    grown = reallocarray(model->nodes, model->node_count + 1, sizeof *grown);
+    if (grown == NULL) {
         return -1;
     }
-    model->nodes[model->node_count - 1].frame = MEMTRACE_FRAME_UNKNOWN;
+    model->nodes = grown;
+    model->nodes[model->node_count++] = (struct model_node){.frame = MEMTRACE_FRAME_UNKNOWN};
     return 0;
 }
 

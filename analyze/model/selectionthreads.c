@@ -2,6 +2,7 @@
 /* selectionthreads.c: see selectionthreads.h. */
 #include "analyze/model/selectionthreads.h"
 
+#include "analyze/model/foreign.h"
 #include "analyze/model/tally.h"
 #include "analyze/model/timepoints.h"
 
@@ -26,9 +27,8 @@ struct step {
 struct selectionthreads {
     struct model *model;
     struct counts counts[THREADS];
-    struct model_foreign *foreign; /* by freer, then owner; blocks in units */
-    size_t foreign_count;
-    struct step *steps; /* model->timeline_count + 1: the last one is behind all points */
+    struct foreign foreign; /* blocks in units */
+    struct step *steps;     /* model->timeline_count + 1: the last one is behind all points */
 };
 
 struct selectionthreads *selectionthreads_new(struct model *model) {
@@ -46,7 +46,7 @@ struct selectionthreads *selectionthreads_new(struct model *model) {
 
 void selectionthreads_free(struct selectionthreads *threads) {
     if (threads != NULL) {
-        free(threads->foreign);
+        foreign_free(&threads->foreign);
         free(threads->steps);
         free(threads);
     }
@@ -82,44 +82,6 @@ static void finish_timeline(struct selectionthreads *threads) {
 
 /* ---- Threads ---- */
 
-static uint64_t pair_of(const struct model_foreign *foreign) {
-    return (uint64_t)foreign->freer << 32 | foreign->owner;
-}
-
-/* The place of a pair, or where it belongs. */
-static size_t find_foreign(const struct selectionthreads *threads,
-                           const struct model_foreign *foreign) {
-    size_t low = 0;
-    size_t high = threads->foreign_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (pair_of(&threads->foreign[middle]) < pair_of(foreign)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-static int take_foreign(struct selectionthreads *threads, struct model_foreign foreign) {
-    size_t at = find_foreign(threads, &foreign);
-    if (at == threads->foreign_count || pair_of(&threads->foreign[at]) != pair_of(&foreign)) {
-        struct model_foreign *grown =
-            reallocarray(threads->foreign, threads->foreign_count + 1, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        memmove(&grown[at + 1], &grown[at], (threads->foreign_count - at) * sizeof *grown);
-        grown[at] = (struct model_foreign){.freer = foreign.freer, .owner = foreign.owner};
-        threads->foreign = grown;
-        threads->foreign_count++;
-    }
-    threads->foreign[at].blocks += foreign.blocks;
-    threads->foreign[at].bytes += foreign.bytes;
-    return 0;
-}
-
 static int take_free(struct selectionthreads *threads, const struct life *life) {
     struct counts *counts = &threads->counts[life->death_thread];
     counts->free_units += life_units(life);
@@ -129,10 +91,10 @@ static int take_free(struct selectionthreads *threads, const struct life *life) 
     }
     counts->foreign_units += life_units(life);
     counts->foreign_bytes += life_bytes(life);
-    return take_foreign(threads, (struct model_foreign){.freer = life->death_thread,
-                                                        .owner = life->block.thread,
-                                                        .blocks = life_units(life),
-                                                        .bytes = life_bytes(life)});
+    return foreign_add(&threads->foreign, (struct model_foreign){.freer = life->death_thread,
+                                                                 .owner = life->block.thread,
+                                                                 .blocks = life_units(life),
+                                                                 .bytes = life_bytes(life)});
 }
 
 int selectionthreads_take(struct selectionthreads *threads, const struct life *life,
@@ -188,8 +150,9 @@ static void finish_threads(struct selectionthreads *threads) {
 int selectionthreads_finish(struct selectionthreads *threads) {
     finish_threads(threads);
     finish_timeline(threads);
-    for (size_t i = 0; i < threads->foreign_count; i++) {
-        struct model_foreign foreign = threads->foreign[i];
+    foreign_sort(&threads->foreign);
+    for (size_t i = 0; i < threads->foreign.count; i++) {
+        struct model_foreign foreign = threads->foreign.pairs[i];
         foreign.blocks = whole_of(foreign.blocks);
         if (census_take_foreign(threads->model, foreign) != 0) {
             return -1;

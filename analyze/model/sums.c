@@ -24,7 +24,7 @@ int sums_start(struct sums *sums, struct model *model) {
 void sums_end(struct sums *sums) {
     free(sums->cells);
     free(sums->threads);
-    free(sums->foreign);
+    foreign_free(&sums->foreign);
     *sums = (struct sums){0};
 }
 
@@ -72,50 +72,13 @@ static void add_base(struct sums *sums, const struct slice_context *change) {
 
 /* ---- Threads ---- */
 
-/* The place of this pair; they come nearly sorted. NULL: out of memory. */
-static struct model_foreign *foreign_of(struct sums *sums, uint32_t freer, uint32_t owner) {
-    enum { FIRST = 64 };
-    size_t low = 0;
-    size_t high = sums->foreign_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const struct model_foreign *at = &sums->foreign[middle];
-        if (at->freer < freer || (at->freer == freer && at->owner < owner)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low < sums->foreign_count && sums->foreign[low].freer == freer &&
-        sums->foreign[low].owner == owner) {
-        return &sums->foreign[low];
-    }
-    if (sums->foreign_count == sums->foreign_capacity) {
-        size_t capacity = sums->foreign_capacity != 0 ? sums->foreign_capacity * 2 : FIRST;
-        struct model_foreign *grown = reallocarray(sums->foreign, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return NULL;
-        }
-        sums->foreign = grown;
-        sums->foreign_capacity = capacity;
-    }
-    memmove(&sums->foreign[low + 1], &sums->foreign[low],
-            (sums->foreign_count - low) * sizeof *sums->foreign);
-    sums->foreign[low] = (struct model_foreign){.freer = freer, .owner = owner};
-    sums->foreign_count++;
-    return &sums->foreign[low];
-}
-
 static int add_foreign(struct sums *sums, uint32_t freer, const struct slice_foreign *change) {
-    struct model_foreign *foreign = foreign_of(sums, freer, change->owner);
-    if (foreign == NULL) {
-        return -1;
-    }
-    foreign->blocks += change->units;
-    foreign->bytes += change->bytes;
     sums->threads[freer].foreign_units += change->units;
     sums->threads[freer].foreign_bytes += change->bytes;
-    return 0;
+    return foreign_add(&sums->foreign, (struct model_foreign){.freer = freer,
+                                                              .owner = change->owner,
+                                                              .blocks = change->units,
+                                                              .bytes = change->bytes});
 }
 
 static int add_threads(struct sums *sums, struct slice_reader *reader, bool is_before) {
@@ -220,7 +183,7 @@ static void pack_thread(const struct sums *sums, struct slice_writer *writer, ui
                         size_t *foreign) {
     const struct sums_thread *thread = &sums->threads[id];
     size_t first = *foreign;
-    while (*foreign < sums->foreign_count && sums->foreign[*foreign].freer == id) {
+    while (*foreign < sums->foreign.count && sums->foreign.pairs[*foreign].freer == id) {
         ++*foreign;
     }
     if ((thread->alloc_units | thread->free_units | (*foreign - first)) == 0) {
@@ -233,12 +196,12 @@ static void pack_thread(const struct sums *sums, struct slice_writer *writer, ui
                                                     .free_bytes = thread->free_bytes,
                                                     .foreign = *foreign - first});
     for (size_t i = first; i < *foreign; i++) {
-        const struct model_foreign *from = &sums->foreign[i];
+        const struct model_foreign *from = &sums->foreign.pairs[i];
         slice_put_foreign(writer, &(struct slice_foreign){from->owner, from->blocks, from->bytes});
     }
 }
 
-int sums_pack(const struct sums *sums, struct slice *slice) {
+int sums_pack(struct sums *sums, struct slice *slice) {
     struct slice_writer writer = {.slice = slice};
     size_t foreign = 0;
     *slice = sums->all;
@@ -247,6 +210,7 @@ int sums_pack(const struct sums *sums, struct slice *slice) {
             pack_context(sums, &writer, id);
         }
     }
+    foreign_sort(&sums->foreign);
     for (uint32_t id = 0; id < THREADS; id++) {
         pack_thread(sums, &writer, id, &foreign);
     }
@@ -282,8 +246,9 @@ static void finish_cell(const struct sums *sums, struct sum *sum) {
 }
 
 static int make_foreign(struct sums *sums) {
-    for (size_t i = 0; i < sums->foreign_count; i++) {
-        struct model_foreign foreign = sums->foreign[i];
+    foreign_sort(&sums->foreign);
+    for (size_t i = 0; i < sums->foreign.count; i++) {
+        struct model_foreign foreign = sums->foreign.pairs[i];
         foreign.blocks = whole(foreign.blocks);
         if (census_take_foreign(sums->model, foreign) != 0) {
             return -1;

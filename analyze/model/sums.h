@@ -8,6 +8,7 @@
 #ifndef ANALYZE_MODEL_SUMS_H
 #define ANALYZE_MODEL_SUMS_H
 
+#include "analyze/model/foreign.h"
 #include "analyze/model/load.h"
 #include "analyze/model/slice.h"
 
@@ -22,11 +23,9 @@ struct sums {
     struct model *model; /* its nodes are there */
     struct sum *cells;   /* model->node_count; counts in units */
     struct sums_thread *threads;
-    struct model_foreign *foreign; /* by freer and owner, blocks in units */
-    size_t foreign_count;
-    size_t foreign_capacity;
-    struct slice all; /* of the view, without bytes */
-    int64_t base;     /* the heap's live bytes where it began */
+    struct foreign foreign; /* blocks in units */
+    struct slice all;       /* of the view, without bytes */
+    int64_t base;           /* the heap's live bytes where it began */
     double base_variance;
     uint32_t epoch;
 };
@@ -40,7 +39,7 @@ int sums_add_before(struct sums *sums, const struct slice *slice);
 int sums_add(struct sums *sums, const struct slice *slice);
 
 /* All that was added, as one slice. Before sums_finish(). 0, or -1: out of memory. */
-int sums_pack(const struct sums *sums, struct slice *slice);
+int sums_pack(struct sums *sums, struct slice *slice);
 
 /* Counts of a thread, in whole allocations. */
 struct sums_thread sums_thread(const struct sums *sums, uint32_t id);

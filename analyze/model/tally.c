@@ -25,9 +25,7 @@ void tally_end(struct tally *tally) {
     free(tally->variances);
     free(tally->touched);
     free(tally->lifetimes);
-    for (size_t i = 0; i < THREADS; i++) {
-        free(tally->threads[i].freed_of);
-    }
+    foreign_free(&tally->foreign);
     memset(tally, 0, sizeof *tally);
 }
 
@@ -165,47 +163,13 @@ static void add_lifetime(struct tally *tally, struct tally_cell *cell, uint32_t 
     tally->lifetimes[cell->lifetimes - 1][contexts_bucket(ticks)] += units;
 }
 
-/* The place of an owner among those of whom a thread freed blocks. NULL: out of memory. */
-static struct slice_foreign *foreign_of(struct tally_thread *thread, uint32_t owner) {
-    enum { FIRST = 4 };
-    size_t low = 0;
-    size_t high = thread->freed_of_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (thread->freed_of[middle].owner < owner) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low < thread->freed_of_count && thread->freed_of[low].owner == owner) {
-        return &thread->freed_of[low];
-    }
-    if (thread->freed_of_count == thread->freed_of_capacity) {
-        size_t capacity = thread->freed_of_capacity != 0 ? thread->freed_of_capacity * 2 : FIRST;
-        struct slice_foreign *grown = reallocarray(thread->freed_of, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return NULL;
-        }
-        thread->freed_of = grown;
-        thread->freed_of_capacity = capacity;
-    }
-    memmove(&thread->freed_of[low + 1], &thread->freed_of[low],
-            (thread->freed_of_count - low) * sizeof *thread->freed_of);
-    thread->freed_of[low] = (struct slice_foreign){.owner = owner};
-    thread->freed_of_count++;
-    return &thread->freed_of[low];
-}
-
 static void count_foreign(struct tally *tally, uint32_t freer, uint32_t owner, uint64_t units,
                           uint64_t bytes) {
-    struct slice_foreign *foreign = foreign_of(&tally->threads[freer], owner);
-    if (foreign == NULL) {
+    if (foreign_add(&tally->foreign,
+                    (struct model_foreign){
+                        .freer = freer, .owner = owner, .blocks = units, .bytes = bytes}) != 0) {
         tally->out_of_memory = true;
-        return;
     }
-    foreign->units += units;
-    foreign->bytes += bytes;
 }
 
 int64_t tally_free(struct tally *tally, const struct pairing_block *block, uint32_t owner,
@@ -321,9 +285,16 @@ static void cut_context(struct tally *tally, struct slice_writer *writer, uint32
     *cell = (struct tally_cell){.class = cell->class};
 }
 
-static void cut_thread(struct tally *tally, struct slice_writer *writer, uint32_t id) {
+/* foreign: the place of the thread's first pair; set to that of the next thread's. */
+static void cut_thread(struct tally *tally, struct slice_writer *writer, uint32_t id,
+                       size_t *foreign) {
     struct tally_thread *thread = &tally->threads[id];
-    if ((thread->alloc_units | thread->free_units | thread->freed_of_count) == 0) {
+    const struct model_foreign *pairs = tally->foreign.pairs;
+    size_t first = *foreign;
+    while (*foreign < tally->foreign.count && pairs[*foreign].freer == id) {
+        ++*foreign;
+    }
+    if ((thread->alloc_units | thread->free_units | (*foreign - first)) == 0) {
         return;
     }
     slice_put_thread(writer, &(struct slice_thread){.id = id,
@@ -331,16 +302,17 @@ static void cut_thread(struct tally *tally, struct slice_writer *writer, uint32_
                                                     .alloc_bytes = thread->alloc_bytes,
                                                     .free_units = thread->free_units,
                                                     .free_bytes = thread->free_bytes,
-                                                    .foreign = thread->freed_of_count});
-    for (size_t i = 0; i < thread->freed_of_count; i++) {
-        slice_put_foreign(writer, &thread->freed_of[i]);
+                                                    .foreign = *foreign - first});
+    for (size_t i = first; i < *foreign; i++) {
+        slice_put_foreign(writer,
+                          &(struct slice_foreign){pairs[i].owner, pairs[i].blocks, pairs[i].bytes});
     }
-    *thread = (struct tally_thread){.freed_of = thread->freed_of,
-                                    .freed_of_capacity = thread->freed_of_capacity};
+    *thread = (struct tally_thread){0};
 }
 
 int tally_cut(struct tally *tally, struct slice *slice) {
     struct slice_writer writer = {.slice = slice};
+    size_t foreign = 0;
     *slice = (struct slice){.change = tally->live,
                             .highest = tally->maximum,
                             .maximum_ns = tally->maximum_ns,
@@ -350,9 +322,11 @@ int tally_cut(struct tally *tally, struct slice *slice) {
     for (size_t i = 0; i < tally->touched_count; i++) {
         cut_context(tally, &writer, tally->touched[i]);
     }
+    foreign_sort(&tally->foreign);
     for (uint32_t id = 0; id < THREADS; id++) {
-        cut_thread(tally, &writer, id);
+        cut_thread(tally, &writer, id, &foreign);
     }
+    foreign_clear(&tally->foreign);
     tally->touched_count = 0;
     tally->lifetime_count = 0;
     tally->crest.live = wrap_subtract(tally->crest.live, tally->live);

@@ -13,6 +13,7 @@
 #ifndef ANALYZE_MODEL_TALLY_H
 #define ANALYZE_MODEL_TALLY_H
 
+#include "analyze/model/foreign.h"
 #include "analyze/model/load.h"
 #include "analyze/model/pairing.h"
 #include "analyze/model/slice.h"
@@ -37,9 +38,6 @@ struct tally_variance {
 struct tally_thread {
     uint64_t alloc_units, alloc_bytes;
     uint64_t free_units, free_bytes;
-    struct slice_foreign *freed_of; /* by owner, sorted */
-    size_t freed_of_count;
-    size_t freed_of_capacity;
 };
 
 struct tally {
@@ -53,9 +51,10 @@ struct tally {
     size_t lifetime_count;
     size_t lifetime_capacity;
     struct tally_thread threads[1 << MEMTRACE_THREAD_BITS];
-    int64_t live;    /* since the slice began */
-    int64_t maximum; /* >= 0 */
-    uint64_t now_ns; /* of the present event: its maker sets it */
+    struct foreign foreign; /* blocks in units */
+    int64_t live;           /* since the slice began */
+    int64_t maximum;        /* >= 0 */
+    uint64_t now_ns;        /* of the present event: its maker sets it */
     uint64_t maximum_ns;
     uint32_t epoch;
     bool at_maximum;

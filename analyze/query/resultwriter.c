@@ -3,6 +3,7 @@
 #include "analyze/query/resultwriter.h"
 
 #include "analyze/query/resulttable.h"
+#include "analyze/report/csvtext.h"
 #include "analyze/report/jsonwriter.h"
 
 #include <stdlib.h>
@@ -15,19 +16,6 @@ struct result_writer {
 };
 
 /* ---- CSV (RFC 4180) and TSV ---- */
-
-static void put_csv(FILE *out, const char *text) {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        fputs(*text == '"' ? "\"" : "", out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
 
 /* What would end a field or a line is written as C does. */
 static void put_tsv(FILE *out, const char *text) {
@@ -52,24 +40,32 @@ static void put_tsv(FILE *out, const char *text) {
     }
 }
 
-static void put_field(const struct result_options *options, int column, const char *text) {
+/* is_number: it was written by us, so it may begin with a minus. */
+static void put_field(const struct result_options *options, int column, const char *text,
+                      bool is_number) {
     bool is_csv = options->format == RESULT_CSV;
     if (column != 0) {
         fputc(is_csv ? ',' : '\t', options->out);
     }
-    (is_csv ? put_csv : put_tsv)(options->out, text != NULL ? text : "");
+    if (text == NULL || is_number) {
+        fputs(text != NULL ? text : "", options->out);
+    } else {
+        (is_csv ? csvtext_put_short : put_tsv)(options->out, text);
+    }
 }
 
 static void put_heading(const struct result_options *options, sqlite3_stmt *statement) {
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
-        put_field(options, i, sqlite3_column_name(statement, i));
+        put_field(options, i, sqlite3_column_name(statement, i), false);
     }
     fputs(options->format == RESULT_CSV ? "\r\n" : "\n", options->out);
 }
 
 static void put_fields(const struct result_options *options, sqlite3_stmt *statement) {
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
-        put_field(options, i, (const char *)sqlite3_column_text(statement, i));
+        int type = sqlite3_column_type(statement, i);
+        put_field(options, i, (const char *)sqlite3_column_text(statement, i),
+                  type == SQLITE_INTEGER || type == SQLITE_FLOAT);
     }
     fputs(options->format == RESULT_CSV ? "\r\n" : "\n", options->out);
 }

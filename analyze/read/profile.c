@@ -2,7 +2,9 @@
 /* profile.c: opens profiles and checks what they say. See profile.h. */
 #include "analyze/read/profile.h"
 
+#include "analyze/read/filemap.h"
 #include "analyze/read/region.h"
+#include "analyze/read/trust.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
 
@@ -12,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -216,8 +217,8 @@ static struct profile *new_profile(const char *path, struct error *error) {
 }
 
 static int map_file(struct profile *profile, int fd, uint64_t size, struct error *error) {
-    void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-    if (bytes == MAP_FAILED) {
+    void *bytes = filemap_open(fd, size);
+    if (bytes == NULL) {
         return error_set(error, "cannot map %s: %s", profile->path, strerror(errno));
     }
     profile->bytes = bytes;
@@ -325,6 +326,7 @@ struct profile *profile_open(const char *path, struct error *error) {
         close(fd);
         return NULL;
     }
+    trust_note_data(fd);
     result = open_file(profile, fd, error);
     close(fd);
     if (result != 0) {
@@ -361,12 +363,12 @@ int profile_refresh(struct profile *profile, struct error *error) {
         return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
     }
     size = (uint64_t)status.st_size;
-    if (size < profile->mapped) {
+    if (size < profile->mapped || profile_is_cut(profile)) {
         return error_set(error, "%s became shorter while it was read", profile->path);
     }
     if (size != profile->mapped) {
-        void *bytes = mremap((void *)profile->bytes, profile->mapped, size, MREMAP_MAYMOVE);
-        if (bytes == MAP_FAILED) {
+        void *bytes = filemap_resize((void *)profile->bytes, profile->mapped, size);
+        if (bytes == NULL) {
             return error_set(error, "cannot map %s: %s", profile->path, strerror(errno));
         }
         profile->bytes = bytes;
@@ -375,6 +377,10 @@ int profile_refresh(struct profile *profile, struct error *error) {
     profile->size = size;
     profile->damage[0] = '\0';
     return read_structure(profile, size, error);
+}
+
+bool profile_is_cut(const struct profile *profile) {
+    return profile->mapped != 0 && filemap_is_cut(profile->bytes);
 }
 
 bool profile_reaches(const struct profile *profile, uint64_t end) {
@@ -387,7 +393,7 @@ void profile_close(struct profile *profile) {
         return;
     }
     if (profile->mapped != 0) {
-        munmap((void *)profile->bytes, profile->mapped);
+        filemap_close((void *)profile->bytes, profile->mapped);
     }
     if (profile->fd >= 0) {
         close(profile->fd);

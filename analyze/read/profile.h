@@ -68,6 +68,10 @@ struct profile *profile_wrap(const void *bytes, size_t size, const char *name, s
  * Pointers into `bytes` and `segments` of before are dead afterwards. 0 or -1. */
 int profile_refresh(struct profile *profile, struct error *error);
 
+/* Whether its owner made the file shorter while it was mapped: what was read of the rest is zeros.
+ */
+bool profile_is_cut(const struct profile *profile);
+
 /* Whether all segments below `end` (header.end of a moment ago) are there: a program raises the end
  * before it publishes what is below. */
 bool profile_reaches(const struct profile *profile, uint64_t end);

@@ -6,6 +6,7 @@
 #include "analyze/read/blockread.h"
 #include "analyze/read/nodecode.h"
 #include "analyze/read/region.h"
+#include "analyze/read/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -303,6 +304,7 @@ struct recording *recording_open(const char *path, struct error *error) {
         error_set(error, "out of memory while opening %s", path);
         return NULL;
     }
+    trust_note_data(fd);
     recording->fd = fd;
     recording->scanned = sizeof recording->header;
     if (read_header(recording, error) != 0 || read_structure(recording, error) != 0) {
@@ -358,61 +360,79 @@ int recording_payload(const struct recording *recording, size_t i, struct record
     return 0;
 }
 
-/* Makes room for this id. 0, or -1: out of memory. */
-static int grow_nodes(struct memtrace_node **nodes, size_t *count, uint32_t id) {
-    size_t most = (size_t)1 << MEMTRACE_CONTEXT_BITS;
-    size_t wanted = ((size_t)id + 1) * 3 / 2 + 1024;
-    size_t grown_count = wanted < most ? wanted : most;
-    struct memtrace_node *grown = realloc(*nodes, grown_count * sizeof *grown);
-    if (grown == NULL) {
-        return -1;
+/* The nodes of one block. */
+struct node_block {
+    struct memtrace_recording_node *nodes;
+    size_t count;
+};
+
+struct node_blocks {
+    struct node_block *blocks;
+    size_t count;
+};
+
+static void free_node_blocks(struct node_blocks *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->blocks[i].nodes);
     }
-    memset(grown + *count, 0, (grown_count - *count) * sizeof *grown);
-    *nodes = grown;
-    *count = grown_count;
-    return 0;
+    free(all->blocks);
 }
 
-/* Nodes of one block into the array, which grows. 0, or -1: out of memory. */
-static int take_nodes(const struct memtrace_recording_node *from, size_t from_count,
-                      struct memtrace_node **nodes, size_t *count) {
-    for (size_t i = 0; i < from_count; i++) {
-        uint32_t id = from[i].id;
-        if (id >> MEMTRACE_CONTEXT_BITS != 0 || from[i].parent >= id) {
-            continue;
-        }
-        if (id >= *count && grow_nodes(nodes, count, id) != 0) {
-            return -1;
-        }
-        (*nodes)[id] = (struct memtrace_node){.frame = from[i].frame, .parent = from[i].parent};
-    }
-    return 0;
-}
-
-int recording_nodes(const struct recording *recording, struct memtrace_node **nodes, size_t *count,
-                    struct error *error) {
+/* Damaged blocks are left out. 0, or -1: out of memory. */
+static int read_node_blocks(const struct recording *recording, struct node_blocks *all,
+                            struct error *error) {
     struct recording_buffer buffer = {0};
-    int result = 0;
-    *nodes = NULL;
-    *count = 0;
-    for (size_t i = 0; i < recording->block_count && result == 0; i++) {
+    all->blocks = calloc(recording->block_count + 1, sizeof *all->blocks);
+    for (size_t i = 0; all->blocks != NULL && i < recording->block_count; i++) {
         const struct memtrace_block_header *block = &recording->blocks[i].block;
-        struct memtrace_recording_node *found;
+        struct node_block *read = &all->blocks[all->count];
         if (block->kind == MEMTRACE_BLOCK_NODES &&
             recording_payload(recording, i, &buffer, error) == 0 &&
-            nodecode_unpack(buffer.bytes, buffer.size, block->items, &found) == 0) {
-            result = take_nodes(found, block->items, nodes, count);
-            free(found);
+            nodecode_unpack(buffer.bytes, buffer.size, block->items, &read->nodes) == 0) {
+            read->count = block->items;
+            all->count++;
         }
     }
-    while (*count != 0 && (*nodes)[*count - 1].frame == 0) {
-        --*count;
-    }
     recording_buffer_free(&buffer);
-    if (result != 0) {
-        free(*nodes);
-        *nodes = NULL;
-        return error_set(error, "out of memory while reading %s", recording->path);
+    return all->blocks != NULL ? 0 : -1;
+}
+
+static bool is_node(const struct memtrace_recording_node *node) {
+    return node->id >> MEMTRACE_CONTEXT_BITS == 0 && node->parent < node->id && node->frame != 0;
+}
+
+static size_t count_ids(const struct node_blocks *all) {
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        for (size_t j = 0; j < all->blocks[i].count; j++) {
+            const struct memtrace_recording_node *node = &all->blocks[i].nodes[j];
+            count = is_node(node) && node->id >= count ? (size_t)node->id + 1 : count;
+        }
     }
-    return 0;
+    return count;
+}
+
+/* Made at once: what no node was put into is never touched, so a few nodes with high ids, as parts
+ * of a rotated recording have them, take as much memory as they need. */
+int recording_nodes(const struct recording *recording, struct memtrace_node **nodes, size_t *count,
+                    struct error *error) {
+    struct node_blocks all = {0};
+    int result = read_node_blocks(recording, &all, error);
+    *nodes = NULL;
+    *count = result == 0 ? count_ids(&all) : 0;
+    if (*count != 0) {
+        *nodes = calloc(*count, sizeof **nodes);
+        result = *nodes != NULL ? 0 : -1;
+    }
+    for (size_t i = 0; result == 0 && i < all.count; i++) {
+        for (size_t j = 0; j < all.blocks[i].count; j++) {
+            const struct memtrace_recording_node *node = &all.blocks[i].nodes[j];
+            if (is_node(node)) {
+                (*nodes)[node->id] =
+                    (struct memtrace_node){.frame = node->frame, .parent = node->parent};
+            }
+        }
+    }
+    free_node_blocks(&all);
+    return result == 0 ? 0 : error_set(error, "out of memory while reading %s", recording->path);
 }

@@ -2,6 +2,16 @@
 /* csvtext.c: see csvtext.h. */
 #include "analyze/report/csvtext.h"
 
+#include <string.h>
+
+/* A spreadsheet would compute a cell that begins so. Threads, pools, marks, files and functions are
+ * named by the program, so their names stay text: a single quote before them says so. */
+static void put_text_mark(FILE *out, const char *text) {
+    if (*text != '\0' && strchr("=+-@\t\r", *text) != NULL) {
+        fputc('\'', out);
+    }
+}
+
 static void put_inside(FILE *out, const char *text) {
     for (; *text != '\0'; text++) {
         if (*text == '"') {
@@ -13,16 +23,31 @@ static void put_inside(FILE *out, const char *text) {
 
 void csvtext_put(FILE *out, const char *text) {
     fputc('"', out);
+    put_text_mark(out, text);
     put_inside(out, text);
     fputc('"', out);
+}
+
+void csvtext_put_short(FILE *out, const char *text) {
+    if (strpbrk(text, ",\"\r\n") != NULL) {
+        csvtext_put(out, text);
+        return;
+    }
+    put_text_mark(out, text);
+    fputs(text, out);
 }
 
 void csvtext_put_path(FILE *out, struct calltree_walk walk) {
     fputc('"', out);
     for (; walk.frame != NULL; calltree_walk_next(&walk)) {
         char name[4096];
-        fputs(walk.steps != 0 ? "; " : "", out);
-        put_inside(out, names_spell(walk.frame, name, sizeof name));
+        const char *spelt = names_spell(walk.frame, name, sizeof name);
+        if (walk.steps != 0) {
+            fputs("; ", out);
+        } else {
+            put_text_mark(out, spelt);
+        }
+        put_inside(out, spelt);
         if (walk.frame->file != NULL) {
             fputs(" at ", out);
             put_inside(out, walk.frame->file);

@@ -212,16 +212,30 @@ static void put_sampling(struct jsonwriter *json, const struct model *model) {
     jsonwriter_end_map(json);
 }
 
+/* The first of the model's foreign frees by this thread or a later one. */
+static size_t find_freer(const struct model *model, uint32_t freer) {
+    size_t low = 0;
+    size_t high = model->foreign_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (model->foreign[middle].freer < freer) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 static void put_freed_of(struct jsonwriter *json, const struct model *model, uint32_t freer) {
     jsonwriter_array(json, "freed_of");
-    for (size_t i = 0; i < model->foreign_count; i++) {
-        if (model->foreign[i].freer == freer) {
-            jsonwriter_map(json, NULL);
-            jsonwriter_number(json, "thread", model->foreign[i].owner);
-            jsonwriter_number(json, "blocks", model->foreign[i].blocks);
-            jsonwriter_number(json, "bytes", model->foreign[i].bytes);
-            jsonwriter_end_map(json);
-        }
+    for (size_t i = find_freer(model, freer);
+         i < model->foreign_count && model->foreign[i].freer == freer; i++) {
+        jsonwriter_map(json, NULL);
+        jsonwriter_number(json, "thread", model->foreign[i].owner);
+        jsonwriter_number(json, "blocks", model->foreign[i].blocks);
+        jsonwriter_number(json, "bytes", model->foreign[i].bytes);
+        jsonwriter_end_map(json);
     }
     jsonwriter_end_array(json);
 }

@@ -7,6 +7,8 @@
  */
 #include "analyze/symbol/debugfile.h"
 
+#include "analyze/read/trust.h"
+
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +49,8 @@ int debugfile_open(const char *path, struct debugfile_elf *file, int *descriptor
     struct stat status;
     if (fd < 0)
         return -1;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+    bool is_allowed = trust_allows(fd, path);
+    if (is_allowed && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
         file->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     const char *slash = strrchr(path, '/');
     if (file->elf && elf_kind(file->elf) == ELF_K_ELF)
@@ -55,6 +58,7 @@ int debugfile_open(const char *path, struct debugfile_elf *file, int *descriptor
     if (!file->folder) {
         debugfile_close(file);
         close(fd);
+        errno = is_allowed ? 0 : EACCES;
         return -1;
     }
     if (descriptor) {
@@ -220,7 +224,10 @@ int debugfile_find(const struct symbol_module *module, const char *folders,
                  "%.400s has changed since the profile was taken: no names from it", module->path);
     else if (!paths->debug)
         snprintf(paths->problem, sizeof paths->problem, "%.400s: %s: no names from it",
-                 module->path, reason ? strerror(reason) : "not an ELF file");
+                 module->path,
+                 reason == EACCES && geteuid() == 0 ? "another user's, as is the profile"
+                 : reason                           ? strerror(reason)
+                                                    : "not an ELF file");
     debugfile_close(&file);
     return 0;
 }

@@ -2,8 +2,8 @@
 /*
  * numbermap.h: a hash table from a 64-bit number to a pointer.
  *
- * Used inside analyze/symbol: offsets to frames, unit offsets to units, names to demangled names.
- * Not thread-safe.
+ * Used inside analyze/symbol (offsets to frames, unit offsets to units, names to demangled names),
+ * by model/foreign and collect/mergemap. Not thread-safe.
  */
 #ifndef ANALYZE_SYMBOL_NUMBERMAP_H
 #define ANALYZE_SYMBOL_NUMBERMAP_H

@@ -13,9 +13,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
@@ -156,6 +158,22 @@ def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), librar
                 sys.exit(1)
             os.rename(program + ".new", program)
     return program
+
+
+def leaves_nothing(number, *words):
+    """A command that is ended by a signal as soon as it has made a temporary folder (at the latest it
+    waits for a reader of its output) removes it."""
+    temporary = scratch()
+    output = os.path.join(scratch(), "nobody-reads")
+    os.mkfifo(output)
+    process = subprocess.Popen([MEMTRACE, *words, "--output", output],
+                               env=clean_environment(TMPDIR=temporary), stderr=subprocess.DEVNULL,
+                               preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
+    while not os.listdir(temporary) and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(number)
+    equal(process.wait(), -number, words, "status after signal", number)
+    equal(os.listdir(temporary), [], words, "left after signal", number)
 
 
 PRELOAD = preloadable(LIBRARY)

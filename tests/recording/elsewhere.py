@@ -4,9 +4,10 @@ has its place. The names and lines in the report are those from before, out of t
 
 import os
 import shutil
+import signal
 
 from recorded import HERE, only_recording, record
-from harness import build, equal, fail, finish, report, scratch
+from harness import build, equal, fail, finish, leaves_nothing, report, scratch
 
 
 def named_frames(path, program):
@@ -37,6 +38,8 @@ def main():
     shutil.copy("/bin/true", program)
     equal(named_frames(path, program), before, "another program has its place: names")
     equal(os.listdir(temporary), [], "what was unpacked and is left")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        leaves_nothing(number, "report", path)
 
 
 main()

@@ -11,8 +11,8 @@ import sys
 SOURCE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(SOURCE, "..", "programs"))
 
-from harness import (MEMTRACE, build, clean_environment, equal, execute, fail, finish, report, scratch,
-                     skip)  # noqa: E402, F401
+from harness import (MEMTRACE, build, clean_environment, equal, execute, fail, finish, leaves_nothing, report,
+                     scratch, skip)  # noqa: E402, F401
 
 HEADER = 16384
 PAGE = 4096

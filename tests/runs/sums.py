@@ -4,8 +4,9 @@
 import glob
 import json
 import os
+import signal
 
-from runfolder import command, describe, equal, finish, folder, make, process, record, told
+from runfolder import command, describe, equal, finish, folder, leaves_nothing, make, process, record, told
 
 SUMS = ("total_allocations", "total_bytes", "total_frees", "leaked_bytes", "leaked_blocks",
         "maximum_bytes", "total_temporary", "lost")
@@ -85,6 +86,7 @@ equal({name: data[name] for name in SUMS if name != "maximum_bytes"},
       {name: wanted[name] for name in SUMS if name != "maximum_bytes"}, "recordings")
 equal(command("query", "--all-processes", recordings, "SELECT sum(size) FROM allocations")[0],
       "%d\n" % wanted["total_bytes"], "events")
+leaves_nothing(signal.SIGTERM, "report", "--all-processes", recordings)
 equal(command("query", "--all-processes", "--size", "3000..", recordings,
               "SELECT count(*) FROM allocations")[0], "2\n", "a filter of blocks")
 

@@ -20,6 +20,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -116,6 +117,58 @@ static void comes_back(void **state) {
         recording_close(subject.recording);
         empty_cache();
     }
+}
+
+/* The most that a process of its own needs to replay it and to take it from the cache, in KiB. */
+static long memory_for(struct subject *subject, bool is_kept) {
+    struct rusage before;
+    struct rusage after;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        struct model *model = is_kept ? modelcache_load(subject->parts)
+                                      : modelcache_replay(subject->parts, NULL, NULL);
+        _exit(model == NULL || model->nodes[(1 << MEMTRACE_CONTEXT_BITS) - 2].parent != 4);
+    }
+    getrusage(RUSAGE_SELF, &before);
+    assert_int_equal(wait4(child, &status, 0, &after), child);
+    assert_int_equal(status, 0);
+    return after.ru_maxrss - before.ru_maxrss;
+}
+
+/* Part of a recording may have a few nodes with high ids, a damaged file has what it likes. */
+static void ids_far_apart(void **state) {
+    const long most_kib = 64 << 10;
+    const struct memtrace_recording_node nodes[] = {
+        {.frame = 0x400010, .id = 1 << 20, .parent = 4},
+        {.frame = 0x400020, .id = (1 << MEMTRACE_CONTEXT_BITS) - 2, .parent = 4}};
+    struct recording_build build = {0};
+    struct subject subject;
+    struct stat status;
+    char file[PATH_MAX];
+    long used;
+    (void)state;
+    recording_build_example(&build);
+    recording_build_nodes(&build, nodes, 2);
+    recording_build_index(&build);
+    recording_build_write(build.bytes, build.size, path);
+    recording_build_free(&build);
+    open_subject(&subject);
+    used = memory_for(&subject, false);
+    if (used > most_kib) {
+        fail_msg("%ld KiB to replay it", used);
+    }
+    assert_int_equal(kept_files(file), 1);
+    assert_int_equal(stat(file, &status), 0);
+    if (status.st_size > 1 << 20) {
+        fail_msg("%lld bytes are kept", (long long)status.st_size);
+    }
+    used = memory_for(&subject, true);
+    if (used > most_kib) {
+        fail_msg("%ld KiB to take it from the cache", used);
+    }
+    recording_close(subject.recording);
+    empty_cache();
 }
 
 /* One byte changed, wherever, or the end missing: as if it were not there. */
@@ -275,8 +328,8 @@ static int remove_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comes_back), cmocka_unit_test(damaged), cmocka_unit_test(stale),
-        cmocka_unit_test(off),        cmocka_unit_test(at_once),
+        cmocka_unit_test(comes_back), cmocka_unit_test(ids_far_apart), cmocka_unit_test(damaged),
+        cmocka_unit_test(stale),      cmocka_unit_test(off),           cmocka_unit_test(at_once),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -86,6 +86,22 @@ static void keeps(void **state) {
     assert_int_equal(status.st_mode & 0777, 0640);
 }
 
+/* What a set-user-id program wrote into a file of its owner must not run with its owner's rights.
+ */
+static void keeps_no_special_bits(void **state) {
+    struct outfile file;
+    struct stat status;
+    (void)state;
+    write_old();
+    assert_int_equal(chmod("a", 06755), 0);
+    open_new(&file);
+    assert_int_equal(fstat(fileno(file.stream), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0755);
+    assert_int_equal(outfile_keep(&file, NULL), 0);
+    assert_int_equal(stat("a", &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0755);
+}
+
 static void drops(void **state) {
     struct outfile file;
     (void)state;
@@ -150,6 +166,7 @@ static void to_stdout(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(keeps, enter_folder, leave_folder),
+        cmocka_unit_test_setup_teardown(keeps_no_special_bits, enter_folder, leave_folder),
         cmocka_unit_test_setup_teardown(drops, enter_folder, leave_folder),
         cmocka_unit_test_setup_teardown(signals, enter_folder, leave_folder),
         cmocka_unit_test_setup_teardown(cannot, enter_folder, leave_folder),

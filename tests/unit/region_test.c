@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,11 +181,103 @@ static void running(void **state) {
     free(builder);
 }
 
+/* Without cmocka's own handler: the status of a child, or the signal that ended it. */
+static int in_child(void (*body)(const char *path), const char *path) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGBUS, SIG_DFL);
+        body(path);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
+}
+
+#define EXPECT(condition) ((condition) ? (void)0 : _exit(__LINE__ % 100 + 1))
+
+/* Its owner makes the file of a running program shorter, behind the back of who reads it. */
+static void read_while_cut(const char *path) {
+    struct error error = {""};
+    struct profile *profile = profile_open(path, &error);
+    uint64_t size = profile->mapped;
+    struct model *model;
+    EXPECT(profile->live && !profile_is_cut(profile));
+    EXPECT(truncate(path, MEMTRACE_HEADER_SIZE) == 0);
+    model = model_load(profile, &error);
+    EXPECT(model != NULL && model->totals.allocations == 0);
+    EXPECT(strcmp(model->damage, "it became shorter while it was read") == 0);
+    model_free(model);
+    EXPECT(profile_refresh(profile, &error) == -1);
+    EXPECT(strstr(error.message, "became shorter while it was read") != NULL);
+    EXPECT(truncate(path, (off_t)size) == 0); /* too late */
+    EXPECT(profile_refresh(profile, &error) == -1);
+    profile_close(profile);
+}
+
+/* The next mapping, maybe at the same address; now the header goes, too. */
+static void read_while_emptied(const char *path) {
+    struct error error = {""};
+    struct profile *profile = profile_open(path, &error);
+    struct model *model;
+    EXPECT(profile->live && !profile_is_cut(profile));
+    EXPECT(truncate(path, 0) == 0);
+    model = model_load(profile, &error);
+    EXPECT(model != NULL && model->damage[0] != '\0');
+    model_free(model);
+    profile_close(profile);
+}
+
+static void read_both(const char *path) {
+    read_while_cut(path);
+    read_while_emptied(path);
+}
+
+static void cut_off_meanwhile(void **state) {
+    struct builder *builder = builder_new();
+    uint64_t ticks;
+    char path[512];
+    (void)state;
+    region_start_ticks(getpid(), &ticks);
+    builder_tree(builder, 0)[10] = (struct memtrace_node){builder_frame(0, 0x1000), 0, 0};
+    builder_ledger(builder, 1, 0)[10] = (struct memtrace_cell){100, 2, 50, 1, 0, 0, 0, 0};
+    write_region(builder, path, sizeof path, getpid(), ticks);
+    assert_int_equal(in_child(read_both, path), 0);
+    unlink(path);
+    free(builder);
+}
+
+/* What is no mapping of ours is as fatal as ever, also while there is one. */
+static void fault_elsewhere(const char *path) {
+    struct profile *profile = profile_open(path, NULL);
+    char other[] = "/tmp/memtrace-bus-XXXXXX";
+    int fd = mkstemp(other);
+    volatile char *bytes;
+    unlink(other);
+    EXPECT(profile != NULL && profile->live && ftruncate(fd, 4096) == 0);
+    bytes = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    EXPECT(bytes[0] == 0 && ftruncate(fd, 0) == 0);
+    _exit(bytes[0] + 1);
+}
+
+static void other_faults(void **state) {
+    struct builder *builder = builder_new();
+    uint64_t ticks;
+    char path[512];
+    (void)state;
+    region_start_ticks(getpid(), &ticks);
+    write_region(builder, path, sizeof path, getpid(), ticks);
+    assert_int_equal(in_child(fault_elsewhere, path), SIGBUS);
+    unlink(path);
+    free(builder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),         cmocka_unit_test(processes),
         cmocka_unit_test(find_and_list), cmocka_unit_test(find_by_maps),
-        cmocka_unit_test(running),
+        cmocka_unit_test(running),       cmocka_unit_test(cut_off_meanwhile),
+        cmocka_unit_test(other_faults),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cleanup.h: files and folders that must not outlive the command. A signal that ends it (Ctrl-C,
+ * SIGTERM, SIGHUP) removes them first.
+ *
+ * Called by cli/outfile (unfinished output) and by source and runsource (unpacked symbols, merged
+ * runs).
+ * By the main thread only. Signals that were ignored (nohup) or are handled by the command stay so.
+ */
+#ifndef ANALYZE_ASK_CLEANUP_H
+#define ANALYZE_ASK_CLEANUP_H
+
+/* path: a file, or a folder with all that is in it; it must stay valid until cleanup_forget().
+ * Where too many are known already nothing removes it. */
+void cleanup_watch(const char *path);
+
+/* mkdtemp(), and watches it: no signal comes in between. */
+char *cleanup_make_folder(char *pattern);
+
+/* The path, as it was given, is removed, or is to stay. NULL or unknown: nothing happens. */
+void cleanup_forget(const char *path);
+
+/* Removes a file, or a folder with all that is in it. Async-signal-safe. */
+void cleanup_remove(const char *path);
+
+#endif
