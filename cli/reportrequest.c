@@ -58,7 +58,9 @@ const char reportrequest_help[] =
     "  --limit N            at most N branches of one function, N rows, N paths (default:\n"
     "                       20; 0: all)\n"
     "  --depth N            at most N frames (0: all; default: 64 of trees, 16 of paths, 3 in\n"
-    "                       tables)\n"
+    "                       tables, all in JSON and CSV of everything)\n"
+    "  --nodes              in JSON of everything: the tree of call paths, each node once,\n"
+    "                       instead of all frames of each path\n"
     "  --all-frames         show what the system runs before main, each level of a recursion, and\n"
     "                       what library functions (std::) call of their library\n"
     "  --color WHEN         auto, always or never\n"
@@ -85,6 +87,7 @@ enum {
     KEY_MIN_PERCENT,
     KEY_LIMIT,
     KEY_DEPTH,
+    KEY_NODES,
     KEY_ALL_FRAMES,
     KEY_FULL_NAMES,
     KEY_NO_CACHE,
@@ -142,6 +145,7 @@ static const struct cli_option known_options[] = {
     {"min-percent", 0, true, KEY_MIN_PERCENT},
     {"limit", 'n', true, KEY_LIMIT},
     {"depth", 'd', true, KEY_DEPTH},
+    {"nodes", 0, false, KEY_NODES},
     {"all-frames", 0, false, KEY_ALL_FRAMES},
     {"full-names", 0, false, KEY_FULL_NAMES},
     {"no-cache", 0, false, KEY_NO_CACHE},
@@ -236,6 +240,9 @@ static int take_value(struct request *request, const struct cli_scan *scan, int 
     case KEY_DEPTH:
         good = parse_size(scan->value, &request->options.depth) == 0;
         request->depth_given = true;
+        break;
+    case KEY_NODES:
+        request->options.nodes = true;
         break;
     case KEY_PROCESS:
         request->choice.process = scan->value;
@@ -380,6 +387,10 @@ int reportrequest_read(struct request *request, int argc, char **argv) {
                          argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
+    if (request->options.nodes &&
+        (request->options.format != REPORT_JSON || reportrequest_is_special(request))) {
+        return cli_usage("report", "--nodes goes with --json of everything, without --show-...");
+    }
     if (request->metrics[METRIC_SHORT]) { /* the other definition of temporary */
         request->metrics[METRIC_TEMPORARY] = false;
     }

@@ -111,7 +111,7 @@ _memtrace() {
             --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings
             --show-timeline --show-marks --show-threads --show-processes --process --all-processes
             --processes --top-down --bottom-up --flat --paths --by
-            --full-names --no-cache --min-percent --limit --depth --all-frames --color --debug-folders --format
+            --full-names --no-cache --min-percent --limit --depth --nodes --all-frames --color --debug-folders --format
             --suppressions --no-builtin-suppressions --no-embedded-suppressions --json --csv --output
             --help"
         if [[ $current != -* ]]; then

@@ -42,7 +42,7 @@ for option in show-peak show-maximum show-leaked show-live show-allocated show-t
         show-timeline show-marks show-processes
     complete -c memtrace -n '__memtrace_on report' -l $option
 end
-for option in top-down bottom-up flat paths full-names no-cache all-frames json csv
+for option in top-down bottom-up flat paths full-names no-cache nodes all-frames json csv
     complete -c memtrace -n '__memtrace_on report' -l $option
 end
 for option in min-percent limit depth shutdown-at temporary-within show-caller-callee

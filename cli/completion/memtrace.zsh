@@ -76,7 +76,7 @@ _memtrace() {
             '--show-threads' '--show-processes' '--process[of a run]:PID or NAME' '--all-processes' \
             '--processes[lines of their tree]:count' '--top-down' '--bottom-up' '--flat' '--paths' \
             '--by[branches]:what:(function line)' '--full-names' '--no-cache' '--min-percent[threshold]:percent' \
-            '--limit[rows]:count' '--depth[frames]:count' '--all-frames' \
+            '--limit[rows]:count' '--depth[frames]:count' '--nodes' '--all-frames' \
             '--color[when]:when:(auto always never)' '--debug-folders[folders]:folders:_files -/' \
             '*--suppressions[leaks to leave out]:file:_files' '--no-builtin-suppressions' \
             '--no-embedded-suppressions' '--format[form]:form:(text markdown json csv)' '--json' '--csv' \
