@@ -14,6 +14,10 @@
 static int write_to(struct report *report, const struct request *request) {
     struct outfile file;
     struct error error;
+    bool is_everything = !report_is_for_people(report) && !reportrequest_is_special(request);
+    if (is_everything && !request->depth_given && report_refuse_bulk(report, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);
     }

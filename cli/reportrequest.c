@@ -17,6 +17,7 @@ enum {
     KEY_MIN_PERCENT,
     KEY_LIMIT,
     KEY_DEPTH,
+    KEY_NODES,
     KEY_ALL_FRAMES,
     KEY_FULL_NAMES,
     KEY_COLOR,
@@ -87,7 +88,12 @@ const struct option reportrequest_options[] = {
     OPTION("limit", 'n', KEY_LIMIT, "N",
            "at most N branches of one function, N rows, N paths (default: 20; 0: all)"),
     OPTION("depth", 'd', KEY_DEPTH, "N",
-           "at most N frames (0: all; default: 64 of trees, 16 of paths, 3 in tables)"),
+           "at most N frames (0: all; default: 64 of trees, 16 of paths, 3 in tables, all in JSON "
+           "and CSV of everything)"),
+    OPTION(
+        "nodes", 0, KEY_NODES, NULL,
+        "in JSON of everything: the tree of call paths, each node once, instead of all frames of "
+        "each path"),
     OPTION("all-frames", 0, KEY_ALL_FRAMES, NULL,
            "show what the system runs before main, each level of a recursion, and what library "
            "functions (std::) call of their library"),
@@ -239,6 +245,9 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
     case KEY_FULL_NAMES:
         request->options.full_names = true;
         return 0;
+    case KEY_NODES:
+        request->options.nodes = true;
+        return 0;
     default:
         break;
     }
@@ -313,6 +322,10 @@ int reportrequest_read(struct request *request, int argc, char **argv) {
                          argv[scan.index + 1]);
     }
     request->source = scan.index < argc ? argv[scan.index] : NULL;
+    if (request->options.nodes &&
+        (request->options.format != REPORT_JSON || reportrequest_is_special(request))) {
+        return cli_usage("report", "--nodes goes with --json of everything, without --show-...");
+    }
     if (request->metrics[METRIC_SHORT]) { /* the other definition of temporary */
         request->metrics[METRIC_TEMPORARY] = false;
     }

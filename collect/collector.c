@@ -30,20 +30,31 @@ static void open_timeline(struct collector *collector) {
     }
 }
 
-static void tell_of(const char *what, const char *message) {
-    char line[5000];
-    snprintf(line, sizeof line, "memtrace: %s%s\n", what, message);
-    collector_write(STDERR_FILENO, line);
+enum level { LEVEL_ERROR, LEVEL_WARNING };
+
+/* As in the program (MEMTRACE_LOG_LEVEL). The environment is the user's under `memtrace run`; the
+ * companion's has the program's where the runtime hands it on. */
+static bool is_told(enum level level) {
+    const char *most = getenv("MEMTRACE_LOG_LEVEL");
+    if (most != NULL && strcmp(most, "none") == 0) {
+        return false;
+    }
+    return most == NULL || level == LEVEL_ERROR || strcmp(most, "error") != 0;
 }
 
-static void tell(const char *message) {
-    tell_of("", message);
+static void tell_of(enum level level, const char *what, const char *message) {
+    char line[5000];
+    if (!is_told(level)) {
+        return;
+    }
+    snprintf(line, sizeof line, "memtrace: %s%s\n", what, message);
+    collector_write(STDERR_FILENO, line);
 }
 
 static void tell_news(struct collector *collector) {
     const char *news = collector->record != NULL ? record_news(collector->record) : NULL;
     if (news != NULL) {
-        tell(news);
+        tell_of(LEVEL_WARNING, "", news);
     }
 }
 
@@ -57,7 +68,7 @@ static void start_recording(struct collector *collector) {
         record_start(collector->record, &error);
     }
     if (error.message[0] != '\0') {
-        tell(error.message);
+        tell_of(LEVEL_ERROR, "", error.message);
     }
 }
 
@@ -186,9 +197,9 @@ static void dump(struct collector *collector) {
     char path[4200];
     struct error error;
     if (dump_region(&collector->held, path, sizeof path, &error) == 0) {
-        tell_of("limit: the profile as it is now: ", path);
+        tell_of(LEVEL_WARNING, "limit: the profile as it is now: ", path);
     } else {
-        tell_of("limit: ", error.message);
+        tell_of(LEVEL_ERROR, "limit: ", error.message);
     }
 }
 
@@ -200,13 +211,13 @@ static void heed_limit(struct collector *collector, struct periodic_moment *mome
     if (crossed == NULL) {
         return;
     }
-    tell_of("limit: ", crossed);
+    tell_of(LEVEL_WARNING, "limit: ", crossed);
     report(collector, moment);
     if (action == MEMTRACE_LIMIT_DUMP || action == MEMTRACE_LIMIT_ABORT) {
         dump(collector);
     }
     if (action == MEMTRACE_LIMIT_ABORT) {
-        tell_of("limit: ", "the program is ended by SIGABRT");
+        tell_of(LEVEL_WARNING, "limit: ", "the program is ended by SIGABRT");
         kill(collector->held.region.pid, SIGABRT);
     }
 }
@@ -275,10 +286,10 @@ static char *lines(const struct collector *collector, const struct model *model,
     if (model != NULL && collector->profile->header.summary != 0) {
         summary = finish_summary(model, finished != NULL ? finished->path : NULL, recording);
     }
-    if (recording != NULL && recording->trouble.message[0] != '\0') {
+    if (recording != NULL && recording->trouble.message[0] != '\0' && is_told(LEVEL_ERROR)) {
         print_safe(out, "memtrace: %s\n", recording->trouble.message);
     }
-    if (finished != NULL && finished->place != FINISH_MOVED) {
+    if (finished != NULL && finished->place != FINISH_MOVED && is_told(LEVEL_ERROR)) {
         print_safe(out, "memtrace: %s; it is at %s%s\n", finished->trouble.message, finished->path,
                    finished->place == FINISH_KEPT ? " and the next memtrace command tries again"
                                                   : "");

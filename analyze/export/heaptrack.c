@@ -185,7 +185,7 @@ static int put_culled(struct heaptracktext *text, const struct survey *survey,
         if (__builtin_add_overflow(sum, culled_of(survey, &model->contexts[i]), &sum) ||
             heaptrack_is_too_much(sum)) {
             return error_set(error, "heaptrack's format is made of events, and this recording left "
-                                    "out too many to make them up: record without `--cull`");
+                                    "out too many to make them up: record without `--cull-below`");
         }
     }
     for (size_t i = 0; i < model->context_count; i++) {

@@ -3,17 +3,21 @@
 #include "analyze/export/export.h"
 #include "analyze/report/report.h"
 
-static struct report report_of(const struct export *export) {
-    return (struct report){
-        .out = export->out,
-        .model = export->model,
-        .names = export->names,
-        .options = {.full_names = export->full_names, .all_frames = export->all_frames},
-        .source = export->source};
+static struct report report_of(const struct export *export, enum report_format format) {
+    return (struct report){.out = export->out,
+                           .model = export->model,
+                           .names = export->names,
+                           .options = {.format = format,
+                                       .full_names = export->full_names,
+                                       .all_frames = export->all_frames},
+                           .source = export->source};
 }
 
 int export_json(const struct export *export, struct error *error) {
-    const struct report report = report_of(export);
+    const struct report report = report_of(export, REPORT_JSON);
+    if (report_refuse_bulk(&report, error) != 0) {
+        return -1;
+    }
     if (report_json(&report) != 0) {
         return error_set(error, "out of memory");
     }
@@ -22,6 +26,9 @@ int export_json(const struct export *export, struct error *error) {
 }
 
 int export_csv(const struct export *export, struct error *error) {
-    const struct report report = report_of(export);
+    const struct report report = report_of(export, REPORT_CSV);
+    if (report_refuse_bulk(&report, error) != 0) {
+        return -1;
+    }
     return report_csv(&report) == 0 ? 0 : error_set(error, "out of memory");
 }

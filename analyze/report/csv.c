@@ -19,7 +19,7 @@ int report_csv(const struct report *report) {
                 ",",
                 context->live_bytes, context->live_blocks, context->peak_bytes,
                 context->total_bytes, context->allocations, context->frees, context->temporary);
-        csvtext_put_path(report->out, calltree_walk(report, context->path));
+        csvtext_put_path(report->out, calltree_walk(report, context->path), report->options.depth);
         fputs("\r\n", report->out);
     }
     return 0;

@@ -37,9 +37,10 @@ void csvtext_put_short(FILE *out, const char *text) {
     fputs(text, out);
 }
 
-void csvtext_put_path(FILE *out, struct calltree_walk walk) {
+void csvtext_put_path(FILE *out, struct calltree_walk walk, size_t most) {
     fputc('"', out);
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+    for (size_t i = 0; walk.frame != NULL && (most == 0 || i < most);
+         calltree_walk_next(&walk), i++) {
         char name[4096];
         const char *spelt = names_spell(walk.frame, name, sizeof name);
         if (walk.steps != 0) {

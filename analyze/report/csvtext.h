@@ -9,7 +9,8 @@
 void csvtext_put(FILE *out, const char *text);
 /* In quotes only where it needs them. */
 void csvtext_put_short(FILE *out, const char *text);
-/* A call path in one field: "function at file:line; ...", innermost first. */
-void csvtext_put_path(FILE *out, struct calltree_walk walk);
+/* A call path in one field: "function at file:line; ...", innermost first, so many frames at most
+ * (0: all). */
+void csvtext_put_path(FILE *out, struct calltree_walk walk, size_t most);
 
 #endif

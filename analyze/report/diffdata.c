@@ -114,7 +114,7 @@ static void put_csv_row(FILE *out, const struct diff *diff, const struct diff_ro
     fputc(',', out);
     if (diff->by == DIFF_BY_PATH) {
         struct report on = {0};
-        csvtext_put_path(out, calltree_walk(&on, diff_path(diff, row, &on)));
+        csvtext_put_path(out, calltree_walk(&on, diff_path(diff, row, &on)), 0);
     } else {
         csvtext_put(out, "");
     }

@@ -7,6 +7,7 @@
 #include "analyze/report/report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Contexts ---- */
@@ -23,18 +24,57 @@ static void put_frame(struct jsonwriter *json, const struct names_frame *frame) 
     jsonwriter_end_map(json);
 }
 
+/* Those of one node. Returns how many are left of `most`. */
+static size_t put_node_frames(struct jsonwriter *json, const struct report *report, uint32_t node,
+                              size_t most) {
+    uint64_t recorded = report->model->nodes[node].frame;
+    size_t count;
+    const struct names_frame *frames = names_frames(report->names, recorded, &count);
+    for (size_t i = 0; recorded >= MEMTRACE_FRAME_CLASSES && i < count && most > 0; i++) {
+        put_frame(json, &frames[i]);
+        most--;
+    }
+    return most;
+}
+
 static void put_frames(struct jsonwriter *json, const struct report *report, uint32_t node) {
+    size_t most = report->options.depth != 0 ? report->options.depth : SIZE_MAX;
     jsonwriter_array(json, "frames");
-    while (node != 0) {
-        uint64_t recorded = report->model->nodes[node].frame;
-        size_t count;
-        const struct names_frame *frames = names_frames(report->names, recorded, &count);
-        for (size_t i = 0; recorded >= MEMTRACE_FRAME_CLASSES && i < count; i++) {
-            put_frame(json, &frames[i]);
-        }
+    while (node != 0 && most > 0) {
+        most = put_node_frames(json, report, node, most);
         node = report->model->nodes[node].parent;
     }
     jsonwriter_end_array(json);
+}
+
+/* The nodes of all call paths, callers before what they call. 0, or -1: out of memory. */
+static int put_nodes(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
+    bool *is_needed = calloc(model->node_count + 1, sizeof *is_needed);
+    if (is_needed == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        for (uint32_t node = model->contexts[i].path; node != 0 && !is_needed[node];
+             node = model->nodes[node].parent) {
+            is_needed[node] = true;
+        }
+    }
+    jsonwriter_array(json, "nodes");
+    for (uint32_t node = 1; node < model->node_count; node++) {
+        if (is_needed[node]) {
+            jsonwriter_map(json, NULL);
+            jsonwriter_number(json, "id", node);
+            jsonwriter_number(json, "parent", model->nodes[node].parent);
+            jsonwriter_array(json, "frames");
+            put_node_frames(json, report, node, SIZE_MAX);
+            jsonwriter_end_array(json);
+            jsonwriter_end_map(json);
+        }
+    }
+    jsonwriter_end_array(json);
+    free(is_needed);
+    return 0;
 }
 
 static void put_lifetimes(struct jsonwriter *json, const struct model *model,
@@ -72,7 +112,11 @@ static void put_context(struct jsonwriter *json, const struct report *report,
         jsonwriter_double(json, "live_bytes_error", context->live_error_bytes);
     }
     put_lifetimes(json, report->model, context);
-    put_frames(json, report, context->path);
+    if (report->options.nodes) {
+        jsonwriter_number(json, "node", context->path);
+    } else {
+        put_frames(json, report, context->path);
+    }
     jsonwriter_end_map(json);
 }
 
@@ -340,6 +384,10 @@ int report_json(const struct report *report) {
     put_modules(json, report->model);
     put_timeline(json, report->model);
     put_lifetime_ends(json);
+    if (report->options.nodes && put_nodes(json, report) != 0) {
+        jsonwriter_close(json);
+        return -1;
+    }
     put_contexts(json, report, "contexts", MODEL_HEAP);
     put_contexts(json, report, "mappings", MODEL_MAPPING);
     put_contexts(json, report, "pools", MODEL_POOL);

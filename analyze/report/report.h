@@ -28,6 +28,7 @@ struct report_options {
     bool by_line;       /* lines of a function are told apart */
     bool full_names;    /* C++ names with parameters, template arguments and return types */
     bool all_frames;    /* what the system runs before main, too */
+    bool nodes;         /* JSON of everything: the tree of call paths, each node once */
     bool color;
     bool unicode; /* the terminal can draw lines */
     size_t width; /* of the terminal; 0: no limit */
@@ -126,5 +127,9 @@ bool report_has_much_temporary(const struct model *model);
 int report_next(const struct report *report);
 int report_json(const struct report *report);
 int report_csv(const struct report *report);
+
+/* Before these two: where the frames of all call paths would be more than 100 MB, and neither
+ * options.depth nor options.nodes bounds them, -1, and error says so with their number. */
+int report_refuse_bulk(const struct report *report, struct error *error);
 
 #endif

@@ -42,7 +42,7 @@ static void put_field(const struct report *report, enum table_kind kind,
         put_frame(report->out, cell->frame);
         break;
     case TABLE_PATH:
-        csvtext_put_path(report->out, calltree_walk(report, cell->path));
+        csvtext_put_path(report->out, calltree_walk(report, cell->path), 0);
         break;
     case TABLE_REAL:
     case TABLE_PERCENT:

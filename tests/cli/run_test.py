@@ -340,6 +340,17 @@ def test_file_size_limit():
     equal([name for name in os.listdir(folder) if name.startswith(".memtrace-")], [])
 
 
+def test_log_level():
+    """What the collector has to say minds the level; summary and periodic report are no messages."""
+    program = build()
+    for level, is_told in ((None, True), ("info", True), ("warning", True), ("error", False), ("none", False)):
+        settings = {"env": {"MEMTRACE_LOG_LEVEL": level}} if level else {}
+        done = run("--limit", "4K", "--", program, "churn10", "sleep300", **settings)
+        equal(b"memtrace: limit: the process has" in done.err, is_told, level, done.err)
+        equal(b"memtrace: snapshot 1" in done.err, True, level, done.err)
+        check(allocations(done.err) >= 1, done.err)
+
+
 def test_full_disk():
     if os.geteuid() != 0:
         sys.exit(77)

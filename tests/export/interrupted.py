@@ -26,10 +26,10 @@ def interrupt(recording, out, number):
 
 def main():
     folder, results = scratch(), scratch()
-    # JSON of so many call paths takes seconds
+    # so many call paths take a while
     result = record([build(os.path.join(HERE, "paths.c"), optimize="-O1"), "17"], folder)
     equal(result.returncode, 0, result.stderr)
-    out = os.path.join(results, "out.json")
+    out = os.path.join(results, "out.folded")
     interrupt(recordings(folder)[0], out, signal.SIGINT)
     with open(out, "w", encoding="utf-8") as file:
         file.write("old")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """commands.py [SEED [COUNT]]: damaged and cut-off files through every command that reads files. Each
-ends by itself with a status of its own, and says what it could not do; none crashes or hangs."""
+ends by itself with a status of its own, and says what it could not do; none crashes, hangs or writes
+without end. Recordings are also damaged behind their checksums (damage_blocks.c)."""
 
 import os
 import random
@@ -10,10 +11,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recording"))
 
 from recorded import record, recordings  # noqa: E402
-from harness import (MEMTRACE, SUBJECTS, build, execute, fail, finish, profiles,  # noqa: E402
+from harness import (BUILD, MEMTRACE, SUBJECTS, build, execute, fail, finish, profiles,  # noqa: E402
                      scratch)
 
 OUTPUT = "OUTPUT"  # replaced by a file
+DAMAGE_BLOCKS = os.path.join(BUILD, "tests", "fuzz", "damage_blocks")
+MOST_BYTES = 200 << 20  # of the output: the files have a few hundred events
 COMMANDS = [
     ["report"], ["report", "--json"], ["report", "--format", "markdown", "--show-groups"],
     ["report", "--show-blocks", "--show-sizes", "--show-fragmentation", "--show-lifetimes"],
@@ -52,22 +55,34 @@ def run(command, path, folder):
     elif done.returncode != 0 and not done.stderr and not done.stdout:
         fail("status", done.returncode, "and not a word:", *words)
     if os.path.exists(output):
+        if os.path.getsize(output) > MOST_BYTES:
+            fail("wrote", os.path.getsize(output), "bytes:", *words)
         os.unlink(output)
 
 
+def run_all(path, folder):
+    for command in COMMANDS:
+        run(command, path, folder)
+
+
 def main():
-    seed, count = (int(word) for word in (sys.argv[1:] + ["1", "6"])[:2])
+    seed, count = (int(word) for word in (sys.argv[1:] + ["1", "4"])[:2])
     dice = random.Random(seed)
     folder = scratch()
     record([build(os.path.join(SUBJECTS, "allocations.c"), "gcc", "-O1"), "realloc"], folder)
-    whole = [open(path, "rb").read() for path in recordings(folder) + profiles(folder)]
+    recording, profile = recordings(folder)[0], profiles(folder)[0]
+    whole = [open(path, "rb").read() for path in (recording, profile)]
     for number in range(count):
         for data, ending in zip(whole, ("mtr", "mtp")):
             path = os.path.join(folder, "damaged.%d.%s" % (number, ending))
             with open(path, "wb") as file:
                 file.write(damage(data, dice))
-            for command in COMMANDS:
-                run(command, path, folder)
+            run_all(path, folder)
+        path = os.path.join(folder, "damaged.%d.blocks.mtr" % number)
+        made = execute([DAMAGE_BLOCKS, recording, path, str(seed * 1000 + number)])
+        if made.returncode != 0:
+            fail("damage_blocks", made.returncode, made.stderr)
+        run_all(path, folder)
     finish()
 
 

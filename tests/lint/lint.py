@@ -31,7 +31,7 @@ MAY_INCLUDE = {
                          "runtime/stack/frame_word.h"],
     "instrument": [],
     "analyze/read": [],
-    "analyze/symbol": ["analyze/read/error.h", "analyze/read/cachefolder.h"],
+    "analyze/symbol": ["analyze/read/error.h", "analyze/read/cachefolder.h", "analyze/read/trust.h"],
     "analyze/model": ["analyze/read", "analyze/symbol"],
     "analyze/report": ["analyze/model", "analyze/read", "analyze/symbol"],
     "analyze/query": ["analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
