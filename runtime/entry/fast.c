@@ -138,15 +138,30 @@ PUBLIC void *malloc(size_t size) {
     RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));
 }
 
+/* A function of its own, so that the ordinary saves no registers for it. */
+static __attribute__((noinline)) void *calloc_other(size_t number, size_t size) {
+    size_t total;
+    return LIKELY(!__builtin_mul_overflow(number, size, &total) && sampled_skips(total))
+               ? real.calloc(number, size)
+               : calloc_slow(number, size);
+}
+
 PUBLIC void *calloc(size_t number, size_t size) {
     size_t total;
     void *pointer;
     if (UNLIKELY(__builtin_mul_overflow(number, size, &total) || total >= real.small_limit ||
                  real.pads)) {
-        return calloc_slow(number, size);
+        return calloc_other(number, size);
     }
     pointer = real.calloc(1, total);
     RETURN_COUNTED(pointer, total, calloc_count_slow(pointer, total));
+}
+
+/* Has a fast half in mode sampled only. */
+PUBLIC void *realloc(void *old, size_t size) {
+    return LIKELY(!real.pads) && sampled_skipped(old) && sampled_skips(size)
+               ? real.realloc(old, size)
+               : realloc_slow(old, size);
 }
 
 /* --- frees ------------------------------------------------------------------------------------ */
@@ -263,13 +278,18 @@ PUBLIC void free(void *pointer) {
 
 /* --- operators, and blocks that are aligned --------------------------------------------------- */
 
+static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size_t)) {
+    void *pointer = size != 0 && sampled_skips(size) ? real.malloc(size) : NULL;
+    return LIKELY(pointer != NULL) ? pointer : slow(size);
+}
+
 /* Those of C++ by mangled name. What cannot be had is for the slow halves: it may throw. */
 #define DEFINE_NEW(name, slow)                                                                     \
     PUBLIC void *name(size_t size);                                                                \
     PUBLIC void *name(size_t size) {                                                               \
         void *pointer;                                                                             \
         if (UNLIKELY(size == 0 || size >= real.small_limit)) {                                     \
-            return slow(size);                                                                     \
+            return new_other(size, slow);                                                          \
         }                                                                                          \
         pointer = real.malloc(size);                                                               \
         if (UNLIKELY(pointer == NULL)) {                                                           \

@@ -18,6 +18,7 @@ void malloc_prepare(enum malloc_way way);
 void *malloc_slow(size_t size);
 void *malloc_count_slow(void *pointer, size_t size); /* what real.malloc returned; returns it */
 void *calloc_slow(size_t number, size_t size);
+void *realloc_slow(void *old, size_t size);
 void *calloc_count_slow(void *pointer, size_t size);
 void *malloc_raise_peak_slow(void *pointer); /* what was counted; returns it */
 void free_slow(void *pointer);

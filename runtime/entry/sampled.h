@@ -14,18 +14,22 @@
 #ifndef RUNTIME_ENTRY_SAMPLED_H
 #define RUNTIME_ENTRY_SAMPLED_H
 
+#include "runtime/base/machine.h"
 #include "runtime/entry/thread.h"
 #include "runtime/heap/sampled_heap.h"
 
 /* Of a request, before it is handed on: 1: it is not picked, and that is all about it. 0: it may
  * be, nothing has changed. A block of no bytes is long 1, so that it can be picked, too. */
 INLINE int sampled_passes(struct thread *thread, uint64_t size) {
-    uint64_t left;
-    if (UNLIKELY(__builtin_sub_overflow(thread->credit, size + 1, &left))) {
-        return 0;
+    uint64_t length = size + 1;
+    if (LIKELY(!counter_take(&thread->credit, length))) {
+        return 1;
     }
-    thread->credit = left;
-    return 1;
+    counter_add(&thread->credit, length);
+    if ((int64_t)thread->credit < 0) { /* a handler allocated meanwhile, by a credit without end */
+        thread->credit = 0;
+    }
+    return 0;
 }
 
 /* The calling thread is in mode sampled and the request is not picked: it is only to be handed on.
