@@ -115,20 +115,9 @@ void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_reco
     release(pointer, EVENT_SLOT());
 }
 
-PUBLIC void cfree(void *pointer) {
-    release(pointer, EVENT_SLOT());
-}
-
-/* C23. The sizes are promises of the caller that nobody needs. */
-PUBLIC void free_sized(void *pointer, size_t size) {
-    (void)size;
-    release(pointer, EVENT_SLOT());
-}
-
-PUBLIC void free_aligned_sized(void *pointer, size_t alignment, size_t size) {
-    (void)alignment;
-    (void)size;
-    release(pointer, EVENT_SLOT());
+void *malloc_count_aligned_slow(void *pointer, size_t size, size_t alignment) {
+    count(pointer, size, EVENT_CALLER(), event_aligned(alignment));
+    return pointer;
 }
 
 void *calloc_slow(size_t number, size_t size) {
@@ -238,7 +227,7 @@ PUBLIC int posix_memalign(void **out, size_t alignment, size_t size) {
     return result;
 }
 
-PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
+void *aligned_alloc_slow(size_t alignment, size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, alignment);
@@ -248,7 +237,7 @@ PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
     return pointer;
 }
 
-PUBLIC void *memalign(size_t alignment, size_t size) {
+void *memalign_slow(size_t alignment, size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, alignment);
@@ -286,7 +275,7 @@ PUBLIC size_t malloc_usable_size(void *pointer) {
     return is_ready() ? real.malloc_usable_size(pointer) : 0;
 }
 
-/* --- for operator new and delete, which differ only in names ---------------------------------- */
+/* --- for operator new, which differ only in names --------------------------------------------- */
 
 void *malloc_for_new(size_t size, const void *frame_address) {
     void *pointer;
@@ -314,10 +303,6 @@ void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_ad
     }
     count(pointer, size, event_caller(frame_address), event_aligned(alignment));
     return pointer;
-}
-
-void malloc_for_delete(void *pointer, uintptr_t slot) {
-    release(pointer, slot);
 }
 
 /* --- for the functions of other allocators (inject_heap.c) -------------------------------------
