@@ -54,11 +54,8 @@ void *real_find_dlsym(void);
 void *real_find_dlvsym(void);
 
 static void *next_symbol(const char *name) {
-    struct dl_find_object libc;
-    find_function *find = NULL;
-    if (_dl_find_object((void *)gnu_get_libc_version, &libc) == 0) {
-        find = (find_function *)objects_symbol(libc.dlfo_link_map, "dlvsym");
-    }
+    const struct link_map *libc = objects_at((void *)gnu_get_libc_version);
+    find_function *find = libc != NULL ? (find_function *)objects_symbol(libc, "dlvsym") : NULL;
     return find != NULL ? find(RTLD_NEXT, name, MACHINE_FIRST_GLIBC) : NULL;
 }
 
@@ -76,18 +73,13 @@ void *real_symbol(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
-static const void *object_of(const void *address) {
-    struct dl_find_object object;
-    return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_map_start : NULL;
-}
-
 /* As the loader would have found it: in the global scope, else in that of the object that calls. */
 void *real_unwinder_symbol(const char *name, const void *caller) {
     void *function = real_symbol(name);
-    struct dl_find_object object;
-    if (function == NULL && _dl_find_object((void *)caller, &object) == 0) {
-        function = dlsym(object.dlfo_link_map, name);
-        if (function != NULL && object_of(function) == object_of(real_unwinder_symbol)) {
+    struct link_map *object = objects_at(caller);
+    if (function == NULL && object != NULL) {
+        function = dlsym(object, name);
+        if (function != NULL && objects_at(function) == objects_at((void *)real_unwinder_symbol)) {
             function = NULL; /* the program's own scope has us in front */
         }
     }

@@ -54,9 +54,27 @@ enum { REAL_PADDED = 32, REAL_SMALL = 1 << MEMTRACE_COARSE_SHIFT };
 
 /* Fills `real`; a nested call (from dlsym) returns at once with what there is. */
 void real_find(void);
-void *real_symbol(const char *name); /* NULL: not there */
+INLINE void real_ensure(void) {
+    if (UNLIKELY(real.free == NULL)) {
+        real_find();
+    }
+}
+
+/* Those that are rarely wanted, one by one. NULL: not there. */
+void *real_symbol(const char *name);
 /* Of libgcc's unwinder, which may be loaded where the other does not look. */
 void *real_unwinder_symbol(const char *name, const void *caller);
+
+/* The function of this name behind ours, by a search at its first use. */
+#define REAL_BY(search, name)                                                                      \
+    ({                                                                                             \
+        static __typeof__(&(name)) real_;                                                          \
+        if (UNLIKELY(LOAD_RELAXED(&real_) == NULL)) {                                              \
+            STORE_RELAXED(&real_, (__typeof__(real_))(search));                                    \
+        }                                                                                          \
+        LOAD_RELAXED(&real_);                                                                      \
+    })
+#define REAL(name) REAL_BY(real_symbol(#name), name)
 
 void *real_early_alloc(size_t size, size_t alignment);
 
