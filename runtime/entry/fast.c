@@ -159,7 +159,7 @@ PUBLIC void *calloc(size_t number, size_t size) {
 
 /* Has a fast half in mode sampled only. */
 PUBLIC void *realloc(void *old, size_t size) {
-    return LIKELY(!real.pads) && sampled_skipped(old) && sampled_skips(size)
+    return LIKELY(!real.pads) && event_skips_free(old) && sampled_skips(size)
                ? real.realloc(old, size)
                : realloc_slow(old, size);
 }
@@ -383,6 +383,15 @@ static void free_sampled(void *pointer) {
     }
 }
 
+/* A block that was counted exactly is not in that filter. */
+static void free_sampled_again(void *pointer) {
+    if (LIKELY(event_is_unknown((uintptr_t)pointer))) {
+        real.free(pointer);
+    } else {
+        free_slow(pointer);
+    }
+}
+
 /* A thread that is not known yet may be a forked child's: its header is another. */
 INLINE int is_stopped(void) {
     return LIKELY(thread_self->gate == GATE_STOPPED);
@@ -394,9 +403,7 @@ static void *malloc_stopped(size_t size) {
 
 /* What was counted is followed; the early arena's blocks are said to be sampled. */
 static void free_stopped(void *pointer) {
-    struct shadow_heap heap = event_heap();
-    if (is_stopped() && LIKELY(heap_is_empty_at(&heap, (uintptr_t)pointer)) &&
-        LIKELY(!sampled_may_hold((uintptr_t)pointer))) {
+    if (is_stopped() && LIKELY(event_is_unknown((uintptr_t)pointer))) {
         real.free(pointer);
     } else {
         free_slow(pointer);
@@ -413,14 +420,16 @@ static void free_off(void *pointer) {
  */
 void malloc_prepare(enum malloc_way way) {
     int is_exact = way == MALLOC_EXACT;
-    void *(*allocate)(size_t) = way == MALLOC_SAMPLED   ? malloc_sampled
+    int is_sampled = way == MALLOC_SAMPLED || way == MALLOC_SAMPLED_AGAIN;
+    void *(*allocate)(size_t) = is_sampled              ? malloc_sampled
                                 : way == MALLOC_STOPPED ? malloc_stopped
                                 : way == MALLOC_OFF     ? real.malloc
                                                         : malloc_slow;
-    void (*release)(void *) = way == MALLOC_SAMPLED   ? free_sampled
-                              : way == MALLOC_STOPPED ? free_stopped
-                              : way == MALLOC_OFF     ? free_off
-                                                      : free_slow;
+    void (*release)(void *) = way == MALLOC_SAMPLED         ? free_sampled
+                              : way == MALLOC_SAMPLED_AGAIN ? free_sampled_again
+                              : way == MALLOC_STOPPED       ? free_stopped
+                              : way == MALLOC_OFF           ? free_off
+                                                            : free_slow;
     STORE_RELAXED(&real.other_malloc, allocate);
     STORE_RELAXED(&real.other_free, release);
     STORE_RELAXED(&real.small_limit, (size_t)(is_exact && __asan_init == NULL ? REAL_SMALL : 0));

@@ -40,11 +40,6 @@ INLINE int is_stopped(void) {
            LOAD_RELAXED(&runtime.gate) == GATE_STOPPED && !switch_is_asked();
 }
 
-/* No block that was counted begins at this address. */
-INLINE int is_unknown(uintptr_t address) {
-    return heap_is_empty_at(&runtime.heap, address) && !sampled_may_hold(address);
-}
-
 /* how: see event_alloc(). */
 INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
     if (LIKELY(pointer != NULL && !is_off() && !is_stopped() && !sampled_skips(size))) {
@@ -91,11 +86,11 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
         return; /* of the early arena: never taken back */
     }
-    if (is_off() || (is_stopped() && is_unknown((uintptr_t)pointer))) {
+    if (is_off() || (is_stopped() && event_is_unknown((uintptr_t)pointer))) {
         to->free(pointer);
         return;
     }
-    thread = sampled_skipped(pointer) ? NULL : thread_get_for_free(slot);
+    thread = event_skips_free(pointer) ? NULL : thread_get_for_free(slot);
     if (LIKELY(thread != NULL)) {
         event_free(thread, pointer, slot);
     }
@@ -178,7 +173,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
     }
-    if (sampled_skipped(old) && sampled_skips(size)) {
+    if (event_skips_free(old) && sampled_skips(size)) {
         return from->realloc(old, size == 0 ? 0 : padded_for(from, size));
     }
     thread = thread_get_for_free(caller.slot);

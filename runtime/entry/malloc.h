@@ -11,7 +11,13 @@
 
 /* What malloc and free begin with, so that they cost next to nothing where nothing is counted. Any
  * of the ways is right at any time, but MALLOC_OFF, which is for good. Handler-safe. */
-enum malloc_way { MALLOC_EXACT, MALLOC_SAMPLED, MALLOC_STOPPED, MALLOC_OFF };
+enum malloc_way {
+    MALLOC_EXACT,
+    MALLOC_SAMPLED,
+    MALLOC_SAMPLED_AGAIN, /* after other modes: there may be blocks that were counted exactly */
+    MALLOC_STOPPED,
+    MALLOC_OFF,
+};
 void malloc_prepare(enum malloc_way way);
 
 /* The events that fast.c leaves to others, by a jump: who called it is their caller. */
