@@ -77,6 +77,17 @@ INLINE void counter_add(uint64_t *counter, uint64_t value) {
 #endif
 }
 
+/* The same, down. 1: it was smaller, and is now what it was plus 2^64 minus `value`. */
+INLINE int counter_take(uint64_t *counter, uint64_t value) {
+#if defined(__x86_64__)
+    int is_smaller;
+    __asm__("subq %2, %1" : "=@ccb"(is_smaller), "+m"(*counter) : "er"(value));
+    return is_smaller;
+#else
+    return __atomic_fetch_sub(counter, value, __ATOMIC_RELAXED) < value;
+#endif
+}
+
 INLINE void counter_increment(uint32_t *counter) {
 #if defined(__x86_64__)
     __asm__("incl %0" : "+m"(*counter) : : "cc");

@@ -6,6 +6,7 @@
 #include "memtrace/format.h"
 #include "runtime/base/machine.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/malloc.h"
 #include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
 
@@ -13,7 +14,7 @@
 #include <gnu/lib-names.h>
 #include <gnu/libc-version.h>
 
-struct real real;
+struct real real = {.other_malloc = malloc_slow, .other_free = free_slow};
 uintptr_t real_free_limit = REAL_ADDRESSES;
 static void *(*malloc_unpadded)(size_t);
 
@@ -108,13 +109,6 @@ static void *malloc_padded(size_t size) {
     return malloc_unpadded(size < REAL_PADDED ? REAL_PADDED : size);
 }
 
-/* AddressSanitizer walks its caller's stack by frame pointers, which the fast halves do not have.
- */
-void real_set_fast(int is_exact) {
-    STORE_RELAXED(&real.small_limit, (size_t)(is_exact && __asan_init == NULL ? REAL_SMALL : 0));
-    STORE_RELAXED(&real_free_limit, is_exact ? REAL_ADDRESSES : 0);
-}
-
 #define FIND(name) real.name = real_symbol(#name)
 
 void real_find(void) {
@@ -149,7 +143,7 @@ void real_find(void) {
         malloc_unpadded = real.malloc;
         real.malloc = malloc_padded;
     }
-    real_set_fast(1);
+    malloc_prepare(MALLOC_EXACT);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */
     finding = 0;

@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/malloc.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
@@ -36,7 +37,7 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 static void no_more(void) {
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_OFF);
-    real.small_limit = 0; /* fast.c need not look */
+    malloc_prepare(MALLOC_OFF);
 }
 
 /* --- up --------------------------------------------------------------------------------------- */
