@@ -62,7 +62,7 @@ def programs(sampling):
         if not any(name in subject.title for name in PROGRAMS):
             continue
         cases = [("gcc-bare", "alone")] + [("gcc-bare", sampler) for sampler in SAMPLERS]
-        found = real.rounds(subject, cases, None, 3 if real.count < 11 else 15)
+        found = real.rounds(subject, cases, None, 3 if real.quick else 15)
         runs = {"bare" if state == "alone" else state: values
                 for (_, state), values in found.items()}
         if "bare" not in runs:
