@@ -29,8 +29,9 @@ COMMANDS = {"run": ["run"], "record": RECORD, "precise": RECORD + ["--precise"],
             "profile-too": RECORD + ["--profile"]}
 # After a plus sign: the runtime is there, but does not count.
 RESTING = {"off": {"MEMTRACE": "off"}, "stopped": {"MEMTRACE_START": "off"}}
-# What is measured for comparison only, and takes long: in so many rounds at most.
-PEERS, PEER_ROUNDS = ("heaptrack", "backtrace", "libunwind", "exact"), 5
+# What is measured for comparison only: in so many rounds at most.
+PEER_ROUNDS = {"heaptrack": 5, "backtrace": 5, "libunwind": 5, "exact": 5, "jemalloc": 7,
+               "jemalloc-prof": 7, "tcmalloc": 7, "tcmalloc-sample": 7}
 RUN_LIMIT_S = 300
 
 # A median over the rounds, and the quartiles beside it.
@@ -48,7 +49,7 @@ def say(text):
 
 def takes_part(variant, number):
     """Whether it is run in this round: 0 is the first."""
-    return variant not in PEERS or number < PEER_ROUNDS
+    return number < PEER_ROUNDS.get(variant, number + 1)
 
 
 def collect(groups, chosen, failures, *arguments):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The figures of `benchmarks/run analysis`: how long a report of a recording takes, the first time and
-again, of all of it and of a window, with how much memory, beside heaptrack_print on heaptrack's
+"""The figures of `benchmarks/run analysis`: how long a report of a recording takes, the first time
+and again, of all of it and of a window, with how much memory, beside heaptrack_print on heaptrack's
 recording of the same run; and of a large file. Each function takes a Bench and yields Rows."""
 
 import glob

@@ -96,7 +96,8 @@ def recursion(programs, _):
     """Hardly anything but calls."""
     subject = subjects.RECURSION
     found = programs.rounds(subject, alone(programs, subject), programs.result)
-    yield ratio_row(f"{subject.title}: time a call", found, "alone", "{:.2f} ns", (RECURSION_LIMIT,))
+    yield ratio_row(f"{subject.title}: time a call", found, "alone", "{:.2f} ns",
+                    (RECURSION_LIMIT,))
     counts = programs.instructions(subject, alone(programs, subject))
     yield count_row(f"{subject.title}: instructions (callgrind)",
                     {variant: count for (variant, _), count in counts.items()}, "{:,.0f} M",

@@ -145,8 +145,8 @@ def bytes_of(bench, pattern):
 
 
 def file_of(bench, subject, options):
-    """Of one subject: bytes on disk for each event without the program's symbols, and events read in
-    a second of processor time, the file in the page cache; each by variant."""
+    """Of one subject: bytes on disk for each event without the program's symbols, and events read
+    in a second of processor time, the file in the page cache; each by variant."""
     sizes, speeds, events = {}, {}, 0
     for variant in ("record", "no-addresses", "heaptrack"):
         if not bench.has(variant):

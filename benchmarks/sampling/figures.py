@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The figures of `benchmarks/run sampling`: what it costs to sample one allocation in 512 KiB, beside
-the samplers of jemalloc and tcmalloc. A figure is the median over rounds of the difference to (or
-ratio with) the run of the same round without the sampler, under the same allocator, with the quartiles."""
+"""The figures of `benchmarks/run sampling`: what it costs to sample one allocation in 512 KiB,
+beside the samplers of jemalloc and tcmalloc. A figure is the median over rounds of the difference
+to (or ratio with) the run of the same round without the sampler, under the same allocator, with the
+quartiles."""
 
 import collections
 
