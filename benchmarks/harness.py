@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 from sampling import samplers
 
@@ -59,9 +60,11 @@ def collect(groups, chosen, failures, *arguments):
         start = time.monotonic()
         try:
             rows.extend(groups[name](*arguments))
-        except (RunFailed, OSError, ArithmeticError, LookupError,
-                subprocess.SubprocessError) as failure:
-            failures.append(f"{name}: {failure!r}" if str(failure) == "" else f"{name}: {failure}")
+        except RunFailed as failure:
+            failures.append(f"{name}: {failure}")
+        except Exception as failure:  # whatever it is: the other groups can be run
+            traceback.print_exc()
+            failures.append(f"{name}: {failure!r}")
         say(f"{name}: {time.monotonic() - start:.0f} s")
     return rows
 
