@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -69,29 +70,52 @@ static void print_mode(const struct memtrace_header *header) {
     }
 }
 
-static uint64_t control_word(const struct memtrace_header *header, struct wish wish) {
-    uint64_t serial = (load(&header->control) >> MEMTRACE_CONTROL_SERIAL_SHIFT) + 1;
+static uint64_t control_word(uint64_t before, struct wish wish) {
+    uint64_t serial = (before >> MEMTRACE_CONTROL_SERIAL_SHIFT) + 1;
     serial = (serial & UINT16_MAX) != 0 ? serial & UINT16_MAX : 1;
     return serial << MEMTRACE_CONTROL_SERIAL_SHIFT |
            (uint64_t)wish.mode << MEMTRACE_CONTROL_MODE_SHIFT | wish.mean;
 }
 
+/* Puts the wish there, under a serial number that no other command has. */
+static uint64_t post(struct memtrace_header *header, struct wish wish) {
+    uint64_t before = load(&header->control);
+    uint64_t control;
+    do {
+        control = control_word(before, wish);
+    } while (!__atomic_compare_exchange_n(&header->control, &before, control, 0, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    return control;
+}
+
+static bool is_so(const struct memtrace_header *header, struct wish wish) {
+    uint32_t mode = __atomic_load_n(&header->mode, __ATOMIC_ACQUIRE);
+    if (wish.mode == MEMTRACE_MODE_OFF || mode == MEMTRACE_MODE_OFF) {
+        return mode == wish.mode;
+    }
+    return wish.mode == MEMTRACE_MODE_ON || mean_of(header) == wish.mean;
+}
+
 static int ask(struct memtrace_header *header, const struct region *region, struct wish wish) {
     const struct timespec pause = {.tv_nsec = TRY_MS * 1000000L};
-    uint64_t control = control_word(header, wish);
-    __atomic_store_n(&header->control, control, __ATOMIC_RELEASE);
-    for (int i = 0; i < TRIES && load(&header->control_done) != control; i++) {
+    uint64_t control = post(header, wish);
+    /* It says first that it does it, and then that it has. */
+    for (int i = 0; i < TRIES && load(&header->control) == control &&
+                    (load(&header->control_done) != control || !is_so(header, wish));
+         i++) {
         if (!region_alive(region->pid, region->start_ticks)) {
             return cli_error("process %ld is gone", (long)region->pid);
         }
         nanosleep(&pause, NULL);
     }
-    if (load(&header->control_done) != control) {
+    if (load(&header->control) != control) {
+        printf("process %ld: asked; another 'memtrace control' came after this one\n",
+               (long)region->pid);
+    } else if (load(&header->control_done) != control) {
         printf("process %ld: asked; it follows when it allocates next\n", (long)region->pid);
-        return CLI_OK;
+    } else {
+        print_mode(header);
     }
-    nanosleep(&pause, NULL); /* it says first that it does it */
-    print_mode(header);
     return CLI_OK;
 }
 

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "runtime/base/clock.h"
 
+#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 
 #include <fcntl.h>
@@ -124,20 +125,10 @@ static uintptr_t find_data_page(void) {
     return is_found ? reader.start : 0;
 }
 
-/* Memcheck would call each look at the page an error of the program. This is its request
- * MAKE_MEM_DEFINED (valgrind's manual, "The Client Request mechanism"), and nothing to a CPU. */
+/* Memcheck would call each look at the page an error of the program: MAKE_MEM_DEFINED. */
 static void declare_readable(uintptr_t page) {
-#ifdef __x86_64__
     const uint64_t request[6] = {UINT64_C(0x4d430002), page, LEAST_PAGE_BYTES};
-    uint64_t result = 0;
-    __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
-                     "xchgq %%rbx, %%rbx"
-                     : "+d"(result)
-                     : "a"(request)
-                     : "cc", "memory");
-#else
-    (void)page;
-#endif
+    machine_ask_valgrind(request);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -110,17 +110,15 @@ int machine_can_patch_returns(void) {
     return !sys_has_shadow_stack();
 }
 
-/* valgrind's client request RUNNING_ON_VALGRIND (its manual, "The client request mechanism"):
- * rotations that come to nothing on a CPU. */
-int machine_is_valgrind(void) {
-    const uint64_t request[6] = {0x1001};
+/* Rotations that come to nothing on a CPU. */
+uint64_t machine_ask_valgrind(const uint64_t request[6]) {
     uint64_t answer = 0;
     __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
                      "xchgq %%rbx, %%rbx"
                      : "+d"(answer)
                      : "a"(request)
                      : "cc", "memory");
-    return answer != 0;
+    return answer;
 }
 
 #else
@@ -134,7 +132,8 @@ int machine_follows_call(uintptr_t pc) {
     return 0;
 }
 
-int machine_is_valgrind(void) {
+uint64_t machine_ask_valgrind(const uint64_t request[6]) {
+    (void)request;
     return 0;
 }
 

@@ -63,9 +63,9 @@ int machine_can_patch_returns(void);
 /* Whether there is an instruction before this address that calls and comes back to it. */
 int machine_follows_call(uintptr_t pc);
 
-/* Whether valgrind runs the program: it shows stacks of its own, and no guard's table is on them.
- */
-int machine_is_valgrind(void);
+/* A client request to valgrind (its manual, "The client request mechanism"): a number and five
+ * arguments. 0 where valgrind does not run the program. */
+uint64_t machine_ask_valgrind(const uint64_t request[6]);
 
 /* Counters with one writer, but never torn for their readers. Changed in one instruction, which is
  * not locked: a handler on the writer's thread that changes it too comes before or after. */
@@ -74,6 +74,17 @@ INLINE void counter_add(uint64_t *counter, uint64_t value) {
     __asm__("addq %1, %0" : "+m"(*counter) : "er"(value) : "cc");
 #else
     __atomic_fetch_add(counter, value, __ATOMIC_RELAXED);
+#endif
+}
+
+/* The same, down. 1: it was smaller, and is now what it was plus 2^64 minus `value`. */
+INLINE int counter_take(uint64_t *counter, uint64_t value) {
+#if defined(__x86_64__)
+    int is_smaller;
+    __asm__("subq %2, %1" : "=@ccb"(is_smaller), "+m"(*counter) : "er"(value));
+    return is_smaller;
+#else
+    return __atomic_fetch_sub(counter, value, __ATOMIC_RELAXED) < value;
 #endif
 }
 

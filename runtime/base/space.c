@@ -28,11 +28,8 @@ static void reserve(struct space *space) {
     }
 }
 
-/* Past the limit of its size a write to a file raises SIGXFSZ. */
 static int is_allowed(const struct space *space, uint64_t offset, uint64_t size) {
-    uint64_t limit;
-    sys_file_size_limit(&limit);
-    return offset + size <= space->reserved && offset + size <= limit;
+    return offset + size <= space->reserved && sys_may_have_size(offset + size);
 }
 
 /* Blocks of the file, which can be mapped then: what is mapped can be written. */
@@ -335,10 +332,7 @@ long space_begin_private_again(struct space *space) {
 static long copy_segments(const struct space *space, int fd, uint64_t end,
                           int (*keep)(void *argument, const struct memtrace_segment *segment),
                           void *argument) {
-    uint64_t limit;
-    long result;
-    sys_file_size_limit(&limit); /* past it a write raises SIGXFSZ */
-    result = end <= limit ? 0 : -EFBIG;
+    long result = sys_may_have_size(end) ? 0 : -EFBIG;
     for (uint64_t at = MEMTRACE_HEADER_SIZE; result == 0;) {
         const struct memtrace_segment *segment = space_next(space, &at, end);
         if (segment == NULL) {

@@ -174,8 +174,10 @@ static long limit_of(int resource, uint64_t *limit) {
     return result;
 }
 
-long sys_file_size_limit(uint64_t *limit) {
-    return limit_of(RLIMIT_FSIZE, limit);
+int sys_may_have_size(uint64_t size) {
+    uint64_t limit;
+    limit_of(RLIMIT_FSIZE, &limit);
+    return size <= limit;
 }
 
 int sys_may_ask_affinity(void) {

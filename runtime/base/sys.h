@@ -31,7 +31,8 @@ long sys_getcwd(char *buffer, size_t size);
 long sys_access(const char *path, int mode);
 long sys_dup_high(int fd, int lowest);                     /* close-on-exec */
 long sys_allocate(int fd, uint64_t offset, uint64_t size); /* raw fallocate: no emulation */
-long sys_file_size_limit(uint64_t *limit);                 /* RLIMIT_FSIZE: past it comes SIGXFSZ */
+/* Whether a file may have so many bytes (RLIMIT_FSIZE): a write past it raises SIGXFSZ. */
+int sys_may_have_size(uint64_t size);
 /* Address space the process may use (RLIMIT_AS); UINT64_MAX: no limit. */
 uint64_t sys_address_limit(void);
 /* seccomp(2), whatever filters say of it: for the program. */

@@ -12,13 +12,7 @@
 
 #include <errno.h>
 
-#define API __attribute__((visibility("default")))
-
-static int is_ready(void) {
-    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0;
-}
-
-API int memtrace_start(void) {
+PUBLIC int memtrace_start(void) {
     int saved = errno;
     int ready;
     thread_pass_through(1);
@@ -31,47 +25,47 @@ API int memtrace_start(void) {
     return ready ? 0 : -1;
 }
 
-API void memtrace_stop(void) {
-    if (is_ready()) {
+PUBLIC void memtrace_stop(void) {
+    if (runtime_is_ready()) {
         switch_off();
     }
 }
 
-API int memtrace_is_active(void) {
-    return is_ready() && switch_is_on();
+PUBLIC int memtrace_is_active(void) {
+    return runtime_is_ready() && switch_is_on();
 }
 
-API void memtrace_snapshot(void) {
-    if (is_ready()) {
+PUBLIC void memtrace_snapshot(void) {
+    if (runtime_is_ready()) {
         switch_snapshot(1);
     }
 }
 
-API void memtrace_sample(size_t mean_bytes) {
-    if (is_ready()) {
+PUBLIC void memtrace_sample(size_t mean_bytes) {
+    if (runtime_is_ready()) {
         switch_sample(mean_bytes);
     }
 }
 
 /* --- marks ------------------------------------------------------------------------------------ */
 
-API void memtrace_mark(const char *text) {
+PUBLIC void memtrace_mark(const char *text) {
     if (text != NULL) {
         event_mark(MEMTRACE_MARK_POINT, 0, text, text_length(text), EVENT_CALLER());
     }
 }
 
-API uint64_t memtrace_scope_begin(const char *name) {
+PUBLIC uint64_t memtrace_scope_begin(const char *name) {
     static uint64_t last;
     uint64_t id = 0;
-    if (name != NULL && runtime.recorder.recording != NULL && is_ready()) {
+    if (name != NULL && runtime.recorder.recording != NULL && runtime_is_ready()) {
         id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
         event_mark(MEMTRACE_MARK_SCOPE_BEGIN, id, name, text_length(name), EVENT_CALLER());
     }
     return id;
 }
 
-API void memtrace_scope_end(uint64_t scope) {
+PUBLIC void memtrace_scope_end(uint64_t scope) {
     if (scope != 0) {
         event_mark(MEMTRACE_MARK_SCOPE_END, scope, "", 0, EVENT_CALLER());
     }
@@ -110,12 +104,13 @@ static int ask_user(void *argument, uint32_t context, const struct survey_item *
     return filter->function(&view, filter->argument);
 }
 
-API long memtrace_report(int fd, memtrace_filter filter, void *argument) {
+PUBLIC long memtrace_report(int fd, memtrace_filter filter, void *argument) {
     struct user_filter user = {filter, argument};
     struct survey survey;
     long written = -1;
     int saved = errno;
-    if (is_ready() && child_grow() && survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
+    if (runtime_is_ready() && child_grow() &&
+        survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
         written = survey_write_top(fd, &survey, &runtime.tree, &runtime.modules, 0,
                                    filter != NULL ? ask_user : NULL, &user);
         survey_free(&survey);
@@ -124,12 +119,12 @@ API long memtrace_report(int fd, memtrace_filter filter, void *argument) {
     return written;
 }
 
-API long memtrace_thread_report(void (*callback)(const struct memtrace_thread_view *thread,
-                                                 void *argument),
-                                void *argument) {
+PUBLIC long memtrace_thread_report(void (*callback)(const struct memtrace_thread_view *thread,
+                                                    void *argument),
+                                   void *argument) {
     uint32_t place = 0;
     long count = 0;
-    if (!is_ready() || !child_grow()) {
+    if (!runtime_is_ready() || !child_grow()) {
         return -1;
     }
     while ((place = region_next_thread(&runtime.region, place)) != 0) {
@@ -157,17 +152,17 @@ API long memtrace_thread_report(void (*callback)(const struct memtrace_thread_vi
     return count;
 }
 
-API long memtrace_thread_frees(uint32_t id,
-                               void (*callback)(uint32_t owner, uint64_t blocks, uint64_t bytes,
-                                                void *argument),
-                               void *argument) {
-    if (!is_ready() || !child_grow() || region_thread(&runtime.region, id) == NULL) {
+PUBLIC long memtrace_thread_frees(uint32_t id,
+                                  void (*callback)(uint32_t owner, uint64_t blocks, uint64_t bytes,
+                                                   void *argument),
+                                  void *argument) {
+    if (!runtime_is_ready() || !child_grow() || region_thread(&runtime.region, id) == NULL) {
         return -1;
     }
     return region_visit_foreign_frees(&runtime.region, id, callback, argument);
 }
 
-API void memtrace_name_thread(const char *name) {
+PUBLIC void memtrace_name_thread(const char *name) {
     struct thread *thread = thread_get((uintptr_t)__builtin_frame_address(0));
     if (thread == NULL) {
         return;
@@ -203,9 +198,9 @@ static int find_block(uintptr_t address, struct heap_block *block) {
     return 1;
 }
 
-API int memtrace_lookup(const void *address, struct memtrace_block *out) {
+PUBLIC int memtrace_lookup(const void *address, struct memtrace_block *out) {
     struct heap_block block;
-    if (!is_ready() || !find_block((uintptr_t)address, &block)) {
+    if (!runtime_is_ready() || !find_block((uintptr_t)address, &block)) {
         return 0;
     }
     *out = (struct memtrace_block){.start = (const void *)block.start,
@@ -218,15 +213,16 @@ API int memtrace_lookup(const void *address, struct memtrace_block *out) {
     return 1;
 }
 
-API void memtrace_print_trace(const void *address) {
+PUBLIC void memtrace_print_trace(const void *address) {
     struct heap_block block;
     char buffer[256];
     struct text text;
     text_init(&text, buffer, sizeof buffer);
     text_add(&text, "memtrace: ");
     text_add_hex(&text, (uintptr_t)address);
-    if (!is_ready() || !find_block((uintptr_t)address, &block)) {
-        text_add(&text, is_ready() ? " is not a live block\n" : ": nothing is profiled here\n");
+    if (!runtime_is_ready() || !find_block((uintptr_t)address, &block)) {
+        text_add(&text,
+                 runtime_is_ready() ? " is not a live block\n" : ": nothing is profiled here\n");
         write_all(2, text.start, text.length);
         return;
     }
@@ -352,7 +348,7 @@ static uint64_t pool_removed(struct thread *thread, const void *pointer, int rep
     return name;
 }
 
-API void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
+PUBLIC void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = pointer != NULL ? thread_get(caller.slot) : NULL;
     if (thread != NULL) {
@@ -361,8 +357,8 @@ API void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
     }
 }
 
-API void memtrace_realloc(const char *pool, const void *old_pointer, const void *pointer,
-                          size_t size) {
+PUBLIC void memtrace_realloc(const char *pool, const void *old_pointer, const void *pointer,
+                             size_t size) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get(caller.slot);
     uint64_t replaces = 0;
@@ -378,7 +374,7 @@ API void memtrace_realloc(const char *pool, const void *old_pointer, const void 
     thread_done(thread);
 }
 
-API void memtrace_free(const char *pool, const void *pointer) {
+PUBLIC void memtrace_free(const char *pool, const void *pointer) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get_for_free(caller.slot);
     (void)pool;

@@ -254,7 +254,7 @@ static int begin_anew(void) {
     runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
     runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
     estimates_fork();
-    switch_describe();
+    switch_fork();
     return ledger_init(&runtime.ledger, &runtime.space);
 }
 

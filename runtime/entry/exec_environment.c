@@ -5,7 +5,6 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/exec_target.h"
 #include "runtime/entry/runtime.h"
 
 #include <errno.h>

@@ -34,4 +34,12 @@ char *const *exec_environment(char *const envp[], int follows, char **places,
 void exec_lend_environment(void);
 void exec_take_environment_back(void);
 
+/* --- exec_target.c: whether a program can run with our library preloaded -----------------------
+ */
+
+/* 0: with our library its loader would end it or complain: it has another C library (PT_INTERP),
+ * another word size or machine, or a sanitizer that must be loaded first. 1: it can, or that cannot
+ * be told. Signal-safe, allocates nothing. */
+int exec_target_takes_preload(const char *path);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* exec_target.c: looks into an ELF file or a script. See exec_target.h. */
+/* exec_target.c: looks into an ELF file or a script. See exec_environment.h. */
 #define _GNU_SOURCE
-#include "runtime/entry/exec_target.h"
+#include "runtime/entry/exec_environment.h"
 
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"

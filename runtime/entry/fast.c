@@ -13,6 +13,8 @@
 #include "runtime/base/machine.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
+#include "runtime/entry/othermalloc.h"
+#include "runtime/entry/switch.h"
 #include "runtime/entry/tick.h"
 
 #include <stdlib.h>
@@ -120,15 +122,21 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
         return otherwise;                                                                          \
     }
 
-/* What is not small, and in mode sampled everything, of which hardly anything is picked, is only
- * handed on. */
 PUBLIC void *malloc(size_t size) {
     void *pointer;
     if (UNLIKELY(size >= real.small_limit)) {
-        return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
+        return real.other_malloc(size);
     }
     pointer = real.malloc(size);
     RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));
+}
+
+/* A function of its own, so that the ordinary saves no registers for it. */
+static __attribute__((noinline)) void *calloc_other(size_t number, size_t size) {
+    size_t total;
+    return LIKELY(!__builtin_mul_overflow(number, size, &total) && sampled_skips(total))
+               ? real.calloc(number, size)
+               : calloc_slow(number, size);
 }
 
 PUBLIC void *calloc(size_t number, size_t size) {
@@ -136,10 +144,17 @@ PUBLIC void *calloc(size_t number, size_t size) {
     void *pointer;
     if (UNLIKELY(__builtin_mul_overflow(number, size, &total) || total >= real.small_limit ||
                  real.pads)) {
-        return calloc_slow(number, size);
+        return calloc_other(number, size);
     }
     pointer = real.calloc(1, total);
     RETURN_COUNTED(pointer, total, calloc_count_slow(pointer, total));
+}
+
+/* Has a fast half in mode sampled only. */
+PUBLIC void *realloc(void *old, size_t size) {
+    return LIKELY(!real.pads) && sampled_skipped(old) && sampled_skips(size)
+               ? real.realloc(old, size)
+               : realloc_slow(old, size);
 }
 
 /* --- frees ------------------------------------------------------------------------------------ */
@@ -180,15 +195,6 @@ INLINE uint32_t *bucket_of(const struct thread *thread, uintptr_t block, uint64_
     }
     bucket = ledger_lifetime_bucket(thread->tick - birth);
     return LIKELY(bucket != 0) ? ledger_bucket(&runtime.ledger, cell, bucket) : NULL;
-}
-
-/* No block that is counted, and in mode sampled hardly one that is. */
-static __attribute__((noinline)) void free_other(void *pointer) {
-    if (LIKELY(!sampled_may_hold((uintptr_t)pointer))) {
-        real.free(pointer);
-    } else {
-        free_slow(pointer);
-    }
 }
 
 INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *bytes) {
@@ -253,10 +259,10 @@ INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *by
         free_slow(pointer);                                                                        \
     }
 
-/* In mode sampled nothing else is looked at. */
-#define HAND_ON_SAMPLED(pointer)                                                                   \
+#define HAND_ON_OTHER(pointer)                                                                     \
     if (UNLIKELY((uintptr_t)(pointer) >= real_free_limit)) {                                       \
-        return free_other(pointer);                                                                \
+        real.other_free(pointer);                                                                  \
+        return;                                                                                    \
     }
 
 static __attribute__((noinline)) void free_older(void *pointer) {
@@ -264,11 +270,16 @@ static __attribute__((noinline)) void free_older(void *pointer) {
 }
 
 PUBLIC void free(void *pointer) {
-    HAND_ON_SAMPLED(pointer);
+    HAND_ON_OTHER(pointer);
     FREE(pointer, 1, free_older);
 }
 
 /* --- operators -------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size_t)) {
+    void *pointer = size != 0 && sampled_skips(size) ? real.malloc(size) : NULL;
+    return LIKELY(pointer != NULL) ? pointer : slow(size);
+}
 
 /* Those of C++ by mangled name that programs call most: operators.c has the others. */
 #define DEFINE_NEW(name, slow)                                                                     \
@@ -276,7 +287,7 @@ PUBLIC void free(void *pointer) {
     PUBLIC void *name(size_t size) {                                                               \
         void *pointer;                                                                             \
         if (UNLIKELY(size == 0 || size >= real.small_limit)) {                                     \
-            return slow(size);                                                                     \
+            return new_other(size, slow);                                                          \
         }                                                                                          \
         pointer = real.malloc(size);                                                               \
         if (UNLIKELY(pointer == NULL)) {                                                           \
@@ -288,7 +299,7 @@ PUBLIC void free(void *pointer) {
 #define DEFINE_DELETE(name, ...)                                                                   \
     PUBLIC void name(void *pointer, ##__VA_ARGS__);                                                \
     PUBLIC void name(void *pointer, ##__VA_ARGS__) {                                               \
-        HAND_ON_SAMPLED(pointer);                                                                  \
+        HAND_ON_OTHER(pointer);                                                                    \
         FREE(pointer, 1, free_older);                                                              \
     }
 
@@ -300,3 +311,62 @@ DEFINE_DELETE(_ZdlPv)
 DEFINE_DELETE(_ZdaPv)
 DEFINE_DELETE(_ZdlPvm, size_t size)
 DEFINE_DELETE(_ZdaPvm, size_t size)
+
+/* --- where nothing is counted, or little: only handed on -------------------------------------- */
+
+/* Hardly anything is picked. */
+static void *malloc_sampled(size_t size) {
+    return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
+}
+
+static void free_sampled(void *pointer) {
+    if (LIKELY(!sampled_may_hold((uintptr_t)pointer))) {
+        real.free(pointer);
+    } else {
+        free_slow(pointer);
+    }
+}
+
+/* A thread that is not known yet may be a forked child's: its header is another. */
+INLINE int is_stopped(void) {
+    return LIKELY(thread_self->gate == GATE_STOPPED);
+}
+
+static void *malloc_stopped(size_t size) {
+    return is_stopped() && LIKELY(!switch_is_asked()) ? real.malloc(size) : malloc_slow(size);
+}
+
+/* What was counted is followed; the early arena's blocks are said to be sampled. */
+static void free_stopped(void *pointer) {
+    struct shadow_heap heap = event_heap();
+    if (is_stopped() && LIKELY(heap_is_empty_at(&heap, (uintptr_t)pointer)) &&
+        LIKELY(!sampled_may_hold((uintptr_t)pointer))) {
+        real.free(pointer);
+    } else {
+        free_slow(pointer);
+    }
+}
+
+static void free_off(void *pointer) {
+    if (LIKELY(!real_is_early(pointer))) {
+        real.free(pointer);
+    }
+}
+
+/* AddressSanitizer walks its caller's stack by frame pointers, which the fast halves do not have.
+ */
+void malloc_prepare(enum malloc_way way) {
+    int is_exact = way == MALLOC_EXACT;
+    void *(*allocate)(size_t) = way == MALLOC_SAMPLED   ? malloc_sampled
+                                : way == MALLOC_STOPPED ? malloc_stopped
+                                : way == MALLOC_OFF     ? real.malloc
+                                                        : malloc_slow;
+    void (*release)(void *) = way == MALLOC_SAMPLED   ? free_sampled
+                              : way == MALLOC_STOPPED ? free_stopped
+                              : way == MALLOC_OFF     ? free_off
+                                                      : free_slow;
+    STORE_RELAXED(&real.other_malloc, allocate);
+    STORE_RELAXED(&real.other_free, release);
+    STORE_RELAXED(&real.small_limit, (size_t)(is_exact && __asan_init == NULL ? REAL_SMALL : 0));
+    STORE_RELAXED(&real_free_limit, is_exact ? REAL_ADDRESSES : 0);
+}

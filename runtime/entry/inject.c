@@ -4,7 +4,7 @@
  *
  * A library opened with RTLD_DEEPBIND is bound to libc's malloc, one in another namespace to that
  * of a second libc. In such words (of the PLT, the GOT, in data) the function is replaced by one
- * that stands in for exactly it (inject_heap.h), by one compare-and-swap: who calls through the
+ * that stands in for exactly it (inject_heap.c), by one compare-and-swap: who calls through the
  * word at the same time gets the one or the other, and the same memory. Left alone is
  *  - what is led to us already: everything that preloading does reach;
  *  - an allocator that comes before us in the loader's order (in the program itself, in a library
@@ -20,12 +20,9 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/inject_heap.h"
 #include "runtime/entry/objects.h"
 
 #include <dlfcn.h>
-#include <gnu/lib-names.h>
-#include <link.h>
 #include <sys/auxv.h>
 
 /* --- objects ---------------------------------------------------------------------------------- */
@@ -36,11 +33,6 @@ static int comes_before(const struct link_map *a, const struct link_map *b) {
         a = a->l_next;
     }
     return a != NULL;
-}
-
-static struct link_map *own_map(void) {
-    struct dl_find_object found;
-    return _dl_find_object((void *)inject_run, &found) == 0 ? found.dlfo_link_map : NULL;
 }
 
 /* --- words ------------------------------------------------------------------------------------ */
@@ -76,14 +68,10 @@ static int store(const struct object *object, uintptr_t *word, uintptr_t old, ui
     return done ? 0 : -1;
 }
 
-static int is_libc(const struct link_map *map) {
-    return text_equal(text_base_name(map->l_name), LIBC_SO);
-}
-
 /* Whether an object's word that leads to itself is a C library's that is bound: not one that is
  * still to be bound, nor what an allocator says of itself. */
 static int is_own_call(const struct link_map *map, const ElfW(Sym) * symbol, uintptr_t target) {
-    return is_libc(map) && symbol->st_shndx != SHN_UNDEF &&
+    return objects_is_libc(map) && symbol->st_shndx != SHN_UNDEF &&
            target == map->l_addr + symbol->st_value;
 }
 
@@ -91,19 +79,17 @@ static int is_own_call(const struct link_map *map, const ElfW(Sym) * symbol, uin
 static int lead(const struct pass *pass, const struct object *object, uintptr_t *word, int function,
                 const ElfW(Sym) * symbol) {
     uintptr_t target = LOAD_RELAXED(word);
-    struct dl_find_object home;
-    int is_foreign;
+    struct link_map *home = objects_at((void *)target);
     void *stand_in;
-    if (_dl_find_object((void *)target, &home) != 0 || home.dlfo_link_map == pass->own ||
-        (home.dlfo_link_map == object->map && !is_own_call(object->map, symbol, target))) {
+    if (home == NULL || home == pass->own ||
+        (home == object->map && !is_own_call(object->map, symbol, target))) {
         return 0;
     }
-    if (comes_before(home.dlfo_link_map, pass->own)) {
+    if (comes_before(home, pass->own)) {
         return 1;
     }
-    is_foreign = !comes_before(pass->own, home.dlfo_link_map);
-    stand_in = inject_heap_stand_in(function, (void *)target, home.dlfo_link_map, pass->in_data,
-                                    is_foreign);
+    stand_in = inject_heap_stand_in(function, (void *)target, home, pass->in_data,
+                                    !comes_before(pass->own, home));
     return stand_in == NULL || store(object, word, target, (uintptr_t)stand_in) != 0;
 }
 
@@ -184,7 +170,7 @@ static void say_what_was_left(const struct pass *pass) {
 }
 
 void inject_run(void) {
-    struct pass pass = {.own = own_map()};
+    struct pass pass = {.own = objects_at((void *)inject_run)};
     objects_visit(visit_object, &pass);
     pass.in_data = 1;
     objects_visit(visit_object, &pass);
@@ -196,7 +182,7 @@ static void note_run_path(void *argument, struct link_map *map) {
 }
 
 int inject_may_open(const char *file, const void *caller) {
-    struct dl_find_object found;
+    const struct link_map *object = objects_at(caller);
     int has_run_path = 0;
     if (file == NULL) {
         return 1;
@@ -208,6 +194,5 @@ int inject_may_open(const char *file, const void *caller) {
         return 1;
     }
     objects_visit(note_run_path, &has_run_path); /* which an object shares with those it needs */
-    return !has_run_path && _dl_find_object((void *)caller, &found) == 0 &&
-           objects_dynamic(found.dlfo_link_map, DT_RUNPATH) == NULL;
+    return !has_run_path && object != NULL && objects_dynamic(object, DT_RUNPATH) == NULL;
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* inject_heap.c: stand-ins for the functions of other allocators. See inject_heap.h. */
+/*
+ * inject_heap.c: other allocators than the one under ours, each with functions of ours that stand
+ * in for its own. A stand-in counts and calls exactly the function that it stands for: so whoever
+ * is led to it gets the memory that he would have got, and gives it back to where it came from.
+ */
 #define _GNU_SOURCE
-#include "runtime/entry/inject_heap.h"
+#include "runtime/entry/inject.h"
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
+#include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/thread.h"
-
-#include <dlfcn.h>
-#include <gnu/lib-names.h>
 
 /* One allocator. */
 struct heap {
@@ -114,13 +116,7 @@ int inject_heap_function(const char *name) {
 }
 
 static int is_gone(const struct heap *heap) {
-    struct dl_find_object found;
-    return heap->home == NULL || _dl_find_object(heap->place, &found) != 0 ||
-           found.dlfo_link_map != heap->home;
-}
-
-static int is_libc(const struct link_map *map) {
-    return text_equal(text_base_name(map->l_name), LIBC_SO);
+    return heap->home == NULL || objects_at(heap->place) != heap->home;
 }
 
 /* The allocator in this object; NULL: it is not known yet. */
@@ -137,8 +133,8 @@ static struct heap *find(const struct link_map *home) {
 static struct heap *add(struct link_map *home, int is_foreign) {
     for (int i = 0; i < HEAPS; i++) {
         if (is_gone(&heaps[i])) {
-            heaps[i] = (struct heap){.real.is_glibc = is_libc(home),
-                                     .real.pads = !is_libc(home),
+            heaps[i] = (struct heap){.real.is_glibc = objects_is_libc(home),
+                                     .real.pads = !objects_is_libc(home),
                                      .home = home,
                                      .place = home->l_ld,
                                      .is_foreign = is_foreign};

@@ -24,16 +24,7 @@ static void take_back(const void *key) {
     }
 }
 
-/* The function that comes after ours, found once; NULL: there is none. */
-#define NEXT(name)                                                                                 \
-    ({                                                                                             \
-        static __typeof__(&(name)) next_;                                                          \
-        if (LOAD_RELAXED(&next_) == NULL) {                                                        \
-            STORE_RELAXED(&next_, (__typeof__(next_))real_unwinder_symbol(                         \
-                                      #name, __builtin_return_address(0)));                        \
-        }                                                                                          \
-        LOAD_RELAXED(&next_);                                                                      \
-    })
+#define NEXT(name) REAL_BY(real_unwinder_symbol(#name, __builtin_return_address(0)), name)
 
 #define DEFINE_REGISTER(name, note, parameters, ...)                                               \
     PUBLIC void name parameters;                                                                   \

@@ -18,19 +18,10 @@
 
 #include <dlfcn.h>
 
-typedef void *open_function(const char *file, int mode);
-typedef void *open_apart_function(Lmid_t space, const char *file, int mode);
-typedef int close_function(void *handle);
-typedef void finalize_function(void *object);
-
 static THREAD_LOCAL int closing; /* calls of dlclose that this thread is in */
 
-static int is_ready(void) {
-    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0;
-}
-
 static int injects(void) {
-    return is_ready() && runtime.settings.inject;
+    return runtime_is_ready() && runtime.settings.inject;
 }
 
 static void forget(void *rules, uintptr_t start, uintptr_t end) {
@@ -44,7 +35,7 @@ static void sweep(void *unused) {
 }
 
 static void forget_what_is_gone(void) {
-    if (is_ready()) {
+    if (runtime_is_ready()) {
         objects_hold(sweep, NULL);
     }
 }
@@ -57,12 +48,9 @@ static int at_once(int mode) {
 /* Where not we are to do something afterwards, the real function is entered by a jump: it looks at
  * who called it, for the run path and the namespace. */
 PUBLIC void *dlopen(const char *file, int mode) {
-    static open_function *real_open;
+    __auto_type real_open = REAL(dlopen);
     const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
     void *handle = NULL;
-    if (LOAD_RELAXED(&real_open) == NULL) {
-        STORE_RELAXED(&real_open, (open_function *)real_symbol("dlopen"));
-    }
     forget_what_is_gone();
     if (LIKELY(!injects())) {
         return real_open(file, mode);
@@ -82,12 +70,9 @@ PUBLIC void *dlopen(const char *file, int mode) {
 }
 
 PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
-    static open_apart_function *real_open;
+    __auto_type real_open = REAL(dlmopen);
     const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
     void *handle;
-    if (LOAD_RELAXED(&real_open) == NULL) {
-        STORE_RELAXED(&real_open, (open_apart_function *)real_symbol("dlmopen"));
-    }
     forget_what_is_gone();
     if (LIKELY(!injects())) {
         return real_open(space, file, mode);
@@ -105,11 +90,8 @@ PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
 }
 
 PUBLIC int dlclose(void *handle) {
-    static close_function *real_close;
+    __auto_type real_close = REAL(dlclose);
     int result;
-    if (LOAD_RELAXED(&real_close) == NULL) {
-        STORE_RELAXED(&real_close, (close_function *)real_symbol("dlclose"));
-    }
     closing++;
     result = real_close(handle);
     closing--;
@@ -124,11 +106,8 @@ PUBLIC int dlclose(void *handle) {
  * address of its own. (Those with a priority come still later.) At exit nothing is unmapped. */
 PUBLIC void __cxa_finalize(void *object);
 PUBLIC void __cxa_finalize(void *object) {
-    static finalize_function *real_finalize;
-    if (LOAD_RELAXED(&real_finalize) == NULL) {
-        STORE_RELAXED(&real_finalize, (finalize_function *)real_symbol("__cxa_finalize"));
-    }
-    if (closing == 0 || !is_ready()) {
+    __auto_type real_finalize = REAL(__cxa_finalize);
+    if (closing == 0 || !runtime_is_ready()) {
         real_finalize(object);
         return;
     }

@@ -8,6 +8,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
+#include "runtime/entry/switch.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -35,8 +36,8 @@ INLINE int is_off(void) {
 }
 
 INLINE int is_stopped(void) {
-    return UNLIKELY(thread_self->gate == GATE_STOPPED &&
-                    LOAD_RELAXED(&runtime.gate) == GATE_STOPPED);
+    return UNLIKELY(thread_self->gate == GATE_STOPPED) &&
+           LOAD_RELAXED(&runtime.gate) == GATE_STOPPED && !switch_is_asked();
 }
 
 /* No block that was counted begins at this address. */
@@ -46,7 +47,7 @@ INLINE int is_unknown(uintptr_t address) {
 
 /* how: see event_alloc(). */
 INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
-    if (LIKELY(pointer != NULL && !is_off() && !is_stopped())) {
+    if (LIKELY(pointer != NULL && !is_off() && !is_stopped() && !sampled_skips(size))) {
         struct thread *thread = thread_get(caller.slot);
         if (LIKELY(thread != NULL)) {
             event_alloc(thread, pointer, size, caller, how, 0);
@@ -210,7 +211,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     return pointer;
 }
 
-PUBLIC void *realloc(void *old, size_t size) {
+void *realloc_slow(void *old, size_t size) {
     void *pointer;
     if (old == NULL) {
         if (UNLIKELY(!is_ready())) {

@@ -9,10 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What malloc and free begin with, so that they cost next to nothing where nothing is counted. Any
+ * of the ways is right at any time, but MALLOC_OFF, which is for good. Handler-safe. */
+enum malloc_way { MALLOC_EXACT, MALLOC_SAMPLED, MALLOC_STOPPED, MALLOC_OFF };
+void malloc_prepare(enum malloc_way way);
+
 /* The events that fast.c leaves to others, by a jump: who called it is their caller. */
 void *malloc_slow(size_t size);
 void *malloc_count_slow(void *pointer, size_t size); /* what real.malloc returned; returns it */
 void *calloc_slow(size_t number, size_t size);
+void *realloc_slow(void *old, size_t size);
 void *calloc_count_slow(void *pointer, size_t size);
 void *malloc_raise_peak_slow(void *pointer); /* what was counted; returns it */
 void free_slow(void *pointer);

@@ -132,9 +132,8 @@ PUBLIC void *mmap(void *address, size_t size, int protection, int flags, int fd,
     return map(address, size, protection, flags, fd, offset, EVENT_CALLER());
 }
 
-PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t offset) {
-    return map(address, size, protection, flags, fd, offset, EVENT_CALLER());
-}
+PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t offset)
+    __attribute__((alias("mmap"), nothrow, leaf));
 
 /* What is unmapped is taken out before, since another thread may map something there at once; but
  * it is counted when that has succeeded, else put back. Of more pieces than fit the rest is counted
@@ -279,9 +278,7 @@ static void moved(uintptr_t before, uintptr_t after, struct frame caller) {
 PUBLIC void *sbrk(intptr_t increment) {
     struct frame caller = EVENT_CALLER();
     void *before;
-    if (UNLIKELY(real.sbrk == NULL)) {
-        real_find();
-    }
+    real_ensure();
     before = real.sbrk(increment);
     if (before != (void *)-1 && increment != 0) {
         moved((uintptr_t)before, (uintptr_t)before + (uintptr_t)increment, caller);
@@ -293,9 +290,7 @@ PUBLIC int brk(void *end) {
     struct frame caller = EVENT_CALLER();
     uintptr_t before;
     int result;
-    if (UNLIKELY(real.sbrk == NULL)) {
-        real_find();
-    }
+    real_ensure();
     before = (uintptr_t)real.sbrk(0);
     result = real.brk(end);
     if (result == 0) {

@@ -5,6 +5,9 @@
 
 #include "runtime/base/text.h"
 
+#include <dlfcn.h>
+#include <gnu/lib-names.h>
+
 struct hold {
     void (*function)(void *argument);
     void *argument;
@@ -43,6 +46,15 @@ static void visit_all(void *argument) {
 void objects_visit(void (*function)(void *argument, struct link_map *map), void *argument) {
     struct visit visit = {function, argument};
     objects_hold(visit_all, &visit);
+}
+
+struct link_map *objects_at(const void *address) {
+    struct dl_find_object found;
+    return _dl_find_object((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
+}
+
+int objects_is_libc(const struct link_map *map) {
+    return text_equal(text_base_name(map->l_name), LIBC_SO);
 }
 
 const ElfW(Dyn) * objects_dynamic(const struct link_map *map, ElfW(Sxword) tag) {

@@ -14,12 +14,16 @@ void objects_hold(void (*function)(void *argument), void *argument);
 /* Calls it for each object of each namespace, held likewise. */
 void objects_visit(void (*function)(void *argument, struct link_map *map), void *argument);
 
+/* The object that this address lies in; NULL: none. Takes no lock. */
+struct link_map *objects_at(const void *address);
+
 /* What an object says of itself: needs no lock where the object cannot go. */
 
 /* Entry `tag` of its dynamic section; NULL: none. Its value; its value as an address. */
 const ElfW(Dyn) * objects_dynamic(const struct link_map *map, ElfW(Sxword) tag);
 size_t objects_value(const struct link_map *map, ElfW(Sxword) tag);
 const void *objects_address(const struct link_map *map, ElfW(Sxword) tag);
+int objects_is_libc(const struct link_map *map);
 /* What the object itself defines by this name, whatever lies in front of it; NULL: nothing. */
 void *objects_symbol(const struct link_map *map, const char *name);
 

@@ -5,9 +5,9 @@
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/objects.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 /* AddressSanitizer as a shared library refuses to start behind another one that is preloaded,
  * unless it is told not to look. It counts right there: we call its malloc. The program's own
@@ -15,11 +15,6 @@
 PUBLIC const char *__asan_default_options(void);
 PUBLIC const char *__asan_default_options(void) {
     return "verify_asan_link_order=0";
-}
-
-static const struct link_map *object_of(const void *address) {
-    struct dl_find_object object;
-    return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_link_map : NULL;
 }
 
 /* A program that is not position-independent and takes malloc's address has an entry of its own for
@@ -34,12 +29,12 @@ static int is_only_called(const void *address) {
 
 void othermalloc_look(struct memtrace_malloc *found) {
     const void *address = dlsym(RTLD_DEFAULT, "malloc");
-    const struct link_map *by = object_of(address);
+    const struct link_map *by = objects_at(address);
     *found = (struct memtrace_malloc){0};
     if (by != NULL && by->l_name[0] == '\0' && is_only_called(address)) {
         return;
     }
-    if (by == NULL || by == object_of((const void *)othermalloc_look)) {
+    if (by == NULL || by == objects_at((const void *)othermalloc_look)) {
         return;
     }
     if (by->l_name[0] == '\0') {

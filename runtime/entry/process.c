@@ -18,39 +18,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define REAL(type, name)                                                                           \
-    ({                                                                                             \
-        static type *real_;                                                                        \
-        if (real_ == NULL) {                                                                       \
-            real_ = (type *)real_symbol(#name);                                                    \
-        }                                                                                          \
-        real_;                                                                                     \
-    })
-
-typedef void exit_function(int status);
-typedef int execve_function(const char *path, char *const argv[], char *const envp[]);
-typedef int fexecve_function(int fd, char *const argv[], char *const envp[]);
-typedef int system_function(const char *command);
-typedef FILE *popen_function(const char *command, const char *type);
-typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                           const posix_spawnattr_t *attributes, char *const argv[],
-                           char *const envp[]);
-typedef int execveat_function(int folder, const char *path, char *const argv[], char *const envp[],
-                              int flags);
-
 /* Looked up with the rest, at the start, not in each child. */
 PUBLIC __attribute__((noreturn)) void _exit(int status) {
     runtime_finish(MEMTRACE_STATE_ENDED);
-    if (UNLIKELY(real._exit == NULL)) {
-        real_find();
-    }
+    real_ensure();
     real._exit(status);
     __builtin_unreachable();
 }
 
 PUBLIC __attribute__((noreturn)) void _Exit(int status) {
     runtime_finish(MEMTRACE_STATE_ENDED);
-    REAL(exit_function, _Exit)(status);
+    REAL(_Exit)(status);
     __builtin_unreachable();
 }
 
@@ -64,16 +42,12 @@ static pid_t fork_by(pid_t (*function)(void), struct frame caller) {
 }
 
 PUBLIC pid_t fork(void) {
-    if (UNLIKELY(real.free == NULL)) {
-        real_find();
-    }
+    real_ensure();
     return fork_by(real.fork, EVENT_CALLER());
 }
 
 PUBLIC pid_t _Fork(void) {
-    if (UNLIKELY(real.free == NULL)) {
-        real_find();
-    }
+    real_ensure();
     return fork_by(real._Fork, EVENT_CALLER());
 }
 
@@ -95,37 +69,36 @@ PUBLIC pid_t _Fork(void) {
     })
 
 PUBLIC int execve(const char *path, char *const argv[], char *const envp[]) {
-    return EXEC(path, 0, envp, REAL(execve_function, execve)(path, argv, environment_));
+    return EXEC(path, 0, envp, REAL(execve)(path, argv, environment_));
 }
 
 PUBLIC int execv(const char *path, char *const argv[]) {
-    return EXEC(path, 0, environ, REAL(execve_function, execve)(path, argv, environment_));
+    return EXEC(path, 0, environ, REAL(execve)(path, argv, environment_));
 }
 
 PUBLIC int execvpe(const char *file, char *const argv[], char *const envp[]) {
-    return EXEC(file, 1, envp, REAL(execve_function, execvpe)(file, argv, environment_));
+    return EXEC(file, 1, envp, REAL(execvpe)(file, argv, environment_));
 }
 
 PUBLIC int execvp(const char *file, char *const argv[]) {
-    return EXEC(file, 1, environ, REAL(execve_function, execvpe)(file, argv, environment_));
+    return EXEC(file, 1, environ, REAL(execvpe)(file, argv, environment_));
 }
 
 PUBLIC int fexecve(int fd, char *const argv[], char *const envp[]) {
-    return EXEC(NULL, 0, envp, REAL(fexecve_function, fexecve)(fd, argv, environment_));
+    return EXEC(NULL, 0, envp, REAL(fexecve)(fd, argv, environment_));
 }
 
 PUBLIC int execveat(int folder, const char *path, char *const argv[], char *const envp[],
                     int flags) {
-    return EXEC(NULL, 0, envp,
-                REAL(execveat_function, execveat)(folder, path, argv, environment_, flags));
+    return EXEC(NULL, 0, envp, REAL(execveat)(folder, path, argv, environment_, flags));
 }
 
 #define SPAWN(name, by_name)                                                                       \
     int follows = exec_follows(path, by_name, 0);                                                  \
     char *places[exec_places(envp, follows)];                                                      \
     char preload[follows ? EXEC_PRELOAD_SIZE : 1];                                                 \
-    return REAL(spawn_function, name)(pid, path, actions, attributes, argv,                        \
-                                      exec_environment(envp, follows, places, preload));
+    return REAL(name)(pid, path, actions, attributes, argv,                                        \
+                      exec_environment(envp, follows, places, preload));
 
 PUBLIC int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[],
@@ -139,7 +112,7 @@ PUBLIC int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_act
 PUBLIC int system(const char *command) {
     int status;
     exec_lend_environment();
-    status = REAL(system_function, system)(command);
+    status = REAL(system)(command);
     exec_take_environment_back();
     return status;
 }
@@ -147,7 +120,7 @@ PUBLIC int system(const char *command) {
 PUBLIC FILE *popen(const char *command, const char *type) {
     FILE *pipe;
     exec_lend_environment();
-    pipe = REAL(popen_function, popen)(command, type);
+    pipe = REAL(popen)(command, type);
     exec_take_environment_back();
     return pipe;
 }

@@ -6,6 +6,7 @@
 #include "memtrace/format.h"
 #include "runtime/base/machine.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/malloc.h"
 #include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
 
@@ -13,7 +14,7 @@
 #include <gnu/lib-names.h>
 #include <gnu/libc-version.h>
 
-struct real real;
+struct real real = {.other_malloc = malloc_slow, .other_free = free_slow};
 uintptr_t real_free_limit = REAL_ADDRESSES;
 static void *(*malloc_unpadded)(size_t);
 
@@ -53,11 +54,8 @@ void *real_find_dlsym(void);
 void *real_find_dlvsym(void);
 
 static void *next_symbol(const char *name) {
-    struct dl_find_object libc;
-    find_function *find = NULL;
-    if (_dl_find_object((void *)gnu_get_libc_version, &libc) == 0) {
-        find = (find_function *)objects_symbol(libc.dlfo_link_map, "dlvsym");
-    }
+    const struct link_map *libc = objects_at((void *)gnu_get_libc_version);
+    find_function *find = libc != NULL ? (find_function *)objects_symbol(libc, "dlvsym") : NULL;
     return find != NULL ? find(RTLD_NEXT, name, MACHINE_FIRST_GLIBC) : NULL;
 }
 
@@ -75,18 +73,13 @@ void *real_symbol(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
-static const void *object_of(const void *address) {
-    struct dl_find_object object;
-    return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_map_start : NULL;
-}
-
 /* As the loader would have found it: in the global scope, else in that of the object that calls. */
 void *real_unwinder_symbol(const char *name, const void *caller) {
     void *function = real_symbol(name);
-    struct dl_find_object object;
-    if (function == NULL && _dl_find_object((void *)caller, &object) == 0) {
-        function = dlsym(object.dlfo_link_map, name);
-        if (function != NULL && object_of(function) == object_of(real_unwinder_symbol)) {
+    struct link_map *object = objects_at(caller);
+    if (function == NULL && object != NULL) {
+        function = dlsym(object, name);
+        if (function != NULL && objects_at(function) == objects_at((void *)real_unwinder_symbol)) {
             function = NULL; /* the program's own scope has us in front */
         }
     }
@@ -106,13 +99,6 @@ static const char *file_of(const void *function) {
 
 static void *malloc_padded(size_t size) {
     return malloc_unpadded(size < REAL_PADDED ? REAL_PADDED : size);
-}
-
-/* AddressSanitizer walks its caller's stack by frame pointers, which the fast halves do not have.
- */
-void real_set_fast(int is_exact) {
-    STORE_RELAXED(&real.small_limit, (size_t)(is_exact && __asan_init == NULL ? REAL_SMALL : 0));
-    STORE_RELAXED(&real_free_limit, is_exact ? REAL_ADDRESSES : 0);
 }
 
 #define FIND(name) real.name = real_symbol(#name)
@@ -149,7 +135,7 @@ void real_find(void) {
         malloc_unpadded = real.malloc;
         real.malloc = malloc_padded;
     }
-    real_set_fast(1);
+    malloc_prepare(MALLOC_EXACT);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     FIND(free); /* last: its presence says that all are there */
     finding = 0;

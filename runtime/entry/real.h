@@ -37,9 +37,11 @@ struct real {
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*(*signal)(int, void (*)(int)))(int);
     void (*(*sysv_signal)(int, void (*)(int)))(int);
-    size_t small_limit; /* malloc() of less is for fast.c; 0: not yet, or in mode sampled */
-    int is_glibc;       /* malloc is the C library's own */
-    int pads;           /* its blocks may start less than 32 bytes apart: see malloc.c */
+    size_t small_limit; /* malloc() of less is counted by fast.c, if nothing is unusual */
+    void *(*other_malloc)(size_t); /* who does all others: malloc_prepare() */
+    void (*other_free)(void *);    /* and of addresses from real_free_limit on */
+    int is_glibc;                  /* malloc is the C library's own */
+    int pads;                      /* its blocks may start less than 32 bytes apart: see malloc.c */
 };
 
 extern HIDDEN struct real real;
@@ -52,18 +54,33 @@ enum { REAL_PADDED = 32, REAL_SMALL = 1 << MEMTRACE_COARSE_SHIFT };
 
 /* Fills `real`; a nested call (from dlsym) returns at once with what there is. */
 void real_find(void);
-/* Whether the fast halves (fast.c) count what they can, or, for mode sampled, hand on everything.
- */
-void real_set_fast(int is_exact);
-void *real_symbol(const char *name); /* NULL: not there */
+INLINE void real_ensure(void) {
+    if (UNLIKELY(real.free == NULL)) {
+        real_find();
+    }
+}
+
+/* Those that are rarely wanted, one by one. NULL: not there. */
+void *real_symbol(const char *name);
 /* Of libgcc's unwinder, which may be loaded where the other does not look. */
 void *real_unwinder_symbol(const char *name, const void *caller);
+
+/* The function of this name behind ours, by a search at its first use. */
+#define REAL_BY(search, name)                                                                      \
+    ({                                                                                             \
+        static __typeof__(&(name)) real_;                                                          \
+        if (UNLIKELY(LOAD_RELAXED(&real_) == NULL)) {                                              \
+            STORE_RELAXED(&real_, (__typeof__(real_))(search));                                    \
+        }                                                                                          \
+        LOAD_RELAXED(&real_);                                                                      \
+    })
+#define REAL(name) REAL_BY(real_symbol(#name), name)
 
 void *real_early_alloc(size_t size, size_t alignment);
 
 enum { REAL_EARLY_BYTES = 64 * 1024 };
-/* free() of what lies below is for fast.c: all addresses; in mode sampled none, since then the
- * filter of heap/sampled_heap.h alone says what is looked at. */
+/* free() of what lies below is counted by fast.c, if nothing is unusual: of all addresses, or of
+ * none. */
 #define REAL_ADDRESSES ((uintptr_t)1 << 47)
 extern HIDDEN uintptr_t real_free_limit;
 

@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/malloc.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
@@ -22,7 +23,7 @@
 #include "runtime/entry/unwind.h"
 #include "runtime/entry/zero.h"
 #include "runtime/record/finish.h"
-#include "runtime/record/resident.h"
+#include "runtime/record/proc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 static void no_more(void) {
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_OFF);
-    real.small_limit = 0; /* fast.c need not look */
+    malloc_prepare(MALLOC_OFF);
 }
 
 /* --- up --------------------------------------------------------------------------------------- */
@@ -229,9 +230,7 @@ static void look_for_other_malloc(void) {
 __attribute__((constructor)) static void wake_up(int argc, char **argv, char **envp) {
     int saved = errno;
     thread_pass_through(1);
-    if (real.free == NULL) {
-        real_find();
-    }
+    real_ensure();
     if (runtime_ensure()) {
         unwind_choose();
         look_for_other_malloc();
@@ -246,8 +245,7 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
 /* --- down ------------------------------------------------------------------------------------- */
 
 static int is_ours(void) {
-    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && runtime.alive != NULL &&
-           *runtime.alive != 0 && runtime.space.header->pid == sys_getpid(); /* no vfork child */
+    return runtime_is_ready() && runtime.space.header->pid == sys_getpid(); /* no vfork child */
 }
 
 static int has_collector(const struct memtrace_header *header) {
@@ -298,34 +296,38 @@ static void write_all_out(struct memtrace_header *header) {
     }
 }
 
-/* The calling thread hands in what it holds back, and counts nothing from here on. */
-static void close_gate(enum memtrace_state state) {
+/* What the profile says is whole now: the region says so, and is written where nobody else does. */
+static void close_region(enum memtrace_state state) {
     struct memtrace_header *header = runtime.space.header;
-    STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
-    thread_stop_all(); /* fast halves do not look at that gate */
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    resident_note_peak(header);
+    proc_note_resident_peak(header);
     STORE_RELEASE(&header->state, (uint32_t)state);
+    if (!has_collector(header) && !is_recorded(header)) {
+        write_all_out(header);
+    }
+}
+
+/* The calling thread hands in what it holds back. 1: so does the process, a light child, and that
+ * was all. */
+static int hand_in(enum memtrace_state state) {
+    thread_hand_in();
+    return child_is_light() && child_hand_in(state);
 }
 
 void runtime_finish(enum memtrace_state state) {
     int saved = errno;
     uint32_t ready = RUNTIME_READY;
+    int is_done;
     if (!is_ours() || !__atomic_compare_exchange_n(&runtime.state, &ready, (uint32_t)RUNTIME_OFF, 0,
                                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         return;
     }
     thread_pass_through(1);
-    thread_hand_in();
-    if (child_is_light() && child_hand_in(state)) {
-        STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
-        thread_pass_through(0);
-        errno = saved;
-        return;
-    }
-    close_gate(state);
-    if (!has_collector(runtime.space.header) && !is_recorded(runtime.space.header)) {
-        write_all_out(runtime.space.header);
+    is_done = hand_in(state);
+    STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE); /* nothing is counted from here on */
+    if (!is_done) {
+        thread_stop_all(); /* fast halves do not look at that gate */
+        close_region(state);
     }
     thread_pass_through(0);
     errno = saved;
@@ -334,23 +336,13 @@ void runtime_finish(enum memtrace_state state) {
 /* A successful exec never comes back: without a collector the file is written now, and the region
  * lives on without a name in case it fails. */
 int runtime_before_exec(const char *path) {
-    struct memtrace_header *header = runtime.space.header;
     int saved = errno;
     if (!is_ours() || (path != NULL && sys_access(path, X_OK) != 0)) {
         return 0;
     }
     thread_pass_through(1);
-    thread_hand_in();
-    if (child_is_light() && child_hand_in(MEMTRACE_STATE_EXECED)) {
-        thread_pass_through(0);
-        errno = saved;
-        return 1;
-    }
-    header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    resident_note_peak(header);
-    STORE_RELEASE(&header->state, (uint32_t)MEMTRACE_STATE_EXECED);
-    if (!has_collector(header) && !is_recorded(header)) {
-        write_all_out(header);
+    if (!hand_in(MEMTRACE_STATE_EXECED)) {
+        close_region(MEMTRACE_STATE_EXECED);
     }
     thread_pass_through(0);
     errno = saved;

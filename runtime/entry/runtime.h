@@ -47,6 +47,11 @@ struct runtime {
 
 extern HIDDEN struct runtime runtime;
 
+/* It is up in this very process: not before a forked child's first event, nor past the end. */
+INLINE int runtime_is_ready(void) {
+    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0;
+}
+
 /* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */
 int runtime_ensure(void);
 /* Once there is a region: who prints, finishes, records. */

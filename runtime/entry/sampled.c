@@ -9,7 +9,7 @@
 #include "runtime/heap/estimates.h"
 
 /* A thread looks up from counting down at least so often: to hear of another mode. */
-enum { CREDIT_MOST = 32 << 10 };
+enum { CREDIT_MOST = 128 << 10 };
 
 /* How far the next point is: the same after an event that took no place on the line of bytes. */
 static int64_t position(const struct thread *thread) {

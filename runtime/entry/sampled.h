@@ -3,29 +3,33 @@
  * sampled.h: mode sampled: one allocation in so many bytes is walked, kept and counted for the
  * others (record/sampling.h says which, format.h what it counts for).
  *
- * A thread is in this mode while its gate is GATE_SAMPLED, and malloc() of any size leaves fast.c
- * by its first test then (real.small_limit is 0): so the exact path has no test for it. All that is
- * not picked pays sampled_skips() and, when it is freed, sampled_skipped(). Picked blocks lie in a
- * table of their own (heap/sampled_heap.h): whatever the mode is when a block is freed, it is found
- * where it was put when it was allocated, and counted as it was then.
+ * A thread is in this mode while its gate is GATE_SAMPLED, and malloc() of any size leaves the fast
+ * half by its first test then (real.small_limit is 0): so the exact path has no test for it. All
+ * that is not picked pays sampled_skips() and, when it is freed, sampled_skipped(). Picked blocks
+ * lie in a table of their own (heap/sampled_heap.h): whatever the mode is when a block is freed, it
+ * is found where it was put when it was allocated, and counted as it was then.
  *
  * Called by the interposed functions. The thread is the calling one.
  */
 #ifndef RUNTIME_ENTRY_SAMPLED_H
 #define RUNTIME_ENTRY_SAMPLED_H
 
+#include "runtime/base/machine.h"
 #include "runtime/entry/thread.h"
 #include "runtime/heap/sampled_heap.h"
 
 /* Of a request, before it is handed on: 1: it is not picked, and that is all about it. 0: it may
  * be, nothing has changed. A block of no bytes is long 1, so that it can be picked, too. */
 INLINE int sampled_passes(struct thread *thread, uint64_t size) {
-    uint64_t left;
-    if (UNLIKELY(__builtin_sub_overflow(thread->credit, size + 1, &left))) {
-        return 0;
+    uint64_t length = size + 1;
+    if (LIKELY(!counter_take(&thread->credit, length))) {
+        return 1;
     }
-    thread->credit = left;
-    return 1;
+    counter_add(&thread->credit, length);
+    if ((int64_t)thread->credit < 0) { /* a handler allocated meanwhile, by a credit without end */
+        thread->credit = 0;
+    }
+    return 0;
 }
 
 /* The calling thread is in mode sampled and the request is not picked: it is only to be handed on.

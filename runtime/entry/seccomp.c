@@ -19,7 +19,7 @@
 enum { PREPARED_BYTES = 2 << 20 };
 
 static void make_ready(void) {
-    if (LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0) {
+    if (runtime_is_ready()) {
         space_prepare(&runtime.space, PREPARED_BYTES);
     }
 }
@@ -41,7 +41,12 @@ static long install(unsigned operation, unsigned flags, const void *argument) {
     return result;
 }
 
-static long with_errno(long result) {
+/* For syscall.S. */
+long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument);
+long seccomp_result(long result);
+
+/* What a system call's result is as a function's. */
+long seccomp_result(long result) {
     if ((unsigned long)result > -4096UL) {
         errno = (int)-result;
         return -1;
@@ -49,10 +54,7 @@ static long with_errno(long result) {
     return result;
 }
 
-typedef int prctl_function(int option, ...);
-
 PUBLIC int prctl(int option, ...) {
-    static prctl_function *real_prctl;
     unsigned long argument[4];
     va_list list;
     va_start(list, option);
@@ -61,26 +63,15 @@ PUBLIC int prctl(int option, ...) {
     }
     va_end(list);
     if (UNLIKELY(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER)) {
-        return (int)with_errno(install(SECCOMP_SET_MODE_FILTER, 0, (const void *)argument[1]));
+        return (int)seccomp_result(install(SECCOMP_SET_MODE_FILTER, 0, (const void *)argument[1]));
     }
     if (UNLIKELY(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_STRICT)) {
-        return (int)with_errno(install(SECCOMP_SET_MODE_STRICT, 0, NULL));
+        return (int)seccomp_result(install(SECCOMP_SET_MODE_STRICT, 0, NULL));
     }
-    if (LOAD_RELAXED(&real_prctl) == NULL) {
-        STORE_RELAXED(&real_prctl, (prctl_function *)real_symbol("prctl"));
-    }
-    return real_prctl(option, argument[0], argument[1], argument[2], argument[3]);
+    return REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
 }
-
-/* For syscall.S. */
-long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument);
-long seccomp_syscall_failed(long result);
 
 long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument) {
     (void)number;
-    return with_errno(install(operation, flags, argument));
-}
-
-long seccomp_syscall_failed(long result) {
-    return with_errno(result);
+    return seccomp_result(install(operation, flags, argument));
 }

@@ -6,7 +6,6 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/exec_environment.h"
-#include "runtime/entry/variables.h"
 
 #include <link.h>
 #include <sys/auxv.h>

@@ -246,14 +246,8 @@ static int set(int number, const struct sigaction *action, struct sigaction *old
     return result;
 }
 
-static void ensure_real(void) {
-    if (UNLIKELY(real.free == NULL)) {
-        real_find();
-    }
-}
-
 PUBLIC int sigaction(int number, const struct sigaction *action, struct sigaction *old) {
-    ensure_real();
+    real_ensure();
     return does_something(number) ? set(number, action, old) : real.sigaction(number, action, old);
 }
 
@@ -273,7 +267,7 @@ static handler_function set_simply(int number, handler_function handler, int fla
 }
 
 PUBLIC handler_function signal(int number, handler_function handler) {
-    ensure_real();
+    real_ensure();
     return does_something(number) ? set_simply(number, handler, SA_RESTART)
                                   : real.signal(number, handler);
 }
@@ -285,7 +279,7 @@ PUBLIC handler_function bsd_signal(int number, handler_function handler)
     __attribute__((alias("signal"), nothrow, leaf));
 
 PUBLIC handler_function sysv_signal(int number, handler_function handler) {
-    ensure_real();
+    real_ensure();
     return does_something(number) ? set_simply(number, handler, (int)(SA_RESETHAND | SA_NODEFER))
                                   : real.sysv_signal(number, handler);
 }

@@ -5,6 +5,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/malloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
@@ -50,7 +51,7 @@ static uintptr_t gate_on(void) {
     return LOAD_RELAXED(&runtime.sample_bytes) != 0 ? GATE_SAMPLED : GATE_OPEN;
 }
 
-void switch_describe(void) {
+static void describe(void) {
     struct memtrace_header *header = runtime.space.header;
     uintptr_t gate = LOAD_RELAXED(&runtime.gate);
     uint64_t mean = LOAD_RELAXED(&runtime.sample_bytes);
@@ -66,38 +67,73 @@ void switch_describe(void) {
     STORE_RELAXED(&header->mode, mode);
 }
 
-/* Before any thread goes by the gate. In mode sampled the filter alone says which frees are looked
- * at; and malloc() has no fast half, which is for what is counted. */
+/* Before any thread goes by the gate. In mode sampled, and while stopped, the filter says which
+ * frees are looked at in the sampled heap, and in mode sampled it alone which are looked at at all.
+ */
 static void prepare(uintptr_t to) {
-    if (to == GATE_SAMPLED) {
-        sampled_expect(real_early, REAL_EARLY_BYTES);
+    if (to == GATE_OPEN) { /* before any thread counts so */
+        STORE_RELAXED(&runtime.counted_exactly, 1u);
+        malloc_prepare(MALLOC_EXACT);
+        return;
     }
+    sampled_expect(real_early, REAL_EARLY_BYTES);
     if (to == GATE_SAMPLED && LOAD_RELAXED(&runtime.counted_exactly)) {
         sampled_expect_all();
     }
-    real_set_fast(to != GATE_SAMPLED);
+    malloc_prepare(to == GATE_SAMPLED ? MALLOC_SAMPLED : MALLOC_STOPPED);
 }
 
 /* The threads follow: each finds its gate stopped, and takes over the new one. Not where the
  * process is past its end, or never began. */
-static int move_gate(uintptr_t to) {
+static void move_gate(uintptr_t to) {
     uintptr_t from = LOAD_RELAXED(&runtime.gate);
-    if (to == GATE_OPEN) { /* before any thread counts so */
-        STORE_RELAXED(&runtime.counted_exactly, 1u);
+    if (from == GATE_NONE) {
+        return;
+    }
+    if (from != to && to == GATE_STOPPED) {
+        mark(MEMTRACE_MARK_OFF);
     }
     prepare(to);
-    if (from == GATE_NONE || !__atomic_compare_exchange_n(&runtime.gate, &from, to, 0,
-                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        if (from != GATE_NONE) { /* another thread was first: as it wants it */
-            prepare(from);
-        }
-        return 0;
+    if (!__atomic_compare_exchange_n(&runtime.gate, &from, to, 0, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
+        return; /* the process ends */
     }
-    switch_describe();
+    describe();
     if (from != to && from != GATE_STOPPED) {
         thread_stop_all();
     }
-    return from != to;
+    if (from == GATE_STOPPED && to != GATE_STOPPED) {
+        thread_start_self();
+        mark(MEMTRACE_MARK_ON);
+    }
+}
+
+/* One at a time moves the gate. Who wants it moved meanwhile, in a handler or on another thread,
+ * leaves that to the one who is at it. */
+static struct {
+    struct trylock lock;
+    uint32_t asked; /* times that something was wanted */
+    uint32_t is_on; /* the last that was */
+} wanted;
+
+static void want(uint32_t is_on) {
+    uint32_t seen;
+    STORE_RELAXED(&wanted.is_on, is_on);
+    __atomic_fetch_add(&wanted.asked, 1, __ATOMIC_SEQ_CST);
+    do {
+        if (!trylock_take(&wanted.lock)) {
+            return;
+        }
+        seen = LOAD_RELAXED(&wanted.asked);
+        move_gate(LOAD_RELAXED(&wanted.is_on) ? gate_on() : GATE_STOPPED);
+        trylock_release(&wanted.lock);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* who did not get it has asked before */
+    } while (LOAD_RELAXED(&wanted.asked) != seen);
+}
+
+void switch_fork(void) {
+    wanted.lock.held = 0;
+    describe();
 }
 
 /* Of a recording, or of the profile. */
@@ -124,23 +160,21 @@ int switch_is_on(void) {
 }
 
 void switch_on(void) {
-    if (LOAD_RELAXED(&runtime.gate) == GATE_STOPPED && move_gate(gate_on())) {
-        thread_start_self();
-        mark(MEMTRACE_MARK_ON);
+    if (LOAD_RELAXED(&runtime.gate) == GATE_STOPPED) {
+        want(1);
     }
 }
 
 void switch_off(void) {
     if (switch_is_on()) {
-        mark(MEMTRACE_MARK_OFF);
-        move_gate(GATE_STOPPED);
+        want(0);
     }
 }
 
 void switch_sample(uint64_t mean) {
     set_mean(mean);
     if (switch_is_on()) {
-        move_gate(gate_on());
+        want(1);
     }
 }
 
@@ -171,10 +205,9 @@ COLD void switch_asked(uint64_t control) {
 void switch_start(const struct settings *settings) {
     int is_recorded = settings->recording.state != MEMTRACE_RECORD_NONE;
     runtime.sample_bytes = is_recorded ? 0 : settings->recording.sample_bytes;
-    prepare(gate_on());
     runtime.gate = settings->starts_off ? GATE_STOPPED : gate_on();
-    runtime.counted_exactly = runtime.gate == GATE_OPEN;
-    switch_describe();
+    prepare(runtime.gate);
+    describe();
 }
 
 void switch_snapshot(int now) {

@@ -22,13 +22,16 @@ void switch_sample(uint64_t mean);
 /* Carries out what was asked from outside, if anything. In an event, or while stopped. */
 void switch_asked(uint64_t control);
 /* In a forked child: its header tells the mode it was born in. */
-void switch_describe(void);
+void switch_fork(void);
+
+INLINE int switch_is_asked(void) {
+    const struct memtrace_header *header = runtime.space.header;
+    return UNLIKELY(LOAD_RELAXED(&header->control) != LOAD_RELAXED(&header->control_done));
+}
 
 INLINE void switch_poll(void) {
-    const struct memtrace_header *header = runtime.space.header;
-    uint64_t control = LOAD_RELAXED(&header->control);
-    if (UNLIKELY(control != LOAD_RELAXED(&header->control_done))) {
-        switch_asked(control);
+    if (switch_is_asked()) {
+        switch_asked(LOAD_RELAXED(&runtime.space.header->control));
     }
 }
 

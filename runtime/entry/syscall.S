@@ -10,7 +10,7 @@
     .globl  syscall
     .type   syscall, @function
     .hidden seccomp_by_syscall
-    .hidden seccomp_syscall_failed
+    .hidden seccomp_result
 syscall:
     .cfi_startproc
     cmp     $SYS_seccomp, %rdi
@@ -28,7 +28,7 @@ syscall:
     ret
 1:
     mov     %rax, %rdi
-    jmp     seccomp_syscall_failed
+    jmp     seccomp_result
     .cfi_endproc
     .size   syscall, . - syscall
 #endif

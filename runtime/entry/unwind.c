@@ -34,12 +34,18 @@ static int sanitizer_unwinds(void) {
     return __asan_init != NULL || __lsan_init != NULL;
 }
 
+/* It shows stacks of its own, and no guard's table is on them. */
+static int is_in_valgrind(void) {
+    const uint64_t running_on_valgrind[6] = {0x1001};
+    return machine_ask_valgrind(running_on_valgrind) != 0;
+}
+
 static int can_patch(void) {
     if (!machine_can_patch_returns()) {
         return 0;
     }
     return runtime.settings.unwind == UNWIND_PATCH ||
-           (!program_reads_return_addresses() && !sanitizer_unwinds() && !machine_is_valgrind());
+           (!program_reads_return_addresses() && !sanitizer_unwinds() && !is_in_valgrind());
 }
 
 void unwind_choose(void) {

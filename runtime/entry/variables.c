@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* variables.c: one table of all variables, and the few ways to read a value. See variables.h. */
-#include "runtime/entry/variables.h"
+/* variables.c: one table of all variables, and the few ways to read a value. See settings.h. */
+#include "runtime/entry/settings.h"
 
 #include "runtime/base/text.h"
 #include "runtime/entry/signals.h"
@@ -12,7 +12,8 @@ struct variable {
     /* 0, or -1 with *field as it was. NULL: the variable is not for the runtime. */
     int (*set)(const struct variable *variable, void *field, const char *value);
     uint32_t offset, size;    /* of its field in struct settings */
-    uint64_t least, most;     /* of a number; most: the bit of a flag */
+    uint64_t least, most;     /* of a number; of a flag: whether 1 takes it out, and its bit */
+    const struct unit *units; /* of a number; NULL: it has none */
     const char *const *words; /* of a choice, ended by NULL; the field gets the index */
 };
 
@@ -68,8 +69,8 @@ static void store(const struct variable *variable, void *field, uint64_t number)
     }
 }
 
-static int read_number(const struct variable *variable, void *field, const char *value,
-                       const struct unit *units) {
+static int set_number(const struct variable *variable, void *field, const char *value) {
+    const struct unit *units = variable->units != NULL ? variable->units : no_units;
     uint64_t number = 0;
     if (read_with_unit(value, units, &number) != 0 || number < variable->least ||
         number > variable->most) {
@@ -77,18 +78,6 @@ static int read_number(const struct variable *variable, void *field, const char 
     }
     store(variable, field, number);
     return 0;
-}
-
-static int set_count(const struct variable *variable, void *field, const char *value) {
-    return read_number(variable, field, value, no_units);
-}
-
-static int set_time(const struct variable *variable, void *field, const char *value) {
-    return read_number(variable, field, value, time_units);
-}
-
-static int set_size(const struct variable *variable, void *field, const char *value) {
-    return read_number(variable, field, value, size_units);
 }
 
 /* --- words ------------------------------------------------------------------------------------ */
@@ -111,25 +100,16 @@ static int set_word(const struct variable *variable, void *field, const char *va
     return -1;
 }
 
-/* 0 or 1: takes out or sets one bit; `inverted`: the other way round. */
-static int read_flag(const struct variable *variable, void *field, const char *value,
-                     int inverted) {
-    int on = text_equal(value, "1");
+/* 0 or 1: takes out or sets one bit; the other way round where `least` is 1. */
+static int set_flag(const struct variable *variable, void *field, const char *value) {
+    uint32_t bit = (uint32_t)variable->most;
+    int is_one = text_equal(value, "1");
     uint32_t *flags = field;
-    if (!on && !text_equal(value, "0")) {
+    if (!is_one && !text_equal(value, "0")) {
         return -1;
     }
-    *flags =
-        on != inverted ? *flags | (uint32_t)variable->most : *flags & ~(uint32_t)variable->most;
+    *flags = is_one != (int)variable->least ? *flags | bit : *flags & ~bit;
     return 0;
-}
-
-static int set_flag(const struct variable *variable, void *field, const char *value) {
-    return read_flag(variable, field, value, 0);
-}
-
-static int set_no_flag(const struct variable *variable, void *field, const char *value) {
-    return read_flag(variable, field, value, 1);
 }
 
 /* "off" never comes here. */
@@ -261,41 +241,42 @@ static const struct variable variables[] = {
     SETS("OUTPUT", set_text, output),
     SETS("PROFILE", set_flag, recording.flags, .most = MEMTRACE_RECORDING_PROFILE),
     SETS("OWNER", set_owner, owner),
-    SETS("SUMMARY", set_count, summary, SWITCH),
-    SETS("EVERY", set_time, every_ns, ANY),
-    SETS("CHURN", set_size, churn_bytes, ANY),
-    SETS("TOP", set_count, top, .most = UINT32_MAX),
+    SETS("SUMMARY", set_number, summary, SWITCH),
+    SETS("EVERY", set_number, every_ns, ANY, .units = time_units),
+    SETS("CHURN", set_number, churn_bytes, ANY, .units = size_units),
+    SETS("TOP", set_number, top, .most = UINT32_MAX),
     SETS("LOG", set_text, log),
-    SETS("LOG_SIZE", set_size, log_size_bytes, ANY),
+    SETS("LOG_SIZE", set_number, log_size_bytes, ANY, .units = size_units),
     SETS("LOG_LEVEL", set_word, log_level, .words = levels),
     SETS("STACKS", set_word, stacks, .words = stacks),
     SETS("UNWIND", set_word, unwind, .words = unwind),
-    SETS("INJECT", set_count, inject, SWITCH),
-    SETS("CONTEXTS", set_count, context_limit, .least = 1, .most = UINT64_C(1) << 24),
-    SETS("ZERO", set_count, zero, SWITCH),
+    SETS("INJECT", set_number, inject, SWITCH),
+    SETS("CONTEXTS", set_number, context_limit, .least = 1, .most = UINT64_C(1) << 24),
+    SETS("ZERO", set_number, zero, SWITCH),
     SETS("START", set_word, starts_off, .words = starts),
     SETS("SIGNALS", set_signals, signals),
     SETS("CHILDREN", set_word, children, .words = children),
     SETS("FOLLOW", set_follow, children),
     SETS("LIMIT", set_limit, limit),
     SETS("ON_LIMIT", set_word, limit.action, .words = actions),
-    SETS("RECORD", set_count, recording.state, SWITCH),
+    SETS("RECORD", set_number, recording.state, SWITCH),
     SETS("RECORD_OUTPUT", set_text, recording.path),
     SETS("ON_LAG", set_word, recording.on_lag, .words = lags),
     SETS("PRECISE", set_flag, recording.flags, .most = MEMTRACE_RECORDING_PRECISE),
     SETS("FREE_STACKS", set_flag, recording.flags, .most = MEMTRACE_RECORDING_FREE_STACKS),
-    SETS("ADDRESSES", set_no_flag, recording.flags, .most = MEMTRACE_RECORDING_NO_ADDRESSES),
-    SETS("SAMPLE", set_size, recording.sample_bytes, ANY),
+    SETS("ADDRESSES", set_flag, recording.flags, .least = 1,
+         .most = MEMTRACE_RECORDING_NO_ADDRESSES),
+    SETS("SAMPLE", set_number, recording.sample_bytes, ANY, .units = size_units),
     SETS("RECORD_SIZES", set_sizes, recording.size_least),
     SETS("RECORD_MODULES", set_text, modules),
-    SETS("ROTATE", set_size, recording.rotate_bytes, ANY),
-    SETS("DURATION", set_time, recording.duration_ns, ANY),
-    SETS("CULL", set_time, recording.cull_ns, ANY),
+    SETS("ROTATE", set_number, recording.rotate_bytes, ANY, .units = size_units),
+    SETS("DURATION", set_number, recording.duration_ns, ANY, .units = time_units),
+    SETS("CULL", set_number, recording.cull_ns, ANY, .units = time_units),
     SETS("EMBED", set_word, recording.embed, .words = embeds),
     SETS("REGION_DIR", set_text, folder),
     SETS("COMMAND", set_text, command),
     /* between `memtrace run` and us */
-    SETS("COLLECTOR", set_count, collector_pid, .most = UINT32_MAX),
+    SETS("COLLECTOR", set_number, collector_pid, .most = UINT32_MAX),
     SETS("RUN", set_run, run),
     {.name = "MEMTRACE_ADDED"},
     {.name = "MEMTRACE_EVEN"},

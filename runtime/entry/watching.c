@@ -15,8 +15,6 @@
 
 #include <errno.h>
 
-#define API __attribute__((visibility("default")))
-
 /* Made at the first watch. A forked child finds it, but its thread is not watched there. */
 static THREAD_LOCAL struct watches *own_watches;
 
@@ -56,7 +54,7 @@ static uint32_t begin(struct thread *thread, const struct watch_limits *limits) 
     return number;
 }
 
-API uint32_t memtrace_watch_begin(uint64_t most_allocations, uint64_t most_bytes, int leaks) {
+PUBLIC uint32_t memtrace_watch_begin(uint64_t most_allocations, uint64_t most_bytes, int leaks) {
     const struct watch_limits limits = {most_allocations, most_bytes, leaks != 0};
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get(caller.slot);
@@ -80,7 +78,7 @@ static int end(struct thread *thread, uint32_t number, struct watch_result *resu
     return status;
 }
 
-API int memtrace_watch_end(uint32_t watch, struct memtrace_watched *watched) {
+PUBLIC int memtrace_watch_end(uint32_t watch, struct memtrace_watched *watched) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get_for_free(caller.slot);
     struct watch_result result = {0};
@@ -103,7 +101,7 @@ API int memtrace_watch_end(uint32_t watch, struct memtrace_watched *watched) {
     return status;
 }
 
-API size_t memtrace_describe_path(uint32_t context, char *buffer, size_t size) {
+PUBLIC size_t memtrace_describe_path(uint32_t context, char *buffer, size_t size) {
     enum { MOST_FRAMES = 64 };
     uint64_t frames[MOST_FRAMES];
     struct text text;

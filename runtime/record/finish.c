@@ -41,17 +41,10 @@ static const char *reason(long error) {
     }
 }
 
-/* Past RLIMIT_FSIZE a write raises SIGXFSZ: refuse before. */
-static long check_limit(uint64_t size) {
-    uint64_t limit;
-    sys_file_size_limit(&limit);
-    return size > limit ? -EFBIG : 0;
-}
-
 static long copy(struct space *space, int to) {
     long from = space_descriptor(space);
     uint64_t end = space->header->end;
-    long result = from < 0 ? from : check_limit(end);
+    long result = from < 0 ? from : sys_may_have_size(end) ? 0 : -EFBIG;
     for (uint64_t at = 0; at < end && result == 0;) {
         size_t size = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
         long got = sys_pread((int)from, block, size, at);

@@ -6,7 +6,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/record/identity.h"
+#include "runtime/record/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void name_region(struct text *path, const char *folder, unsigned number) 
     text_add(path, "/");
     text_add_number(path, sys_getpid());
     text_add(path, ".");
-    text_add_number(path, identity_start_ticks());
+    text_add_number(path, proc_start_ticks());
     if (number > 1) {
         text_add(path, ".");
         text_add_number(path, number);
@@ -104,37 +104,27 @@ static long open_space(struct space *space, const struct settings *settings,
 }
 
 static int add_timeline(struct region *region) {
-    struct memtrace_timeline *timeline =
-        space_segment(region->space, MEMTRACE_SEGMENT_TIMELINE, 0, 0, sizeof *timeline, 1);
-    if (timeline == NULL) {
+    if (space_leaf(region->space, &region->timeline, MEMTRACE_SEGMENT_TIMELINE, 0,
+                   sizeof *region->timeline, 1) == NULL) {
         return -1;
     }
-    timeline->churn_step_bytes = FIRST_CHURN_STEP;
-    space_publish(timeline);
-    region->timeline = timeline;
+    region->timeline->churn_step_bytes = FIRST_CHURN_STEP;
     return 0;
 }
 
 static int add_pools(struct region *region) {
-    struct memtrace_pool *pools = space_segment(region->space, MEMTRACE_SEGMENT_POOLS, 0, 0,
-                                                sizeof *pools, REGION_POOL_LIMIT + 1);
-    if (pools == NULL) {
-        return -1;
-    }
-    space_publish(pools);
-    region->pools = pools;
-    return 0;
+    return space_leaf(region->space, &region->pools, MEMTRACE_SEGMENT_POOLS, 0,
+                      sizeof *region->pools, REGION_POOL_LIMIT + 1) != NULL
+               ? 0
+               : -1;
 }
 
 static int add_threads(struct region *region) {
-    struct memtrace_thread_record *threads = space_segment(
-        region->space, MEMTRACE_SEGMENT_THREADS, 0, 0, sizeof *threads, REGION_THREADS_PER_LEAF);
     struct memtrace_thread_record *others;
-    if (threads == NULL) {
+    if (space_leaf(region->space, &region->thread_leaf[0], MEMTRACE_SEGMENT_THREADS, 0,
+                   sizeof *others, REGION_THREADS_PER_LEAF) == NULL) {
         return -1;
     }
-    space_publish(threads);
-    region->thread_leaf[0] = threads;
     others = region_thread(region, MEMTRACE_THREAD_OTHERS);
     others->id = others->place = MEMTRACE_THREAD_OTHERS;
     text_copy(others->name, sizeof others->name, "others");
@@ -168,8 +158,8 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
 
 /* Which process this is; only files need to say. */
 static void identify(struct memtrace_header *header) {
-    header->process_start_ticks = identity_start_ticks();
-    header->run.pid_namespace = identity_pid_namespace();
+    header->process_start_ticks = proc_start_ticks();
+    header->run.pid_namespace = proc_pid_namespace();
 }
 
 static void tell_failure(long error) {

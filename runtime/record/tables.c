@@ -6,7 +6,7 @@
 #include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/record/resident.h"
+#include "runtime/record/proc.h"
 
 static int same_name(const char *kept, const char *name) {
     size_t i = 0;
@@ -60,7 +60,7 @@ void region_sample(struct region *region, const struct memtrace_point *sample) {
         thin(timeline);
     }
     timeline->point[timeline->count] = *sample;
-    timeline->point[timeline->count].resident_bytes = resident_now();
+    timeline->point[timeline->count].resident_bytes = proc_resident_bytes();
     STORE_RELEASE(&timeline->count, timeline->count + 1);
     trylock_release(&region->lock);
 }

@@ -243,6 +243,18 @@ def heap(data):
     return data["contexts"]
 
 
+def by_size(data):
+    """{size: (allocations, frees)} of contexts whose blocks are all of one size."""
+    sizes = {}
+    for context in heap(data):
+        if context["allocations"]:
+            size, rest = divmod(context["total_bytes"], context["allocations"])
+            if not rest:
+                before = sizes.get(size, (0, 0))
+                sizes[size] = (before[0] + context["allocations"], before[1] + context["frees"])
+    return sizes
+
+
 def totals(data):
     return {"allocations": data["total_allocations"], "bytes": data["total_bytes"],
             "frees": data["total_frees"], "live": data["leaked_bytes"],

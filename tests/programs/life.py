@@ -7,8 +7,8 @@ import stat
 import sys
 
 import lightreader
-from harness import (MEMTRACE, bare, build, clean_environment, consistent, equal, execute, fail,
-                     finish, heap, profiles, report, same_behaviour, scratch, skip, traced)
+from harness import (MEMTRACE, bare, build, by_size, clean_environment, consistent, equal, execute,
+                     fail, finish, profiles, report, same_behaviour, scratch, skip, traced)
 
 # case: list of processes, each {size: (allocations, frees)}; use(n) frees half of its blocks
 WANT = {
@@ -36,18 +36,6 @@ WANT = {
 }
 KILLED = {"abort", "segv", "sigkill", "sigterm"}  # nobody in the process can finish the profile
 ROOT = {"chroot", "setuid"}
-
-
-def by_size(data):
-    """{size: (allocations, frees)} of contexts whose blocks are all of one size."""
-    sizes = {}
-    for context in heap(data):
-        if context["allocations"]:
-            size, rest = divmod(context["total_bytes"], context["allocations"])
-            if not rest:
-                before = sizes.get(size, (0, 0))
-                sizes[size] = (before[0] + context["allocations"], before[1] + context["frees"])
-    return sizes
 
 
 def light_children(path):

@@ -61,6 +61,26 @@ def test_sums():
         fail("errors of call paths and of the total:", math.sqrt(squares), told)
 
 
+def test_kinds():
+    """Every function that allocates is sampled at the same rate, and what it gave is freed: 20,000
+    blocks of 1,000 bytes each, half of them freed at once. The error of each sum is told."""
+    each, size = 20000, 1000
+    data, _ = run("kinds", {"MEMTRACE_SAMPLE": "2K", "MEMTRACE_UNWIND": "fp"}, "frame-pointer")
+    seen = {}
+    for context in heap(data):
+        for frame in context["frames"]:
+            if frame["function"].startswith("by_") and context["total_bytes"] > each * size / 20:
+                seen[frame["function"]] = context
+    equal(sorted(seen), ["by_" + kind for kind in
+                         ("calloc", "malloc", "memalign", "new", "realloc", "resize")], "kinds")
+    for kind, context in seen.items():
+        error = context["total_bytes_error"]
+        equal(error < each * size / 20, True, kind, "error", error)
+        for told, truth in ((context["total_bytes"], each * size), (context["live_bytes"], each * size / 2)):
+            if abs(told - truth) > 5 * error:
+                fail(kind, "is", told, "where", truth, "is true, error", error)
+
+
 def test_freed():
     """Four threads free each other's blocks while one of them changes the mode all the time."""
     for settings in ({"MEMTRACE_SAMPLE": "4K"}, {}, {"MEMTRACE_SAMPLE": "1"}):
@@ -100,17 +120,28 @@ def control(pid, *words):
 def test_control():
     """From outside, without a signal: the program follows at its next allocations."""
     folder = scratch()
-    environment = clean_environment(MEMTRACE_OUTPUT=os.path.join(folder, "out.mtp"))
-    program = build("sampled.c", "gcc", "-O1", "frame-pointer")
-    server = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, env=environment)
+
+    def start(**settings):
+        environment = clean_environment(MEMTRACE_OUTPUT=os.path.join(folder, "out.mtp"), **settings)
+        program = build("sampled.c", "gcc", "-O1", "frame-pointer")
+        server = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env=environment)
+        server.stdout.readline()
+        return server
 
     def step(number):
         server.stdin.write(b"%d\n" % number)
         server.stdin.flush()
         server.stdout.readline()
 
-    server.stdout.readline()
+    server = start(MEMTRACE_START="off")  # nothing was ever counted whose free would be looked at
+    control(server.pid, "on")
+    step(4)
+    step(1)
+    server.communicate(timeout=60)
+    allocations, _, above = big(report(os.path.join(folder, "out.mtp")))
+    equal((allocations, above) in ((1, 1), (2, 5)), True, "on from the start", allocations, above)
+    server = start()
     equal("exact" in control(server.pid), True, "mode at the start")
     step(1)
     for words, number, told in ((("sample", "512K"), 2, "one allocation in 512.0 KiB"),
@@ -126,6 +157,26 @@ def test_control():
     equal((allocations, allocations - frees), (allocations, 0), "all freed")
     # 1 + 2 + 2 + 1 + 2, and at most five steps of 4 that were counted
     equal((above - 8) % 4 == 0 and 5 <= allocations <= 10, True, "control", allocations, above)
+
+
+def test_two_controls():
+    """Of two commands at once the last one counts, and the other says so."""
+    folder = scratch()
+    environment = clean_environment(MEMTRACE_OUTPUT=os.path.join(folder, "out.mtp"))
+    program = build("sampled.c", "gcc", "-O1", "frame-pointer")
+    server = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=environment)
+    server.stdout.readline()
+    for _ in range(20):  # on a busy machine the first may have given up before the second begins
+        both = [subprocess.Popen([MEMTRACE, "control", str(server.pid), *words], stdout=subprocess.PIPE)
+                for words in (("off",), ("sample", "1M"))]
+        said = [process.communicate(timeout=60)[0].decode() for process in both]
+        if any("another 'memtrace control' came after this one" in text for text in said):
+            break
+    equal(sum("another" in text for text in said), 1, "two controls", said)
+    equal(sum("it follows when it allocates next" in text for text in said), 1, "two controls", said)
+    server.communicate(b"4\n", timeout=60)
+    equal(server.returncode, 0, "status")
 
 
 def test_readers():

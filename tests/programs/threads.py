@@ -5,22 +5,11 @@ more alive at one time. What is true is known by arithmetic."""
 import re
 import sys
 
-from harness import (bare, build, consistent, equal, execute, fail, files, finish, heap, MEMTRACE,
+from harness import (bare, build, by_size, consistent, equal, execute, fail, files, finish, MEMTRACE,
                      clean_environment, only_profile, profiles, report, scratch, skip, traced)
 
 MIB = 1 << 20
 MADE_BY = ("thrd", "pthread", "timer", "aio", "clone")
-
-
-def by_size(data):
-    sizes = {}
-    for context in heap(data):
-        if context["allocations"]:
-            size, rest = divmod(context["total_bytes"], context["allocations"])
-            if not rest:
-                before = sizes.get(size, (0, 0))
-                sizes[size] = (before[0] + context["allocations"], before[1] + context["frees"])
-    return sizes
 
 
 def run(*arguments, settings=None, mode="preload", status=3):

@@ -370,12 +370,7 @@ NOINLINE static void case_other_thread(void) {
     }
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-#define CASE(name)                                                                                 \
-    { #name, case_##name }
+static const struct subject_case cases[] = {
     CASE(malloc),         CASE(malloc_zero),   CASE(malloc_fails),
     CASE(malloc_huge),    CASE(calloc),        CASE(realloc),
     CASE(realloc_zero),   CASE(realloc_fails), CASE(reallocarray),
@@ -387,12 +382,11 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
-    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            say_wanted();
-            return 3;
-        }
+    const struct subject_case *found = FIND_CASE(cases, argc, argv);
+    if (found == NULL) {
+        return 98;
     }
-    return 98;
+    found->run();
+    say_wanted();
+    return 3;
 }

@@ -222,19 +222,14 @@ static void case_lookup(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"without", case_without}, {"start_stop", case_start_stop},
-                 {"filter", case_filter},   {"threads", case_threads},
-                 {"pools", case_pools},     {"lookup", case_lookup},
-                 {"marks", case_marks},     {"sample", case_sample}};
-    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            say("done\n");
-            return 3;
-        }
+    static const struct subject_case cases[] = {CASE(without), CASE(start_stop), CASE(filter),
+                                                CASE(threads), CASE(pools),      CASE(lookup),
+                                                CASE(marks),   CASE(sample)};
+    const struct subject_case *found = FIND_CASE(cases, argc, argv);
+    if (found == NULL) {
+        return 98;
     }
-    return 98;
+    found->run();
+    say("done\n");
+    return 3;
 }

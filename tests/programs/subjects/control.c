@@ -306,30 +306,19 @@ static void case_grow(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"off_signal", case_off_signal},
-                 {"off_api", case_off_api},
-                 {"on_signal", case_on_signal},
-                 {"threads", case_threads},
-                 {"handlers", case_handlers},
-                 {"handlers_of_children", case_handlers_of_children},
-                 {"child", case_child},
-                 {"timer", case_timer},
-                 {"idle", case_idle},
-                 {"resize", case_resize},
-                 {"children", case_children},
-                 {"zero", case_zero},
-                 {"grow", case_grow}};
-    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            if (strcmp(cases[i].name, "child") != 0) {
-                say("done\n");
-            }
-            return 3;
-        }
+    static const struct subject_case cases[] = {
+        CASE(off_signal), CASE(off_api),  CASE(on_signal),
+        CASE(threads),    CASE(handlers), CASE(handlers_of_children),
+        CASE(child),      CASE(timer),    CASE(idle),
+        CASE(resize),     CASE(children), CASE(zero),
+        CASE(grow)};
+    const struct subject_case *found = FIND_CASE(cases, argc, argv);
+    if (found == NULL) {
+        return 98;
     }
-    return 98;
+    found->run();
+    if (strcmp(found->name, "child") != 0) {
+        say("done\n");
+    }
+    return 3;
 }

@@ -264,23 +264,17 @@ static void case_backtrace_in_handler(void) {
     take(77205);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-#define CASE(name)                                                                                 \
-    { #name, case_##name }
+static const struct subject_case cases[] = {
     CASE(thread_exit_below), CASE(cancel_below),         CASE(jumps_in_a_loop), CASE(own_backtrace),
     CASE(own_unwinder),      CASE(backtrace_in_handler), CASE(wait_below),      CASE(spin_below),
 };
 
 int main(int argc, char **argv) {
-    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            run_deep(cases[i].run);
-            say("done\n");
-            return 3;
-        }
+    const struct subject_case *found = FIND_CASE(cases, argc, argv);
+    if (found == NULL) {
+        return 98;
     }
-    return 98;
+    run_deep(found->run);
+    say("done\n");
+    return 3;
 }

@@ -453,8 +453,6 @@ static const struct {
     const char *name;
     int (*run)(void);
 } cases[] = {
-#define CASE(name)                                                                                 \
-    { #name, case_##name }
     CASE(fork),
     CASE(fork_threads),
     CASE(fork_of_fork),

@@ -84,21 +84,16 @@ NOINLINE static void case_brk(void) {
     freed(10);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-    {"mmap", case_mmap},     {"mmap_holes", case_mmap_holes}, {"munmap_fails", case_munmap_fails},
-    {"mmap64", case_mmap64}, {"mremap", case_mremap},         {"brk", case_brk},
+static const struct subject_case cases[] = {
+    CASE(mmap), CASE(mmap_holes), CASE(munmap_fails), CASE(mmap64), CASE(mremap), CASE(brk),
 };
 
 int main(int argc, char **argv) {
-    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            say_wanted();
-            return 3;
-        }
+    const struct subject_case *found = FIND_CASE(cases, argc, argv);
+    if (found == NULL) {
+        return 98;
     }
-    return 98;
+    found->run();
+    say_wanted();
+    return 3;
 }

@@ -383,22 +383,15 @@ static void case_threads(void) {
 }
 
 int main(int count, char **arguments) {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"neighbour", case_neighbour},
-                 {"caller", case_caller},
-                 {"smaller", case_smaller},
-                 {"interrupted", case_interrupted},
-                 {"threads", case_threads}};
+    static const struct subject_case cases[] = {CASE(neighbour), CASE(caller), CASE(smaller),
+                                                CASE(interrupted), CASE(threads)};
     if (count == 3 && strcmp(arguments[1], "calls") == 0) {
         return calls_on(arguments[2]);
     }
-    for (size_t i = 0; count == 2 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, arguments[1]) == 0) {
-            cases[i].run();
-            return 3;
-        }
+    const struct subject_case *found = FIND_CASE(cases, count, arguments);
+    if (found == NULL) {
+        return 2;
     }
-    return 2;
+    found->run();
+    return 3;
 }

@@ -7,6 +7,7 @@
  * did freed      everything is freed, by other threads, after realloc, in whatever mode is then
  *   switching  counts by threes: exact, sampled and off blocks of known sizes, by the API
  *   signals    the same by signals
+ *   kinds      20,000 blocks of 1,000 bytes by each function that allocates, half of them freed
  *   waits      prints its pid, allocates and frees what it reads the end of its input for
  */
 #define _GNU_SOURCE
@@ -146,6 +147,43 @@ static void switching(void (*change)(int mode)) {
     free(before);
 }
 
+/* --- kinds ------------------------------------------------------------------------------------ */
+
+/* operator new(size_t) and delete: of libstdc++, or ours. */
+void *_Znwm(size_t size) __attribute__((weak));
+void _ZdlPv(void *block) __attribute__((weak));
+
+enum { EACH = 20000, EACH_BYTES = 1000 };
+
+#define DEFINE_KIND(name, release, ...)                                                            \
+    static __attribute__((noinline)) void by_##name(void) {                                        \
+        for (int i = 0; i < EACH; i++) {                                                           \
+            void *block = NULL;                                                                    \
+            __VA_ARGS__;                                                                           \
+            if (i % 2 != 0) {                                                                      \
+                release(block);                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+DEFINE_KIND(malloc, free, block = malloc(EACH_BYTES))
+DEFINE_KIND(calloc, free, block = calloc(EACH_BYTES / 10, 10))
+DEFINE_KIND(new, _ZdlPv, block = _Znwm(EACH_BYTES))
+DEFINE_KIND(memalign, free, block = posix_memalign(&block, 64, EACH_BYTES) == 0 ? block : NULL)
+DEFINE_KIND(realloc, free, block = realloc(NULL, EACH_BYTES))
+DEFINE_KIND(resize, free, block = realloc(malloc(0), EACH_BYTES))
+
+static void kinds(void) {
+    by_malloc();
+    by_calloc();
+    by_memalign();
+    by_realloc();
+    by_resize();
+    if (_Znwm != NULL) {
+        by_new();
+    }
+}
+
 /* --- waits ------------------------------------------------------------------------------------ */
 
 /* Each line of input allocates 64 MiB and so many bytes. */
@@ -175,6 +213,8 @@ int main(int count, char **arguments) {
         switching(by_api);
     } else if (strcmp(name, "signals") == 0) {
         switching(by_signal);
+    } else if (strcmp(name, "kinds") == 0) {
+        kinds();
     } else if (strcmp(name, "waits") == 0) {
         waits();
     }

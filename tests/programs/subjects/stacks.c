@@ -457,12 +457,7 @@ static void case_scribbled(void) {
 }
 #endif
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-#define CASE(name)                                                                                 \
-    { #name, case_##name }
+static const struct subject_case cases[] = {
     CASE(plain),     CASE(recursion), CASE(deep),    CASE(qsort),      CASE(strdup),
     CASE(alloca),    CASE(variadic),  CASE(returns), CASE(tail_calls), CASE(function_pointers),
     CASE(inlined),   CASE(longjmp),   CASE(signal),  CASE(siglongjmp), CASE(sigaltstack),
@@ -471,12 +466,11 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
-    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            run_deep(cases[i].run);
-            say("done\n");
-            return 3;
-        }
+    const struct subject_case *found = FIND_CASE(cases, argc, argv);
+    if (found == NULL) {
+        return 98;
     }
-    return 98;
+    run_deep(found->run);
+    say("done\n");
+    return 3;
 }

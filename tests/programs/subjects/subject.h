@@ -61,6 +61,30 @@ static inline void check(int truth, const char *what) {
     }
 }
 
+/* What a subject does, chosen by name on its command line. */
+struct subject_case {
+    const char *name;
+    void (*run)(void);
+};
+
+/* clang-format off */
+#define CASE(name) {#name, case_##name}
+/* clang-format on */
+
+/* NULL: none of these has the name. */
+#define FIND_CASE(cases, argc, argv)                                                               \
+    subject_find((cases), sizeof(cases) / sizeof *(cases), (argc) > 1 ? (argv)[1] : "")
+
+static inline const struct subject_case *subject_find(const struct subject_case *cases,
+                                                      size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(cases[i].name, name) == 0) {
+            return &cases[i];
+        }
+    }
+    return NULL;
+}
+
 /* The line the tests read. */
 static inline void say_wanted(void) {
     char line[200];

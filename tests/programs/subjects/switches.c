@@ -370,23 +370,17 @@ static void case_copied_slices(void) {
     take(76901);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-#define CASE(name)                                                                                 \
-    { #name, case_##name }
+static const struct subject_case cases[] = {
     CASE(fibers_interleaved), CASE(fibers_inside), CASE(fiber_moves),   CASE(fiber_moves_inside),
     CASE(assembly_switch),    CASE(user_stacks),   CASE(copied_slices),
 };
 
 int main(int argc, char **argv) {
-    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            run_deep(cases[i].run);
-            say("done\n");
-            return 3;
-        }
+    const struct subject_case *found = FIND_CASE(cases, argc, argv);
+    if (found == NULL) {
+        return 98;
     }
-    return 98;
+    run_deep(found->run);
+    say("done\n");
+    return 3;
 }

@@ -172,17 +172,13 @@ static void case_state(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"descriptors", case_descriptors}, {"environment", case_environment},
-                 {"programs", case_programs},       {"children", case_children},
-                 {"output", case_output},           {"state", case_state}};
-    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            return 3;
-        }
+    static const struct subject_case cases[] = {CASE(descriptors), CASE(environment),
+                                                CASE(programs),    CASE(children),
+                                                CASE(output),      CASE(state)};
+    const struct subject_case *found = FIND_CASE(cases, argc, argv);
+    if (found == NULL) {
+        return 98;
     }
-    return 98;
+    found->run();
+    return 3;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* resident.c: see resident.h. */
-#include "runtime/record/resident.h"
+/* proc.c: reading /proc. See proc.h. */
+#include "runtime/record/proc.h"
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
@@ -29,7 +29,28 @@ static uint64_t number_at(const char *at) {
     return number;
 }
 
-uint64_t resident_now(void) {
+uint64_t proc_start_ticks(void) {
+    char text[1024];
+    const char *at = text;
+    read_start("/proc/self/stat", text, sizeof text);
+    for (const char *c = text; *c != '\0'; c++) { /* the name may hold blanks and brackets */
+        at = *c == ')' ? c : at;
+    }
+    for (int field = 2; field < 22 && *at != '\0'; at++) {
+        field += *at == ' ';
+    }
+    return number_at(at);
+}
+
+/* "pid:[4026531836]" */
+uint64_t proc_pid_namespace(void) {
+    char text[64];
+    long length = sys_readlink("/proc/self/ns/pid", text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    return number_at(text);
+}
+
+uint64_t proc_resident_bytes(void) {
     char text[128];
     const char *at = text;
     read_start("/proc/self/statm", text, sizeof text);
@@ -56,7 +77,7 @@ static const char *find_line(const char *text, const char *name) {
     return NULL;
 }
 
-void resident_note_peak(struct memtrace_header *header) {
+void proc_note_resident_peak(struct memtrace_header *header) {
     char text[2048];
     const char *line;
     uint64_t bytes;
