@@ -13,6 +13,8 @@
 enum { LOWEST_DESCRIPTOR = 700, PAUSE_NS = 100 * 1000 * 1000 };
 /* A light child maps so much memory at once: each mapping costs as much as many page faults. */
 enum { PRIVATE_BYTES = 256 * 1024 };
+/* A large file grows by a part of its size: the calls for a leaf alone cost more than its pages. */
+enum { AHEAD_PART = 32, LEAST_AHEAD = 128 * 1024, MOST_AHEAD = 1024 * 1024 };
 
 static uint64_t round_up(uint64_t size) {
     return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
@@ -173,11 +175,23 @@ static int take_prepared(struct space *space, uint64_t size, uint64_t *offset) {
     return 1;
 }
 
+/* The same of what is prepared now, where there is room for that and more is to come. */
+static int take_ahead(struct space *space, uint64_t size, uint64_t *offset) {
+    uint64_t part = LOAD_RELAXED(&space->header->end) / AHEAD_PART;
+    uint64_t ahead =
+        part < MOST_AHEAD ? part / MEMTRACE_PAGE_SIZE * MEMTRACE_PAGE_SIZE : MOST_AHEAD;
+    if (ahead < LEAST_AHEAD || size > ahead || space->is_private) {
+        return 0;
+    }
+    space_prepare(space, ahead);
+    return take_prepared(space, size, offset);
+}
+
 /* The next `size` bytes of the file, or of private memory. */
 static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
     long fd;
     long result;
-    if (take_prepared(space, size, offset)) {
+    if (take_prepared(space, size, offset) || take_ahead(space, size, offset)) {
         return 0;
     }
     fd = space->is_private ? 0 : space_descriptor(space);

@@ -320,11 +320,46 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
     }
 }
 
+/* Of instructions that nearly all programs are made of, in their short forms, as many as stand
+ * here. Whether the row for `address` stands after them. */
+static int run_usual(struct state *state, struct cursor *cursor, uintptr_t address,
+                     const struct common *common) {
+    const uint8_t *at = cursor->at;
+    uintptr_t location = state->location;
+    while (cursor->end - at >= 2) {
+        if (at[0] >> 6 == 1) { /* advance_loc */
+            location += (at[0] & 0x3f) * common->code_align;
+            at++;
+            if (location > address) {
+                return 1;
+            }
+        } else if (at[1] < 0x80 && at[0] == 0x0e) { /* def_cfa_offset */
+            state->row.cfa_offset = at[1];
+            at += 2;
+        } else if (at[1] < 0x80 && at[0] >> 6 == 2) { /* offset */
+            set_register(state, at[0] & 0x3f, CFI_OFFSET, at[1] * common->data_align, NULL);
+            at += 2;
+        } else {
+            break;
+        }
+    }
+    cursor->at = at;
+    state->location = location;
+    return 0;
+}
+
 /* Runs until the row for `address` stands. 0, or -1. */
 static int run(struct state *state, struct cursor cursor, uintptr_t address,
                const struct common *common) {
     while (cursor.at < cursor.end && !cursor.failed) {
-        uint8_t opcode = (uint8_t)cursor_take(&cursor, 1);
+        uint8_t opcode;
+        if (run_usual(state, &cursor, address, common)) {
+            return 0;
+        }
+        if (cursor.at == cursor.end) {
+            break;
+        }
+        opcode = (uint8_t)cursor_take(&cursor, 1);
         switch (opcode >> 6) {
         case 1: /* advance_loc */
             state->location += (opcode & 0x3f) * common->code_align;

@@ -3,13 +3,13 @@
 #include "runtime/stack/context.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/stack/context_ids.h"
 
 enum {
     PER_LEAF = MEMTRACE_LEAF_ITEMS - MEMTRACE_FIRST_CONTEXT, /* ids a leaf gives out */
     LIST_MOST = 16,                                          /* children before the table is used */
     FIRST_PLACES = 1 << 12,
     LAST_PLACES = 1 << 26,
-    MOST_ASIDE = 64, /* leaf indices */
     LEAST_LIMIT = 2, /* the runtime's own contexts */
 };
 
@@ -50,109 +50,6 @@ static uint64_t hash(uint32_t parent, uint64_t frame) {
 
 static uint32_t tag_of(uint64_t key) {
     return (uint32_t)(key >> 57) << MEMTRACE_CONTEXT_BITS;
-}
-
-/* Leaf indices kept for inner leaves: `next` in the low half, the end in the high one. */
-static uint64_t aside_range(uint32_t next, uint32_t end) {
-    return (uint64_t)end << 32 | next;
-}
-
-/* The next index kept aside; 0: none, or those that are left would be below the parent's and are
- * given up (0 itself is never kept: the first leaf is taken by a child of the root). */
-static uint32_t take_aside(struct context_tree *tree, uint32_t parent) {
-    uint64_t range = LOAD_RELAXED(&tree->aside);
-    uint64_t rest;
-    uint32_t next;
-    do {
-        next = (uint32_t)range;
-        if (range == 0) {
-            return 0;
-        }
-        rest = next <= parent / MEMTRACE_LEAF_ITEMS || next + 1 == range >> 32 ? 0 : range + 1;
-    } while (!__atomic_compare_exchange_n(&tree->aside, &range, rest, 1, __ATOMIC_RELAXED,
-                                          __ATOMIC_RELAXED));
-    return next > parent / MEMTRACE_LEAF_ITEMS ? next : 0;
-}
-
-/* How many inner leaves the next charged one is to serve. Where most nodes are inner ones it must
- * be many, or it is left nearly empty; twice as many as the last one served, found in a few steps.
- */
-static uint32_t inner_leaves_to_serve(struct context_tree *tree) {
-    uint32_t served = __atomic_exchange_n(&tree->inner_leaves, 0, __ATOMIC_RELAXED);
-    return served == 0 ? 1 : served < MOST_ASIDE / 2 ? 2 * served : MOST_ASIDE;
-}
-
-/* The index of a new leaf. One for charged contexts keeps others aside, below it, for the next
- * inner leaves: else each new inner leaf, whose nodes' children must have higher ids, would make
- * the charged leaf of the moment useless for them, nearly empty as it may be. */
-static uint32_t take_leaf_index(struct context_tree *tree, enum context_kind kind,
-                                uint32_t parent) {
-    uint64_t none = 0;
-    uint32_t index;
-    uint32_t kept;
-    if (kind == CONTEXT_INNER) {
-        __atomic_fetch_add(&tree->inner_leaves, 1, __ATOMIC_RELAXED);
-        index = take_aside(tree, parent);
-        return index != 0 ? index : __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
-    }
-    if (LOAD_RELAXED(&tree->aside) != 0 || LOAD_RELAXED(&tree->leaves) == 0) {
-        return __atomic_fetch_add(&tree->leaves, 1, __ATOMIC_RELAXED);
-    }
-    kept = inner_leaves_to_serve(tree);
-    index = __atomic_fetch_add(&tree->leaves, kept + 1, __ATOMIC_RELAXED);
-    __atomic_compare_exchange_n(&tree->aside, &none, aside_range(index, index + kept), 0,
-                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return index + kept;
-}
-
-/* Starts a leaf of its own for this kind of ids and gives out its first. 0: no room. */
-static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kind, uint32_t seen,
-                                uint32_t parent) {
-    uint32_t index = take_leaf_index(tree, kind, parent);
-    uint32_t id = index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
-    if (index >= CONTEXT_LEAVES ||
-        space_leaf(tree->space, &tree->leaf[index], MEMTRACE_SEGMENT_TREE, index,
-                   sizeof(struct memtrace_node), MEMTRACE_LEAF_ITEMS) == NULL) {
-        /* Full: do not try again each time. */
-        STORE_RELAXED(&tree->limit, LOAD_RELAXED(&tree->taken));
-        return 0;
-    }
-    /* If another thread was faster its leaf is used, ours for this one id. */
-    __atomic_compare_exchange_n(&tree->next_id[kind], &seen, id + 1, 0, __ATOMIC_RELEASE,
-                                __ATOMIC_RELAXED);
-    return id;
-}
-
-struct context_run {
-    uint32_t first;
-    uint32_t count;
-};
-
-/* Up to `most` ids in a row above `parent`, whose leaf is mapped. count 0: the limit is reached, or
- * there is no room. */
-static inline struct context_run take_ids(struct context_tree *tree, enum context_kind kind,
-                                          uint32_t parent, uint32_t most) {
-    struct context_run run = {0, 1};
-    if (LOAD_RELAXED(&tree->taken) >= LOAD_RELAXED(&tree->limit)) {
-        return (struct context_run){0, 0};
-    }
-    /* Pairs with the release in start_leaf(): the leaf is there. */
-    run.first = LOAD_ACQUIRE(&tree->next_id[kind]);
-    do {
-        uint32_t place = run.first % MEMTRACE_LEAF_ITEMS;
-        if (run.first <= parent || place == 0) {
-            run.first = start_leaf(tree, kind, run.first, parent);
-            run.count = run.first != 0;
-            break;
-        }
-        run.count = most <= MEMTRACE_LEAF_ITEMS - place ? most : MEMTRACE_LEAF_ITEMS - place;
-    } while (!__atomic_compare_exchange_n(&tree->next_id[kind], &run.first, run.first + run.count,
-                                          1, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
-    if (run.count != 0) {
-        __atomic_fetch_add(&tree->taken, run.count, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&tree->space->header->context_count, run.count, __ATOMIC_RELAXED);
-    }
-    return run;
 }
 
 static void write_node(struct context_tree *tree, uint32_t id, uint32_t parent, uint64_t frame) {
@@ -286,8 +183,8 @@ int context_is_leaf(const struct context_tree *tree, const struct memtrace_segme
 void context_begin_private(struct context_tree *tree) {
     tree->shared_end = tree->space->base + tree->space->header->end;
     for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
-        tree->shared_next[kind] = tree->next_id[kind];
-        tree->next_id[kind] = 0;
+        tree->shared_next[kind] = tree->next.id[kind];
+        tree->next.id[kind] = 0;
     }
 }
 
@@ -309,8 +206,8 @@ static int ends_in(uint32_t next, uint32_t leaf) {
 
 uint32_t context_places(const struct context_tree *tree, uint32_t leaf) {
     for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
-        if (ends_in(tree->next_id[kind], leaf)) {
-            return tree->next_id[kind] % MEMTRACE_LEAF_ITEMS;
+        if (ends_in(tree->next.id[kind], leaf)) {
+            return tree->next.id[kind] % MEMTRACE_LEAF_ITEMS;
         }
         if (ends_in(tree->shared_next[kind], leaf)) {
             return tree->shared_next[kind] % MEMTRACE_LEAF_ITEMS;
@@ -452,15 +349,19 @@ static void write_inner(struct context_tree *tree, struct context_run run, uint3
 struct context_path context_add_path(struct context_tree *tree, struct context_id parent,
                                      const uint64_t *frame, size_t stride, uint32_t count) {
     const uint64_t *oldest = frame + (count - 1) * stride;
-    struct context_run inner = take_ids(tree, CONTEXT_INNER, parent.value, count - 1);
+    struct context_run inner = {0, count - 1};
     struct context_run charged = {0, 0};
-    uint32_t last = inner.first + inner.count - 1;
-    if (inner.count == 0) {
-        return (struct context_path){0, 0, 0};
+    uint32_t last;
+    if (UNLIKELY(take_path(tree, parent.value, &inner, &charged) != 0)) {
+        inner = take_ids(tree, CONTEXT_INNER, parent.value, count - 1);
+        if (inner.count == 0) {
+            return (struct context_path){0, 0, 0};
+        }
+        if (inner.count == count - 1) {
+            charged = take_ids(tree, CONTEXT_CHARGED, inner.first + inner.count - 1, 1);
+        }
     }
-    if (inner.count == count - 1) {
-        charged = take_ids(tree, CONTEXT_CHARGED, last, 1);
-    }
+    last = inner.first + inner.count - 1;
     write_inner(tree, inner, parent.value, oldest, stride);
     STORE_RELAXED(&tree->link[last].first_child, charged.first);
     if (charged.first != 0) {

@@ -54,6 +54,13 @@ struct context_link {
     uint32_t next_sibling;
 };
 
+/* The next id of each kind; the first of a leaf (or 0): start another. One word, so that a path
+ * takes ids of both kinds at once. */
+union context_next {
+    uint32_t id[2]; /* by kind */
+    uint64_t both;
+};
+
 struct context_tree {
     struct space *space;
     struct memtrace_node *leaf[CONTEXT_LEAVES];
@@ -61,12 +68,12 @@ struct context_tree {
     struct context_table *table; /* NULL: no memory, every path is charged to the root */
     uint32_t table_count;        /* keys in the table */
     struct trylock growing;
-    uint32_t next_id[2];   /* by kind; the first of a leaf (or 0): start another */
+    union context_next next;
     uint32_t leaves;       /* given out */
     uint32_t inner_leaves; /* of these, since the last charged one */
     uint64_t aside;        /* given out, kept for the next inner leaves: a range; 0: none */
     /* A light child's: what it shares with the file of its ancestor ends there. */
-    uint32_t shared_next[2]; /* next_id of before */
+    uint32_t shared_next[2]; /* next.id of before */
     const void *shared_end;
     uint32_t taken; /* nodes made */
     uint32_t limit; /* past it paths are cut; where no leaf can be had it is lowered to `taken` */

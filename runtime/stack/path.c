@@ -86,22 +86,23 @@ static COLD void note_end(struct walk_world *world, const struct walker *walker,
     }
 }
 
-INLINE uint64_t code_of(uintptr_t pc, struct rule rule) {
-    return pc | (uint64_t)rule.module << MEMTRACE_FRAME_MODULE_SHIFT;
+INLINE uint64_t code_of(uintptr_t pc, union rule_word found) {
+    return pc | (found.word & RULE_MODULE_MASK);
 }
 
-INLINE uint32_t how_of(union rule_word found, int8_t fp_at) {
+INLINE uint32_t how_of(union rule_word found, uint32_t fp_bits) {
     uint32_t how = (uint32_t)found.word & (WALK_BY_FP | WALK_UNPATCHED | WALK_OWN_FP);
-    return found.rule.own_fp ? how : how | walk_fp_bits(fp_at);
+    return (found.word & RULE_OWN_FP) != 0 ? how : how | fp_bits;
 }
 
 struct walk_frame *path_add(const struct walk_world *world, struct walker *walker, struct path *at,
                             struct rule rule) {
+    union rule_word found = {.rule = rule};
     struct walk_frame *newest = &walker->path[at->count++];
-    newest->code = code_of(at->frame.pc, rule) | (rule.entry ? MEMTRACE_FRAME_EXACT : 0);
+    newest->code = code_of(at->frame.pc, found) | (rule.entry ? MEMTRACE_FRAME_EXACT : 0);
     newest->slot = at->frame.slot;
     newest->fp = at->frame.fp;
-    newest->how = at->flags | how_of((union rule_word){.rule = rule}, at->fp_at);
+    newest->how = at->flags | how_of(found, walk_fp_bits(at->fp_at));
     if (UNLIKELY(!rule.plain || world->own_frames_only)) {
         newest->how |= rule.plain ? 0 : WALK_UNPATCHED;
         if (rule.hidden || (world->own_frames_only && !rule.own)) {
@@ -135,58 +136,104 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     return 0;
 }
 
+/* Whether the slot of `here` holds the guard of remembered frame `it`, which is there, then. */
+static inline int is_guard_of(const struct walk_frame *it, const struct frame *here) {
+    struct frame seen = {guard_see_through(here->pc), here->slot, here->fp};
+    return guard_is(here->pc) && same_frame(it, &seen);
+}
+
+/* No return address that a rule could be looked for: a guard, 0, garbage. */
+static inline int is_no_code(uintptr_t pc) {
+    return guard_is(pc) || pc - 1 >= MEMTRACE_FRAME_ADDRESS_MASK;
+}
+
+/* stride() has stepped over the frame `it`, to `next`, and it has a word, or one is sought. Whether
+ * there is reason to stop. */
+INLINE int is_telling(struct walk_world *world, struct path *at, struct rule rule,
+                      struct walk_frame *it, const struct frame *next) {
+    if (rule.frame_word != 0) {
+        look_at_word(world, at, rule, it, next);
+        return at->context != 0;
+    }
+    if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
+        at->seeks_word = 0; /* remembering costs less than stepping again */
+        return 1;
+    }
+    return 0;
+}
+
 /* advance(), again and again, as long as nothing is unusual: over plain rules, on the thread's own
- * stack, past what is remembered, to a slot without a guard. What it stops at is advance()'s, or is
- * like a remembered one (1), or its context is known. */
-static inline int stride(struct walk_world *world, struct walker *walker, struct path *at) {
-    const struct walk_frame *remembered = walker->remembered.frame;
+ * stack, past what is remembered. What it stops at is advance()'s, or a remembered frame that is
+ * there with all older ones, or its context is known. What is no code has no plain rule, so it is
+ * not asked for at each step: the last one is taken back. */
+INLINE struct verdict stride(struct walk_world *world, struct walker *walker, struct path *at) {
+    struct verdict verdict = {0, 0};
     struct walk_frame *to = walker->path + at->count;
     const struct walk_frame *end = walker->path + walker->capacity - at->known - 2;
+    uint64_t looks = at->seeks_word ? ~UINT64_C(0) : RULE_WORD_MASK;
     uint32_t known = at->known;
-    uintptr_t known_slot = known != 0 && !at->seeks_word ? remembered[known - 1].slot : UINTPTR_MAX;
+    uintptr_t known_slot =
+        known != 0 && !at->seeks_word ? walker->remembered.frame[known - 1].slot : UINTPTR_MAX;
+    uintptr_t high = walker->stack.high;
     struct frame here = at->frame;
-    struct frame next;
-    int8_t fp_at = at->fp_at;
-    int is_alike = 0;
+    uint32_t fp_bits = walk_fp_bits(at->fp_at);
     for (; to < end; to++) {
+        size_t place = rule_cache_place(here.pc);
         union rule_word found;
+        struct frame next;
         while (UNLIKELY(here.slot >= known_slot)) {
-            if (same_frame(&remembered[known - 1], &here)) {
-                is_alike = 1;
+            const struct walk_frame *it = &walker->remembered.frame[known - 1];
+            if (same_frame(it, &here)) {
+                verdict = look_at_older(walker, known - 1);
+                if (verdict.holds) {
+                    goto out;
+                }
+                known = verdict.at;
+            } else if ((it->how & WALK_GUARDED) != 0 && is_guard_of(it, &here)) {
+                here.pc = remembered_pc(it);
+                verdict = (struct verdict){1, known - 1};
                 goto out;
+            } else {
+                known--;
             }
-            known--;
-            known_slot = known != 0 ? remembered[known - 1].slot : UINTPTR_MAX;
+            known_slot = known != 0 ? walker->remembered.frame[known - 1].slot : UINTPTR_MAX;
         }
-        found = rule_cached(world->rules, &walker->rules, here.pc);
-        if (UNLIKELY(!found.rule.plain || !step_plainly(&walker->stack, found.rule, &here, &next) ||
-                     guard_is(next.pc) || next.pc - 1 >= MEMTRACE_FRAME_ADDRESS_MASK)) {
-            break;
-        }
-        to->code = code_of(here.pc, found.rule);
-        to->slot = here.slot;
-        to->fp = here.fp;
-        to->how = how_of(found, fp_at);
-        fp_at = (int8_t)found.rule.fp_offset;
-        here = next;
-        if (found.rule.frame_word != 0) {
-            look_at_word(world, at, found.rule, to, &next);
-            if (at->context != 0) {
-                to++;
+        if (UNLIKELY(walker->rules.place[place].pc != here.pc)) {
+            if (is_no_code(here.pc)) {
                 break;
             }
-        } else if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
-            at->seeks_word = 0; /* remembering costs less than stepping again */
-            to++;
+            found.word = rule_cache_fill(world->rules, &walker->rules, place, here.pc);
+        } else {
+            found.word = walker->rules.place[place].rule;
+        }
+        if (UNLIKELY((found.word & RULE_PLAIN) == 0 ||
+                     !step_plainly(high, found.rule, &here, &next))) {
             break;
         }
+        to->code = code_of(here.pc, found);
+        to->slot = here.slot;
+        to->fp = here.fp;
+        to->how = how_of(found, fp_bits);
+        if (UNLIKELY((found.word & looks) != 0)) {
+            if (is_no_code(next.pc)) {
+                break;
+            }
+            end = is_telling(world, at, found.rule, to, &next) ? to : end;
+        }
+        fp_bits = (uint32_t)(found.word & UINT8_MAX) << WALK_FP_AT_SHIFT;
+        here = next;
+    }
+    if (is_no_code(here.pc) && to != walker->path + at->count) {
+        to--;
+        here = (struct frame){remembered_pc(to), to->slot, to->fp};
+        fp_bits = to->how & WALK_FP_MASK;
     }
 out:
     at->frame = here;
-    at->fp_at = fp_at;
+    at->fp_at = (int8_t)(fp_bits >> WALK_FP_AT_SHIFT);
     at->known = known;
     at->count = (uint32_t)(to - walker->path);
-    return is_alike;
+    return verdict;
 }
 
 /* The newest slot of the shadow stack that is not below this frame. */
@@ -221,18 +268,22 @@ static inline int is_alike(const struct walker *walker, struct path *at) {
 INLINE enum path_end go_out(struct walk_world *world, struct walker *walker, struct path *at,
                             int is_usual, uint32_t *voucher) {
     for (;;) {
+        struct verdict verdict = {0, 0};
         if (!is_usual && at->shadow != 0 && is_in_shadow(walker, at)) {
             return AT_SHADOW;
         }
-        if (is_usual && at->flags == 0 ? stride(world, walker, at)
-                                       : !at->seeks_word && is_alike(walker, at)) {
-            struct verdict verdict = look_at_older(walker, at->known - 1);
-            *voucher = verdict.at;
-            if (verdict.holds) {
-                return AT_REMEMBERED;
+        if (is_usual && at->flags == 0) {
+            verdict = stride(world, walker, at);
+        } else if (!at->seeks_word && is_alike(walker, at)) {
+            verdict = look_at_older(walker, at->known - 1);
+            if (!verdict.holds) {
+                at->known = verdict.at;
+                continue;
             }
-            at->known = verdict.at;
-            continue;
+        }
+        if (verdict.holds) {
+            *voucher = verdict.at;
+            return AT_REMEMBERED;
         }
         if (at->context != 0) {
             return AT_WORD; /* to which stride() came */
@@ -336,6 +387,15 @@ static inline void remember_reached(struct walker *walker, uint32_t i, struct co
     }
 }
 
+/* Tells the function of frame `it`, whose caller has this sp, the caller's context. The frame's sp.
+ */
+INLINE uintptr_t fill_word(const struct walk_frame *it, uintptr_t sp, struct context_id context) {
+    if (walk_word(it) != 0) {
+        *word_below(sp, walk_word(it)) = context.value;
+    }
+    return frame_sp(it->slot);
+}
+
 /* From the oldest frame of the path to the newest, from the context of what called it. */
 static struct context_id come_back_any(struct walk_world *world, struct walker *walker,
                                        const struct path *at, struct context_id context,
@@ -348,10 +408,7 @@ static struct context_id come_back_any(struct walk_world *world, struct walker *
         uint32_t index = walker->shadow.capacity != 0
                              ? shadow_find(&walker->shadow, &shadow_index, it->slot)
                              : 0;
-        if (walk_word(it) != 0) {
-            *word_below(sp, walk_word(it)) = context.value;
-        }
-        sp = frame_sp(it->slot);
+        sp = fill_word(it, sp, context);
         is_remembering |= index != 0;
         context = index != 0 ? fill_shadow(world, walker, index, it, context, kind)
                              : child_of(world, walker, context, it, kind);
@@ -362,59 +419,77 @@ static struct context_id come_back_any(struct walk_world *world, struct walker *
     return context;
 }
 
-/* The newest `count` frames of the path, at least two, are new below `parent`: makes them, and
- * remembers them from `to` on. How many were made; 0: only context_child() can, one by one. */
-static uint32_t make_path(struct context_tree *tree, const struct walk_frame *path, uint32_t count,
-                          struct walk_frame *to, struct context_id parent) {
-    struct context_path made =
-        context_add_path(tree, parent, &path->code, sizeof *path / sizeof path->code, count);
-    const struct walk_frame *it = path + count;
-    for (uint32_t i = 0; i < made.inner; i++) {
-        copy_frame(to++, --it, made.first + i);
+/* The contexts of the next frames inwards, of `count` on the path, below `parent`: ids in a row,
+ * then the charged one. What is new is made in one piece, else it is one. */
+static inline struct context_path name_next(struct walk_world *world, struct walker *walker,
+                                            uint32_t count, struct context_id parent) {
+    const struct walk_frame *it = &walker->path[count - 1];
+    uint32_t child = context_cache_look(&walker->cache, parent, it->code);
+    if (LIKELY(child != 0)) {
+        return (struct context_path){child, 1, 0};
     }
-    if (made.charged != 0) {
-        copy_frame(to, path, made.charged);
-        return made.inner + 1;
+    child = context_find(world->tree, parent, it->code);
+    if (child == 0 && count > 1) {
+        struct context_path made = context_add_path(world->tree, parent, &walker->path->code,
+                                                    sizeof *it / sizeof it->code, count);
+        if (made.inner != 0) {
+            return made;
+        }
     }
-    return made.inner;
+    if (child == 0 || child == CONTEXT_UNKNOWN) {
+        child = context_child(world->tree, parent, it->code,
+                              count == 1 ? CONTEXT_CHARGED : CONTEXT_INNER)
+                    .value;
+    }
+    context_cache_keep(&walker->cache, parent, it->code, child);
+    return (struct context_path){child, 1, 0};
 }
 
-/* The same where there are but usual frames. */
+/* The same where there are but usual frames: remembers them. */
 static inline struct context_id come_back_usual(struct walk_world *world, struct walker *walker,
                                                 const struct path *at, struct context_id context) {
     struct walk_frame *to = walker->remembered.frame + walker->remembered.count;
-    for (uint32_t i = at->count; i-- > 0; to++) {
-        const struct walk_frame *it = &walker->path[i];
-        uint32_t child = context_cache_look(&walker->cache, context, it->code);
-        if (UNLIKELY(child == 0)) {
-            child = context_find(world->tree, context, it->code);
-            if (child == 0 && i != 0) {
-                uint32_t made = make_path(world->tree, walker->path, i + 1, to, context);
-                if (made != 0) {
-                    to += made - 1;
-                    i -= made - 1;
-                    context.value = to->context;
-                    continue;
-                }
-            }
-            if (child == 0 || child == CONTEXT_UNKNOWN) {
-                child = context_child(world->tree, context, it->code,
-                                      i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER)
-                            .value;
-            }
-            context_cache_keep(&walker->cache, context, it->code, child);
+    for (uint32_t i = at->count; i != 0;) {
+        struct context_path next = name_next(world, walker, i, context);
+        for (uint32_t k = 0; k < next.inner; k++) {
+            context.value = next.first + k;
+            copy_frame(to++, &walker->path[--i], context.value);
         }
-        context.value = child;
-        copy_frame(to, it, child);
+        if (next.charged != 0) {
+            context.value = next.charged;
+            copy_frame(to++, &walker->path[--i], context.value);
+        }
     }
     SIGNAL_FENCE(); /* a handler may leave by longjmp: what counts is whole */
     walker->remembered.count += at->count;
     return context;
 }
 
+/* The same where only frame words are filled. */
+static inline struct context_id come_back_words(struct walk_world *world, struct walker *walker,
+                                                const struct path *at, struct context_id context) {
+    uintptr_t sp = frame_sp(at->frame.slot); /* the caller's */
+    for (uint32_t i = at->count; i != 0;) {
+        struct context_path next = name_next(world, walker, i, context);
+        for (uint32_t k = 0; k < next.inner; k++) {
+            sp = fill_word(&walker->path[--i], sp, context);
+            context.value = next.first + k;
+        }
+        if (next.charged != 0) {
+            sp = fill_word(&walker->path[--i], sp, context);
+            context.value = next.charged;
+        }
+    }
+    return context;
+}
+
 struct context_id path_come_back(struct walk_world *world, struct walker *walker,
                                  const struct path *at, struct context_id context,
                                  int is_remembering) {
-    return LIKELY(at->odd == 0) ? come_back_usual(world, walker, at, context)
-                                : come_back_any(world, walker, at, context, is_remembering);
+    if (LIKELY(at->odd == 0)) {
+        return come_back_usual(world, walker, at, context);
+    }
+    return LIKELY(at->odd == ODD_WORD && !is_remembering)
+               ? come_back_words(world, walker, at, context)
+               : come_back_any(world, walker, at, context, is_remembering);
 }

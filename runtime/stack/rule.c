@@ -182,6 +182,13 @@ static int lies_in(const struct module_place *place, uintptr_t address) {
     return address - place->start < place->end - place->start;
 }
 
+/* Whether the return slot and the caller's fp lie above the frame's own slot, as far as that can be
+ * told without the frame: by sp, that is. */
+static int leads_out(struct rule rule) {
+    return rule.kind == RULE_FP ||
+           (rule.kind == RULE_SP && rule.cfa_offset > 0 && rule.cfa_offset + rule.fp_offset >= 0);
+}
+
 /* Where only frame pointers count, every function that has a caller is said to keep one. */
 static struct rule follow_frame_pointer(struct rule rule) {
     if (rule.kind != RULE_SIGNAL && rule.kind != RULE_END) {
@@ -261,8 +268,7 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     rule.hidden = lies_in(&place, (uintptr_t)rule_compute);
     rule.loader = lies_in(&place, rules->loader);
     rule.own = place.own != 0;
-    rule.plain = (rule.kind == RULE_SP || rule.kind == RULE_FP) && !rule.hidden && !rule.entry &&
-                 !rule.loader;
+    rule.plain = leads_out(rule) && !rule.hidden && !rule.entry && !rule.loader;
     if (place.is_known) {
         keep(rules, pc, rule);
     }

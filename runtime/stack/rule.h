@@ -36,7 +36,8 @@ struct rule {
     int64_t fp_offset : 8;                /* from the CFA, in words; 0: unchanged */
     uint64_t frame_word : RULE_WORD_BITS; /* so many times 4 bytes below the CFA; 0: none */
     uint64_t kind : 3;
-    uint64_t plain : 1; /* RULE_SP or RULE_FP, and none of hidden, entry, loader */
+    /* RULE_SP that leads further out or RULE_FP, and none of hidden, entry, loader. */
+    uint64_t plain : 1;
     /* Exceptions may end here: nothing may stand between it and its callee. */
     uint64_t may_catch : 1;
     /* Saves its caller's fp and does not need it for itself: RULE_SP. */
@@ -56,8 +57,15 @@ union rule_word {
     struct rule rule;
 };
 
-/* Of a rule's word: RULE_FP (with a plain rule), may_catch and own_fp. */
-enum { RULE_BY_FP = 1 << 25, RULE_MAY_CATCH = 1 << 28, RULE_OWN_FP = 1 << 29 };
+/* Of a rule's word: frame_word, RULE_FP (with a plain rule), plain, may_catch and own_fp. */
+enum {
+    RULE_WORD_MASK = ((1 << RULE_WORD_BITS) - 1) << 8,
+    RULE_BY_FP = 1 << 25,
+    RULE_PLAIN = 1 << 27,
+    RULE_MAY_CATCH = 1 << 28,
+    RULE_OWN_FP = 1 << 29
+};
+#define RULE_MODULE_MASK (UINT64_C(0xfff) << 48)
 
 /* A place: the key (below) and above it the rule's number; 0: empty. */
 struct rule_table {
@@ -155,8 +163,12 @@ struct rule_cache {
 uint64_t rule_cache_fill(struct rules *rules, struct rule_cache *cache, size_t place, uintptr_t pc);
 
 /* As a word: what is handed on as a struct of bits is taken apart and put together again. */
+INLINE size_t rule_cache_place(uintptr_t pc) {
+    return (uint32_t)(pc * UINT32_C(0x1e3779b1)) >> (32 - RULE_CACHE_BITS);
+}
+
 INLINE union rule_word rule_cached(struct rules *rules, struct rule_cache *cache, uintptr_t pc) {
-    size_t i = (pc * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RULE_CACHE_BITS);
+    size_t i = rule_cache_place(pc);
     return (union rule_word){LIKELY(cache->place[i].pc == pc)
                                  ? cache->place[i].rule
                                  : rule_cache_fill(rules, cache, i, pc)};

@@ -59,33 +59,33 @@ INLINE uintptr_t frame_place(uintptr_t slot, intptr_t words) {
 enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct rule rule,
                     const struct frame *from, struct frame *to);
 
-/* One frame outwards by a plain rule that leads further out on the thread's own stack, as nearly
- * all do: what lies between a frame and the next can be read. 0: it does not. */
-INLINE int step_plainly(const struct stack_bounds *stack, struct rule rule,
-                        const struct frame *from, struct frame *to) {
+/* One frame outwards by a plain rule that leads further out on the thread's own stack, which ends
+ * at `high`, as nearly all do: what lies between a frame and the next can be read. 0: it does not.
+ * (Where a rule by sp leads is known when it is made: leads_out() in rule.c.) */
+INLINE int step_plainly(uintptr_t high, struct rule rule, const struct frame *from,
+                        struct frame *to) {
     uintptr_t cfa = step_cfa(rule, from);
     uintptr_t slot = step_return_slot(cfa);
-    uintptr_t fp = from->fp;
-    if (UNLIKELY(slot <= from->slot || slot >= stack->high || slot % sizeof(uintptr_t) != 0)) {
+    uintptr_t place = cfa + (uintptr_t)(intptr_t)rule.fp_offset * sizeof(uintptr_t);
+    if (UNLIKELY(slot >= high)) {
         return 0;
     }
-    if (rule.fp_offset != 0) {
-        uintptr_t place = cfa + (uintptr_t)(intptr_t)rule.fp_offset * sizeof(uintptr_t);
-        if (UNLIKELY(place <= from->slot)) { /* fp_offset is negative */
-            return 0;
-        }
-        fp = stack_load(place);
+    if ((rule.kind & RULE_FP) != 0 &&
+        UNLIKELY(slot <= from->slot || slot % sizeof(uintptr_t) != 0 ||
+                 place <= from->slot)) { /* fp_offset is negative */
+        return 0;
     }
     to->slot = slot;
     to->pc = stack_load(slot);
-    to->fp = fp;
+    to->fp = rule.fp_offset != 0 ? stack_load(place) : from->fp;
     return 1;
 }
 
 /* One frame outwards. */
 INLINE enum step step(struct rules *rules, struct stack_bounds *stack, struct rule rule,
                       const struct frame *from, struct frame *to) {
-    return LIKELY(rule.plain && from->slot >= stack->low && step_plainly(stack, rule, from, to))
+    return LIKELY(rule.plain && from->slot >= stack->low &&
+                  step_plainly(stack->high, rule, from, to))
                ? STEP_SURE
                : step_slow(rules, stack, rule, from, to);
 }

@@ -16,7 +16,7 @@
 
 enum {
     TRAIL_MOST = 18,
-    TRAIL_WAY_BITS = 2,
+    TRAIL_WAY_BITS = 3,
     TRAIL_WAYS = 1 << TRAIL_WAY_BITS,
     TRAIL_SET_BITS = 6,
     TRAIL_SETS = 1 << TRAIL_SET_BITS

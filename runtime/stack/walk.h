@@ -31,6 +31,7 @@ _Static_assert(sizeof(struct walk_frame) == 32, "two a cache line");
 enum {
     WALK_WORD_MASK = (1 << RULE_WORD_BITS) - 1,
     WALK_FP_AT_SHIFT = 16,
+    WALK_FP_MASK = 0xff << WALK_FP_AT_SHIFT,
     WALK_UNSURE = 1 << 24, /* reached by a step that depends on more than slot and fp */
     /* The CFA of its function is found by fp. */
     WALK_BY_FP = RULE_BY_FP,

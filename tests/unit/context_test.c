@@ -157,6 +157,74 @@ static void a_path_in_one_piece_is_the_same(void **state) {
     }
 }
 
+enum { PAIRS = 5000 };
+
+/* Ids of both kinds are taken at once: wherever the leaves of the one or the other end, no id is
+ * given twice, parents come before children, and kinds do not mix. */
+static void pieces_fill_leaves(void **state) {
+    struct context_tree *tree = ((struct world *)*state)->tree;
+    unsigned char *kind = calloc(1, 1 << MEMTRACE_CONTEXT_BITS);
+    uint32_t nodes = 0;
+    for (uint32_t i = 0; i < PAIRS; i++) {
+        uint64_t frame[4] = {0x10, 0x20, 0x30, 0x100000 + i};
+        uint32_t count = 2 + (i % 7 + 1) / 3; /* of which all but one are inner ones */
+        struct context_id at = {0};
+        frame[count - 1] = 0x100000 + i;
+        for (uint32_t k = 0; i % 1000 == 999 && k < MEMTRACE_LEAF_ITEMS; k++, nodes++) {
+            /* these begin a leaf of inner nodes alone, above that of the charged ones */
+            struct context_id id =
+                context_child(tree, at, 0x900000 + i + k * 0x1000, CONTEXT_INNER);
+            kind[id.value]++;
+        }
+        for (struct context_path made; count != 0; nodes += made.inner + (made.charged != 0)) {
+            made = context_add_path(tree, at, frame, 1, count);
+            assert_int_not_equal(made.inner, 0);
+            for (uint32_t id = made.first; id < made.first + made.inner; id++, count--) {
+                const struct memtrace_node *node = context_node(tree, (struct context_id){id});
+                assert_true(id > at.value);
+                assert_true(id % MEMTRACE_LEAF_ITEMS >= MEMTRACE_FIRST_CONTEXT);
+                assert_int_equal(kind[id]++, 0);
+                assert_int_equal(node->parent, at.value);
+                assert_int_equal(node->frame, frame[count - 1]);
+                at.value = id;
+            }
+            if (count == 1 && made.charged == 0) {
+                made.charged = context_child(tree, at, frame[0], CONTEXT_CHARGED).value;
+            }
+            if (made.charged != 0) {
+                assert_int_equal(count--, 1);
+                assert_true(made.charged > at.value);
+                assert_int_equal(kind[made.charged], 0);
+                kind[made.charged] = 2;
+            }
+        }
+        assert_int_equal(tree->taken, nodes);
+        assert_int_equal(tree->space->header->context_count, nodes);
+    }
+    for (uint32_t id = 0; id < 1 << MEMTRACE_CONTEXT_BITS; id++) { /* a leaf has one kind */
+        uint32_t first = id / MEMTRACE_LEAF_ITEMS * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
+        assert_true(kind[id] == 0 || kind[id] == kind[first]);
+    }
+    free(kind);
+}
+
+static void pieces_keep_to_the_limit(void **state) {
+    struct world *world = *state;
+    for (uint32_t limit = 10; limit < 20; limit++) {
+        struct context_tree *tree = calloc(1, sizeof *tree);
+        uint32_t made = 0;
+        context_init(tree, world->space, limit);
+        for (uint64_t i = 0; i < 10; i++) {
+            uint64_t frame[] = {0x10, 0x20, 0x30, 0x40, 0x1000 + i};
+            struct context_path path = context_add_path(tree, (struct context_id){0}, frame, 1, 5);
+            made += path.inner + (path.charged != 0);
+        }
+        assert_int_equal(made, limit);
+        assert_int_equal(tree->taken, limit);
+        free(tree);
+    }
+}
+
 struct worker {
     struct world *world;
     uint32_t *ids;
@@ -239,6 +307,8 @@ static void threads_agree_on_pieces(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_path_in_one_piece_is_the_same, open_world, close_world),
+        cmocka_unit_test_setup_teardown(pieces_fill_leaves, open_world, close_world),
+        cmocka_unit_test_setup_teardown(pieces_keep_to_the_limit, open_world, close_world),
         cmocka_unit_test_setup_teardown(same_path_same_id, open_world, close_world),
         cmocka_unit_test_setup_teardown(nodes_say_their_path, open_world, close_world),
         cmocka_unit_test_setup_teardown(kinds_have_leaves_of_their_own, open_world, close_world),

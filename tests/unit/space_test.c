@@ -52,6 +52,37 @@ static void grows(void **state) {
     space_fixture_close(space);
 }
 
+/* A large one has blocks for some segments more than were asked for, but not for many; where there
+ * is no room for these, one that fits is given all the same. */
+static void a_large_one_grows_ahead(void **state) {
+    struct space *space = space_fixture_open();
+    struct rlimit before;
+    struct rlimit small;
+    struct stat status;
+    uint32_t count = 0;
+    uint32_t ahead = 0;
+    (void)state;
+    while (space->header->end < 8 << 20) {
+        assert_non_null(add(space, 0, count++));
+        assert_int_equal(space->header->end, MEMTRACE_HEADER_SIZE + count * SEGMENT_BYTES);
+        assert_int_equal(fstat(space->fd, &status), 0);
+        assert_true((uint64_t)status.st_size >= space->header->end);
+        assert_true((uint64_t)status.st_size <= space->header->end + space->header->end / 32);
+        ahead += (uint64_t)status.st_size > space->header->end;
+    }
+    assert_true(ahead >= 20);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = (rlim_t)status.st_size + SEGMENT_BYTES;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    while (space->header->end + SEGMENT_BYTES <= small.rlim_cur) {
+        assert_non_null(add(space, 0, count++));
+    }
+    assert_null(add(space, 0, count));
+    setrlimit(RLIMIT_FSIZE, &before);
+    space_fixture_close(space);
+}
+
 static volatile sig_atomic_t limit_signals;
 
 static void on_limit(int number) {
@@ -205,6 +236,7 @@ static void a_child_moves_to_its_own_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grows),
+        cmocka_unit_test(a_large_one_grows_ahead),
         cmocka_unit_test(a_limit_refuses_without_a_signal),
         cmocka_unit_test(a_refusal_is_not_for_good),
         cmocka_unit_test(a_closed_descriptor_is_opened_again),

@@ -75,6 +75,34 @@ static void the_frame_pointer_counts_where_it_was_used(void **state) {
     assert_true(trail_holds(trail, &from));
 }
 
+static int some_trail_holds(const struct frame *from) {
+    const struct walk_trail *way = trails.way[trail_set_of(from)];
+    for (size_t i = 0; i < TRAIL_WAYS; i++) {
+        if (trail_holds(&way[i], from)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Three levels of calls, from two places each: all are known after a while. */
+static void eight_paths_from_one_place_find_room(void **state) {
+    struct frame from = from_here(1);
+    int missed = 8;
+    (void)state;
+    for (int round = 0; round < 1000 && missed != 0; round++) {
+        missed = 0;
+        for (uintptr_t path = 0; path < 8; path++) {
+            stack[3] = 0x401000 + path;
+            if (!some_trail_holds(&from)) {
+                keep(&from);
+                missed++;
+            }
+        }
+    }
+    assert_int_equal(missed, 0);
+}
+
 static void long_paths_are_not_kept(void **state) {
     static uintptr_t long_stack[UINT16_MAX + 2];
     struct frame from = {.pc = 1, .slot = (uintptr_t)long_stack};
@@ -119,6 +147,7 @@ int main(void) {
         cmocka_unit_test_setup(holds_as_long_as_nothing_changes, fill_stack),
         cmocka_unit_test_setup(every_bit_of_every_word_counts, fill_stack),
         cmocka_unit_test_setup(the_frame_pointer_counts_where_it_was_used, fill_stack),
+        cmocka_unit_test_setup(eight_paths_from_one_place_find_room, fill_stack),
         cmocka_unit_test_setup(long_paths_are_not_kept, fill_stack),
         cmocka_unit_test_setup(paths_are_worth_keeping_the_second_time, fill_stack),
         cmocka_unit_test_setup(misses_make_looking_seldom, fill_stack),

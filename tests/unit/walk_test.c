@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -172,6 +173,74 @@ static void through_a_signal(void **state) {
     assert_int_equal(handled, 3);
 }
 
+static NOINLINE uint32_t walk_here(void) {
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct frame caller = {.pc = frame[1], .slot = (uintptr_t)&frame[1], .fp = frame[0]};
+    memset(&walker.trails, 0, sizeof walker.trails);
+    return walk_context(&world, &walker, caller).value;
+}
+
+/* A remembered frame with a plain rule that calls such a one: in libc, or the test library. */
+static uint32_t index_within_libraries(void) {
+    const struct walk_frame *frame = walker.remembered.frame;
+    uint32_t i = walker.remembered.count - 1;
+    while (i > 1 && ((frame[i].how | frame[i + 1].how) & WALK_UNPATCHED) != 0) {
+        i--;
+    }
+    assert_int_equal((frame[i].how | frame[i + 1].how) & WALK_UNPATCHED, 0);
+    return i;
+}
+
+static int guard_rounds;
+
+/* Frames of libraries, a guard among them that is new, known, known as the newest, remembered for
+ * another call that returns by that slot, and gone: the same path each time. */
+static int walk_over_a_guard(const void *a, const void *b) {
+    uint32_t context = 0, count = 0, i = 0;
+    uint64_t code[64];
+    uint32_t fp_bits[64];
+    (void)a;
+    (void)b;
+    for (; guard_rounds < 6; guard_rounds++) {
+        const struct walk_frame *it;
+        uint32_t now;
+        if (guard_rounds == 1) {
+            *(uintptr_t *)walker.remembered.frame[i].slot =
+                guard_for((uintptr_t)code[i] << 16 >> 16);
+        } else if (guard_rounds == 5) {
+            *(uintptr_t *)walker.remembered.frame[i].slot = (uintptr_t)code[i] << 16 >> 16;
+        }
+        walker.remembered.count = guard_rounds < 2 ? 0 : guard_rounds == 2 ? count - 1 : i + 1;
+        walker.remembered.frame[i].code ^= guard_rounds == 4 ? 16 : 0;
+        now = walk_here();
+        it = walker.remembered.frame;
+        if (guard_rounds == 0) {
+            context = now;
+            count = walker.remembered.count;
+            assert_in_range(count, 4, 64);
+            i = index_within_libraries();
+        }
+        assert_int_equal(now, context);
+        assert_int_equal(walker.remembered.count, count);
+        for (uint32_t k = 0; k < count; k++) {
+            code[k] = guard_rounds == 0 ? it[k].code : code[k];
+            assert_int_equal(it[k].code, code[k]);
+            fp_bits[k] = guard_rounds == 0 ? it[k].how & WALK_FP_MASK : fp_bits[k];
+            assert_int_equal(it[k].how & WALK_FP_MASK, fp_bits[k]);
+        }
+        assert_int_equal((it[i].how & WALK_GUARDED) != 0, guard_rounds != 0);
+    }
+    return 0;
+}
+
+static void a_guard_is_seen_through_and_known_again(void **state) {
+    int items[64] = {0};
+    (void)state;
+    guard_rounds = 0;
+    qsort(items, 64, sizeof items[0], walk_over_a_guard);
+    assert_int_equal(guard_rounds, 6);
+}
+
 static void rules_are_kept_and_forgotten(void **state) {
     uintptr_t pc = (uintptr_t)check + 4;
     struct rule first = rule_find(&rules, pc);
@@ -228,6 +297,7 @@ int main(void) {
         cmocka_unit_test(changed_frames),
         cmocka_unit_test(same_path_same_context),
         cmocka_unit_test(through_a_signal),
+        cmocka_unit_test(a_guard_is_seen_through_and_known_again),
         cmocka_unit_test(rules_are_kept_and_forgotten),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
