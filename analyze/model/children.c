@@ -248,19 +248,86 @@ static int add_remainder(struct loading *loading, const struct model_child *chil
     return 0;
 }
 
-/* The items of a child's segments, in their order; at most as many as it said. */
-static int load_paths(struct loading *loading, struct model_child *child, size_t first,
-                      size_t count, const struct profile_segment *const *segments) {
+enum { UNDER_HEADER = 2 }; /* items of a segment of paths that lie under its header */
+
+/* Items of one segment that are one child's. */
+struct span {
+    const struct profile_segment *segment;
+    uint32_t owner;
+    uint32_t first, end;
+};
+
+struct spans {
+    struct span *item;
+    size_t count, capacity;
+};
+
+static int add_span(struct spans *spans, struct span span) {
+    if (spans->count == spans->capacity) {
+        size_t capacity = spans->capacity * 2 + 64;
+        struct span *grown = reallocarray(spans->item, capacity, sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        spans->item = grown;
+        spans->capacity = capacity;
+    }
+    spans->item[spans->count++] = span;
+    return 0;
+}
+
+/* What follows each head; what none counts is void. */
+static int split_shared(struct spans *spans, const struct profile *profile,
+                        const struct profile_segment *segment) {
+    for (uint32_t place = UNDER_HEADER; place < segment->item_count; place++) {
+        const struct memtrace_path *head = profile_item(profile, segment, place);
+        uint32_t left = segment->item_count - place - 1;
+        struct span span = {.segment = segment, .first = place + 1};
+        if (head == NULL || profile_load_u64(&head->frame) != MEMTRACE_PATHS_HEAD) {
+            continue;
+        }
+        span.owner = profile_load_u32(&head->id);
+        span.end = span.first + (head->parent < left ? head->parent : left);
+        if (span.owner != 0) {
+            if (add_span(spans, span) != 0) {
+                return -1;
+            }
+            place = span.end - 1;
+        }
+    }
+    return 0;
+}
+
+static int find_spans(struct spans *spans, const struct profile *profile) {
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        struct span whole = {.segment = segment,
+                             .owner = segment->owner,
+                             .first = UNDER_HEADER,
+                             .end = segment->item_count};
+        if (segment->kind == MEMTRACE_SEGMENT_PATHS) {
+            result = segment->owner == 0 ? split_shared(spans, profile, segment)
+                                         : add_span(spans, whole);
+        }
+    }
+    return result;
+}
+
+/* The items of a child's spans, in their order; at most as many as it said. */
+static int load_paths(struct loading *loading, struct model_child *child, const struct span *spans,
+                      size_t count) {
     struct numbermap own = {0};
     size_t wanted = child->path_count;
     size_t taken = 0;
     int result = 0;
     child->first_path = loading->model->child_path_count;
-    for (size_t i = first; result == 0 && i < first + count; i++) {
-        for (uint32_t place = 0; result == 0 && taken < wanted && place < segments[i]->item_count;
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        for (uint32_t place = spans[i].first; result == 0 && taken < wanted && place < spans[i].end;
              place++) {
-            const struct memtrace_path *path = profile_item(loading->profile, segments[i], place);
-            if (path != NULL && place >= 2) { /* the first two lie under the header */
+            const struct memtrace_path *path =
+                profile_item(loading->profile, spans[i].segment, place);
+            if (path != NULL) {
                 result = take_path(loading, &own, path);
                 taken++;
             }
@@ -275,35 +342,38 @@ static int load_paths(struct loading *loading, struct model_child *child, size_t
 }
 
 static int by_owner(const void *left, const void *right) {
-    const struct profile_segment *a = *(const struct profile_segment *const *)left;
-    const struct profile_segment *b = *(const struct profile_segment *const *)right;
+    const struct span *a = left;
+    const struct span *b = right;
     if (a->owner != b->owner) {
         return a->owner < b->owner ? -1 : 1;
     }
-    if (a->index != b->index) {
-        return a->index < b->index ? -1 : 1;
+    if (a->segment->index != b->segment->index) {
+        return a->segment->index < b->segment->index ? -1 : 1;
     }
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    if (a->segment->offset != b->segment->offset) {
+        return a->segment->offset < b->segment->offset ? -1 : 1;
+    }
+    return (a->first > b->first) - (a->first < b->first);
 }
 
-/* Children and segments are both sorted by the child's number. */
-static int load_all_paths(struct loading *loading, const struct profile_segment **segments,
-                          size_t count) {
+/* Children and spans are both sorted by the child's number. */
+static int load_all_paths(struct loading *loading, const struct spans *spans) {
     struct model *model = loading->model;
     size_t first = 0;
     int result = 0;
-    if (count != 0) {
-        qsort(segments, count, sizeof(void *), by_owner);
+    if (spans->count != 0) {
+        qsort(spans->item, spans->count, sizeof *spans->item, by_owner);
     }
     for (size_t i = 0; result == 0 && i < model->child_count; i++) {
         struct model_child *child = &model->children[i];
         size_t end;
-        while (first < count && segments[first]->owner < child->first_path) {
+        while (first < spans->count && spans->item[first].owner < child->first_path) {
             first++;
         }
-        for (end = first; end < count && segments[end]->owner == child->first_path; end++) {
+        for (end = first; end < spans->count && spans->item[end].owner == child->first_path;
+             end++) {
         }
-        result = load_paths(loading, child, first, end - first, segments);
+        result = load_paths(loading, child, spans->item + first, end - first);
         first = end;
     }
     return result;
@@ -323,8 +393,7 @@ int children_load(struct model *model, const struct profile *profile) {
                               .profile = profile,
                               .tree_nodes = model->node_count,
                               .node_capacity = model->node_count};
-    const struct profile_segment **segments;
-    size_t count = 0;
+    struct spans spans = {0};
     int result;
     if (load_records(model, profile) != 0) {
         return -1;
@@ -332,19 +401,13 @@ int children_load(struct model *model, const struct profile *profile) {
     if (model->child_count == 0) {
         return 0;
     }
-    segments = calloc(profile->segment_count + 1, sizeof *segments);
-    if (segments == NULL) {
-        return -1;
-    }
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        if (profile->segments[i].kind == MEMTRACE_SEGMENT_PATHS) {
-            segments[count++] = &profile->segments[i];
-        }
-    }
     drop_doubles(model);
-    result = load_all_paths(&loading, segments, count);
+    result = find_spans(&spans, profile);
+    if (result == 0) {
+        result = load_all_paths(&loading, &spans);
+    }
     qsort(model->children, model->child_count, sizeof *model->children, by_start);
-    free(segments);
+    free(spans.item);
     numbermap_free(&loading.made);
     return result;
 }

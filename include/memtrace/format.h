@@ -249,7 +249,7 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_FREES = 8,     /* struct memtrace_foreign_frees[] of thread `owner` */
     MEMTRACE_SEGMENT_EVENTS = 9, /* struct memtrace_chunk[32] (events.h): buffers, while running */
     MEMTRACE_SEGMENT_PROCESSES = 10, /* struct memtrace_process[], light children of this process */
-    MEMTRACE_SEGMENT_PATHS = 11,     /* struct memtrace_path[] of light child `owner` */
+    MEMTRACE_SEGMENT_PATHS = 11, /* struct memtrace_path[] of light child `owner`; 0: of several */
     MEMTRACE_SEGMENT_ESTIMATES =
         12, /* struct memtrace_estimate[1024] (sampled.h), ids as of the tree */
     MEMTRACE_SEGMENT_CELLS = 13, /* struct memtrace_cell[66] of column `owner`: see there */
@@ -274,7 +274,9 @@ struct memtrace_segment {
     uint32_t item_size;
     uint32_t item_count; /* places, those under this header included */
     uint32_t previous;   /* frees, for the runtime: page of this thread's segment before; 0: none */
-    char reserved[28];
+    uint32_t used;       /* for the runtime: shared paths: places taken; processes: 1 if there is
+                            room for shared paths behind it */
+    char reserved[24];
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_segment) == 64, "segment size");
 
@@ -441,8 +443,13 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_process) == 112, "process record s
  * What a light child did, by call path, written when it ended. `id` is the child's context; where
  * `frame` is 0 it is also one of the tree of this file, else a node that the child made, whose
  * parent is named by id, too. Parents come first. Items 0 and 1 lie under the segment header.
+ *
+ * Where the segment is shared (owner 0) each child's paths follow an item with the frame
+ * MEMTRACE_PATHS_HEAD, `id` the child's number (0: void) and `parent` the number of its paths.
+ * Other items that no such head counts are void: that child was killed.
  */
 enum { MEMTRACE_PATHS_MOST = 16 << 20 }; /* bytes a file; past it only totals are kept */
+#define MEMTRACE_PATHS_HEAD UINT64_C(0x4441454853485450) /* no frame: not an address */
 
 struct memtrace_path {
     uint64_t frame;

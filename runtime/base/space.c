@@ -150,12 +150,12 @@ static long map_private(struct space *space, uint64_t end) {
     return result;
 }
 
-void space_prepare(struct space *space, uint64_t size) {
+void space_prepare(struct space *space, uint64_t size, enum sys_pages pages) {
     long fd = space->header != NULL && !space->is_private ? space_descriptor(space) : -1;
     uint64_t from = fd >= 0 ? LOAD_RELAXED(&space->header->end) : 0;
     /* What others take meanwhile is mapped once more: the same blocks at the same place. */
     if (fd >= 0 && allocate(space, (int)fd, from, size) == 0 &&
-        sys_map_file_at(space->base + from, size, (int)fd, from, SYS_PAGES_LATER) == 0) {
+        sys_map_file_at(space->base + from, size, (int)fd, from, pages) == 0) {
         STORE_RELEASE(&space->prepared_end, from + size);
     }
 }
@@ -183,7 +183,7 @@ static int take_ahead(struct space *space, uint64_t size, uint64_t *offset) {
     if (ahead < LEAST_AHEAD || size > ahead || space->is_private) {
         return 0;
     }
-    space_prepare(space, ahead);
+    space_prepare(space, ahead, SYS_PAGES_LATER);
     return take_prepared(space, size, offset);
 }
 

@@ -12,6 +12,7 @@
 #define RUNTIME_BASE_SPACE_H
 
 #include "memtrace/format.h"
+#include "runtime/base/sys.h"
 
 struct space {
     struct memtrace_header *header; /* at base; NULL: no space */
@@ -44,7 +45,7 @@ void *space_leaf(struct space *space, void *leaf, enum memtrace_segment_kind kin
                  uint32_t item_size, uint32_t item_count);
 
 /* The next `size` bytes can be taken without asking the kernel: it may soon refuse. */
-void space_prepare(struct space *space, uint64_t size);
+void space_prepare(struct space *space, uint64_t size, enum sys_pages pages);
 
 /* In a forked child: header, zeroed, and all segments from here on are private memory; the segments
  * of before stay the parent's, shared with it. The descriptor is still of its file. Returns the

@@ -20,7 +20,7 @@ enum { PREPARED_BYTES = 2 << 20 };
 
 static void make_ready(void) {
     if (runtime_is_ready()) {
-        space_prepare(&runtime.space, PREPARED_BYTES);
+        space_prepare(&runtime.space, PREPARED_BYTES, SYS_PAGES_LATER);
     }
 }
 

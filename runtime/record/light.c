@@ -11,6 +11,24 @@ enum {
     PLACE_BITS = 8,
     LEAF_BITS = 24,
     PATHS_UNDER_HEADER = 2, /* items of a segment of paths that lie under its header */
+    /* Behind a leaf of records lies a segment of paths that its children share: a page of its own
+     * costs a child more than all else that it hands in. Room for 13 paths each. */
+    SHARED_BYTES = 6 * MEMTRACE_PAGE_SIZE,
+    SHARED_PLACES = SHARED_BYTES / sizeof(struct memtrace_path),
+};
+
+/* As it lies in the file and in a child's memory. */
+struct leaf {
+    union {
+        struct memtrace_segment header; /* used: 0, then there may be nothing behind it */
+        struct memtrace_process record[LIGHT_RECORDS_PER_LEAF];
+        uint8_t page[MEMTRACE_PAGE_SIZE];
+    } processes;
+    union {
+        struct memtrace_segment header; /* published by the first that takes places */
+        struct memtrace_path path[SHARED_PLACES];
+        uint8_t pages[SHARED_BYTES];
+    } shared;
 };
 
 /* --- the record ------------------------------------------------------------------------------- */
@@ -29,17 +47,42 @@ static void make_void(int fd, uint64_t offset) {
     write_at(fd, offset + offsetof(struct memtrace_segment, kind), &none, sizeof none);
 }
 
-/* A new segment of records in the ancestor's file. Returns its descriptor or a negative errno. */
+/* All paths of a file have a bound. */
+static int take_room(struct memtrace_header *header, uint64_t size) {
+    if (__atomic_add_fetch(&header->path_bytes, size, __ATOMIC_RELAXED) <= MEMTRACE_PATHS_MOST) {
+        return 1;
+    }
+    __atomic_fetch_sub(&header->path_bytes, size, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void give_room_back(struct memtrace_header *header, uint64_t size) {
+    __atomic_fetch_sub(&header->path_bytes, size, __ATOMIC_RELAXED);
+}
+
+/* A new leaf in the ancestor's file, with room for shared paths or not. Returns its descriptor or a
+ * negative errno. */
 static long add_leaf(struct space *space, struct memtrace_header *header, uint32_t index,
-                     uint64_t *offset) {
-    struct memtrace_segment segment = {.kind = MEMTRACE_SEGMENT_PROCESSES,
-                                       .header_size = sizeof segment,
-                                       .index = index,
-                                       .size = MEMTRACE_PAGE_SIZE,
-                                       .item_size = sizeof(struct memtrace_process),
-                                       .item_count = LIGHT_RECORDS_PER_LEAF};
-    long fd = space_append(space, header, MEMTRACE_PAGE_SIZE, offset);
-    long result = fd < 0 ? fd : write_at((int)fd, *offset, &segment, sizeof segment);
+                     uint32_t is_shared, uint64_t *offset) {
+    struct memtrace_segment processes = {.kind = MEMTRACE_SEGMENT_PROCESSES,
+                                         .header_size = sizeof processes,
+                                         .index = index,
+                                         .size = MEMTRACE_PAGE_SIZE,
+                                         .item_size = sizeof(struct memtrace_process),
+                                         .item_count = LIGHT_RECORDS_PER_LEAF,
+                                         .used = is_shared};
+    struct memtrace_segment paths = {.kind = MEMTRACE_SEGMENT_PATHS,
+                                     .header_size = sizeof paths,
+                                     .size = SHARED_BYTES,
+                                     .item_size = sizeof(struct memtrace_path),
+                                     .item_count = SHARED_PLACES,
+                                     .used = PATHS_UNDER_HEADER};
+    uint64_t size = is_shared ? sizeof(struct leaf) : MEMTRACE_PAGE_SIZE;
+    long fd = space_append(space, header, size, offset);
+    long result = fd < 0 ? fd : write_at((int)fd, *offset, &processes, sizeof processes);
+    if (result == 0 && is_shared) {
+        result = write_at((int)fd, *offset + MEMTRACE_PAGE_SIZE, &paths, sizeof paths);
+    }
     if (result == 0) {
         result = publish((int)fd, *offset);
     }
@@ -59,6 +102,7 @@ static long take_place(struct space *space, struct memtrace_header *header, uint
         uint32_t next = word != 0 ? leaf + 1 : 0;
         uint64_t offset = 0;
         uint64_t first;
+        int is_shared;
         long fd;
         if (word != 0 && (word & ((1u << PLACE_BITS) - 1)) < LIGHT_RECORDS_PER_LEAF) {
             if (__atomic_compare_exchange_n(&header->process_place, &word, word + 1, 0,
@@ -68,8 +112,13 @@ static long take_place(struct space *space, struct memtrace_header *header, uint
             }
             continue;
         }
-        fd = next < LIGHT_LEAVES_MOST ? add_leaf(space, header, next, &offset) : -EOVERFLOW;
+        if (next >= LIGHT_LEAVES_MOST) {
+            return -EOVERFLOW;
+        }
+        is_shared = take_room(header, SHARED_BYTES);
+        fd = add_leaf(space, header, next, (uint32_t)is_shared, &offset);
         if (fd < 0) {
+            give_room_back(header, is_shared ? SHARED_BYTES : 0);
             return fd;
         }
         first = word_of(offset, next, 1);
@@ -79,6 +128,7 @@ static long take_place(struct space *space, struct memtrace_header *header, uint
             return 0;
         }
         make_void((int)fd, offset); /* another was first */
+        give_room_back(header, is_shared ? SHARED_BYTES : 0);
     }
 }
 
@@ -98,15 +148,15 @@ long light_open(struct light *light, struct space *space) {
     long fd = result == 0 ? space_descriptor(space) : result;
     uint32_t place = (uint32_t)word & ((1u << PLACE_BITS) - 1);
     uint64_t offset = (word >> (PLACE_BITS + LEAF_BITS)) * MEMTRACE_PAGE_SIZE;
-    struct memtrace_process *records;
+    struct leaf *leaf;
     if (result == -EOVERFLOW) { /* without a record; counted as lost at the end */
         return 0;
     }
-    records = fd < 0 ? NULL : sys_map_file(MEMTRACE_PAGE_SIZE, (int)fd, offset);
-    if (records == NULL) {
+    leaf = fd < 0 ? NULL : sys_map_file(sizeof *leaf, (int)fd, offset);
+    if (leaf == NULL) {
         return fd < 0 ? fd : -ENOMEM;
     }
-    light->process = &records[place];
+    light->process = &leaf->processes.record[place];
     light->number =
         ((uint32_t)(word >> PLACE_BITS) & ((1u << LEAF_BITS) - 1)) * LIGHT_RECORDS_PER_LEAF + place;
     light->process->pid = sys_getpid();
@@ -218,26 +268,46 @@ static uint64_t size_for(uint32_t count) {
     return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
 }
 
-/* All paths of a file have a bound. */
-static int take_room(struct memtrace_header *header, uint64_t size) {
-    if (__atomic_add_fetch(&header->path_bytes, size, __ATOMIC_RELAXED) <= MEMTRACE_PATHS_MOST) {
-        return 1;
-    }
-    __atomic_fetch_sub(&header->path_bytes, size, __ATOMIC_RELAXED);
-    return 0;
+static struct leaf *leaf_of(const struct light *light) {
+    return (struct leaf *)((uintptr_t)light->process & ~(uintptr_t)(MEMTRACE_PAGE_SIZE - 1));
 }
 
-/* Returns how many paths are in the ancestor's file now; 0: they did not fit. */
-static uint32_t hand_in_paths(struct light *light, const struct light_work *work, uint32_t count) {
-    /* Enough for nearly all; mapping memory costs more than a child of a shell does otherwise. */
-    static _Alignas(MEMTRACE_PAGE_SIZE) uint8_t one_page[MEMTRACE_PAGE_SIZE];
+/* Places for these paths and their head among those that the leaf's children share; NULL: none. */
+static struct memtrace_path *take_shared(struct leaf *leaf, uint32_t count) {
+    struct memtrace_segment *shared = &leaf->shared.header;
+    uint32_t first;
+    if (leaf->processes.header.used == 0 || count >= SHARED_PLACES ||
+        LOAD_RELAXED(&shared->used) + count + 1 > SHARED_PLACES) {
+        return NULL;
+    }
+    first = __atomic_fetch_add(&shared->used, count + 1, __ATOMIC_RELAXED);
+    return first + count + 1 <= SHARED_PLACES ? &leaf->shared.path[first] : NULL;
+}
+
+static int hand_in_shared(struct light *light, const struct light_work *work, uint32_t count) {
+    struct leaf *leaf = leaf_of(light);
+    struct memtrace_path *head = take_shared(leaf, count);
+    if (head == NULL) {
+        return 0;
+    }
+    collect(work, head + 1);
+    head->parent = count;
+    head->id = light->number;
+    STORE_RELEASE(&head->frame, MEMTRACE_PATHS_HEAD);
+    STORE_RELEASE(&leaf->shared.header.magic, MEMTRACE_SEGMENT_MAGIC);
+    light->head = head;
+    return 1;
+}
+
+/* A segment of its own, for more. */
+static int hand_in_segment(struct light *light, const struct light_work *work, uint32_t count) {
     uint64_t size = size_for(count);
     struct memtrace_path *paths;
     struct memtrace_segment *segment;
     if (!take_room(light->ancestor, size)) {
         return 0;
     }
-    paths = size <= sizeof one_page ? __builtin_memset(one_page, 0, size) : sys_map(size);
+    paths = sys_map(size);
     if (paths != NULL) {
         segment = (struct memtrace_segment *)paths;
         *segment = (struct memtrace_segment){.kind = MEMTRACE_SEGMENT_PATHS,
@@ -250,15 +320,18 @@ static uint32_t hand_in_paths(struct light *light, const struct light_work *work
         if (space_append_segment(work->space, light->ancestor, segment, &light->paths_at) == 0) {
             light->paths_size = size;
         }
-        if (size > sizeof one_page) {
-            sys_unmap(paths, size);
-        }
+        sys_unmap(paths, size);
     }
     if (light->paths_size == 0) {
-        __atomic_fetch_sub(&light->ancestor->path_bytes, size, __ATOMIC_RELAXED);
+        give_room_back(light->ancestor, size);
         return 0;
     }
-    return count;
+    return 1;
+}
+
+/* Returns how many paths are in the ancestor's file now; 0: they did not fit. */
+static uint32_t hand_in_paths(struct light *light, const struct light_work *work, uint32_t count) {
+    return hand_in_shared(light, work, count) || hand_in_segment(light, work, count) ? count : 0;
 }
 
 void light_hand_in(struct light *light, const struct light_work *work,
@@ -295,24 +368,28 @@ void light_take_back(struct light *light, struct space *space) {
         if (fd >= 0) {
             make_void((int)fd, light->paths_at);
         }
-        __atomic_fetch_sub(&light->ancestor->path_bytes, light->paths_size, __ATOMIC_RELAXED);
+        give_room_back(light->ancestor, light->paths_size);
         light->paths_size = 0;
+    }
+    if (light->head != NULL) {
+        STORE_RELEASE(&light->head->id, 0u);
+        light->head = NULL;
     }
 }
 
 void light_close(struct light *light, int grown) {
-    uintptr_t page = (uintptr_t)light->process & ~(uintptr_t)(MEMTRACE_PAGE_SIZE - 1);
     if (light->process != NULL) {
         if (grown) {
             STORE_RELEASE(&light->process->state, (uint32_t)MEMTRACE_PROCESS_GROWN);
         }
-        sys_unmap((void *)page, MEMTRACE_PAGE_SIZE);
+        sys_unmap(leaf_of(light), sizeof(struct leaf));
     }
     if (grown && light->ancestor != NULL) {
         sys_unmap(light->ancestor, MEMTRACE_PAGE_SIZE);
         light->ancestor = NULL;
     }
     light->process = NULL;
+    light->head = NULL;
     light->number = 0;
     light->paths_size = 0;
 }

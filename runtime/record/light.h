@@ -21,6 +21,7 @@ struct light {
     struct memtrace_header *ancestor; /* the first page of its header, shared; NULL: not light */
     struct memtrace_process *process; /* our record there, shared; NULL: none was left */
     uint32_t number;                  /* of the record */
+    struct memtrace_path *head;       /* of what was handed in to shared paths; NULL: nothing */
     uint64_t paths_at, paths_size;    /* the segment that was handed in; size 0: none */
 };
 

@@ -11,7 +11,11 @@
 #include <errno.h>
 #include <fcntl.h>
 
-enum { FIRST_CHURN_STEP = 1 << 20 };
+enum {
+    FIRST_CHURN_STEP = 1 << 20,
+    /* What the start takes of the file: asked of the kernel at once. */
+    START_BYTES = 39 * MEMTRACE_PAGE_SIZE,
+};
 
 /* A folder that is ours alone. */
 static long own_folder(const char *path) {
@@ -112,13 +116,6 @@ static int add_timeline(struct region *region) {
     return 0;
 }
 
-static int add_pools(struct region *region) {
-    return space_leaf(region->space, &region->pools, MEMTRACE_SEGMENT_POOLS, 0,
-                      sizeof *region->pools, REGION_POOL_LIMIT + 1) != NULL
-               ? 0
-               : -1;
-}
-
 static int add_threads(struct region *region) {
     struct memtrace_thread_record *others;
     if (space_leaf(region->space, &region->thread_leaf[0], MEMTRACE_SEGMENT_THREADS, 0,
@@ -183,7 +180,8 @@ int region_create(struct region *region, struct space *space, const struct setti
     fill_header(space->header, settings, flags);
     identify(space->header);
     region->birth_zero_ns = space->header->birth_zero_ns = space->header->start_monotonic_ns;
-    if (add_timeline(region) != 0 || add_pools(region) != 0 || add_threads(region) != 0) {
+    space_prepare(space, START_BYTES, SYS_PAGES_NOW);
+    if (add_timeline(region) != 0 || add_threads(region) != 0) {
         sys_unlink(space->path);
         return -1;
     }

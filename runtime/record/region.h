@@ -68,7 +68,7 @@ struct region {
     struct region_ended ended, ended_past_ids;
     uint32_t past_ids;                  /* places past the ids that were given out */
     struct trylock thread_lock;         /* of both lists */
-    struct memtrace_pool *pools;        /* place 0 is under the segment header */
+    struct memtrace_pool *pools;        /* place 0 is under the segment header; NULL: no name yet */
     struct memtrace_timeline *timeline; /* NULL: in a light child */
     struct trylock lock;                /* of pools and timeline */
     const struct settings *settings;

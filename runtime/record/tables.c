@@ -26,6 +26,12 @@ static int find_pool(const struct region *region, const char *name) {
     return -1;
 }
 
+/* Most programs name none. */
+static int have_pools(struct region *region) {
+    return space_leaf(region->space, &region->pools, MEMTRACE_SEGMENT_POOLS, 0,
+                      sizeof *region->pools, REGION_POOL_LIMIT + 1) != NULL;
+}
+
 int region_pool(struct region *region, const char *name) {
     struct memtrace_header *header = region->space->header;
     int pool = find_pool(region, name);
@@ -33,7 +39,7 @@ int region_pool(struct region *region, const char *name) {
         return pool;
     }
     pool = find_pool(region, name);
-    if (pool < 0 && header->pool_count < REGION_POOL_LIMIT) {
+    if (pool < 0 && header->pool_count < REGION_POOL_LIMIT && have_pools(region)) {
         pool = (int)header->pool_count + 1;
         text_copy(region->pools[pool].name, sizeof region->pools[pool].name, name);
         STORE_RELEASE(&header->pool_count, (uint32_t)pool);

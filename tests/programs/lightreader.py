@@ -9,12 +9,13 @@ import subprocess
 import sys
 
 PAGE, LEAF = 4096, 1024
-TREE, LEDGER, MODULES, PROCESSES, PATHS = 1, 2, 5, 10, 11
+TREE, LEDGER, MODULES, POOLS, PROCESSES, PATHS = 1, 2, 5, 6, 10, 11
 RUNNING, ENDED, EXECED, GROWN = 1, 2, 3, 4
 SEGMENT = struct.Struct("<IHHIIQII")
 PROCESS = struct.Struct("<IIIIQQQQQQQQ32s")
 PATH = struct.Struct("<QIIQQQQ")
 FRAME_CLASSES = 4096
+PATHS_HEAD = 0x4441454853485450
 
 Segment = collections.namedtuple("Segment", "offset kind owner index size item_size item_count")
 Process = collections.namedtuple(
@@ -72,19 +73,35 @@ class Profile:
                                              *fields[:-1], name))
         return found
 
+    def _items(self, child):
+        """The child's items of paths, from a segment of its own or a shared one."""
+        for segment in self.segments:
+            if segment.kind != PATHS or not child.path_count:
+                continue
+            items = [PATH.unpack_from(self.data, segment.offset + PATH.size * place)
+                     for place in range(segment.item_count)]
+            if segment.owner == child.number:
+                yield from items[2:2 + child.path_count]
+            place = 2
+            while segment.owner == 0 and place < len(items):
+                frame, number, count = items[place][:3]
+                place += 1
+                if frame == PATHS_HEAD and number:
+                    assert place + count <= len(items), "a head counts too many"
+                    if number == child.number:
+                        assert count == child.path_count, "a head's number of paths"
+                        yield from items[place:place + count]
+                    place += count
+
     def paths(self, child):
         """{context: (frame, parent, alloc_bytes, alloc_count, free_bytes, free_count)}"""
         found = {}
-        for segment in self.segments:
-            if segment.kind == PATHS and segment.owner == child.number and child.path_count:
-                for place in range(2, 2 + child.path_count):
-                    frame, number, parent, *counts = PATH.unpack_from(self.data,
-                                                                      segment.offset + 48 * place)
-                    assert number not in found, "a context comes twice"
-                    assert not frame or parent == 0 or parent in found or parent in self.nodes, \
-                        "a parent comes late"
-                    assert frame or number in self.nodes, "a context of the tree that is not there"
-                    found[number] = (frame, parent, *counts)
+        for frame, number, parent, *counts in self._items(child):
+            assert number not in found, "a context comes twice"
+            assert not frame or parent == 0 or parent in found or parent in self.nodes, \
+                "a parent comes late"
+            assert frame or number in self.nodes, "a context of the tree that is not there"
+            found[number] = (frame, parent, *counts)
         return found
 
     def frames(self, paths, context):

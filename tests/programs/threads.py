@@ -121,6 +121,21 @@ def test_fork():
         equal(children.get("allocations"), 10, "the child's allocations", children)
 
 
+def test_full():
+    """Threads for which the region has no room: each of their allocations is counted or said to be lost."""
+    for count in (20, 300):  # 127 have records in what is there
+        folder, _ = run("full", count)
+        data = only_profile(folder, "full")
+        lost = data["lost_by_kind"]["events"]
+        told = by_size(data).get(1201, (0, 0))[0], data["total_allocations"], lost
+        print(count, "threads:", told, data["lost_by_kind"])
+        # One more a thread, the record of its thread-local storage, may be among them.
+        if not 20 * count <= data["total_allocations"] + lost <= 20 * count + 2 * count + 50:
+            fail("full", count, "threads of 20 allocations:", told)
+        if lost == 0 and data["lost"] == 0:
+            fail("full", count, "threads: nothing is said to be lost")
+
+
 def test_resident():
     """A thread with 20 blocks adds 40 KiB at most to what is resident."""
     program = build("threads.c", optimize="-O1")

@@ -12,6 +12,36 @@ from runfolder import (ENDED, EXECED, GROWN, RUNNING, append, child, command, de
 
 PROCESSES, PATHS = 10, 11
 UNKNOWN = 2
+PATHS_HEAD = 0x4441454853485450
+
+
+def head(number, count):
+    """In a segment of several children's paths: the next `count` items are this child's."""
+    return path_item(number, (0,) * 4, PATHS_HEAD, count)
+
+
+def shared(*parts):
+    return segment(PATHS, 0, 0, 48, [item for part in parts for item in part], 2)
+
+
+def check_shared():
+    """The paths of with_children() in one segment, with what killed children and a failed exec left."""
+    apart, context = with_children("apart.mtp")
+    path = record(os.path.join(folder, "shared.mtp"), "parent", 1000, 2000)
+    frame, parent = nodes(path)[context]
+    with open(apart, "rb") as file:
+        records = [part for part in file.read().split(b"SEMG")[1:] if part[:2] == bytes([PROCESSES, 0])]
+    new = 1 << 20
+    append(path, *[(b"SEMG" + part).ljust(4096, b"\0")[:4096] for part in records],
+           shared([path_item(context, (9, 9, 9, 9))], [head(0, 1), path_item(new, (8, 8, 8, 8), frame, context)],
+                  [head(2, 2), path_item(new, (2, 200, 0, 0), frame, context),
+                   path_item(new + 1, (3, 300, 0, 0), frame, new)],
+                  [head(4, 1), path_item(context, (1, 5, 1, 5))], [path_item(0, (0,) * 4)] * 3,
+                  [head(1, 1), path_item(context, (10, 1000, 4, 400))], [path_item(context, (7, 7, 7, 7))],
+                  [head(2, 1), path_item(context, (1, 100, 0, 0))],
+                  [head(3, 1), path_item(context, (1, 11, 0, 0))]))
+    equal(told(path)["forked_children"], told(apart)["forked_children"])
+    equal(depths(told(path, "--all-processes")), depths(told(apart, "--all-processes")), "shared paths")
 
 
 def with_children(name):
@@ -138,10 +168,12 @@ def check_damaged():
                 segment(PATHS, 1, 0, 48, items, 2), segment(PATHS, 2, 0, 48, items * 100, 2),
                 segment(PATHS, 4000000000, 0, 48, items, 2)],
                [segment(PROCESSES, 0, 4294967295, 112, records, 1)],
-               [segment(PATHS, 1, 0, 48, items, 2)]]
+               [segment(PATHS, 1, 0, 48, items, 2)],
+               [segment(PROCESSES, 0, 0, 112, records, 1),
+                shared([head(1, 3)], items[:3], [head(1, 9), head(2, (1 << 32) - 1)], items, [head(77, 1)])]]
     chance = random.Random(1)
     for _ in range(8):
-        noise = bytearray(b"".join(hostile[0]))
+        noise = bytearray(b"".join(chance.choice((hostile[0], hostile[3]))))
         for _ in range(30):
             noise[chance.randrange(len(noise))] = chance.randrange(256)
         hostile.append([bytes(noise)])
@@ -156,6 +188,7 @@ def check_damaged():
 
 
 check_single()
+check_shared()
 check_merged()
 check_many()
 check_without_children()

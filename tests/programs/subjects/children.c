@@ -197,20 +197,6 @@ static int case_closed(void) {
     return 3;
 }
 
-/* No file may be written: what is in the record stays. */
-static void do_no_files(long unused) {
-    struct rlimit none = {0, 0};
-    (void)unused;
-    setrlimit(RLIMIT_FSIZE, &none);
-    do_few(1);
-}
-
-static int case_no_files(void) {
-    check(in_child(do_few, 1) == 0, "the first child");
-    check(in_child(do_no_files, 0) == 0, "the child");
-    return 3;
-}
-
 NOINLINE static void branch(unsigned bits, int depth) {
     if (depth == 0) {
         free(fresh_inner(609));
@@ -221,6 +207,25 @@ NOINLINE static void branch(unsigned bits, int depth) {
         branch(bits >> 1, depth - 1);
         keep(&depth);
     }
+}
+
+/* No file may be written: what fits into memory that is shared already is kept, more is lost. */
+static void do_no_files(long paths) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_FSIZE, &none);
+    if (paths == 0) {
+        do_few(1);
+    }
+    for (long bits = 0; bits < paths; bits++) {
+        branch((unsigned)bits, 9);
+    }
+}
+
+static int case_no_files(void) {
+    check(in_child(do_few, 1) == 0, "the first child");
+    check(in_child(do_no_files, 0) == 0, "a child");
+    check(in_child(do_no_files, 512) == 0, "a child of many paths");
+    return 3;
 }
 
 /* More paths than a file takes. */

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -297,6 +298,43 @@ static void resident(int count) {
     free(threads);
 }
 
+/* --- no room for them --------------------------------------------------------------------------
+ */
+
+static void limit_files(rlim_t most) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void *keep_twenty(void *argument) {
+    pthread_barrier_wait(&all_there);
+    for (int i = 0; i < 20; i++) {
+        keep(malloc(SHORT_BYTES));
+    }
+    pthread_barrier_wait(&all_stopped);
+    return NULL;
+}
+
+/* All threads come when the region cannot grow any more: it is a file, and no file may. */
+static void full(int count) {
+    pthread_t *threads = calloc((size_t)count, sizeof *threads);
+    pthread_barrier_init(&all_there, NULL, (unsigned)count + 1);
+    pthread_barrier_init(&all_stopped, NULL, (unsigned)count + 1);
+    for (int i = 0; i < count; i++) {
+        check(pthread_create(&threads[i], NULL, keep_twenty, NULL) == 0, "pthread_create");
+    }
+    limit_files(0);
+    pthread_barrier_wait(&all_there);
+    pthread_barrier_wait(&all_stopped);
+    limit_files(RLIM_INFINITY);
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    free(threads);
+}
+
 /* --- a child of one with many ----------------------------------------------------------------- */
 
 static void fork_after_many(int count) {
@@ -344,6 +382,10 @@ int main(int argc, char **argv) {
     }
     if (argc == 3 && strcmp(argv[1], "resident") == 0) {
         resident(atoi(argv[2]));
+        return 3;
+    }
+    if (argc == 3 && strcmp(argv[1], "full") == 0) {
+        full(atoi(argv[2]));
         return 3;
     }
     if (argc == 3 && strcmp(argv[1], "fork") == 0) {
