@@ -32,10 +32,9 @@ INLINE uint8_t *sampled_filter_at(uintptr_t address) {
     return &sampled_filter[(address >> SAMPLED_FILTER_SHIFT) & (SAMPLED_FILTER_ITEMS - 1)];
 }
 
-/* 0: no sampled block starts at this address. (A plain read of a byte is never torn, and one
- * instruction with the comparison.) */
+/* 0: no sampled block starts at this address. */
 INLINE int sampled_may_hold(uintptr_t address) {
-    return *sampled_filter_at(address) != 0;
+    return LOAD_RELAXED(sampled_filter_at(address)) != 0;
 }
 
 /* From now on these addresses are said to hold some: for what is to be looked at in another way
