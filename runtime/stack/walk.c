@@ -219,7 +219,7 @@ static inline int take(struct walk_world *world, struct walker *walker,
         walker->guarding.compared += trail->gap;
         return trust_guard(world, walker, voucher) && !wants_guard(world, walker, trail->gap);
     }
-    return recognise(world, walker, trail->end_index, voucher) &&
+    return trust_remembered(world, walker, trail->end_index, voucher) &&
            !wants_guard(world, walker, (int32_t)(trail->end_index - voucher));
 }
 
@@ -338,7 +338,7 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
         LOAD_RELAXED(&world->rules->has_frame_words) && !has_shadow && !world->own_frames_only;
     end = path_go_out(world, walker, &at, &voucher);
     is_brief = end == AT_WORD && at.seeks_word;
-    if (end == AT_REMEMBERED && !recognise(world, walker, at.known - 1, voucher)) {
+    if (end == AT_REMEMBERED && !trust_remembered(world, walker, at.known - 1, voucher)) {
         return walk(world, walker, pc, slot, fp); /* nothing is remembered any more */
     }
     context = stand_on(walker, &at, end, is_brief);
@@ -355,16 +355,16 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
     return context;
 }
 
-/* Nothing was called or left since the last allocation. */
-static inline int is_repeated(struct walk_world *world, struct walker *walker,
-                              const struct frame *frame) {
+/* 1: nothing was called or left since the last allocation, and its context is this one's. */
+static inline int follow_newest(struct walk_world *world, struct walker *walker,
+                                const struct frame *frame) {
     uint32_t newest = walker->remembered.count - 1;
     struct verdict verdict;
     if (newest == UINT32_MAX || !same_frame(&walker->remembered.frame[newest], frame)) {
         return 0;
     }
     verdict = look_at_older(walker, newest);
-    return verdict.holds && recognise(world, walker, newest, verdict.at) &&
+    return verdict.holds && trust_remembered(world, walker, newest, verdict.at) &&
            !wants_guard(world, walker, (int32_t)(newest - verdict.at));
 }
 
@@ -375,7 +375,7 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
     if (UNLIKELY(walker->remembered.generation != LOAD_RELAXED(&world->rules->generation))) {
         remembered_forget(walker, world->rules, slot);
     }
-    if (is_repeated(world, walker, &from)) {
+    if (follow_newest(world, walker, &from)) {
         return (struct context_id){walker->remembered.frame[walker->remembered.count - 1].context};
     }
     context = follow_trail(world, walker, &from);
