@@ -3,6 +3,7 @@
 rounds, instruction counts. Used by figures.py; prints progress to stderr only."""
 
 import collections
+import concurrent.futures
 import os
 import platform
 import re
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 from sampling import samplers
 
@@ -26,6 +28,11 @@ RECORD = ["record", "--embed", "none"]
 COMMANDS = {"run": ["run"], "record": RECORD, "precise": RECORD + ["--precise"],
             "no-addresses": RECORD + ["--no-addresses"], "sample": RECORD + ["--sample", "512K"],
             "profile-too": RECORD + ["--profile"]}
+# After a plus sign: the runtime is there, but does not count.
+RESTING = {"off": {"MEMTRACE": "off"}, "stopped": {"MEMTRACE_START": "off"}}
+# What is measured for comparison only: in so many rounds at most.
+PEER_ROUNDS = {"heaptrack": 5, "backtrace": 5, "libunwind": 5, "exact": 5, "jemalloc": 7,
+               "jemalloc-prof": 7, "tcmalloc": 7, "tcmalloc-sample": 7}
 RUN_LIMIT_S = 300
 
 # A median over the rounds, and the quartiles beside it.
@@ -34,6 +41,32 @@ Spread = collections.namedtuple("Spread", "median low high")
 
 class RunFailed(Exception):
     """A subject failed or took too long; its message says which and why."""
+
+
+def say(text):
+    """One line of progress."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def takes_part(variant, number):
+    """Whether it is run in this round: 0 is the first."""
+    return number < PEER_ROUNDS.get(variant, number + 1)
+
+
+def collect(groups, chosen, failures, *arguments):
+    """The rows of the chosen groups, or of all. A group that fails is told and left out."""
+    rows = []
+    for name in chosen or groups:
+        start = time.monotonic()
+        try:
+            rows.extend(groups[name](*arguments))
+        except RunFailed as failure:
+            failures.append(f"{name}: {failure}")
+        except Exception as failure:  # whatever it is: the other groups can be run
+            traceback.print_exc()
+            failures.append(f"{name}: {failure!r}")
+        say(f"{name}: {time.monotonic() - start:.0f} s")
+    return rows
 
 
 def median(values):
@@ -76,10 +109,12 @@ class Bench:
         self.failures = []
 
     def close(self):
+        self.progress_done()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def has(self, variant):
         """Whether this variant can be run here."""
+        variant = variant.partition("+")[0]
         if variant == "heaptrack":
             return self.heaptrack is not None
         if variant == "preload" or variant in UNWINDS:
@@ -93,6 +128,7 @@ class Bench:
         return os.path.exists(self._program("trivial", variant))
 
     def _program(self, subject, variant):
+        variant = variant.partition("+")[0]
         build = "frame-pointer" if variant == "fp" else variant if variant in BUILDS else "bare"
         return os.path.join(self.programs, f"{subject}.{build}")
 
@@ -102,6 +138,8 @@ class Bench:
         environment["MEMTRACE_OUTPUT"] = self.profile
         environment["MEMTRACE_RECORD_OUTPUT"] = self.recording
         environment["MEMTRACE_SUMMARY"] = "0"
+        variant, _, resting = variant.partition("+")
+        environment.update(RESTING.get(resting, {}))
         if variant == "preload" or variant in UNWINDS:
             environment["LD_PRELOAD"] = self.library
         if variant in UNWINDS:
@@ -154,7 +192,7 @@ class Bench:
         runs = {variant: [] for variant in chosen}
         for number in range(count):
             self.progress(f"{subject} {' '.join(map(str, options))}: round {number + 1} of {count}")
-            for variant in list(runs):
+            for variant in [one for one in runs if takes_part(one, number)]:
                 try:
                     more = (own or {}).get(variant, [])
                     runs[variant].append(self.run(subject, variant, *more, *options))
@@ -167,19 +205,39 @@ class Bench:
         """Instructions that callgrind counts in one run; deterministic to a few hundred."""
         command = self.command_line(subject, variant, options)
         environment = self._environment(variant)
+        environment["MEMTRACE_OUTPUT"] = os.path.join(self.scratch, "callgrind.%p.mtp")
         preload = environment.pop("LD_PRELOAD", None)
         environment.setdefault("MEMTRACE_UNWIND", "patch")  # as auto does outside of valgrind
         if preload:
             command = ["env", f"LD_PRELOAD={preload}"] + command
         result = subprocess.run(
             [self.valgrind, "--tool=callgrind", "--trace-children=yes",
-             f"--callgrind-out-file={self.scratch}/callgrind.out"] + command,
+             "--callgrind-out-file=/dev/null"] + command,
             env=environment, cwd=self.scratch, stdin=subprocess.DEVNULL, timeout=RUN_LIMIT_S,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         found = re.findall(r"Collected *: (\d+)", result.stderr)
         if result.returncode != 0 or not found:
             raise RunFailed(f"{subject} ({variant}): callgrind failed")
         return int(found[-1])
+
+    def more_instructions(self, subject, variants, options, more):
+        """{variant: instructions that the options `more` make instead of `options`}, counted on all
+        cores at once; without the variants that are not here or failed."""
+        def count(variant):
+            return (self.instructions(subject, variant, more) -
+                    self.instructions(subject, variant, options))
+
+        self.progress(f"callgrind: {subject} {' '.join(map(str, more))}")
+        found = {}
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            running = {variant: pool.submit(count, variant)
+                       for variant in variants if self.has(variant)}
+            for variant, result in running.items():
+                try:
+                    found[variant] = result.result()
+                except (RunFailed, subprocess.SubprocessError) as failure:
+                    self.failures.append(f"callgrind: {failure}")
+        return found
 
     def spawn_ms(self, subject, variant, *options):
         """Milliseconds from starting the program to its end."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The figures of `benchmarks/run analysis`: how long a report of a recording takes, the first time and
-again, of all of it and of a window, with how much memory, beside heaptrack_print on heaptrack's
-recording of the same run; and of a file of 10 GB. Each function takes a Bench and yields Rows."""
+"""The figures of `benchmarks/run analysis`: how long a report of a recording takes, the first time
+and again, of all of it and of a window, with how much memory, beside heaptrack_print on heaptrack's
+recording of the same run; and of a large file. Each function takes a Bench and yields Rows."""
 
 import glob
 import json
@@ -20,6 +20,8 @@ TITLES = {"first": "first report", "second": "second report", "window": "a windo
           "heaptrack": "heaptrack_print"}
 FIRST_LIMIT_S, SECOND_LIMIT_S, MEMORY_LIMIT_MIB = 3, 0.3, 200
 TARGET_EVENTS = 100e6
+# Time grows with the number of events, and is told for the target's.
+MILLIONS, LARGE_MIB = 30, 3072
 # Name, subject, what makes about a million events.
 SUBJECTS = (("malloc and free in a loop", "pair", lambda millions: ["--batch", 500000, "--batches",
                                                                     millions]),
@@ -91,7 +93,7 @@ def heaptrack_prints(bench, subject, options):
 
 def first_and_second(bench):
     """Reports of the same runs by both tools, in turns."""
-    millions = 10 if bench.quick else 100
+    millions = 10 if bench.quick else MILLIONS
     for name, subject, options_for in SUBJECTS:
         options = options_for(millions)
         bench.progress(f"{name}: recording")
@@ -99,7 +101,7 @@ def first_and_second(bench):
         peer = heaptrack_prints(bench, subject, options)
         reports = Reports(bench, bench.recording)
         costs = {"first": [], "second": [], "window": [], "heaptrack": []}
-        for number in range(1 if bench.quick else 5):
+        for number in range(1 if bench.quick else 3):
             bench.progress(f"{name}: round {number + 1}")
             costs["first"].append(reports.first())
             costs["second"].append(reports.ask())
@@ -122,8 +124,8 @@ def first_and_second(bench):
 
 
 def large(bench):
-    """A file larger than memory: made by a command, read, removed."""
-    mib = 200 if bench.quick else 10240
+    """A large file: made by a command, read, removed."""
+    mib = 200 if bench.quick else LARGE_MIB
     folder = tempfile.mkdtemp(prefix="memtrace-large-", dir=os.environ.get("TMPDIR", "/var/tmp"))
     path = os.path.join(folder, "large.mtr")
     try:

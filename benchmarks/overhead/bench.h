@@ -73,6 +73,10 @@ static inline double bench_median(double *values, int count) {
 }
 
 /* A field of /proc/self/status in KiB ("VmHWM:", "VmRSS:"), or -1. Raw reads: stdio allocates. */
+#ifdef __cplusplus
+extern "C" long bench_status_kib(const char *field);
+#else
 long bench_status_kib(const char *field);
+#endif
 
 #endif

@@ -9,11 +9,18 @@
  *   --paths 2    those frames come alternately from two call sites each (default 1: the same path)
  *   --batch N --batches N    pairs in one timed batch, and batches; the median batch counts
  *   --size N     bytes of a block (default 64)
+ *   --stack N    0: the first thread's own; 1: that of a fiber; 2: that of a thread of C11, which
+ *                nobody tells a preloaded library of
  *
  * With --change the same calls are timed without malloc and free too ("walk_ns"), so that what the
  * compiler's hooks cost can be told from what the allocation costs.
  */
 #include "bench.h"
+
+#include <threads.h>
+#include <ucontext.h>
+
+enum { OWN_STACK, FIBER, C11_THREAD, STACK_BYTES = 1 << 20 };
 
 struct plan {
     long change, paths, batch, batches;
@@ -91,6 +98,39 @@ static BENCH_FRAME void descend(long frames, const struct plan *plan) {
     BENCH_CALL_SITE(6);
 }
 
+/* What runs on another stack, which takes no arguments. */
+static const struct plan *the_plan;
+static long the_frames;
+
+static void fiber_main(void) {
+    descend(the_frames, the_plan);
+}
+
+static int thread_main(void *unused) {
+    (void)unused;
+    descend(the_frames, the_plan);
+    return 0;
+}
+
+static int on_fiber(void) {
+    static ucontext_t here, fiber;
+    void *stack = malloc(STACK_BYTES);
+    if (!stack || getcontext(&fiber) != 0)
+        return 1;
+    fiber.uc_stack.ss_sp = stack;
+    fiber.uc_stack.ss_size = STACK_BYTES;
+    fiber.uc_link = &here;
+    makecontext(&fiber, fiber_main, 0);
+    return swapcontext(&here, &fiber) != 0;
+}
+
+static int on_thread(void) {
+    thrd_t thread;
+    if (thrd_create(&thread, thread_main, NULL) != thrd_success)
+        return 1;
+    return thrd_join(thread, NULL) != thrd_success;
+}
+
 int main(int argc, char **argv) {
     struct plan plan = {
         .change = bench_option(argc, argv, "--change", 0),
@@ -106,6 +146,15 @@ int main(int argc, char **argv) {
     /* Below the recursion lie main, descend(0), measure, median_pair_ns, one_batch and pairs_here
      * (or changing_pairs and the changing frames). */
     long below = plan.change > 0 ? 6 + plan.change : 6;
-    descend(bench_option(argc, argv, "--depth", 10) - below, &plan);
-    return 0;
+    the_plan = &plan;
+    the_frames = bench_option(argc, argv, "--depth", 10) - below;
+    switch (bench_option(argc, argv, "--stack", OWN_STACK)) {
+    case FIBER:
+        return on_fiber();
+    case C11_THREAD:
+        return on_thread();
+    default:
+        descend(the_frames, &plan);
+        return 0;
+    }
 }

@@ -20,7 +20,8 @@ FAST = ("bare", "verify", "patch", "fp", "heaptrack", "backtrace")
 SLOW = {"libunwind": ["--batch", 20, "--batches", 5], "backtrace": ["--batch", 200]}
 PAIR_LIMIT_NS = {10: 60, 100: 120, 1000: 250}
 VERIFY_LIMIT_NS, CHANGE_LIMIT_NS, FIRST_LIMIT_NS = 1.5, 150, 60
-TREE_LIMIT, RULE_LIMIT_BYTES, FRAME_LIMIT_BYTES = 4, 32, 64
+TREE_LIMITS, RULE_LIMIT_BYTES, FRAME_LIMIT_BYTES = (5, 4), 32, 64
+FIRST_LIMIT_COUNT = 100
 # Of all functions in sight, at most so many rules for one allocation.
 LAZY_SHARE = 0.01
 LIBRARIES = ("libstdc++.so.6", "libpython3.11.so.1.0", "libLLVM-14.so.1")
@@ -85,7 +86,7 @@ def pairs(prebuilt):
     at = {}
     for depth, limit in PAIR_LIMIT_NS.items():
         runs = bench.rounds("pair", ["--depth", depth, "--batch", 5000, "--batches", 25],
-                            FAST + ("libunwind",), 3 if bench.quick else 11, SLOW)
+                            FAST + ("libunwind",), 3 if bench.quick else 7, SLOW)
         ghz = core_speed(bench)  # each time: it changes
         at[depth] = added_at_reference(runs, "verify", pair, ghz)
         checks = list(limit_checks(runs, pair, ghz, limit))
@@ -104,7 +105,7 @@ def changes(prebuilt):
     for change in (3, 4, 5):
         runs = bench.rounds("pair", ["--depth", 100, "--change", change, "--paths", 2,
                                      "--batch", 5000, "--batches", 25],
-                            FAST + ("libunwind",), 3 if bench.quick else 11, SLOW)
+                            FAST + ("libunwind",), 3 if bench.quick else 7, SLOW)
         yield added_row(f"pair, 100 frames, {change} of them entered anew by another way: added "
                         "ns, calls counted apart", runs, cost,
                         limit_checks(runs, cost, core_speed(bench), CHANGE_LIMIT_NS))
@@ -124,6 +125,22 @@ def first_sight(prebuilt):
                                      ("verify", "patch")))
 
 
+def first_instructions(bench):
+    """The same, counted: twice as many paths, of which the second half was never seen."""
+    for levels, name, paths in ((16, "all combinations of 16 calls", 32768),
+                                (64, "chosen from 2^64", 4000)):
+        counts = bench.more_instructions("first", ("bare", "verify", "patch", "fp"),
+                                         ["--levels", levels, "--paths", paths],
+                                         ["--levels", levels, "--paths", 2 * paths])
+        frames = paths * (levels + 3)  # as first.c counts them
+        more = {variant: (count - counts.get("bare", 0)) / frames
+                for variant, count in counts.items() if variant != "bare"}
+        cells = {variant: f"{count:+.0f}" for variant, count in more.items()}
+        yield Row(f"new stacks, {name}: added instructions a frame (callgrind)", cells,
+                  [check(f"patch {more['patch']:.0f} of {FIRST_LIMIT_COUNT}",
+                         round(more["patch"]) <= FIRST_LIMIT_COUNT)] if "patch" in more else [])
+
+
 def lazy(prebuilt):
     """What large libraries cost a program that hardly uses them."""
     bench = prebuilt.bench
@@ -131,7 +148,7 @@ def lazy(prebuilt):
     shown = [variant for variant in ("bare", "verify", "patch", "heaptrack") if bench.has(variant)]
     for number, names in enumerate(([], libraries)):
         times = {variant: [] for variant in shown}
-        for _ in range(10 if bench.quick else 40):
+        for _ in range(10 if bench.quick else 30):
             for variant in shown:
                 if variant != "heaptrack" or len(times[variant]) < 5:
                     times[variant].append({"ms": bench.spawn_ms("start", variant, *names)})
@@ -180,8 +197,8 @@ def tree(prebuilt):
     few = bench.rounds("tree", ["--nodes", 100000], ("bare", "libunwind"), 1)
     found = ratios(runs, "patch", cost)
     row = ratio_row(f"binary tree of {nodes:,} nodes: time a node", runs, cost, "{:.1f} ns",
-                    [check(f"patch {median(found):.2f}x of {TREE_LIMIT}x",
-                           median(found) <= TREE_LIMIT)] if found else [])
+                    [check(f"patch {median(found):.2f}x of {limit}x", median(found) <= limit)
+                     for limit in TREE_LIMITS if found])
     add_slow(row, ratios(few, "libunwind", cost))
     yield row
 
@@ -241,6 +258,7 @@ def counts(prebuilt):
     real = prebuilt.programs
     if prebuilt.bench.quick or not prebuilt.bench.valgrind:
         return
+    yield from first_instructions(prebuilt.bench)
     for subject in subjects.whole_programs(real.work):
         found = by_column(real.instructions(subject, [case for case in cases_of(real, subject)
                                                       if case[1] not in real.peers]))

@@ -33,7 +33,7 @@ def whole_programs(work):
     """Those that are here."""
     workload = os.path.join(HERE, "workload.py")
     if os.path.exists(PYTHON):
-        yield Whole(1.6, "python3, JSON, PYTHONMALLOC=malloc", PYTHON, [workload, 100],
+        yield Whole(1.3, "python3, JSON, PYTHONMALLOC=malloc", PYTHON, [workload, 100],
                     [workload, 3], environment={"PYTHONMALLOC": "malloc"})
     compiler = harness.first_line("gcc", "-print-prog-name=cc1")
     sources = [preprocessed(work, name) for name in ("btree", "pager")]

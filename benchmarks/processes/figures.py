@@ -17,7 +17,9 @@ from table import Row, check
 TITLES = {"bare": "bare", "run": "`memtrace run`", "preload": "preloaded", "heaptrack": "heaptrack"}
 OURS = ("run", "preload")
 CHILDREN, LOOP_LIMIT, CHILD_LIMIT_MS, RATE_LIMIT = 300, 1.5, 1.0, 0.8
-RUN_LIMIT_S = 120
+RUN_LIMIT_S = 30
+# A parent with so many contexts, of a tree of half as many nodes.
+CONTEXTS, LARGE_CHILDREN, LARGE_LIMIT_MS = 500000, 20, 10
 LOOP = "i=0; while [ $i -lt %d ]; do %s; i=$((i+1)); done"
 LOOPS = {"sh, 300 subshells": ("sh", "( : )"),
          "sh, 300 subshells that each substitute a command": ("sh", "( : ; x=$(echo $i) )"),
@@ -143,24 +145,32 @@ def shells(tree):
                                  2 if tree.bench.quick else 7, LOOP_LIMIT)
 
 
+def child_rows(tree, name, words, limit):
+    """What a forked child adds, from `fork` to `wait`. `words`: what bench_forks gets."""
+    command = [tree.forks, *(str(word) for word in words)]
+    values, left = tree.rounds(name, 2 if tree.bench.quick else 9,
+                               lambda variant: float(tree.run(variant, command)[1]))
+    cells = {"bare": f"{median(values['bare']):.2f}"}
+    checks = []
+    for variant in values:
+        if variant != "bare":
+            more = [own - bare for own, bare in zip(values[variant], values["bare"])]
+            cells[variant] = "{:+.2f} ({:+.2f}–{:+.2f})".format(*spread(more))
+            if variant in OURS:
+                checks.append(check(f"{TITLES[variant]} {median(more):+.2f} of +{limit} ms",
+                                    median(more) <= limit))
+    yield Row(f"{name}: ms a child", cells, checks)
+    yield left_row(name, left)
+
+
 def children(tree):
-    """What a forked child adds that allocates once, or a hundred times."""
+    """Children that allocate once, or a hundred times; and those of a parent that has much."""
     for blocks, words in ((1, "once"), (100, "100 times")):
-        name = f"C, 300 forked children that allocate {words}"
-        command = [tree.forks, str(CHILDREN), str(blocks)]
-        values, left = tree.rounds(name, 2 if tree.bench.quick else 9,
-                                   lambda variant: float(tree.run(variant, command)[1]))
-        cells = {"bare": f"{median(values['bare']):.2f}"}
-        checks = []
-        for variant in values:
-            if variant != "bare":
-                more = [own - bare for own, bare in zip(values[variant], values["bare"])]
-                cells[variant] = "{:+.2f} ({:+.2f}–{:+.2f})".format(*spread(more))
-                if variant in OURS:
-                    checks.append(check(f"{TITLES[variant]} {median(more):+.2f} of "
-                                        f"+{CHILD_LIMIT_MS} ms", median(more) <= CHILD_LIMIT_MS))
-        yield Row(f"{name}: ms a child", cells, checks)
-        yield left_row(name, left)
+        yield from child_rows(tree, f"C, {CHILDREN} forked children that allocate {words}",
+                              (CHILDREN, blocks), CHILD_LIMIT_MS)
+    yield from child_rows(tree, f"C, {LARGE_CHILDREN} forked children of a program with "
+                          f"{CONTEXTS:,} contexts", (LARGE_CHILDREN, 1, CONTEXTS // 2),
+                          LARGE_LIMIT_MS)
 
 
 def programs(tree):

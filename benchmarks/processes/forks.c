@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forks.c: `forks CHILDREN BLOCKS` forks children one after the other; each allocates and frees
- * BLOCKS blocks and exits. Prints the milliseconds a child took.
+ * forks.c: `forks CHILDREN BLOCKS [NODES]` forks children one after the other; each allocates and
+ * frees BLOCKS blocks and exits. With NODES the parent has a binary tree of so many, each made on a
+ * call path of its own, which is two contexts. Prints the milliseconds a child took.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,20 @@ static void child(int blocks) {
     _exit(0);
 }
 
+struct node {
+    struct node *left, *right;
+};
+
+static __attribute__((noinline, noclone)) struct node *tree(long nodes) {
+    struct node *node = nodes > 0 ? malloc(sizeof *node) : NULL;
+    if (!node)
+        return NULL;
+    node->left = tree((nodes - 1) / 2);
+    __asm__ volatile("" ::: "memory"); /* two calls stay two call sites */
+    node->right = tree(nodes - 1 - (nodes - 1) / 2);
+    return node;
+}
+
 static double now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -28,7 +43,9 @@ static double now_ms(void) {
 int main(int argc, char **argv) {
     int children = argc > 1 ? atoi(argv[1]) : 300;
     int blocks = argc > 2 ? atoi(argv[2]) : 1;
+    struct node *volatile grown = tree(argc > 3 ? atol(argv[3]) : 0);
     double start;
+    (void)grown;
     for (int i = 0; i < BLOCKS_OF_PARENT; i++) {
         void *volatile block = malloc(BLOCK);
         (void)block;

@@ -12,7 +12,7 @@ import time
 
 from harness import RunFailed
 
-START_LIMIT_S, ROOT = 60, 0
+START_LIMIT_S, ROOT = 20, 0
 
 
 class Unavailable(Exception):

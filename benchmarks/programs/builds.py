@@ -3,14 +3,15 @@
 project.cmake.txt, once a variant (a compiler and a mode). Used by measure.py and figures.py."""
 
 import collections
+import filecmp
 import os
 import re
 import shutil
 import subprocess
 import sys
-import time
 
 import harness
+from harness import say
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
@@ -30,12 +31,9 @@ VARIANTS = (
     Variant("clang-pass", "Clang: pass", "clang", "pass", "clang-bare"),
 )
 PACKAGES = {"LUA": "lua5.4", "SQLITE": "sqlite3", "REDIS": "redis", "CPPCHECK": "cppcheck"}
+# What is built first in every variant: most of the time goes into the other one.
+QUICK = ("lua", "speedtest1", "redis-server", "redis-benchmark", "pair", "recursion")
 CXX = {"gcc": "g++", "clang": "clang++"}
-
-
-def say(text):
-    """One line of progress."""
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 def version(compiler):
@@ -72,17 +70,16 @@ def build(build_dir, work, as_it_is, names=None, targets=()):
     copy_if_changed(os.path.join(HERE, "project.cmake.txt"),
                     os.path.join(project, "CMakeLists.txt"))
     settings = dict(sources(work), OVERHEAD=os.path.join(os.path.dirname(HERE), "overhead"))
-    built, missing = [], []
-    for variant in VARIANTS:
-        if names and variant.name not in names:
-            continue
-        problem = build_variant(variant, build_dir, work, settings, targets)
-        if problem:
-            missing.append(f"{variant.name}: {problem}")
-            say(missing[-1])
-        else:
-            built.append(variant.name)
-    return built, missing
+    problems = {}
+    wanted = [variant for variant in VARIANTS if not names or variant.name in names]
+    for some in [targets] if targets else [QUICK, ()]:
+        for variant in wanted:
+            problem = build_variant(variant, build_dir, work, settings, some)
+            if problem:
+                problems[variant.name] = problem
+                say(f"{variant.name}: {problem}")
+    return ([variant.name for variant in wanted if variant.name not in problems],
+            [f"{name}: {problem}" for name, problem in problems.items()])
 
 
 def build_variant(variant, build_dir, work, settings, targets):
@@ -91,10 +88,12 @@ def build_variant(variant, build_dir, work, settings, targets):
     if not version(variant.family):
         return f"no {variant.family} here"
     if variant.mode == "pass":
-        settings["PLUGIN"] = plugin(build_dir, variant.family)
-        if not os.path.exists(settings["PLUGIN"]):
+        made = plugin(build_dir, variant.family)
+        if not os.path.exists(made):
             return f"no plugin for {version(variant.family)}"
-    say(f"build: {variant.name}")
+        settings["PLUGIN"] = os.path.join(work, "plugins", variant.family, os.path.basename(made))
+        copy_if_changed(made, settings["PLUGIN"])
+    say(f"build: {variant.name}, {' '.join(targets) or 'all'}")
     folder = os.path.join(work, variant.name)
     configure = ["cmake", "-S", os.path.join(work, "project"), "-B", folder]
     if not os.path.exists(os.path.join(folder, "CMakeCache.txt")):
@@ -114,10 +113,8 @@ def build_variant(variant, build_dir, work, settings, targets):
 
 
 def copy_if_changed(path, target):
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    if os.path.exists(target):
-        with open(target, encoding="utf-8") as file:
-            if file.read() == text:
-                return
+    """What was built with it is built again only where its contents are others."""
+    if os.path.exists(target) and filecmp.cmp(path, target, shallow=False):
+        return
+    os.makedirs(os.path.dirname(target), exist_ok=True)
     shutil.copyfile(path, target)

@@ -11,7 +11,8 @@ import subprocess
 import tempfile
 import threading
 
-from harness import RunFailed, UNWINDS, backtrace_library, heaptrack_library
+from harness import (RunFailed, UNWINDS, backtrace_library, heaptrack_library, say,
+                     takes_part)
 from programs import builds
 from sampling import samplers
 
@@ -31,7 +32,8 @@ class Programs:
         self.peers = {"heaptrack": heaptrack_library(), "backtrace": backtrace_library(build_dir)}
         self.work = work
         self.variants = variants
-        self.count = 3 if quick else 11
+        self.quick = quick
+        self.count = 3 if quick else 9
         self.scratch = tempfile.mkdtemp(prefix="memtrace-bench-")
         self.ghz = 0.0  # the speed of the core, set by who knows it
         self.failures = []
@@ -111,13 +113,15 @@ class Programs:
         [value of each round]}, without the cases that failed."""
         value = value or self.cpu_s
         count = count or self.count
-        builds.say(f"{subject.title}: {count} rounds of "
+        say(f"{subject.title}: {count} rounds of "
                    f"{' '.join(sorted({state for _, state in cases}))}")
         found = {case: [] for case in cases}
         for number in range(count):
             order = list(found)
             start = number % len(order) if order else 0
             for case in order[start:] + order[:start]:
+                if not takes_part(case[1], number):
+                    continue
                 try:
                     found[case].append(value(subject, *case))
                 except RunFailed as failure:
@@ -127,7 +131,7 @@ class Programs:
 
     def instructions(self, subject, cases):
         """{case: instructions} of the short run of each, by callgrind."""
-        builds.say(f"{subject.title}: callgrind")
+        say(f"{subject.title}: callgrind")
 
         def count(case):
             tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The figures of `benchmarks/run sampling`: what it costs to sample one allocation in 512 KiB, beside
-the samplers of jemalloc and tcmalloc. A figure is the median over rounds of the difference to (or
-ratio with) the run of the same round without the sampler, under the same allocator, with the quartiles."""
+"""The figures of `benchmarks/run sampling`: what it costs to sample one allocation in 512 KiB,
+beside the samplers of jemalloc and tcmalloc. A figure is the median over rounds of the difference
+to (or ratio with) the run of the same round without the sampler, under the same allocator, with the
+quartiles."""
 
 import collections
 
@@ -62,7 +63,7 @@ def programs(sampling):
         if not any(name in subject.title for name in PROGRAMS):
             continue
         cases = [("gcc-bare", "alone")] + [("gcc-bare", sampler) for sampler in SAMPLERS]
-        found = real.rounds(subject, cases, None, 3 if real.count < 11 else 15)
+        found = real.rounds(subject, cases, None, 3 if real.quick else 15)
         runs = {"bare" if state == "alone" else state: values
                 for (_, state), values in found.items()}
         if "bare" not in runs:

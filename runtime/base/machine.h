@@ -11,6 +11,7 @@
 #if defined(__x86_64__)
 enum {
     MACHINE_ELF = EM_X86_64,
+    MACHINE_ADDRESS_BITS = 47, /* of what the kernel gives to who does not ask for more */
     /* System V AMD64 psABI, figure 3.36: DWARF register numbers. */
     MACHINE_DWARF_FP = 6,
     MACHINE_DWARF_SP = 7,
@@ -33,6 +34,7 @@ enum {
 #elif defined(__aarch64__)
 enum {
     MACHINE_ELF = EM_AARCH64,
+    MACHINE_ADDRESS_BITS = 48,
     /* AADWARF64: x29, sp, x30. */
     MACHINE_DWARF_FP = 29,
     MACHINE_DWARF_SP = 31,
@@ -93,6 +95,28 @@ INLINE void counter_increment(uint32_t *counter) {
     __asm__("incl %0" : "+m"(*counter) : : "cc");
 #else
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Whether a < *b, of which another thread may be the writer. In one comparison: what is loaded by
+ * itself, as compilers load atomically, takes an instruction more. */
+INLINE int machine_is_less(int64_t a, const int64_t *b) {
+#if defined(__x86_64__)
+    int is_less;
+    __asm__("cmpq %2, %1" : "=@ccl"(is_less) : "r"(a), "m"(*b));
+    return is_less;
+#else
+    return a < LOAD_RELAXED(b);
+#endif
+}
+
+INLINE int machine_is_greater(int64_t a, const int64_t *b) {
+#if defined(__x86_64__)
+    int is_greater;
+    __asm__("cmpq %2, %1" : "=@ccg"(is_greater) : "r"(a), "m"(*b));
+    return is_greater;
+#else
+    return a > LOAD_RELAXED(b);
 #endif
 }
 

@@ -176,16 +176,15 @@ PUBLIC void memtrace_name_thread(const char *name) {
 /* --- one block -------------------------------------------------------------------------------- */
 
 static uint64_t age_of(const struct heap_block *block) {
-    uint32_t tick = tick_now();
-    uint32_t birth = block->size < FINE_SIZE_LIMIT ? block->birth_tick
-                                                   : heap_whole_birth(block->birth_tick, tick);
-    return (uint64_t)heap_age(birth, tick) << MEMTRACE_TICK_SHIFT;
+    return (uint64_t)heap_age(block->birth_tick, tick_now()) << MEMTRACE_TICK_SHIFT;
 }
 
 /* The innermost block that contains `address`: a pool's lies in one of the heap. 1, or 0. */
 static int find_block(uintptr_t address, struct heap_block *block) {
     struct memtrace_sampled_block picked;
-    if (heap_find(&runtime.pools, address, block) || heap_find(&runtime.heap, address, block)) {
+    uint32_t tick = tick_now();
+    if (heap_find(&runtime.pools, address, tick, block) ||
+        heap_find(&runtime.heap, address, tick, block)) {
         return 1;
     }
     if (!sampled_find(address, &block->start, &picked)) {

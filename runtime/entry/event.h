@@ -29,6 +29,19 @@ INLINE struct shadow_heap event_heap(void) {
                                 .numbered = runtime.heap.numbered};
 }
 
+/* No block that was counted, in whatever mode, begins at this address. */
+INLINE int event_is_unknown(uintptr_t address) {
+    struct shadow_heap heap = event_heap();
+    return heap_is_empty_at(&heap, address) && !sampled_may_hold(address);
+}
+
+/* The calling thread is in mode sampled, and what it frees was neither picked nor counted by
+ * another mode: it is only to be handed on. */
+INLINE int event_skips_free(const void *address) {
+    return thread_self->gate == GATE_SAMPLED && !sampled_may_hold((uintptr_t)address) &&
+           (LIKELY(!runtime.counted_exactly) || event_is_unknown((uintptr_t)address));
+}
+
 /* A handler forked between the look at the gate and our entering: this is the child, whose struct
  * was wiped. Counts the event as lost. 0. */
 int event_forked_meanwhile(struct thread *thread, uintptr_t address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fast.c: malloc, calloc, free and the common operators new and delete where nothing is out of the
+ * fast.c: malloc, its relatives, free and the operators new and delete where nothing is out of the
  * ordinary: a small block, allocated again from the same place with the same stack, or freed by the
  * thread that allocated it. Any test that fails ends in a jump to malloc.c, which does the whole
  * event as if it had been called itself: a jump leaves the caller's return slot and frame pointer
@@ -17,6 +17,7 @@
 #include "runtime/entry/switch.h"
 #include "runtime/entry/tick.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 MACHINE_RESERVE_REGISTERS();
@@ -42,17 +43,23 @@ INLINE int take_hands(struct hands *hands) {
     return LIKELY(thread->gate == GATE_OPEN) && LIKELY(*clock == thread->fast_seen);
 }
 
-/* Where the block's record lies. 1, or 0: no block was near it yet. */
-INLINE int find_record(uintptr_t block, uint64_t **record) {
-    struct shadow_heap heap = event_heap();
-    uintptr_t span = block >> MEMTRACE_SPAN_SHIFT;
+/* Where a block's record lies. */
+struct place {
     uint8_t *leaf;
-    if (UNLIKELY(span >= SPAN_COUNT)) {
-        return 0;
-    }
-    leaf = heap.root[span];
-    *record = heap_fine(&heap, leaf, block);
-    return LIKELY(leaf != NULL);
+    uint64_t *record;
+};
+
+/* Of a block below REAL_ADDRESSES. 1, or 0: no block was near it yet. */
+INLINE int find_place(uintptr_t block, struct place *place) {
+    struct shadow_heap heap = event_heap();
+    place->leaf = heap.root[block >> MEMTRACE_SPAN_SHIFT];
+    place->record = heap_fine(&heap, place->leaf, block);
+    return LIKELY(place->leaf != NULL);
+}
+
+INLINE uint16_t *birth_high(const struct place *place, uintptr_t block) {
+    struct shadow_heap heap = event_heap();
+    return heap_birth_high(&heap, place->leaf, block);
 }
 
 INLINE int is_at_epoch(const struct memtrace_cell *cell) {
@@ -85,10 +92,10 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
     struct walk_last last;
     struct thread *thread;
     struct hands hands;
-    uint64_t *record;
+    struct place place;
     if (!take_hands(&hands) || !is_repeated(hands.last, slot, &last) || !is_at_epoch(last.cell) ||
-        !find_record(block, &record) ||
-        UNLIKELY(*record != 0)) { /* the last: a block whose free was missed */
+        !REAL_IS_KEPT(block) || !find_place(block, &place) ||
+        UNLIKELY(*place.record != 0)) { /* the last: a block whose free was missed */
         return NOT_COUNTED;
     }
     thread = hands.thread;
@@ -96,13 +103,11 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
     counter_add(&last.cell->alloc_count, 1);
     counter_add(&hands.totals->alloc_count, 1);
     if (UNLIKELY(thread->young_stamp == 0)) {
-        struct shadow_heap heap = event_heap();
-        *heap_birth_high(&heap, heap_leaf(&heap, block), block) =
-            (uint16_t)(thread->tick >> TICK_LOW_BITS);
+        *birth_high(&place, block) = (uint16_t)(thread->tick >> TICK_LOW_BITS);
     }
     thread->last_block = block;
-    STORE_RELAXED(record, (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) ^ thread->stamp ^
-                              block << MEMTRACE_BLOCK_ADDRESS_SHIFT);
+    STORE_RELAXED(place.record, (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) ^ thread->stamp ^
+                                    block << MEMTRACE_BLOCK_ADDRESS_SHIFT);
     counter_add(&hands.totals->alloc_bytes, size);
     return LIKELY(!peak_is_passed(&thread->peak, peak_live(hands.totals))) ? COUNTED
                                                                            : COUNTED_AT_PEAK;
@@ -113,14 +118,16 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
 
 /* The end of a function that allocates: `otherwise` counts what was not counted. */
 #define RETURN_COUNTED(pointer, size, otherwise)                                                   \
-    switch (count_small(pointer, size, FAST_SLOT())) {                                             \
-    case COUNTED:                                                                                  \
-        return pointer;                                                                            \
-    case COUNTED_AT_PEAK:                                                                          \
-        return malloc_raise_peak_slow(pointer);                                                    \
-    default:                                                                                       \
+    do {                                                                                           \
+        enum allocated counted = count_small(pointer, size, FAST_SLOT());                          \
+        if (LIKELY(counted == COUNTED)) {                                                          \
+            return pointer;                                                                        \
+        }                                                                                          \
+        if (counted == COUNTED_AT_PEAK) {                                                          \
+            return malloc_raise_peak_slow(pointer);                                                \
+        }                                                                                          \
         return otherwise;                                                                          \
-    }
+    } while (0)
 
 PUBLIC void *malloc(size_t size) {
     void *pointer;
@@ -152,7 +159,7 @@ PUBLIC void *calloc(size_t number, size_t size) {
 
 /* Has a fast half in mode sampled only. */
 PUBLIC void *realloc(void *old, size_t size) {
-    return LIKELY(!real.pads) && sampled_skipped(old) && sampled_skips(size)
+    return LIKELY(!real.pads) && event_skips_free(old) && sampled_skips(size)
                ? real.realloc(old, size)
                : realloc_slow(old, size);
 }
@@ -184,14 +191,12 @@ INLINE int is_own_and_young(const struct thread *thread, uint64_t decoded) {
 }
 
 /* What counts the lifetime of an own block. NULL: it is not the ordinary. */
-INLINE uint32_t *bucket_of(const struct thread *thread, uintptr_t block, uint64_t decoded,
-                           const struct memtrace_cell *cell) {
+INLINE uint32_t *bucket_of(const struct thread *thread, uintptr_t block, const struct place *place,
+                           uint64_t decoded, const struct memtrace_cell *cell) {
     uint32_t birth = (uint32_t)(decoded >> MEMTRACE_BLOCK_BIRTH_SHIFT);
     uint32_t bucket;
     if (UNLIKELY(thread->young_stamp == 0)) {
-        struct shadow_heap heap = event_heap();
-        uint8_t *leaf = heap_leaf(&heap, block);
-        birth |= (uint32_t)*heap_birth_high(&heap, leaf, block) << TICK_LOW_BITS;
+        birth |= (uint32_t)*birth_high(place, block) << TICK_LOW_BITS;
     }
     bucket = ledger_lifetime_bucket(thread->tick - birth);
     return LIKELY(bucket != 0) ? ledger_bucket(&runtime.ledger, cell, bucket) : NULL;
@@ -203,13 +208,13 @@ INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *by
     struct thread *thread;
     struct hands hands;
     uint32_t *bucket = NULL;
-    uint64_t *record;
+    struct place place;
     uint64_t decoded;
-    if (!take_hands(&hands) || !find_record(block, &record)) {
+    if (!take_hands(&hands) || !find_place(block, &place)) {
         return NOT_FREED;
     }
     thread = hands.thread;
-    decoded = decode(*record, block);
+    decoded = decode(*place.record, block);
     if (is_young ? !is_own_and_young(thread, decoded) : !is_own(thread, decoded)) {
         return NOT_YOUNG;
     }
@@ -218,7 +223,7 @@ INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *by
         return NOT_FREED;
     }
     if (!is_young) {
-        bucket = bucket_of(thread, block, decoded, cell);
+        bucket = bucket_of(thread, block, &place, decoded, cell);
         if (UNLIKELY(bucket == NULL)) {
             return NOT_FREED;
         }
@@ -229,7 +234,7 @@ INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *by
     if (UNLIKELY(peak_is_left(&thread->peak, peak_live(hands.totals)))) {
         return FREED_AT_PEAK;
     }
-    STORE_RELAXED(record, 0);
+    STORE_RELAXED(place.record, 0);
     if (!is_young) {
         counter_increment(bucket);
     }
@@ -259,29 +264,26 @@ INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *by
         free_slow(pointer);                                                                        \
     }
 
-#define HAND_ON_OTHER(pointer)                                                                     \
-    if (UNLIKELY((uintptr_t)(pointer) >= real_free_limit)) {                                       \
-        real.other_free(pointer);                                                                  \
-        return;                                                                                    \
-    }
-
 static __attribute__((noinline)) void free_older(void *pointer) {
     FREE(pointer, 0, free_slow);
 }
 
 PUBLIC void free(void *pointer) {
-    HAND_ON_OTHER(pointer);
+    if (UNLIKELY((uintptr_t)pointer >= real_free_limit)) {
+        real.other_free(pointer);
+        return;
+    }
     FREE(pointer, 1, free_older);
 }
 
-/* --- operators -------------------------------------------------------------------------------- */
+/* --- operators, and blocks that are aligned --------------------------------------------------- */
 
 static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size_t)) {
     void *pointer = size != 0 && sampled_skips(size) ? real.malloc(size) : NULL;
     return LIKELY(pointer != NULL) ? pointer : slow(size);
 }
 
-/* Those of C++ by mangled name that programs call most: operators.c has the others. */
+/* Those of C++ by mangled name. What cannot be had is for the slow halves: it may throw. */
 #define DEFINE_NEW(name, slow)                                                                     \
     PUBLIC void *name(size_t size);                                                                \
     PUBLIC void *name(size_t size) {                                                               \
@@ -296,21 +298,75 @@ static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size
         RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));                           \
     }
 
-#define DEFINE_DELETE(name, ...)                                                                   \
-    PUBLIC void name(void *pointer, ##__VA_ARGS__);                                                \
-    PUBLIC void name(void *pointer, ##__VA_ARGS__) {                                               \
-        HAND_ON_OTHER(pointer);                                                                    \
-        FREE(pointer, 1, free_older);                                                              \
+#define DEFINE_NEW_NOTHROW(name, slow)                                                             \
+    PUBLIC void *name(size_t size, const void *tag);                                               \
+    PUBLIC void *name(size_t size, const void *tag) {                                              \
+        void *pointer;                                                                             \
+        if (UNLIKELY(size == 0 || size >= real.small_limit)) {                                     \
+            return slow(size, tag);                                                                \
+        }                                                                                          \
+        pointer = real.malloc(size);                                                               \
+        if (UNLIKELY(pointer == NULL)) {                                                           \
+            return slow(size, tag);                                                                \
+        }                                                                                          \
+        RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));                           \
     }
 
-#pragma GCC diagnostic ignored "-Wunused-parameter"
+/* Recordings, which tell the alignment, are for the slow halves. */
+#define DEFINE_NEW_ALIGNED(name, slow)                                                             \
+    PUBLIC void *name(size_t size, size_t alignment);                                              \
+    PUBLIC void *name(size_t size, size_t alignment) {                                             \
+        void *pointer;                                                                             \
+        if (UNLIKELY(size == 0 || size >= real.small_limit || real.pads ||                         \
+                     alignment < sizeof(void *))) {                                                \
+            return slow(size, alignment);                                                          \
+        }                                                                                          \
+        pointer = real.aligned_alloc(alignment, size);                                             \
+        if (UNLIKELY(pointer == NULL)) {                                                           \
+            return slow(size, alignment);                                                          \
+        }                                                                                          \
+        RETURN_COUNTED(pointer, size, malloc_count_aligned_slow(pointer, size, alignment));        \
+    }
 
 DEFINE_NEW(_Znwm, new_slow)
 DEFINE_NEW(_Znam, new_array_slow)
-DEFINE_DELETE(_ZdlPv)
-DEFINE_DELETE(_ZdaPv)
-DEFINE_DELETE(_ZdlPvm, size_t size)
-DEFINE_DELETE(_ZdaPvm, size_t size)
+DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t, new_nothrow_slow)
+DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t, new_array_nothrow_slow)
+DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t, new_aligned_slow)
+DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t, new_array_aligned_slow)
+
+#define DEFINE_ALIGNED(name, slow)                                                                 \
+    PUBLIC void *name(size_t alignment, size_t size) {                                             \
+        void *pointer;                                                                             \
+        if (UNLIKELY(size >= real.small_limit || real.pads)) {                                     \
+            return slow(alignment, size);                                                          \
+        }                                                                                          \
+        pointer = real.name(alignment, size);                                                      \
+        RETURN_COUNTED(pointer, size, malloc_count_aligned_slow(pointer, size, alignment));        \
+    }
+
+DEFINE_ALIGNED(aligned_alloc, aligned_alloc_slow)
+DEFINE_ALIGNED(memalign, memalign_slow)
+
+/* The sizes, alignments and tags are promises of the caller that nobody needs. */
+#define SAME_AS_FREE(name)                                                                         \
+    PUBLIC void name(void *pointer) __attribute__((alias("free"), nothrow, leaf));
+
+SAME_AS_FREE(cfree)
+SAME_AS_FREE(free_sized)
+SAME_AS_FREE(free_aligned_sized)
+SAME_AS_FREE(_ZdlPv)
+SAME_AS_FREE(_ZdaPv)
+SAME_AS_FREE(_ZdlPvm)
+SAME_AS_FREE(_ZdaPvm)
+SAME_AS_FREE(_ZdlPvRKSt9nothrow_t)
+SAME_AS_FREE(_ZdaPvRKSt9nothrow_t)
+SAME_AS_FREE(_ZdlPvSt11align_val_t)
+SAME_AS_FREE(_ZdaPvSt11align_val_t)
+SAME_AS_FREE(_ZdlPvmSt11align_val_t)
+SAME_AS_FREE(_ZdaPvmSt11align_val_t)
+SAME_AS_FREE(_ZdlPvSt11align_val_tRKSt9nothrow_t)
+SAME_AS_FREE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
 
 /* --- where nothing is counted, or little: only handed on -------------------------------------- */
 
@@ -321,6 +377,15 @@ static void *malloc_sampled(size_t size) {
 
 static void free_sampled(void *pointer) {
     if (LIKELY(!sampled_may_hold((uintptr_t)pointer))) {
+        real.free(pointer);
+    } else {
+        free_slow(pointer);
+    }
+}
+
+/* A block that was counted exactly is not in that filter. */
+static void free_sampled_again(void *pointer) {
+    if (LIKELY(event_is_unknown((uintptr_t)pointer))) {
         real.free(pointer);
     } else {
         free_slow(pointer);
@@ -338,9 +403,7 @@ static void *malloc_stopped(size_t size) {
 
 /* What was counted is followed; the early arena's blocks are said to be sampled. */
 static void free_stopped(void *pointer) {
-    struct shadow_heap heap = event_heap();
-    if (is_stopped() && LIKELY(heap_is_empty_at(&heap, (uintptr_t)pointer)) &&
-        LIKELY(!sampled_may_hold((uintptr_t)pointer))) {
+    if (is_stopped() && LIKELY(event_is_unknown((uintptr_t)pointer))) {
         real.free(pointer);
     } else {
         free_slow(pointer);
@@ -357,14 +420,16 @@ static void free_off(void *pointer) {
  */
 void malloc_prepare(enum malloc_way way) {
     int is_exact = way == MALLOC_EXACT;
-    void *(*allocate)(size_t) = way == MALLOC_SAMPLED   ? malloc_sampled
+    int is_sampled = way == MALLOC_SAMPLED || way == MALLOC_SAMPLED_AGAIN;
+    void *(*allocate)(size_t) = is_sampled              ? malloc_sampled
                                 : way == MALLOC_STOPPED ? malloc_stopped
                                 : way == MALLOC_OFF     ? real.malloc
                                                         : malloc_slow;
-    void (*release)(void *) = way == MALLOC_SAMPLED   ? free_sampled
-                              : way == MALLOC_STOPPED ? free_stopped
-                              : way == MALLOC_OFF     ? free_off
-                                                      : free_slow;
+    void (*release)(void *) = way == MALLOC_SAMPLED         ? free_sampled
+                              : way == MALLOC_SAMPLED_AGAIN ? free_sampled_again
+                              : way == MALLOC_STOPPED       ? free_stopped
+                              : way == MALLOC_OFF           ? free_off
+                                                            : free_slow;
     STORE_RELAXED(&real.other_malloc, allocate);
     STORE_RELAXED(&real.other_free, release);
     STORE_RELAXED(&real.small_limit, (size_t)(is_exact && __asan_init == NULL ? REAL_SMALL : 0));

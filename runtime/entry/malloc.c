@@ -40,11 +40,6 @@ INLINE int is_stopped(void) {
            LOAD_RELAXED(&runtime.gate) == GATE_STOPPED && !switch_is_asked();
 }
 
-/* No block that was counted begins at this address. */
-INLINE int is_unknown(uintptr_t address) {
-    return heap_is_empty_at(&runtime.heap, address) && !sampled_may_hold(address);
-}
-
 /* how: see event_alloc(). */
 INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
     if (LIKELY(pointer != NULL && !is_off() && !is_stopped() && !sampled_skips(size))) {
@@ -91,11 +86,11 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
         return; /* of the early arena: never taken back */
     }
-    if (is_off() || (is_stopped() && is_unknown((uintptr_t)pointer))) {
+    if (is_off() || (is_stopped() && event_is_unknown((uintptr_t)pointer))) {
         to->free(pointer);
         return;
     }
-    thread = sampled_skipped(pointer) ? NULL : thread_get_for_free(slot);
+    thread = event_skips_free(pointer) ? NULL : thread_get_for_free(slot);
     if (LIKELY(thread != NULL)) {
         event_free(thread, pointer, slot);
     }
@@ -115,20 +110,9 @@ void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_reco
     release(pointer, EVENT_SLOT());
 }
 
-PUBLIC void cfree(void *pointer) {
-    release(pointer, EVENT_SLOT());
-}
-
-/* C23. The sizes are promises of the caller that nobody needs. */
-PUBLIC void free_sized(void *pointer, size_t size) {
-    (void)size;
-    release(pointer, EVENT_SLOT());
-}
-
-PUBLIC void free_aligned_sized(void *pointer, size_t alignment, size_t size) {
-    (void)alignment;
-    (void)size;
-    release(pointer, EVENT_SLOT());
+void *malloc_count_aligned_slow(void *pointer, size_t size, size_t alignment) {
+    count(pointer, size, EVENT_CALLER(), event_aligned(alignment));
+    return pointer;
 }
 
 void *calloc_slow(size_t number, size_t size) {
@@ -189,7 +173,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
     }
-    if (sampled_skipped(old) && sampled_skips(size)) {
+    if (event_skips_free(old) && sampled_skips(size)) {
         return from->realloc(old, size == 0 ? 0 : padded_for(from, size));
     }
     thread = thread_get_for_free(caller.slot);
@@ -238,7 +222,7 @@ PUBLIC int posix_memalign(void **out, size_t alignment, size_t size) {
     return result;
 }
 
-PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
+void *aligned_alloc_slow(size_t alignment, size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, alignment);
@@ -248,7 +232,7 @@ PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
     return pointer;
 }
 
-PUBLIC void *memalign(size_t alignment, size_t size) {
+void *memalign_slow(size_t alignment, size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, alignment);
@@ -286,7 +270,7 @@ PUBLIC size_t malloc_usable_size(void *pointer) {
     return is_ready() ? real.malloc_usable_size(pointer) : 0;
 }
 
-/* --- for operator new and delete, which differ only in names ---------------------------------- */
+/* --- for operator new, which differ only in names --------------------------------------------- */
 
 void *malloc_for_new(size_t size, const void *frame_address) {
     void *pointer;
@@ -314,10 +298,6 @@ void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_ad
     }
     count(pointer, size, event_caller(frame_address), event_aligned(alignment));
     return pointer;
-}
-
-void malloc_for_delete(void *pointer, uintptr_t slot) {
-    release(pointer, slot);
 }
 
 /* --- for the functions of other allocators (inject_heap.c) -------------------------------------

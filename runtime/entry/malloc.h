@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* malloc.h: the malloc family as fast.c, operator new and delete, and the functions of other
+/* malloc.h: the malloc family as fast.c, operator new, and the functions of other
  * allocators use it. */
 #ifndef RUNTIME_ENTRY_MALLOC_H
 #define RUNTIME_ENTRY_MALLOC_H
@@ -11,7 +11,13 @@
 
 /* What malloc and free begin with, so that they cost next to nothing where nothing is counted. Any
  * of the ways is right at any time, but MALLOC_OFF, which is for good. Handler-safe. */
-enum malloc_way { MALLOC_EXACT, MALLOC_SAMPLED, MALLOC_STOPPED, MALLOC_OFF };
+enum malloc_way {
+    MALLOC_EXACT,
+    MALLOC_SAMPLED,
+    MALLOC_SAMPLED_AGAIN, /* after other modes: there may be blocks that were counted exactly */
+    MALLOC_STOPPED,
+    MALLOC_OFF,
+};
 void malloc_prepare(enum malloc_way way);
 
 /* The events that fast.c leaves to others, by a jump: who called it is their caller. */
@@ -25,14 +31,21 @@ void free_slow(void *pointer);
 /* Of a block whose size was added to the bytes freed in `totals`, too early: at the maximum. */
 void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals);
 
+void *malloc_count_aligned_slow(void *pointer, size_t size, size_t alignment);
+void *aligned_alloc_slow(size_t alignment, size_t size);
+void *memalign_slow(size_t alignment, size_t size);
+
 /* Operators new and new[]. */
 void *new_slow(size_t size);
 void *new_array_slow(size_t size);
+void *new_nothrow_slow(size_t size, const void *tag);
+void *new_array_nothrow_slow(size_t size, const void *tag);
+void *new_aligned_slow(size_t size, size_t alignment);
+void *new_array_aligned_slow(size_t size, size_t alignment);
 
-/* frame_address: of the operator, whose caller is charged; slot: of its return address. */
+/* frame_address: of the operator, whose caller is charged. */
 void *malloc_for_new(size_t size, const void *frame_address);
 void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_address);
-void malloc_for_delete(void *pointer, uintptr_t slot);
 
 /* As malloc and its relatives do, by functions of the allocator `from`. frame_address: of the one
  * that was called, whose caller is charged. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * operators.c: every operator new and delete of C++ (the commonest begin in fast.c), by mangled
+ * operators.c: the operators new of C++, which begin in fast.c, as do those of delete, by mangled
  * name (Itanium ABI 5.1.5, "Special names"; size_t is unsigned long). A block of new is a block of
  * malloc, as in libstdc++, libc++ and the usual allocators. Where memory is out, the real operator
  * runs the new-handler and throws; its exception passes through here by this file's unwind tables.
@@ -37,7 +37,6 @@ static int has_new_handler(void) {
 #define OUT_OF_MEMORY_NOTHROW(type, name, ...)                                                     \
     (has_new_handler() ? OUT_OF_MEMORY(type, name, __VA_ARGS__) : NULL)
 
-/* For fast.c. */
 void *new_slow(size_t size) {
     void *pointer = malloc_for_new(size, __builtin_frame_address(0));
     return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, _Znwm, size);
@@ -48,22 +47,26 @@ void *new_array_slow(size_t size) {
     return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, _Znam, size);
 }
 
-#define DEFINE_NEW_NOTHROW(name)                                                                   \
-    PUBLIC void *name(size_t size, const void *tag);                                               \
-    PUBLIC void *name(size_t size, const void *tag) {                                              \
+#define DEFINE_NEW_NOTHROW(slow, name)                                                             \
+    void *slow(size_t size, const void *tag) {                                                     \
         void *pointer = malloc_for_new(size, __builtin_frame_address(0));                          \
         return LIKELY(pointer != NULL) ? pointer                                                   \
                                        : OUT_OF_MEMORY_NOTHROW(nothrow_function, name, size, tag); \
     }
 
-#define DEFINE_NEW_ALIGNED(name)                                                                   \
-    PUBLIC void *name(size_t size, size_t alignment);                                              \
-    PUBLIC void *name(size_t size, size_t alignment) {                                             \
+#define DEFINE_NEW_ALIGNED(slow, name)                                                             \
+    void *slow(size_t size, size_t alignment) {                                                    \
         void *pointer = malloc_for_aligned_new(size, alignment, __builtin_frame_address(0));       \
         return LIKELY(pointer != NULL) ? pointer                                                   \
                                        : OUT_OF_MEMORY(aligned_function, name, size, alignment);   \
     }
 
+DEFINE_NEW_NOTHROW(new_nothrow_slow, _ZnwmRKSt9nothrow_t)
+DEFINE_NEW_NOTHROW(new_array_nothrow_slow, _ZnamRKSt9nothrow_t)
+DEFINE_NEW_ALIGNED(new_aligned_slow, _ZnwmSt11align_val_t)
+DEFINE_NEW_ALIGNED(new_array_aligned_slow, _ZnamSt11align_val_t)
+
+/* Hardly ever called: these have no fast half. */
 #define DEFINE_NEW_ALIGNED_NOTHROW(name)                                                           \
     PUBLIC void *name(size_t size, size_t alignment, const void *tag);                             \
     PUBLIC void *name(size_t size, size_t alignment, const void *tag) {                            \
@@ -73,26 +76,5 @@ void *new_array_slow(size_t size) {
                    : OUT_OF_MEMORY_NOTHROW(aligned_nothrow_function, name, size, alignment, tag);  \
     }
 
-#define DEFINE_DELETE(name, ...)                                                                   \
-    PUBLIC void name(void *pointer, ##__VA_ARGS__);                                                \
-    PUBLIC void name(void *pointer, ##__VA_ARGS__) {                                               \
-        malloc_for_delete(pointer, EVENT_SLOT());                                                  \
-    }
-
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-
-DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t)
-DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t)
-DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t)
-DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t)
 DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
 DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
-
-DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, const void *tag)
-DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, const void *tag)
-DEFINE_DELETE(_ZdlPvSt11align_val_t, size_t alignment)
-DEFINE_DELETE(_ZdaPvSt11align_val_t, size_t alignment)
-DEFINE_DELETE(_ZdlPvmSt11align_val_t, size_t size, size_t alignment)
-DEFINE_DELETE(_ZdaPvmSt11align_val_t, size_t size, size_t alignment)
-DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, size_t alignment, const void *tag)
-DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, size_t alignment, const void *tag)

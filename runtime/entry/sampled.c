@@ -16,8 +16,8 @@ static int64_t position(const struct thread *thread) {
     return thread->sampling.until + (int64_t)thread->credit;
 }
 
-/* Whether a point lies in the next `length` bytes; the countdown goes on behind them. */
-static int holds_point(struct thread *thread, uint64_t length, uint64_t mean) {
+/* The countdown goes on behind the next `length` bytes. 1: a point lies in them. */
+static int pass_bytes(struct thread *thread, uint64_t length, uint64_t mean) {
     struct sampling *sampling = &thread->sampling;
     uint64_t picked;
     uint64_t credit;
@@ -119,7 +119,7 @@ COLD void sampled_alloc(struct thread *thread, const void *address, uint64_t siz
         return;
     }
     switch_poll();
-    if (mean != 0 && holds_point(thread, length, mean)) {
+    if (mean != 0 && pass_bytes(thread, length, mean)) {
         event_tick(thread);
         count_picked(thread, (uintptr_t)address, size, caller, sampling_probability(length, mean));
     }

@@ -5,7 +5,7 @@
  *
  * A thread is in this mode while its gate is GATE_SAMPLED, and malloc() of any size leaves the fast
  * half by its first test then (real.small_limit is 0): so the exact path has no test for it. All
- * that is not picked pays sampled_skips() and, when it is freed, sampled_skipped(). Picked blocks
+ * that is not picked pays sampled_skips() and, when it is freed, event_skips_free(). Picked blocks
  * lie in a table of their own (heap/sampled_heap.h): whatever the mode is when a block is freed, it
  * is found where it was put when it was allocated, and counted as it was then.
  *
@@ -37,11 +37,6 @@ INLINE int sampled_passes(struct thread *thread, uint64_t size) {
 INLINE int sampled_skips(uint64_t size) {
     struct thread *thread = thread_self;
     return thread->gate == GATE_SAMPLED && sampled_passes(thread, size);
-}
-
-/* The same of what is to be freed. */
-INLINE int sampled_skipped(const void *address) {
-    return thread_self->gate == GATE_SAMPLED && !sampled_may_hold((uintptr_t)address);
 }
 
 /* The block at `address` was allocated by a thread whose gate is GATE_SAMPLED. It is done with the

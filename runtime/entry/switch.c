@@ -77,10 +77,9 @@ static void prepare(uintptr_t to) {
         return;
     }
     sampled_expect(real_early, REAL_EARLY_BYTES);
-    if (to == GATE_SAMPLED && LOAD_RELAXED(&runtime.counted_exactly)) {
-        sampled_expect_all();
-    }
-    malloc_prepare(to == GATE_SAMPLED ? MALLOC_SAMPLED : MALLOC_STOPPED);
+    malloc_prepare(to != GATE_SAMPLED                       ? MALLOC_STOPPED
+                   : LOAD_RELAXED(&runtime.counted_exactly) ? MALLOC_SAMPLED_AGAIN
+                                                            : MALLOC_SAMPLED);
 }
 
 /* The threads follow: each finds its gate stopped, and takes over the new one. Not where the

@@ -99,7 +99,8 @@ void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
                       const struct ledger_event *event, int is_last);
 
 INLINE struct memtrace_cell *ledger_cell(struct ledger_column *column, uint32_t context) {
-    struct memtrace_cell *group = LOAD_RELAXED(&column->group[context >> MEMTRACE_GROUP_SHIFT]);
+    struct memtrace_cell *const *groups = column->group;
+    struct memtrace_cell *group = LOAD_RELAXED(groups + (context >> MEMTRACE_GROUP_SHIFT));
     return LIKELY(group != NULL) ? group + (context & (MEMTRACE_GROUP_ITEMS - 1)) : NULL;
 }
 

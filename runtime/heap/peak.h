@@ -58,11 +58,11 @@ INLINE int64_t peak_live(const struct memtrace_thread_record *record) {
 
 /* Whether the thread, which has `live` after an allocation or a free, has to tell. */
 INLINE int peak_is_passed(const struct peak_share *share, int64_t live) {
-    return LOAD_RELAXED(&share->high) < live;
+    return machine_is_greater(live, &share->high);
 }
 
 INLINE int peak_is_left(const struct peak_share *share, int64_t live) {
-    return live < LOAD_RELAXED(&share->low);
+    return machine_is_less(live, &share->low);
 }
 
 /* An allocation, after which the thread has `live`; after its cell has changed or before, both are

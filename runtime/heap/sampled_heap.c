@@ -37,12 +37,6 @@ void sampled_expect(const void *start, size_t size) {
     STORE_RELAXED(sampled_filter_at((uintptr_t)start + size - 1), (uint8_t)FILTER_FULL);
 }
 
-void sampled_expect_all(void) {
-    for (size_t i = 0; i < SAMPLED_FILTER_ITEMS; i++) {
-        STORE_RELAXED(&sampled_filter[i], (uint8_t)FILTER_FULL);
-    }
-}
-
 static const struct memtrace_sampled_level *level_at(unsigned number) {
     return (const void *)(uintptr_t)LOAD_ACQUIRE(&sampled_heap.level[number]);
 }

@@ -32,16 +32,14 @@ INLINE uint8_t *sampled_filter_at(uintptr_t address) {
     return &sampled_filter[(address >> SAMPLED_FILTER_SHIFT) & (SAMPLED_FILTER_ITEMS - 1)];
 }
 
-/* 0: no sampled block starts at this address. (A plain read of a byte is never torn, and one
- * instruction with the comparison.) */
+/* 0: no sampled block starts at this address. */
 INLINE int sampled_may_hold(uintptr_t address) {
-    return *sampled_filter_at(address) != 0;
+    return LOAD_RELAXED(sampled_filter_at(address)) != 0;
 }
 
-/* From now on these addresses, or all, are said to hold some: for what is to be looked at in
- * another way when it is freed. */
+/* From now on these addresses are said to hold some: for what is to be looked at in another way
+ * when it is freed. */
 void sampled_expect(const void *start, size_t size);
-void sampled_expect_all(void);
 
 /* Notes a block that was given out just now. 0, or -1: no memory. */
 int sampled_insert(uintptr_t address, const struct memtrace_sampled_block *block);

@@ -173,9 +173,17 @@ static int find_coarse(const struct shadow_heap *heap, uintptr_t address,
     }
 }
 
-int heap_find(const struct shadow_heap *heap, uintptr_t address, struct heap_block *block) {
+int heap_find(const struct shadow_heap *heap, uintptr_t address, uint32_t tick,
+              struct heap_block *block) {
     if (heap->root == NULL || address >> 47 != 0) {
         return 0;
     }
-    return find_fine(heap, address, block) || find_coarse(heap, address, block);
+    if (find_fine(heap, address, block)) {
+        return 1;
+    }
+    if (!find_coarse(heap, address, block)) {
+        return 0;
+    }
+    block->birth_tick = heap_whole_birth(block->birth_tick, tick);
+    return 1;
 }

@@ -76,11 +76,13 @@ INLINE int heap_is_small(uint64_t size) {
 int heap_init(struct shadow_heap *heap, unsigned granule_shift);
 /* Gives its address space back: nothing is in it. */
 void heap_give_up(struct shadow_heap *heap);
-/* Calls visit() for every live block. Others may come and go meanwhile. */
+/* Calls visit() for every live block, of which large ones' births are only as they are kept: to be
+ * made whole by heap_whole_birth(). Others may come and go meanwhile. */
 void heap_visit(const struct shadow_heap *heap,
                 void (*visit)(void *argument, const struct heap_block *block), void *argument);
-/* The live block that contains `address`. 1, or 0. */
-int heap_find(const struct shadow_heap *heap, uintptr_t address, struct heap_block *block);
+/* The live block that contains `address`. 1, or 0. `tick`: as heap_remove()'s. */
+int heap_find(const struct shadow_heap *heap, uintptr_t address, uint32_t tick,
+              struct heap_block *block);
 uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address);
 /* Takes out the block whose record is where that of a small or a large one at `address` would be.
  * 1, or 0: there is none. `tick`: as heap_remove()'s. */

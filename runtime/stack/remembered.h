@@ -190,10 +190,11 @@ INLINE void refill_words(const struct walker *walker, uint32_t voucher, uint32_t
     }
 }
 
-/* Remembered frame `newest` is there, with all older ones, as frame `voucher` tells. 0: by a guard
- * that is not to be trusted, and all is forgotten. */
-INLINE int recognise(struct walk_world *world, struct walker *walker, uint32_t newest,
-                     uint32_t voucher) {
+/* Remembered frame `newest` was found to be there, with all older ones, as frame `voucher` tells:
+ * the walk relies on them. 0: it is a guard that tells, which is not to be trusted, and all is
+ * forgotten. */
+INLINE int trust_remembered(struct walk_world *world, struct walker *walker, uint32_t newest,
+                            uint32_t voucher) {
     walker->guarding.voucher = voucher;
     walker->guarding.compared += (int32_t)(newest - voucher);
     if (guard_holds(&walker->remembered.frame[voucher]) && !trust_guard(world, walker, voucher)) {

@@ -186,16 +186,13 @@ static void keep_word_trail(struct walker *walker, const struct frame *from, con
     trail->from.pc = from->pc;
 }
 
-/* Whether the trail's end is what it was: with all that is older, if it is a remembered frame. */
+/* Whether the remembered frame that the trail ends at is what it was, with all that is older. */
 static inline int end_holds(const struct walker *walker, const struct walk_trail *trail,
                             struct verdict *verdict) {
     const struct walk_frame *it = &walker->remembered.frame[trail->end_index];
     *verdict = (struct verdict){1, trail->end_index};
-    if (trail->end == TRAIL_WORD) {
-        return *(const uint32_t *)trail->end_at == trail->end_context;
-    }
-    if (trail->end_index >= walker->remembered.count || it->slot != trail->end_at ||
-        it->context != trail->end_context) {
+    if (trail->end == TRAIL_WORD || trail->end_index >= walker->remembered.count ||
+        it->slot != trail->end_at || it->context != trail->end_context) {
         return 0;
     }
     if (trail->end == TRAIL_GUARD) {
@@ -211,19 +208,34 @@ static inline int end_holds(const struct walker *walker, const struct walk_trail
 /* What is to be done where a trail holds. 0: a guard fails, or there is to be another. */
 static inline int take(struct walk_world *world, struct walker *walker,
                        const struct walk_trail *trail, uint32_t voucher) {
-    if (trail->end == TRAIL_WORD) {
-        note_word(walker, &trail->from, trail->word, trail->parent, trail->context);
-        return 1;
-    }
     if (LIKELY(trail->end == TRAIL_GUARD)) {
         walker->guarding.compared += trail->gap;
         return trust_guard(world, walker, voucher) && !wants_guard(world, walker, trail->gap);
     }
-    return recognise(world, walker, trail->end_index, voucher) &&
+    return trust_remembered(world, walker, trail->end_index, voucher) &&
            !wants_guard(world, walker, (int32_t)(trail->end_index - voucher));
 }
 
-/* The context, where the whole path is known; 0: it is not. */
+/* The context, where a trail that ends at a frame word holds; 0: none does. */
+static inline uint32_t follow_to_word(struct walker *walker, const struct frame *from) {
+    size_t index = trail_set_of(from);
+    struct trail_set *set = &walker->trails.set[index];
+    const struct walk_trail *first = walker->trails.way[index];
+    if (trail_is_seldom(set)) {
+        return 0;
+    }
+    for (const struct walk_trail *trail = first; trail != first + TRAIL_WAYS; trail++) {
+        if (trail->end == TRAIL_WORD && trail_holds(trail, from) &&
+            *(const uint32_t *)trail->end_at == trail->end_context) {
+            set->missed = 0;
+            note_word(walker, from, trail->word, trail->parent, trail->context);
+            return trail->context;
+        }
+    }
+    return 0;
+}
+
+/* The same of those that end at remembered frames. */
 static inline uint32_t follow_trail(struct walk_world *world, struct walker *walker,
                                     const struct frame *from) {
     size_t index = trail_set_of(from);
@@ -338,7 +350,7 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
         LOAD_RELAXED(&world->rules->has_frame_words) && !has_shadow && !world->own_frames_only;
     end = path_go_out(world, walker, &at, &voucher);
     is_brief = end == AT_WORD && at.seeks_word;
-    if (end == AT_REMEMBERED && !recognise(world, walker, at.known - 1, voucher)) {
+    if (end == AT_REMEMBERED && !trust_remembered(world, walker, at.known - 1, voucher)) {
         return walk(world, walker, pc, slot, fp); /* nothing is remembered any more */
     }
     context = stand_on(walker, &at, end, is_brief);
@@ -355,29 +367,42 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
     return context;
 }
 
-/* Nothing was called or left since the last allocation. */
-static inline int is_repeated(struct walk_world *world, struct walker *walker,
-                              const struct frame *frame) {
+/* 1: nothing was called or left since the last allocation, and its context is this one's. */
+static inline int follow_newest(struct walk_world *world, struct walker *walker,
+                                const struct frame *frame) {
     uint32_t newest = walker->remembered.count - 1;
     struct verdict verdict;
     if (newest == UINT32_MAX || !same_frame(&walker->remembered.frame[newest], frame)) {
         return 0;
     }
     verdict = look_at_older(walker, newest);
-    return verdict.holds && recognise(world, walker, newest, verdict.at) &&
+    return verdict.holds && trust_remembered(world, walker, newest, verdict.at) &&
            !wants_guard(world, walker, (int32_t)(newest - verdict.at));
 }
 
-struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
-                                    uintptr_t slot, uintptr_t fp) {
+/* From what is remembered, or by a walk. */
+static __attribute__((noinline)) struct context_id recall(struct walk_world *world,
+                                                          struct walker *walker, uintptr_t pc,
+                                                          uintptr_t slot, uintptr_t fp) {
     struct frame from = {pc, slot, fp};
     uint32_t context;
-    if (UNLIKELY(walker->remembered.generation != LOAD_RELAXED(&world->rules->generation))) {
-        remembered_forget(walker, world->rules, slot);
-    }
-    if (is_repeated(world, walker, &from)) {
+    if (follow_newest(world, walker, &from)) {
         return (struct context_id){walker->remembered.frame[walker->remembered.count - 1].context};
     }
     context = follow_trail(world, walker, &from);
     return context != 0 ? (struct context_id){context} : walk(world, walker, pc, slot, fp);
+}
+
+/* What words alone tell is looked at first, by as little code as can be. */
+struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
+                                    uintptr_t slot, uintptr_t fp) {
+    struct frame from = {pc, slot, fp};
+    uint32_t context = 0;
+    if (UNLIKELY(walker->remembered.generation != LOAD_RELAXED(&world->rules->generation))) {
+        remembered_forget(walker, world->rules, slot);
+    }
+    if (LOAD_RELAXED(&world->rules->has_frame_words)) {
+        context = follow_to_word(walker, &from);
+    }
+    return context != 0 ? (struct context_id){context} : recall(world, walker, pc, slot, fp);
 }

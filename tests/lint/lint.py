@@ -287,6 +287,32 @@ def check_documented(command, library):
     return sorted(wrong + stale_options(pages, known, filters))
 
 
+def check_benchmarks():
+    """What docs/performance.md says of benchmarks/run is what it takes, and has each table."""
+    told = run("env", "COLUMNS=9999", sys.executable, os.path.join(ROOT, "benchmarks/run"),
+               "--help").stdout
+    page = "\n".join(lines_of("docs/performance.md"))
+    tables = re.search(r"\{([a-z,]+)\}", told).group(1).split(",")
+    groups = dict(re.findall(r"(\w+): ([\w, ]+)(?:;|$)",
+                             re.search(r"may be repeated: (.*)", told).group(1)))
+    known = {group for names in groups.values() for group in names.split(", ")}
+    # The one without a word is overhead's.
+    wanted = {name for name in groups if name != "overhead"} | {""}
+    markers = set(re.findall(r"<!-- table: made by benchmarks/run ?(\w*) -->", page))
+    wrong = ["no table " + (name or "overhead") for name in wanted - markers]
+    wrong += ["the table %s is none" % name for name in markers - wanted]
+    wrong += ["nothing of benchmarks/run " + name for name in tables
+              if name != "overhead" and not re.search(r"^benchmarks/run %s\b" % name, page, re.M)]
+    wrong += ["nothing of " + option for option in options_in(told) if option not in page]
+    wrong += ["benchmarks/run has no " + word
+              for word in re.findall(r"benchmarks/run ([a-z]\w*)", page) if word not in tables]
+    wrong += ["benchmarks/run has no %s" % word for word in re.findall(
+        r"^benchmarks/run .*?(--[a-z-]+)", page, re.M) if word not in options_in(told)]
+    wrong += ["benchmarks/run has no group " + group
+              for group in re.findall(r"--only (\w+)", page) if group not in known]
+    return sorted("docs/performance.md: " + one for one in set(wrong))
+
+
 def check_format():
     files = sources("*.c", "*.h", "*.cpp", parts=PARTS + ("tests", "benchmarks", "examples",
                                                           "include"))

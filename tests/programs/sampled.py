@@ -57,6 +57,8 @@ def test_sums():
         equal(sum(thread[part] for thread in data["threads"]), data[total], "threads", part)
     squares = sum(context["total_bytes_error"] ** 2 for context in heap(data))
     told = data["sampling"]["standard_errors"]["total_bytes"]
+    errors = data["sampling"]["standard_errors"]  # it holds most, or nearly, at its end
+    equal(0.8 < errors["maximum_bytes"] / errors["leaked_bytes"] < 1.5, True, "error of the maximum", errors)
     if abs(math.sqrt(squares) - told) > told / 1000:
         fail("errors of call paths and of the total:", math.sqrt(squares), told)
 
@@ -81,11 +83,33 @@ def test_kinds():
                 fail(kind, "is", told, "where", truth, "is true, error", error)
 
 
+def test_large():
+    """Points that lie farther off than a thread allocates before it looks up come no sooner for it."""
+    truth = 40000 * 100000
+    data, _ = run("large", {"MEMTRACE_SAMPLE": "1M", "MEMTRACE_UNWIND": "fp"})
+    told, error = data["total_bytes"], data["sampling"]["standard_errors"]["total_bytes"]
+    if error > truth / 40 or abs(told - truth) > 5 * error:
+        fail("large: is", told, "where", truth, "is true, error", error)
+
+
+def test_missed():
+    """A block that is picked where another lies tells that the other was freed."""
+    data, _ = run("missed", {"MEMTRACE_SAMPLE": "1", "MEMTRACE_UNWIND": "fp"}, "frame-pointer")
+    own = [context for context in heap(data)
+           if any(frame["function"] == "by_missed" for frame in context["frames"])]
+    equal([(context["allocations"], context["live_blocks"]) for context in own], [(2000, 1)], "missed")
+
+
 def test_freed():
     """Four threads free each other's blocks while one of them changes the mode all the time."""
     for settings in ({"MEMTRACE_SAMPLE": "4K"}, {}, {"MEMTRACE_SAMPLE": "1"}):
         data, _ = run("freed", settings, "frame-pointer")
         equal(data["lost"], 0, "freed", settings)
+        of_others = [sum(thread[name] for thread in data["threads"])
+                     for name in ("freed_for_others_bytes", "freed_for_others")]
+        own = [sum(thread[name] for thread in data["threads"]) for name in ("freed_bytes", "frees")]
+        ratio = of_others[0] / of_others[1] / (own[0] / own[1])  # the blocks are of one kind
+        equal(0.5 < ratio < 2, True, "freed: blocks of other threads", of_others, own)
         own = [context for context in heap(data)
                if any(frame["function"] == "exchange" for frame in context["frames"])]
         equal(len(own) > 0, True, "freed: contexts")
@@ -167,6 +191,9 @@ def test_two_controls():
     server = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=environment)
     server.stdout.readline()
+    server.stdin.write(b"4\n")
+    server.stdin.flush()
+    server.stdout.readline()  # from here on it only waits: all buffers are there
     for _ in range(20):  # on a busy machine the first may have given up before the second begins
         both = [subprocess.Popen([MEMTRACE, "control", str(server.pid), *words], stdout=subprocess.PIPE)
                 for words in (("off",), ("sample", "1M"))]

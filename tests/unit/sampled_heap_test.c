@@ -108,11 +108,16 @@ static void threads(void **state) {
     }
 }
 
-static void all(void **state) {
+/* From the first byte to the last, and for good. */
+static void expected(void **state) {
+    const uintptr_t start = (uintptr_t)address_of(5) - 10000;
     (void)state;
-    assert_false(sampled_may_hold(0x123456));
-    sampled_expect_all();
-    assert_true(sampled_may_hold(0x123456));
+    assert_false(sampled_may_hold(start));
+    sampled_expect((const void *)start, 20001);
+    for (uintptr_t i = 0; i < 20001; i += 16) {
+        assert_true(sampled_may_hold(start + i));
+    }
+    assert_true(sampled_may_hold(start + 20000));
     assert_int_equal(put(5), 0);
     assert_int_equal(get(5), 1);
     assert_true(sampled_may_hold(address_of(5)));
@@ -121,7 +126,7 @@ static void all(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many),    cmocka_unit_test(one_count), cmocka_unit_test(inside),
-        cmocka_unit_test(threads), cmocka_unit_test(all),
+        cmocka_unit_test(threads), cmocka_unit_test(expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

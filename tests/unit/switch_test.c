@@ -88,7 +88,7 @@ static void begin(void) {
 
 static void assert_agree(uintptr_t gate) {
     enum malloc_way expected = gate == GATE_OPEN      ? MALLOC_EXACT
-                               : gate == GATE_SAMPLED ? MALLOC_SAMPLED
+                               : gate == GATE_SAMPLED ? MALLOC_SAMPLED_AGAIN
                                                       : MALLOC_STOPPED;
     assert_int_equal(runtime.gate, gate);
     assert_int_equal(way, expected);

@@ -8,6 +8,8 @@
  *   switching  counts by threes: exact, sampled and off blocks of known sizes, by the API
  *   signals    the same by signals
  *   kinds      20,000 blocks of 1,000 bytes by each function that allocates, half of them freed
+ *   large      40,000 blocks of 100,000 bytes, each freed at once
+ *   missed     2,000 blocks of 1,000 bytes that are freed past us
  *   waits      prints its pid, allocates and frees what it reads the end of its input for
  */
 #define _GNU_SOURCE
@@ -184,6 +186,25 @@ static void kinds(void) {
     }
 }
 
+/* Blocks nearly as large as what a thread may allocate before it looks up. */
+static __attribute__((noinline)) void by_large(void) {
+    for (int i = 0; i < 2 * EACH; i++) {
+        void *block = malloc(100 * EACH_BYTES);
+        __asm__ volatile("" : "+r"(block));
+        free(block);
+    }
+}
+
+void __libc_free(void *block);
+
+static __attribute__((noinline)) void by_missed(void) {
+    for (int i = 0; i < EACH / 10; i++) {
+        void *block = malloc(EACH_BYTES);
+        __asm__ volatile("" : "+r"(block));
+        __libc_free(block);
+    }
+}
+
 /* --- waits ------------------------------------------------------------------------------------ */
 
 /* Each line of input allocates 64 MiB and so many bytes. */
@@ -215,6 +236,10 @@ int main(int count, char **arguments) {
         switching(by_signal);
     } else if (strcmp(name, "kinds") == 0) {
         kinds();
+    } else if (strcmp(name, "large") == 0) {
+        by_large();
+    } else if (strcmp(name, "missed") == 0) {
+        by_missed();
     } else if (strcmp(name, "waits") == 0) {
         waits();
     }
