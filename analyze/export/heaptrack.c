@@ -9,12 +9,13 @@
  * back is written where the maximum is reached: the readers find the same maximum, and the same
  * blocks in it.
  */
-#include "analyze/export/heaptrack.h"
-
+#include "analyze/export/heaptracktext.h"
 #include "analyze/export/lifepass.h"
 #include "analyze/export/packedout.h"
 
 #include <stdlib.h>
+
+enum { CULLED_MOST = 200 * 1000 * 1000 }; /* that are made up from their sums */
 
 /* A stream's newest block, not written yet. */
 struct pending {
@@ -176,6 +177,17 @@ static uint64_t culled_of(const struct survey *survey, const struct model_contex
                : 0;
 }
 
+/* Blocks of `bytes` together, which begin and end at once; the first ones are a byte larger where
+ * it does not come out even. */
+static void put_brief(struct heaptracktext *text, uint32_t context, uint64_t count,
+                      uint64_t bytes) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t size = bytes / count + (i < bytes % count);
+        heaptracktext_alloc(text, context, size);
+        heaptracktext_free(text, context, size, false);
+    }
+}
+
 /* At the beginning, where they raise no maximum. 0, or -1: there are too many. */
 static int put_culled(struct heaptracktext *text, const struct survey *survey,
                       struct error *error) {
@@ -183,7 +195,7 @@ static int put_culled(struct heaptracktext *text, const struct survey *survey,
     uint64_t sum = 0;
     for (size_t i = 0; i < model->context_count; i++) {
         if (__builtin_add_overflow(sum, culled_of(survey, &model->contexts[i]), &sum) ||
-            heaptrack_is_too_much(sum)) {
+            sum > CULLED_MOST) {
             return error_set(error, "heaptrack's format is made of events, and this recording left "
                                     "out too many to make them up: record without `--cull-below`");
         }
@@ -191,8 +203,8 @@ static int put_culled(struct heaptracktext *text, const struct survey *survey,
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         uint64_t bytes = survey->bytes[context->id];
-        heaptrack_put_brief(text, context->id, culled_of(survey, context),
-                            context->total_bytes > bytes ? context->total_bytes - bytes : 0, 0);
+        put_brief(text, context->id, culled_of(survey, context),
+                  context->total_bytes > bytes ? context->total_bytes - bytes : 0);
     }
     return 0;
 }
@@ -249,7 +261,10 @@ static int put_file(const struct export *export, FILE *out, struct error *error)
     } else if (lifepass_possible(export)) {
         result = put_events(export, &pass, error);
     } else {
-        result = heaptrack_put_sums(&pass.text, error);
+        error_set(error, "heaptrack's format is made of events: %s",
+                  export->parts.count == 0
+                      ? "a profile has none, so make a recording with `memtrace record`"
+                      : "filters that ask how a block ended do not go with it");
     }
     if (result == 0) {
         heaptracktext_time(&pass.text, export->model->now_ns);

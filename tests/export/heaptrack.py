@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """heaptrack_print reads our heaptrack files, and what it adds up is what the report says: calls,
-temporary allocations, peak and leaked bytes, in all and by innermost function; of recordings and of
-profiles, of several threads and of python3."""
+temporary allocations, peak and leaked bytes, in all and by innermost function; of several
+threads and of python3. What has no events is refused."""
 
 import os
 import re
 import subprocess
 
 from exported import HERE, equal, export, finish, record, recorded, recordings, report, scratch
-from harness import build, have, profiles
+from harness import MEMTRACE, build, have
 from heaptrackprint import PARTS, by_function, known, printed
 
 def check(source, folder, what):
@@ -30,10 +30,10 @@ def check(source, folder, what):
 
 
 def check_filters(source, folder):
-    """What filters select; also such as ask how a block ended, whose events are made up."""
+    """What filters select."""
     path = os.path.join(folder, "filtered.zst")
     for options in (["--function", "^leak"], ["--not-function", "recurse"], ["--size", "100..200"],
-                    ["--leaked"], ["--lifetime", "..1h"]):
+                    ["--size", "100..", "--path-depth", "3.."]):
         data = report(source, None, *options)
         export(source, "--format", "heaptrack", *options, "--output", path)
         equal(data["total_allocations"] > 0, True, *options, "select something")
@@ -59,18 +59,28 @@ def check_packing(source, folder):
         equal(export(source, "--format", "heaptrack") == file.read(), True, "stdout is zstd")
 
 
+def check_refused(recording, profile, folder):
+    """No events are made up: one line says what to do."""
+    path = os.path.join(folder, "refused.zst")
+    for source, options, word in ((profile, [], b"memtrace record"), (recording, ["--leaked"], b"how a block ended"),
+                                  (recording, ["--lifetime", "..1h"], b"how a block ended")):
+        done = subprocess.run([MEMTRACE, "export", "--format", "heaptrack", *options, "--output", path, source],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        equal((done.returncode, done.stderr.count(b"\n"), word in done.stderr, os.path.exists(path)),
+              (1, 1, True, False), options, done.stderr)
+
+
 def main():
     have("heaptrack_print", "zstd")
     folder = scratch()
     recording, profile = recorded(folder)
     check(recording, folder, "recording")
-    check(profile, folder, "profile")
+    check_refused(recording, profile, folder)
     check_filters(recording, folder)
     check_packing(recording, folder)
     threads = scratch()
     record([build(os.path.join(HERE, "..", "recording", "exchange.c"), flags=["-pthread"]), "2000"], threads)
     check(recordings(threads)[0], threads, "threads that free each other's blocks")
-    check(profiles(threads)[0], threads, "the same, profile")
     python = scratch()
     record(["/usr/bin/python3", "-c", "import json, re; [json.dumps(list(range(i))) for i in range(50)]"],
            python, settings={"PYTHONMALLOC": "malloc"})
