@@ -7,7 +7,7 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include "analyze/model/replay.h"
+#include "analyze/window/wholemodel.h"
 
 /* Whether stderr is a terminal. */
 bool progress_wanted(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `memtrace report [FILE|PID]`. docs/report.md is its page. */
 #include "analyze/ask/source.h"
-#include "analyze/model/recast.h"
+#include "analyze/filter/asheap.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -57,13 +57,13 @@ static int report_classes(struct report *report, const struct selection *selecti
     if (classes == 0 || classes == 1u << MODEL_HEAP || is_everything) {
         return report_unsuppressed(report, request);
     }
-    if (recast_make(model, classes, &recast) != 0) {
+    if (asheap_make(model, classes, &recast) != 0) {
         return cli_error("out of memory");
     }
     report->model = &recast;
     status = report_unsuppressed(report, request);
     report->model = model;
-    recast_free(&recast);
+    asheap_free(&recast);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reportholes.c: the moment of a recording that fragmentation is shown of. See reportrequest.h. */
-#include "analyze/model/holes.h"
+#include "analyze/blocks/holes.h"
 #include "cli/reportrequest.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #define COLLECT_IMPORTLIVE_H
 
 #include "analyze/import/heaptrackfile.h"
-#include "analyze/model/blockmap.h"
+#include "analyze/replay/blockmap.h"
 
 /* A block: its number in the recording, and the one with the same key that began before it. */
 struct importlive_block {

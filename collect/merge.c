@@ -2,7 +2,7 @@
 /* merge.c: one recording of several. See merge.h. */
 #include "collect/merge.h"
 
-#include "analyze/model/replay.h"
+#include "analyze/window/wholemodel.h"
 #include "collect/mergemap.h"
 #include "collect/mergewrite.h"
 

@@ -8,7 +8,7 @@
 #ifndef COLLECT_REWRITE_H
 #define COLLECT_REWRITE_H
 
-#include "analyze/model/timeorder.h"
+#include "analyze/replay/timeorder.h"
 #include "collect/recordfile.h"
 
 /* The payload of a block that holds no events and no nodes; whoever makes it longer reallocates. */

@@ -2,7 +2,7 @@
 /* strip.c: see strip.h. */
 #include "collect/strip.h"
 
-#include "analyze/model/lives.h"
+#include "analyze/replay/lives.h"
 #include "analyze/symbol/numbermap.h"
 #include "collect/blockbits.h"
 

@@ -8,7 +8,7 @@
 #ifndef COLLECT_STRIP_H
 #define COLLECT_STRIP_H
 
-#include "analyze/model/replay.h"
+#include "analyze/window/wholemodel.h"
 #include "collect/rewrite.h"
 
 struct strip_options {

@@ -7,7 +7,7 @@
 #ifndef ANALYZE_ASK_FILTEROPTION_H
 #define ANALYZE_ASK_FILTEROPTION_H
 
-#include "analyze/model/selection.h"
+#include "analyze/filter/selection.h"
 
 /* key: enum filter_key. value: NULL of flags; must live as long as the selection. Without a model
  * only what the value looks like is checked. 0 or -1. */

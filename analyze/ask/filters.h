@@ -12,7 +12,7 @@
 
 #include "analyze/ask/option.h"
 #include "analyze/ask/source.h"
-#include "analyze/model/selection.h"
+#include "analyze/filter/selection.h"
 
 enum filter_key {
     FILTER_KEYS = 1000,

@@ -8,7 +8,7 @@
 #ifndef ANALYZE_ASK_FILTERVALUE_H
 #define ANALYZE_ASK_FILTERVALUE_H
 
-#include "analyze/model/selection.h"
+#include "analyze/filter/selection.h"
 
 /* `A..B`, both included, `A..`, `..B`, or `A` alone. */
 int filtervalue_sizes(const char *text, struct selection_range *range, struct error *error);

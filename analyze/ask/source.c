@@ -5,11 +5,11 @@
 #include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
 #include "analyze/ask/runsource.h"
-#include "analyze/model/modelcache.h"
 #include "analyze/model/names.h"
 #include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
+#include "analyze/window/modelcache.h"
 #include "collect/adopt.h"
 
 #include <errno.h>

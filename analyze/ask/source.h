@@ -9,8 +9,8 @@
 #define ANALYZE_ASK_SOURCE_H
 
 #include "analyze/model/names.h"
-#include "analyze/model/replay.h"
 #include "analyze/read/run.h"
+#include "analyze/window/wholemodel.h"
 
 /* Which process of a run. Neither: the one that held most. */
 struct source_choice {

@@ -10,7 +10,7 @@
 #define ANALYZE_ASK_SUPPRESSING_H
 
 #include "analyze/ask/option.h"
-#include "analyze/model/suppressions.h"
+#include "analyze/filter/suppressions.h"
 
 enum {
     SUPPRESSING_KEYS = 900,

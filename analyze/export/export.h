@@ -11,8 +11,8 @@
 #ifndef ANALYZE_EXPORT_EXPORT_H
 #define ANALYZE_EXPORT_EXPORT_H
 
+#include "analyze/filter/selection.h"
 #include "analyze/model/names.h"
-#include "analyze/model/selection.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>

@@ -216,6 +216,7 @@ struct model {
     char damage[256];    /* empty: whole; else where the file breaks or what did not add up */
     char *strings;       /* module paths */
     struct index *index; /* of all of a recording, for views of it; else NULL */
+    void (*free_index)(struct index *index);
 };
 
 /* Reads everything. For a live profile call profile_refresh() first: frees are read before

@@ -4,7 +4,7 @@
  * it is until texts_free(). Programs have few different ones; beyond TEXTS_BYTES they come out
  * empty.
  *
- * Called by analyze/model/timeorder, which reads them, and whoever keeps marks. Belongs to one
+ * Called by analyze/replay/timeorder, which reads them, and whoever keeps marks. Belongs to one
  * thread; what was handed out any thread may read. Start from {0}.
  */
 #ifndef ANALYZE_MODEL_TEXTS_H

@@ -9,7 +9,7 @@
 #ifndef ANALYZE_QUERY_BOUNDS_H
 #define ANALYZE_QUERY_BOUNDS_H
 
-#include "analyze/model/selection.h"
+#include "analyze/filter/selection.h"
 
 #include <sqlite3.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mappinglives.c: see mappinglives.h. The rules are those of analyze/model/replay. */
+/* mappinglives.c: see mappinglives.h. The rules are those of analyze/window/wholemodel. */
 #include "analyze/query/mappinglives.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #ifndef ANALYZE_QUERY_MAPPINGLIVES_H
 #define ANALYZE_QUERY_MAPPINGLIVES_H
 
-#include "analyze/model/timeorder.h"
+#include "analyze/replay/timeorder.h"
 
 /* [start, end) is of whole pages. freed_ns UINT64_MAX: it was never unmapped. */
 struct mapping_life {

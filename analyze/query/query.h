@@ -10,7 +10,7 @@
 #ifndef ANALYZE_QUERY_QUERY_H
 #define ANALYZE_QUERY_QUERY_H
 
-#include "analyze/model/selection.h"
+#include "analyze/filter/selection.h"
 #include "analyze/read/run.h"
 
 #include <sqlite3.h>

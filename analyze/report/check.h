@@ -7,8 +7,8 @@
 #ifndef ANALYZE_REPORT_CHECK_H
 #define ANALYZE_REPORT_CHECK_H
 
-#include "analyze/model/selection.h"
-#include "analyze/model/suppressions.h"
+#include "analyze/filter/selection.h"
+#include "analyze/filter/suppressions.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* checkscope.c: see checkscope.h. */
 #include "analyze/report/checkscope.h"
 
-#include "analyze/model/tally.h"
+#include "analyze/replay/accounts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #ifndef ANALYZE_REPORT_DIFF_H
 #define ANALYZE_REPORT_DIFF_H
 
-#include "analyze/model/suppressions.h"
+#include "analyze/filter/suppressions.h"
 #include "analyze/report/report.h"
 
 enum diff_by { DIFF_BY_PATH, DIFF_BY_FUNCTION, DIFF_BY_FILE, DIFF_BY_MODULE };

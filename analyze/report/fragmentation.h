@@ -3,7 +3,7 @@
 #ifndef ANALYZE_REPORT_FRAGMENTATION_H
 #define ANALYZE_REPORT_FRAGMENTATION_H
 
-#include "analyze/model/heapmap.h"
+#include "analyze/blocks/heapmap.h"
 #include "analyze/report/report.h"
 
 /* addressmap.c: the heap as characters, each for some bytes, by how full these are. */

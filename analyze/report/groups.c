@@ -3,7 +3,7 @@
  * groups.c: the table of contexts: what each allocated and holds, and, of a recording, when it
  * allocated first and last and how long its blocks lived.
  */
-#include "analyze/model/tally.h"
+#include "analyze/replay/accounts.h"
 #include "analyze/report/table.h"
 
 #include <stdlib.h>

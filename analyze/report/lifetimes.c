@@ -3,7 +3,7 @@
  * lifetimes.c: how long freed blocks lived: percentiles of all and by context. Of a recording from
  * sketches (model/sketch.h), of a profile from its buckets.
  */
-#include "analyze/model/tally.h"
+#include "analyze/replay/accounts.h"
 #include "analyze/report/number.h"
 #include "analyze/report/table.h"
 

@@ -3,7 +3,7 @@
  * mappings.c: what the process has mapped: by name as the kernel told the collector (resident,
  * dirty, swapped), and by the call paths that called mmap and friends.
  */
-#include "analyze/model/smaps.h"
+#include "analyze/replay/smaps.h"
 #include "analyze/report/number.h"
 #include "analyze/report/table.h"
 

@@ -8,9 +8,9 @@
 #ifndef ANALYZE_REPORT_REPORT_H
 #define ANALYZE_REPORT_REPORT_H
 
-#include "analyze/model/detail.h"
+#include "analyze/blocks/detail.h"
+#include "analyze/filter/suppressions.h"
 #include "analyze/model/names.h"
-#include "analyze/model/suppressions.h"
 #include "analyze/read/run.h"
 #include "analyze/report/metric.h"
 

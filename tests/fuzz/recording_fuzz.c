@@ -5,7 +5,7 @@
  * hang, bounded memory. tests/fuzz/run runs it.
  */
 #include "analyze/model/model.h"
-#include "analyze/model/replay.h"
+#include "analyze/window/wholemodel.h"
 #include "analyze/read/block.h"
 #include "analyze/read/embedded.h"
 #include "analyze/read/recording.h"

@@ -16,6 +16,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PARTS = ("runtime", "instrument", "analyze", "collect", "cli")
 LONGEST_FILE = 500
 
+# The rooms of the analysis, each of which stands on those before it.
+ANALYZE = ("read", "symbol", "model", "profile", "replay", "window", "filter", "blocks", "report", "query",
+           "export")
+
 # Which folders a folder may include, itself apart.
 MAY_INCLUDE = {
     "runtime/base": [],
@@ -32,12 +36,10 @@ MAY_INCLUDE = {
     "instrument": [],
     "analyze/read": [],
     "analyze/symbol": ["analyze/read/error.h", "analyze/read/cachefolder.h", "analyze/read/trust.h"],
-    "analyze/model": ["analyze/read", "analyze/symbol"],
-    "analyze/report": ["analyze/model", "analyze/read", "analyze/symbol"],
-    "analyze/query": ["analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
+    **{"analyze/" + room: ["analyze/" + lower for lower in ANALYZE[:place]]
+       for place, room in enumerate(ANALYZE) if place >= 2},
     "analyze/import": ["analyze/read/error.h"],
-    "analyze/export": ["analyze/query", "analyze/report", "analyze/model", "analyze/read", "analyze/symbol"],
-    "collect": ["analyze/" + room for room in ("read", "symbol", "model", "report", "query", "import", "export")],
+    "collect": ["analyze/" + room for room in ANALYZE + ("import",)],
     "analyze/ask": ["analyze", "collect"],
     "cli": ["analyze", "collect"],
 }

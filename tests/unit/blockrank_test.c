@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* blockrank_test.c: analyze/model/blockrank: which few of many blocks are kept, and their order. */
+/* blockrank_test.c: analyze/blocks/blockrank: which few of many blocks are kept, and their order. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/blockrank.h"
+#include "analyze/blocks/blockrank.h"
 
 #include <stdlib.h>
 

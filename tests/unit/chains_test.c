@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* chains_test.c: analyze/model/chains: random chains grow and end, beside a plain array. */
+/* chains_test.c: analyze/replay/chains: random chains grow and end, beside a plain array. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/chains.h"
+#include "analyze/replay/chains.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 // clang-format on
 
 #include "analyze/model/names.h"
-#include "analyze/model/replay.h"
+#include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
 
 #include <sys/mman.h>

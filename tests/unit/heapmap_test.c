@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heapmap_test.c: analyze/model/heapmap against an array of bytes, with and without mappings. */
+/* heapmap_test.c: analyze/blocks/heapmap against an array of bytes, with and without mappings. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/heapmap.h"
+#include "analyze/blocks/heapmap.h"
 
 #include <stdlib.h>
 #include <string.h>

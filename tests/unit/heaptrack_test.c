@@ -9,7 +9,7 @@
 // clang-format on
 
 #include "analyze/export/export.h"
-#include "analyze/model/replay.h"
+#include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lives_test.c: analyze/model/lives: what a small recording says of each block. That the sums of
+ * lives_test.c: analyze/replay/lives: what a small recording says of each block. That the sums of
  * lives are those of replays and views, random recordings show in view_test and selection_test.
  */
 // clang-format off
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/lives.h"
+#include "analyze/replay/lives.h"
 #include "tests/unit/recording_builder.h"
 
 enum { MOST = 64, MAIN = 2, WORKER = 3, TICK = 1 << MEMTRACE_TICK_SHIFT };

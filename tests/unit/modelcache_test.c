@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * modelcache_test.c: analyze/model/modelcache: a model from the cache is the one that was replayed,
+ * modelcache_test.c: analyze/window/modelcache: a model from the cache is the one that was replayed,
  * array by array, and so are its views; a file that is damaged, of another recording or another
  * program is not used.
  */
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/index.h"
-#include "analyze/model/modelcache.h"
-#include "analyze/model/view.h"
+#include "analyze/window/index.h"
+#include "analyze/window/modelcache.h"
+#include "analyze/window/view.h"
 #include "tests/unit/model_equal.h"
 #include "tests/unit/recording_builder.h"
 #include "tests/unit/recording_random.h"

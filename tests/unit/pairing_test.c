@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pairing_test.c: analyze/model/pairing: every end finds its block; memory follows what lives. */
+/* pairing_test.c: analyze/replay/pairing: every end finds its block; memory follows what lives. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/pairing.h"
+#include "analyze/replay/pairing.h"
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* peakbound_test.c: analyze/model/peakbound: whatever order times allow, the true maximum lies
+/* peakbound_test.c: analyze/replay/peakbound: whatever order times allow, the true maximum lies
  * within the bound of the replayed one. */
 // clang-format off
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/peakbound.h"
+#include "analyze/replay/peakbound.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ranges_test.c: analyze/model/ranges against a map of pages. */
+/* ranges_test.c: analyze/replay/ranges against a map of pages. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/ranges.h"
+#include "analyze/replay/ranges.h"
 
 #include <stdlib.h>
 

@@ -11,14 +11,14 @@
 
 /* --- killed ----------------------------------------------------------------------------------- */
 
-struct tally {
+struct accounts {
     uint64_t allocs;
     uint64_t other;
 };
 
 static void count_word(void *argument, const struct memtrace_chunk *chunk, const uint64_t *word,
                        uint64_t number) {
-    struct tally *tally = argument;
+    struct accounts *tally = argument;
     (void)chunk;
     if ((*word & 15) == MEMTRACE_WORD_ALLOC) {
         assert_int_equal(number, tally->allocs + 1);
@@ -52,7 +52,7 @@ static void a_kill_loses_the_event_in_flight(void **state) {
     uint64_t *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     (void)state;
     for (int round = 0; round < 40; round++) {
-        struct tally tally = {0};
+        struct accounts tally = {0};
         void *own;
         pid_t child;
         open_recorder(&own);

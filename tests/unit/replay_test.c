@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay_test.c: analyze/model/replay: random programs are written as recordings, in blocks of
+ * replay_test.c: analyze/window/wholemodel: random programs are written as recordings, in blocks of
  * random length, with clocks that are late. What comes out is what plain counting in the true order
  * gives.
  */
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/replay.h"
+#include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
 
 enum { THREADS = 6, CONTEXTS = 36, LIVE = 100, EVENTS = 6000, POOL = 34, MAPPING = 35 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scopes_test.c: analyze/model/scopes: which scopes a thread is in. */
+/* scopes_test.c: analyze/replay/scopes: which scopes a thread is in. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/scopes.h"
+#include "analyze/replay/scopes.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_UNIT_SELECTION_FIXTURE_H
 #define TESTS_UNIT_SELECTION_FIXTURE_H
 
-#include "analyze/model/selection.h"
+#include "analyze/filter/selection.h"
 #include "tests/unit/recording_random.h"
 
 enum { SELECTION_VIEWS = 4 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selection_test.c: analyze/model/selection: of random recordings a filter that lets every block
+ * selection_test.c: analyze/filter/selection: of random recordings a filter that lets every block
  * through gives the view without filters, and two halves make the whole.
  */
 // clang-format off

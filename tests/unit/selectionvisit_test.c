@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selectionvisit_test.c: analyze/model/selectionvisit: of random recordings those lives are handed
+ * selectionvisit_test.c: analyze/filter/selectionvisit: of random recordings those lives are handed
  * out that plain comparison chooses, as the view shows them.
  */
 // clang-format off

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sketch_test.c: analyze/model/sketch against sorted values. */
+/* sketch_test.c: analyze/blocks/sketch against sorted values. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/sketch.h"
+#include "analyze/blocks/sketch.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slice_test.c: analyze/model/slice: what is put in comes out; two slices joined are what one slice
+/* slice_test.c: analyze/replay/slice: what is put in comes out; two slices joined are what one slice
  * of the same events is; damaged ones are read up to the damage. */
 // clang-format off
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/sums.h"
-#include "analyze/model/tally.h"
+#include "analyze/window/sums.h"
+#include "analyze/replay/accounts.h"
 
 #include <stdlib.h>
 
@@ -17,13 +17,13 @@ enum { CONTEXTS = 50, BLOCKS = 40, THREADS = 5, EVENTS = 600 };
 
 static struct model_node nodes[CONTEXTS];
 
-static struct tally *start(void) {
-    struct tally *tally = calloc(1, sizeof *tally);
+static struct accounts *start(void) {
+    struct accounts *tally = calloc(1, sizeof *tally);
     for (uint64_t id = 1; id < CONTEXTS; id++) {
         nodes[id].frame = 0x10000 + id;
     }
     nodes[CONTEXTS - 1].frame = MEMTRACE_FRAME_POOL;
-    assert_int_equal(tally_start(tally, nodes, CONTEXTS), 0);
+    assert_int_equal(accounts_start(tally, nodes, CONTEXTS), 0);
     return tally;
 }
 
@@ -49,8 +49,8 @@ static void change(struct estimate *estimate, const struct pairing_block *block,
 
 /* The same random events in each; the second one is cut in between. */
 struct twins {
-    struct tally *one;
-    struct tally *two;
+    struct accounts *one;
+    struct accounts *two;
     struct slice joined;
     bool has_joined;
     struct model model;
@@ -68,15 +68,15 @@ static void end_twins(struct twins *twins) {
     sums_end(&twins->sums);
     free(twins->model.lifetimes);
     slice_free(&twins->joined);
-    tally_end(twins->one);
-    tally_end(twins->two);
+    accounts_end(twins->one);
+    accounts_end(twins->two);
     free(twins->one);
     free(twins->two);
 }
 
 static void cut(struct twins *twins) {
     struct slice slice;
-    assert_int_equal(tally_cut(twins->two, &slice), 0);
+    assert_int_equal(accounts_cut(twins->two, &slice), 0);
     assert_int_equal(sums_add(&twins->sums, &slice), 0);
     if (twins->has_joined) {
         assert_int_equal(slice_join(&twins->joined, &slice), 0);
@@ -98,8 +98,8 @@ static void random_events(struct twins *twins, int cuts) {
         }
         if (block->context != 0) {
             change(&twins->estimate, block, -1);
-            tally_free(twins->one, block, 1, &freed, is_temporary);
-            tally_free(twins->two, block, 1, &freed, is_temporary);
+            accounts_free(twins->one, block, 1, &freed, is_temporary);
+            accounts_free(twins->two, block, 1, &freed, is_temporary);
             block->context = 0;
         } else {
             *block = (struct pairing_block){.size = (uint64_t)(rand() % 5) * 16,
@@ -107,8 +107,8 @@ static void random_events(struct twins *twins, int cuts) {
             block->weight = block->size * (unsigned)(rand() % 3);
             change(&twins->estimate, block, 1);
             twins->one->now_ns = twins->two->now_ns = (uint64_t)i + 1;
-            tally_alloc(twins->one, block, thread, false);
-            tally_alloc(twins->two, block, thread, false);
+            accounts_alloc(twins->one, block, thread, false);
+            accounts_alloc(twins->two, block, thread, false);
         }
     }
     cut(twins);
@@ -135,7 +135,7 @@ static void joined(void **state) {
         start_twins(&twins);
         srand(seed);
         random_events(&twins, (int)(seed % 30));
-        assert_int_equal(tally_cut(twins.one, &slice), 0);
+        assert_int_equal(accounts_cut(twins.one, &slice), 0);
         check_equal(&slice, &twins.joined);
         assert_int_equal(slice.highest, twins.estimate.highest);
         assert_true(slice.variance.maximum == twins.estimate.at_highest);
@@ -179,7 +179,7 @@ static void damaged(void **state) {
     start_twins(&twins);
     srand(1);
     random_events(&twins, 0);
-    assert_int_equal(tally_cut(twins.one, &slice), 0);
+    assert_int_equal(accounts_cut(twins.one, &slice), 0);
     for (size_t i = 0; i < slice.size; i++) {
         struct slice cut_off = slice;
         struct slice_reader reader;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* suppressions_test.c: analyze/model/suppressions: patterns, files, what is left of a model. */
+/* suppressions_test.c: analyze/filter/suppressions: patterns, files, what is left of a model. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/suppressions.h"
+#include "analyze/filter/suppressions.h"
 #include "tests/unit/profile_builder.h"
 
 static void patterns(void **state) {

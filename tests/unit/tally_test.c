@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tally_test.c: analyze/model/tally: sums and the peak against plain counting; estimates from
+/* accounts_test.c: analyze/replay/accounts: sums and the peak against plain counting; estimates from
  * samples are unbiased and as far off as their standard errors say. */
 // clang-format off
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/sums.h"
-#include "analyze/model/tally.h"
+#include "analyze/window/sums.h"
+#include "analyze/replay/accounts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum { CONTEXTS = 20, BLOCKS = 64, MAPPING = 18, POOL = 19 };
 
 /* A tally, its slices so far, and the model that they make. */
 struct subject {
-    struct tally tally;
+    struct accounts tally;
     struct model *model;
     struct sums sums;
 };
@@ -36,14 +36,14 @@ static struct subject *start(void) {
     model->nodes[MAPPING].frame = MEMTRACE_FRAME_MAPPING;
     model->nodes[POOL].frame = MEMTRACE_FRAME_POOL + 2;
     subject->model = model;
-    assert_int_equal(tally_start(&subject->tally, model->nodes, CONTEXTS), 0);
+    assert_int_equal(accounts_start(&subject->tally, model->nodes, CONTEXTS), 0);
     assert_int_equal(sums_start(&subject->sums, model), 0);
     return subject;
 }
 
 static void cut(struct subject *subject) {
     struct slice slice;
-    assert_int_equal(tally_cut(&subject->tally, &slice), 0);
+    assert_int_equal(accounts_cut(&subject->tally, &slice), 0);
     assert_int_equal(sums_add(&subject->sums, &slice), 0);
     slice_free(&slice);
 }
@@ -54,7 +54,7 @@ static void finish(struct subject *subject) {
 }
 
 static void end(struct subject *subject) {
-    tally_end(&subject->tally);
+    accounts_end(&subject->tally);
     sums_end(&subject->sums);
     model_free(subject->model);
     free(subject);
@@ -105,7 +105,7 @@ static void against_plain_counting(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 200; seed++) {
         struct subject *subject = start();
-        struct tally *tally = &subject->tally;
+        struct accounts *tally = &subject->tally;
         struct pairing_block blocks[BLOCKS] = {{0}};
         struct truth truth = {0};
         srand(seed);
@@ -116,7 +116,7 @@ static void against_plain_counting(void **state) {
             }
             const struct pairing_end freed = {.thread = 1, .tick = (uint32_t)i};
             if (block->context != 0) {
-                tally_free(tally, block, 1, &freed, false);
+                accounts_free(tally, block, 1, &freed, false);
                 truth_changes(&truth, block, false);
                 block->context = 0;
             } else {
@@ -124,7 +124,7 @@ static void against_plain_counting(void **state) {
                 *block = (struct pairing_block){.size = (uint64_t)(rand() % 5) * 16,
                                                 .context = context != MAPPING ? context : 1};
                 truth_changes(&truth, block, true);
-                tally_alloc(tally, block, 1, false);
+                accounts_alloc(tally, block, 1, false);
             }
         }
         finish(subject);
@@ -135,17 +135,17 @@ static void against_plain_counting(void **state) {
 
 static void threads_and_lifetimes(void **state) {
     struct subject *subject = start();
-    struct tally *tally = &subject->tally;
+    struct accounts *tally = &subject->tally;
     const struct pairing_block block = {.size = 100, .context = 3, .tick = 10};
     const struct pairing_end own = {.thread = 1, .tick = 10};
     const struct pairing_end other = {.thread = 2, .tick = 13};
     const struct model *model = subject->model;
     (void)state;
     for (int i = 0; i < 3; i++) {
-        tally_alloc(tally, &block, 1, i == 2);
+        accounts_alloc(tally, &block, 1, i == 2);
     }
-    tally_free(tally, &block, 1, &own, true);
-    tally_free(tally, &block, 1, &other, false);
+    accounts_free(tally, &block, 1, &own, true);
+    accounts_free(tally, &block, 1, &other, false);
     finish(subject);
     assert_int_equal(sums_thread(&subject->sums, 1).alloc_units, 2); /* one was inherited */
     assert_int_equal(sums_thread(&subject->sums, 1).free_bytes, 100);
@@ -162,13 +162,13 @@ static void threads_and_lifetimes(void **state) {
 
 static void mappings_and_culled(void **state) {
     struct subject *subject = start();
-    struct tally *tally = &subject->tally;
+    struct accounts *tally = &subject->tally;
     const struct model *model = subject->model;
     (void)state;
-    assert_int_equal(tally_class(tally, MAPPING), MODEL_MAPPING);
-    tally_map(tally, MAPPING, 8192);
-    tally_unmap(tally, MAPPING, 4096, false);
-    tally_culled(tally,
+    assert_int_equal(accounts_class(tally, MAPPING), MODEL_MAPPING);
+    accounts_map(tally, MAPPING, 8192);
+    accounts_unmap(tally, MAPPING, 4096, false);
+    accounts_culled(tally,
                  &(struct memtrace_culled){.context = 2, .thread = 1, .count = 7, .bytes = 70});
     finish(subject);
     assert_int_equal(model->context_count, 2);
@@ -197,7 +197,7 @@ static void samples(void **state) {
     }
     for (unsigned seed = 0; seed < SEEDS; seed++) {
         struct subject *subject = start();
-        struct tally *tally = &subject->tally;
+        struct accounts *tally = &subject->tally;
         const struct model *model = subject->model;
         double error;
         srand(seed + 1);
@@ -207,7 +207,7 @@ static void samples(void **state) {
             if ((double)rand() / RAND_MAX < chance) {
                 const struct pairing_block block = {
                     .size = size, .weight = (uint64_t)llround((double)size / chance), .context = 1};
-                tally_alloc(tally, &block, 1, false);
+                accounts_alloc(tally, &block, 1, false);
             }
         }
         finish(subject);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* timepoints_test.c: analyze/model/timepoints.c: a long life in few points, none of its peaks lost.
+/* timepoints_test.c: analyze/profile/timepoints.c: a long life in few points, none of its peaks lost.
  */
-#include "analyze/model/timepoints.h"
+#include "analyze/profile/timepoints.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

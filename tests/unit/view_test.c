@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_test.c: analyze/model/view: windows of random recordings (several threads, reallocations,
+ * view_test.c: analyze/window/view: windows of random recordings (several threads, reallocations,
  * mappings, late and precise clocks, a shared thread id) against what all blocks' lives say one by
  * one; and the sums of many slices against those of one.
  */
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/model/index.h"
-#include "analyze/model/lives.h"
-#include "analyze/model/view.h"
+#include "analyze/window/index.h"
+#include "analyze/replay/lives.h"
+#include "analyze/window/view.h"
 #include "tests/unit/model_equal.h"
 #include "tests/unit/recording_builder.h"
 #include "tests/unit/recording_random.h"

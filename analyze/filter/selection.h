@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * selection.h: which part of a profile or recording a question is about. Every report, export,
+ * difference, check and query takes the same one.
+ *
+ * Two things, which may be combined:
+ *   view     when we look: only what happened in [from, to) counts. Live is what is held at `to`,
+ *            whenever it was allocated; the maximum is what is held when the process held most
+ *            within the view.
+ *   filters  which blocks count. All that are given must hold. Filters of contexts (function, file,
+ *            module, pool, class, path, depth, group) work on profiles, too; filters of single
+ *            blocks, and views, need a recording.
+ * The result is a model again (model.h), with the same nodes and context ids. Its maximum is what
+ * the selected blocks held when the whole process held most in the view: so parts add up to the
+ * whole. In a view that does not begin at 0, frees may exceed allocations.
+ *
+ * Called by cli (and whoever serves questions). A selection is a value that its maker frees with
+ * selection_free(); start from selection_all(). One thread at a time.
+ */
+#ifndef ANALYZE_FILTER_SELECTION_H
+#define ANALYZE_FILTER_SELECTION_H
+
+#include "analyze/model/names.h"
+#include "analyze/replay/lives.h"
+
+#include <regex.h>
+
+/* least <= value <= most. {0, UINT64_MAX}: any. */
+struct selection_range {
+    uint64_t least;
+    uint64_t most;
+};
+
+/* [from, to) */
+struct selection_times {
+    uint64_t from_ns;
+    uint64_t to_ns; /* UINT64_MAX: to the end */
+};
+
+enum selection_part { SELECTION_FUNCTION, SELECTION_FILE, SELECTION_MODULE };
+
+/* Holds if the regex (POSIX extended) is found in that part of some frame of the path, inlined
+ * functions included; `negative`: of none. */
+struct selection_pattern {
+    enum selection_part part;
+    bool negative;
+    regex_t regex;
+};
+
+enum { SELECTION_LIVE_AT = 2 };
+
+struct selection {
+    struct selection_times view;
+
+    /* Contexts. */
+    struct selection_pattern *patterns;
+    size_t pattern_count;
+    struct selection_range depth; /* frames of the recorded path */
+    uint32_t classes;             /* bit enum model_class: that class; 0: any */
+    const char *pool;             /* name; NULL: any */
+    uint64_t path;                /* model_hash() of the context; 0: any */
+    /* Groups: all blocks of one context, over the whole run, whatever the other filters say. */
+    struct selection_range group_allocations;
+    struct selection_range group_bytes;
+    struct selection_range group_live_blocks;
+    struct selection_range group_live_bytes;
+
+    /* Blocks. */
+    struct selection_range size;
+    struct selection_range first_size; /* of its chain of reallocations */
+    struct selection_range last_size;
+    struct selection_range chain_length;   /* blocks of the whole chain */
+    struct selection_range chain_lifetime; /* ns, from the first birth to the last death */
+    struct selection_range lifetime;       /* ns; a block that never ended: to the end of the run */
+    struct selection_range address;        /* any byte of the block */
+    struct selection_times born;
+    struct selection_times died;            /* needs an end if it is not everything */
+    uint64_t live_at_ns[SELECTION_LIVE_AT]; /* lived at this moment */
+    size_t live_at_count;
+    uint32_t *threads; /* ids of those who allocated it, any of them; count 0: any */
+    size_t thread_count;
+    uint32_t *death_threads; /* of those who freed it */
+    size_t death_thread_count;
+    const char *scope;       /* born while its thread was in a scope of this name; NULL: any */
+    bool only_leaked;        /* never ended */
+    bool only_temporary;     /* life.is_temporary */
+    bool only_foreign_freed; /* by another thread than its own */
+
+    /* Threads and timeline of the answer are wanted in any case: filters of contexts alone do not
+     * tell them, so of a recording they take a pass, too. A profile never tells them of a part. */
+    bool wants_threads;
+};
+
+struct selection selection_all(void);
+void selection_free(struct selection *selection);
+
+/* Adds a pattern. 0, or -1: no such regex, or no memory (error says which). */
+int selection_add_pattern(struct selection *selection, enum selection_part part, bool negative,
+                          const char *regex, struct error *error);
+
+/* What answering takes. */
+bool selection_is_all(const struct selection *selection);        /* the whole model is the answer */
+bool selection_asks_contexts(const struct selection *selection); /* filters of them are given */
+bool selection_needs_lives(const struct selection *selection);   /* filters of blocks are given */
+bool selection_has_view(const struct selection *selection);
+bool selection_asks_ends(const struct selection *selection); /* whether a life counts is known when
+                                                                it is over, or the view is */
+bool selection_asks_deaths(const struct selection *selection); /* ... its death tells */
+bool selection_asks_chains(const struct selection *selection); /* ... when its chain is over */
+
+/*
+ * The model of what is selected; the caller frees it. `whole` is the model of all of it, `parts`
+ * the recording (count 0: a profile), `names` those of `whole`, needed where there are patterns.
+ * Costs that a recording culled, and mappings, pass filters of contexts only. NULL: out of memory,
+ * or the selection needs a recording (error says what of it).
+ */
+struct model *selection_model(const struct selection *selection, const struct model *whole,
+                              struct timeorder_parts parts, const struct names *names,
+                              const struct replay_options *options, struct error *error);
+
+/*
+ * lives_visit() with the selected lives only: begin() and end() see a life if all filters hold,
+ * and the view is that of births and deaths: a life that was born behind it is left out, one that
+ * ended behind it is handed out as LIFE_ALIVE, one that ended before it not at all. Where
+ * selection_asks_ends(), begin() is never called; where selection_asks_chains(), end() is called
+ * when the chain is over, and so later than in the order of deaths. Until then the lives of a chain
+ * take memory. other() sees what is in the view.
+ */
+int selection_visit(const struct selection *selection, const struct model *whole,
+                    struct timeorder_parts parts, const struct names *names,
+                    const struct lives_visitor *visitor, const struct replay_options *options,
+                    struct error *error);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* suppressions.c: reading suppressions, and what their patterns mean. See suppressions.h. */
+#include "analyze/filter/suppressions.h"
+
+#include "analyze/filter/suppressionlist.h"
+#include "analyze/symbol/lsanoptions.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_MOST = 16 << 20 };
+
+/* ---- Patterns ---- */
+
+/* The first place where `piece`, `size` bytes of a pattern, stands in the text; NULL: nowhere. */
+static const char *find_piece(const char *text, const char *piece, size_t size) {
+    return memmem(text, strlen(text), piece, size);
+}
+
+static bool ends_with(const char *text, const char *piece, size_t size) {
+    size_t length = strlen(text);
+    return length >= size && memcmp(text + length - size, piece, size) == 0;
+}
+
+/* The last piece of a pattern; `tied`: it begins where the text does, `closed`: and ends there. */
+static bool match_last(const char *text, const char *piece, size_t size, bool tied, bool closed) {
+    if (tied && strncmp(text, piece, size) != 0) {
+        return false;
+    }
+    if (closed) {
+        return tied ? strlen(text) == size : ends_with(text, piece, size);
+    }
+    return tied || find_piece(text, piece, size) != NULL;
+}
+
+bool suppressions_match(const char *pattern, const char *text) {
+    bool tied = pattern[0] == '^';
+    size_t length = strlen(pattern);
+    bool closed = length > tied && pattern[length - 1] == '$';
+    const char *end = pattern + length - closed;
+    const char *at = pattern + tied;
+    for (const char *star; (star = memchr(at, '*', (size_t)(end - at))) != NULL; at = star + 1) {
+        size_t size = (size_t)(star - at);
+        const char *found =
+            tied ? (strncmp(text, at, size) == 0 ? text : NULL) : find_piece(text, at, size);
+        if (found == NULL) {
+            return false;
+        }
+        text = found + size;
+        tied = false;
+    }
+    return match_last(text, at, (size_t)(end - at), tied, closed);
+}
+
+/* ---- Lists ---- */
+
+static int out_of_memory(struct error *error) {
+    return error_set(error, "out of memory while reading suppressions");
+}
+
+static int add(struct suppressions *list, const char *pattern, size_t size, const char *caller,
+               const char *origin, unsigned line) {
+    struct suppression *item;
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity != 0 ? list->capacity * 2 : 32;
+        struct suppression *grown = reallocarray(list->items, capacity, sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    item = &list->items[list->count];
+    *item = (struct suppression){.pattern = strndup(pattern, size),
+                                 .caller = caller != NULL ? strdup(caller) : NULL,
+                                 .origin = origin,
+                                 .line = line};
+    list->count++;
+    return item->pattern != NULL && (caller == NULL || item->caller != NULL) ? 0 : -1;
+}
+
+void suppressions_free(struct suppressions *suppressions) {
+    for (size_t i = 0; i < suppressions->count; i++) {
+        free(suppressions->items[i].pattern);
+        free(suppressions->items[i].caller);
+    }
+    for (size_t i = 0; i < suppressions->origin_count; i++) {
+        free(suppressions->origins[i]);
+    }
+    free(suppressions->items);
+    free(suppressions->origins);
+    *suppressions = (struct suppressions){0};
+}
+
+/* A copy that lives as long as the list. */
+static const char *keep_origin(struct suppressions *list, const char *origin) {
+    char **grown = reallocarray(list->origins, list->origin_count + 1, sizeof *grown);
+    if (grown == NULL) {
+        return NULL;
+    }
+    list->origins = grown;
+    grown[list->origin_count] = strdup(origin);
+    return grown[list->origin_count] != NULL ? grown[list->origin_count++] : NULL;
+}
+
+/* ---- Lines ---- */
+
+static int add_line(struct suppressions *list, const char *line, size_t size, const char *origin,
+                    unsigned number, struct error *error) {
+    const char *colon;
+    while (size != 0 && isspace((unsigned char)line[0])) {
+        line++;
+        size--;
+    }
+    while (size != 0 && isspace((unsigned char)line[size - 1])) {
+        size--;
+    }
+    if (size == 0 || line[0] == '#') {
+        return 0;
+    }
+    colon = memchr(line, ':', size);
+    if (colon == NULL || colon == line) {
+        return error_set(error, "%s:%u: '%.*s' is not a suppression (leak:PATTERN)", origin, number,
+                         size < 80 ? (int)size : 80, line);
+    }
+    if (colon - line != 4 || memcmp(line, "leak", 4) != 0) {
+        list->ignored++;
+        return 0;
+    }
+    if (colon + 1 == line + size) {
+        return error_set(error, "%s:%u: a pattern is missing after leak:", origin, number);
+    }
+    return add(list, colon + 1, size - 5, NULL, origin, number) == 0 ? 0 : out_of_memory(error);
+}
+
+int suppressions_add_text(struct suppressions *suppressions, const char *text, const char *origin,
+                          struct error *error) {
+    const char *kept = keep_origin(suppressions, origin);
+    unsigned number = 1;
+    if (kept == NULL) {
+        return out_of_memory(error);
+    }
+    for (const char *at = text; *at != '\0'; number++) {
+        size_t size = strcspn(at, "\n");
+        if (add_line(suppressions, at, size, kept, number, error) != 0) {
+            return -1;
+        }
+        at += size + (at[size] == '\n');
+    }
+    return 0;
+}
+
+int suppressions_add_file(struct suppressions *suppressions, const char *path,
+                          struct error *error) {
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t size;
+    int result;
+    if (file == NULL) {
+        return error_set(error, "cannot read %s: %m", path);
+    }
+    size = getdelim(&text, &room, '\0', file);
+    if (size < 0 && ferror(file)) {
+        result = error_set(error, "cannot read %s: %m", path);
+    } else if (size > FILE_MOST || (size > 0 && text[size - 1] == '\0')) {
+        result = error_set(error, "%s is not a suppression file", path);
+    } else {
+        result = suppressions_add_text(suppressions, size > 0 ? text : "", path, error);
+    }
+    free(text);
+    fclose(file);
+    return result;
+}
+
+/* ---- The other sources ---- */
+
+int suppressions_add_builtin(struct suppressions *suppressions, struct error *error) {
+    for (const struct suppressionlist_item *item = suppressionlist; item->pattern != NULL; item++) {
+        if (add(suppressions, item->pattern, strlen(item->pattern), item->caller, "built in", 0) !=
+            0) {
+            return out_of_memory(error);
+        }
+    }
+    return 0;
+}
+
+int suppressions_add_embedded(struct suppressions *suppressions, const struct model *model,
+                              const char *debug_folders, struct error *error) {
+    const struct model_module *program = NULL;
+    char *text;
+    int result;
+    for (size_t i = 0; program == NULL && i < model->module_count; i++) {
+        if (model->modules[i].path[0] != '\0' &&
+            strcmp(model->modules[i].path, model->header.executable) == 0) {
+            program = &model->modules[i];
+        }
+    }
+    if (program == NULL) {
+        return 0;
+    }
+    text =
+        lsanoptions_suppressions(&(struct symbol_module){.path = program->path,
+                                                         .build_id = program->build_id,
+                                                         .build_id_size = program->build_id_size},
+                                 debug_folders);
+    if (text == NULL) {
+        return 0;
+    }
+    result = suppressions_add_text(suppressions, text, "embedded", error);
+    free(text);
+    return result;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* load.h: what the files of analyze/model share while a model is loaded. Nobody else's business. */
+#ifndef ANALYZE_PROFILE_LOAD_H
+#define ANALYZE_PROFILE_LOAD_H
+
+#include "analyze/model/model.h"
+
+/* One context's costs, added up. Signed sums wrap as unsigned: one column may free what another
+ * allocated, so only the whole is positive. */
+struct sum {
+    uint64_t alloc_bytes;
+    uint64_t alloc_count;
+    uint64_t free_bytes;
+    uint64_t free_count;
+    uint64_t temporary;
+    uint64_t peak_bytes;
+    uint64_t base_bytes; /* held where the view began */
+    uint64_t base_count;
+    double total_variance; /* of estimates; at the end the standard errors */
+    double live_variance;
+    double count_variance; /* of profiles */
+    uint32_t lifetimes;    /* number of its buckets, from 1; 0: none yet */
+    uint32_t epoch;        /* sums.c's */
+};
+
+/* Each returns 0, or -1: out of memory. What they have filled model_free() frees. */
+int columns_load(struct model *model, const struct profile *profile);
+int records_load(struct model *model, const struct profile *profile);
+int children_load(struct model *model, const struct profile *profile); /* after the nodes */
+
+/* contexts.c. The class that an innermost frame tells. */
+enum model_class contexts_class(uint64_t frame);
+/* The buckets of a sum's lifetimes, empty at first. NULL: out of memory. */
+uint64_t *contexts_buckets(struct model *model, struct sum *sum);
+/* The same where there are some. */
+static inline uint64_t *contexts_buckets_of(const struct model *model, const struct sum *sum) {
+    return &model->lifetimes[(size_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS];
+}
+/* The bucket of a lifetime of so many clock ticks. */
+uint32_t contexts_bucket(uint32_t ticks);
+/* Makes model->contexts of sums[0 .. node_count). 0 or -1. */
+int contexts_make(struct model *model, const struct sum *sums);
+
+/* records.c: room for so many, then one by one, ids below the count; records_finish() at the end. */
+int records_reserve_modules(struct model *model, size_t count);
+void records_take_module(struct model *model, const struct memtrace_module *record, uint32_t id);
+int records_reserve_threads(struct model *model, size_t count);
+void records_take_thread(struct model *model, const struct memtrace_thread_record *record);
+int records_take_foreign(struct model *model, struct model_foreign foreign);
+int records_reserve_pools(struct model *model);
+void records_take_pool(struct model *model, uint64_t id, const char *name);
+int records_take_points(struct model *model, const struct memtrace_point *points, size_t count);
+void records_finish(struct model *model);
+
+/* model.c: totals and the latest time, when everything else is there. */
+void model_finish(struct model *model);
+/* Adds the heap's contexts to the totals. Whether there are any. */
+bool model_total_contexts(struct model *model);
+
+/* Notes the first thing that does not add up. */
+__attribute__((format(printf, 2, 3))) void model_damage(struct model *model, const char *format,
+                                                        ...);
+
+/* Of a sampled profile: what its contexts are off by together. */
+void model_total_errors(struct model *model);
+
+/* A context's costs into the totals, whatever its class. */
+void model_add_context(struct model_totals *totals, const struct model_context *context);
+
+/* A sum that stops at UINT64_MAX: damaged files may hold anything. */
+uint64_t model_add(uint64_t left, uint64_t right);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * records.c: the threads, modules, pools and the timeline of a profile, checked. See model.h. How
+ * one record becomes part of a model is here for recordings (recordtables.c), too.
+ */
+#include "analyze/profile/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MODULE_LIMIT = MEMTRACE_FRAME_MODULE_MASK + 1,
+    MODULE_PATH = sizeof(((struct memtrace_module *)0)->path),
+    THREAD_LIMIT = 1 << MEMTRACE_THREAD_BITS,
+    OWNERS_PER_LEAF = 256, /* see struct memtrace_foreign_frees */
+};
+
+static void copy_text(char *to, const char *from, size_t size) {
+    memcpy(to, from, size);
+    to[size - 1] = '\0';
+}
+
+/* ---- Modules ---- */
+
+static size_t count_modules(const struct profile *profile) {
+    size_t count = 1;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        uint64_t end = (uint64_t)segment->index * segment->leaf_items + segment->item_count;
+        if (segment->kind == MEMTRACE_SEGMENT_MODULES && end <= MODULE_LIMIT && end > count) {
+            count = end;
+        }
+    }
+    return count;
+}
+
+int records_reserve_modules(struct model *model, size_t count) {
+    model->module_count = count;
+    model->modules = calloc(count, sizeof *model->modules);
+    model->strings = calloc(count, MODULE_PATH);
+    if (model->modules == NULL || model->strings == NULL) {
+        return -1;
+    }
+    for (size_t id = 0; id < count; id++) {
+        model->modules[id].id = (uint32_t)id;
+        model->modules[id].path = "";
+    }
+    return 0;
+}
+
+void records_take_module(struct model *model, const struct memtrace_module *record, uint32_t id) {
+    struct model_module *module = &model->modules[id];
+    char *path = model->strings + (size_t)id * MODULE_PATH;
+    uint32_t size = profile_load_u32(&record->build_id_size);
+    copy_text(path, record->path, sizeof record->path);
+    *module = (struct model_module){
+        .id = id,
+        .build_id_size = size <= sizeof module->build_id ? size : 0,
+        .start = record->start,
+        .end = record->end,
+        .bias = record->bias,
+        .load_ns = record->load_ns,
+        .unload_ns = profile_load_u64(&record->unload_ns),
+        .path = path,
+    };
+    memcpy(module->build_id, record->build_id, sizeof module->build_id);
+}
+
+static int load_modules(struct model *model, const struct profile *profile) {
+    if (records_reserve_modules(model, count_modules(profile)) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_MODULES && place < segment->item_count; place++) {
+            const struct memtrace_module *record = profile_item(profile, segment, place);
+            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
+            /* The id is written after the rest. */
+            if (record != NULL && id < model->module_count && profile_load_u32(&record->id) == id) {
+                records_take_module(model, record, (uint32_t)id);
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- Threads ---- */
+
+int records_reserve_threads(struct model *model, size_t count) {
+    model->threads = calloc(count + 1, sizeof *model->threads);
+    return model->threads != NULL ? 0 : -1;
+}
+
+void records_take_thread(struct model *model, const struct memtrace_thread_record *record) {
+    struct model_thread *thread = &model->threads[model->thread_count];
+    uint32_t state = profile_load_u32(&record->state);
+    uint64_t frees = profile_load_u64(&record->free_count);
+    *thread = (struct model_thread){
+        .id = record->id,
+        .tid = record->tid,
+        .earlier = record->earlier,
+        .alive = state == MEMTRACE_THREAD_ALIVE,
+        .start_ns = record->start_ns,
+        .end_ns = record->end_ns,
+        .frees = frees,
+        .freed_bytes = profile_load_u64(&record->free_bytes),
+        .foreign_frees = profile_load_u64(&record->foreign_free_count),
+        .foreign_freed_bytes = profile_load_u64(&record->foreign_free_bytes),
+        .allocations = profile_load_u64(&record->alloc_count),
+        .total_bytes = profile_load_u64(&record->alloc_bytes),
+    };
+    copy_text(thread->name, record->name, sizeof thread->name);
+    if (thread->name[0] == '\0' && thread->tid == model->header.pid) {
+        strcpy(thread->name, "main");
+    }
+    if (state != MEMTRACE_THREAD_FREE || (thread->allocations | thread->frees) != 0) {
+        model->thread_count++;
+    }
+}
+
+static int by_thread_id(const void *left, const void *right) {
+    const struct model_thread *a = left;
+    const struct model_thread *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int load_threads(struct model *model, const struct profile *profile) {
+    size_t capacity = 0;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        if (profile->segments[i].kind == MEMTRACE_SEGMENT_THREADS) {
+            capacity += profile->segments[i].item_count;
+        }
+    }
+    if (records_reserve_threads(model, capacity) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_THREADS && place < segment->item_count; place++) {
+            const struct memtrace_thread_record *record = profile_item(profile, segment, place);
+            if (record != NULL && record->id < THREAD_LIMIT) {
+                records_take_thread(model, record);
+            }
+        }
+    }
+    return 0;
+}
+
+static struct model_thread *find_thread(struct model *model, uint32_t id) {
+    struct model_thread key = {.id = id};
+    return bsearch(&key, model->threads, model->thread_count, sizeof key, by_thread_id);
+}
+
+int records_take_foreign(struct model *model, struct model_foreign foreign) {
+    if ((model->foreign_count & (model->foreign_count - 1)) == 0) {
+        size_t capacity = model->foreign_count != 0 ? model->foreign_count * 2 : 1;
+        struct model_foreign *grown = realloc(model->foreign, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return -1;
+        }
+        model->foreign = grown;
+    }
+    model->foreign[model->foreign_count++] = foreign;
+    return 0;
+}
+
+static int by_freer_and_owner(const void *left, const void *right) {
+    const struct model_foreign *a = left;
+    const struct model_foreign *b = right;
+    if (a->freer != b->freer) {
+        return a->freer < b->freer ? -1 : 1;
+    }
+    return (a->owner > b->owner) - (a->owner < b->owner);
+}
+
+/* Threads past the ids are all "others". */
+static void join_foreign(struct model *model) {
+    size_t kept = 0;
+    if (model->foreign_count == 0) {
+        return;
+    }
+    qsort(model->foreign, model->foreign_count, sizeof *model->foreign, by_freer_and_owner);
+    for (size_t i = 1; i < model->foreign_count; i++) {
+        if (by_freer_and_owner(&model->foreign[kept], &model->foreign[i]) == 0) {
+            model->foreign[kept].blocks += model->foreign[i].blocks;
+            model->foreign[kept].bytes += model->foreign[i].bytes;
+        } else {
+            model->foreign[++kept] = model->foreign[i];
+        }
+    }
+    model->foreign_count = kept + 1;
+}
+
+/* Places 0..3 of a leaf lie under the segment's header: those owners stand behind place 255. */
+static uint32_t owner_at(const struct profile_segment *segment, uint32_t place) {
+    uint32_t owner = place < OWNERS_PER_LEAF ? place : place - OWNERS_PER_LEAF;
+    return segment->index < THREAD_LIMIT ? segment->index * OWNERS_PER_LEAF + owner : THREAD_LIMIT;
+}
+
+static int load_foreign(struct model *model, const struct profile *profile) {
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_FREES && place < segment->item_count; place++) {
+            const struct memtrace_foreign_frees *frees = profile_item(profile, segment, place);
+            struct model_foreign foreign = {.freer = segment->owner,
+                                            .owner = owner_at(segment, place)};
+            if (frees == NULL || foreign.owner >= THREAD_LIMIT) {
+                continue;
+            }
+            foreign.blocks = profile_load_u64(&frees->count);
+            foreign.bytes = profile_load_u64(&frees->bytes);
+            if ((foreign.blocks | foreign.bytes) != 0 && records_take_foreign(model, foreign) != 0) {
+                return -1;
+            }
+        }
+    }
+    join_foreign(model);
+    return 0;
+}
+
+/* A thread holds what it allocated, less what it freed of its own, less what others freed of it.
+ * Wraps like the file's counters; negative where frees by unknown threads are missing. */
+static void hold(struct model *model) {
+    for (size_t i = 0; i < model->thread_count; i++) {
+        struct model_thread *thread = &model->threads[i];
+        thread->live_bytes =
+            (int64_t)(thread->total_bytes - (thread->freed_bytes - thread->foreign_freed_bytes));
+    }
+    for (size_t i = 0; i < model->foreign_count; i++) {
+        struct model_thread *owner = find_thread(model, model->foreign[i].owner);
+        if (owner != NULL) {
+            owner->live_bytes = (int64_t)((uint64_t)owner->live_bytes - model->foreign[i].bytes);
+        }
+    }
+}
+
+/* Those alive beyond the ids have records of their own with the id of "others". */
+static void join_others(struct model *model) {
+    struct model_thread *others = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < model->thread_count; i++) {
+        const struct model_thread *thread = &model->threads[i];
+        if (thread->id != MEMTRACE_THREAD_OTHERS || others == NULL) {
+            model->threads[kept++] = *thread;
+            if (thread->id == MEMTRACE_THREAD_OTHERS) {
+                others = &model->threads[kept - 1];
+            }
+            continue;
+        }
+        strcpy(others->name, "others");
+        others->tid = 0; /* of several */
+        others->earlier = 0;
+        others->alive |= thread->alive;
+        others->start_ns = 0;
+        others->end_ns = 0;
+        others->allocations = model_add(others->allocations, thread->allocations);
+        others->total_bytes = model_add(others->total_bytes, thread->total_bytes);
+        others->frees = model_add(others->frees, thread->frees);
+        others->freed_bytes = model_add(others->freed_bytes, thread->freed_bytes);
+        others->foreign_frees = model_add(others->foreign_frees, thread->foreign_frees);
+        others->foreign_freed_bytes =
+            model_add(others->foreign_freed_bytes, thread->foreign_freed_bytes);
+    }
+    model->thread_count = kept;
+}
+
+void records_finish(struct model *model) {
+    qsort(model->threads, model->thread_count, sizeof *model->threads, by_thread_id);
+    join_others(model);
+    hold(model);
+}
+
+/* ---- Pools ---- */
+
+int records_reserve_pools(struct model *model) {
+    model->pools = calloc(MEMTRACE_FRAME_CLASSES, sizeof *model->pools);
+    return model->pools != NULL ? 0 : -1;
+}
+
+void records_take_pool(struct model *model, uint64_t id, const char *name) {
+    if (id < MEMTRACE_FRAME_CLASSES) {
+        copy_text(model->pools[id], name, sizeof model->pools[id]);
+        model->pool_count = id + 1 > model->pool_count ? id + 1 : model->pool_count;
+    }
+}
+
+static int load_pools(struct model *model, const struct profile *profile) {
+    if (records_reserve_pools(model) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_POOLS && place < segment->item_count; place++) {
+            const struct memtrace_pool *record = profile_item(profile, segment, place);
+            if (record != NULL) {
+                records_take_pool(model, (uint64_t)segment->index * segment->leaf_items + place,
+                                 record->name);
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- Timeline ---- */
+
+/* Of several at one time that with the most live bytes first: it is kept. */
+static int by_time(const void *left, const void *right) {
+    const struct memtrace_point *a = left;
+    const struct memtrace_point *b = right;
+    return a->time_ns != b->time_ns
+               ? (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns)
+               : (a->live_bytes < b->live_bytes) - (a->live_bytes > b->live_bytes);
+}
+
+int records_take_points(struct model *model, const struct memtrace_point *points, size_t count) {
+    size_t kept = 0;
+    model->timeline = calloc(count + 1, sizeof *model->timeline);
+    if (model->timeline == NULL) {
+        return -1;
+    }
+    if (count != 0) {
+        memcpy(model->timeline, points, count * sizeof *points);
+    }
+    qsort(model->timeline, count, sizeof *model->timeline, by_time);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || model->timeline[i].time_ns > model->timeline[kept - 1].time_ns) {
+            model->timeline[kept++] = model->timeline[i];
+        }
+    }
+    model->timeline_count = kept;
+    return 0;
+}
+
+static int load_timeline(struct model *model, const struct profile *profile) {
+    const size_t start = offsetof(struct memtrace_timeline, point);
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        const struct memtrace_timeline *timeline;
+        uint64_t room;
+        uint32_t count;
+        if (segment->kind != MEMTRACE_SEGMENT_TIMELINE || segment->size < start) {
+            continue;
+        }
+        timeline = (const void *)(profile->bytes + segment->offset);
+        room = (segment->size - start) / sizeof(struct memtrace_point);
+        count = profile_load_u32(&timeline->count);
+        if (count > MEMTRACE_TIMELINE_POINTS) {
+            count = MEMTRACE_TIMELINE_POINTS;
+        }
+        return records_take_points(model, (const void *)(profile->bytes + segment->offset + start),
+                                  count < room ? count : (uint32_t)room);
+    }
+    return 0;
+}
+
+int records_load(struct model *model, const struct profile *profile) {
+    if (load_modules(model, profile) != 0 || load_threads(model, profile) != 0 ||
+        load_foreign(model, profile) != 0 || load_pools(model, profile) != 0 ||
+        load_timeline(model, profile) != 0) {
+        return -1;
+    }
+    records_finish(model);
+    return 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* timepoints.c: see timepoints.h. */
+#include "analyze/profile/timepoints.h"
+
+#include "analyze/profile/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- From events ---- */
+
+int timepoints_start(struct timepoints *points) {
+    *points = (struct timepoints){.shift = MEMTRACE_TICK_SHIFT};
+    points->pieces = calloc(TIMEPOINTS_PIECES, sizeof *points->pieces);
+    return points->pieces != NULL ? 0 : -1;
+}
+
+void timepoints_end(struct timepoints *points) {
+    free(points->pieces);
+    *points = (struct timepoints){0};
+}
+
+static void join(struct timepoints_piece *piece, const struct timepoints_piece *later) {
+    if (later->highest.live_bytes > piece->highest.live_bytes) {
+        piece->highest = later->highest;
+    }
+    piece->last = later->last;
+}
+
+/* Pieces become twice as long. */
+static void lengthen(struct timepoints *points) {
+    size_t kept = 0;
+    points->shift++;
+    for (size_t i = 0; i < points->count; i++) {
+        struct timepoints_piece piece = points->pieces[i];
+        piece.number /= 2;
+        if (kept != 0 && points->pieces[kept - 1].number == piece.number) {
+            join(&points->pieces[kept - 1], &piece);
+        } else {
+            points->pieces[kept++] = piece;
+        }
+    }
+    points->count = kept;
+}
+
+void timepoints_add(struct timepoints *points, uint64_t window_ns,
+                    const struct memtrace_point *highest, const struct memtrace_point *last) {
+    struct timepoints_piece piece = {.highest = *highest, .last = *last};
+    while (points->count == TIMEPOINTS_PIECES &&
+           points->pieces[points->count - 1].number != window_ns >> points->shift) {
+        lengthen(points);
+    }
+    piece.number = window_ns >> points->shift;
+    if (points->count != 0 && points->pieces[points->count - 1].number == piece.number) {
+        join(&points->pieces[points->count - 1], &piece);
+    } else {
+        points->pieces[points->count++] = piece;
+    }
+}
+
+static int by_time(const void *left, const void *right) {
+    const struct memtrace_point *a = left;
+    const struct memtrace_point *b = right;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* Between samples as much was resident as at the one before; before the first one as at that. */
+static void fill_resident(struct memtrace_point *all, size_t count, uint64_t resident_bytes) {
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].resident_bytes != 0) {
+            resident_bytes = all[i].resident_bytes;
+        }
+        all[i].resident_bytes = resident_bytes;
+    }
+}
+
+int timepoints_finish(const struct timepoints *points, struct model *model,
+                      const struct memtrace_point *samples, size_t sample_count) {
+    struct memtrace_point *all = calloc(sample_count + 2 * points->count + 1, sizeof *all);
+    size_t count = sample_count;
+    int result;
+    if (all == NULL) {
+        return -1;
+    }
+    if (sample_count != 0) {
+        memcpy(all, samples, sample_count * sizeof *all);
+    }
+    for (size_t i = 0; i < points->count; i++) {
+        all[count++] = points->pieces[i].highest;
+        all[count++] = points->pieces[i].last;
+    }
+    qsort(all, count, sizeof *all, by_time);
+    fill_resident(all, count, sample_count != 0 ? samples[0].resident_bytes : 0);
+    result = records_take_points(model, all, count);
+    free(all);
+    return result;
+}
+
+/* ---- Ends and maximum ---- */
+
+/* A part of the way from a to b, which a damaged file may hold anything for. */
+static uint64_t between(uint64_t a, uint64_t b, double share) {
+    if (b <= a || share >= 1) {
+        return b > a ? b : a;
+    }
+    return a + (uint64_t)((long double)(b - a) * (long double)share);
+}
+
+size_t timepoints_place(const struct model *model, uint64_t time_ns) {
+    size_t low = 0;
+    size_t high = model->timeline_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (model->timeline[middle].time_ns < time_ns) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* What was allocated by then, as if evenly from the point before to the point behind. */
+static struct memtrace_point point_between(const struct model *model, size_t place,
+                                           uint64_t time_ns) {
+    const struct memtrace_point end = {.time_ns = model->now_ns,
+                                       .alloc_count = model->totals.allocations,
+                                       .alloc_bytes = model->totals.total_bytes};
+    const struct memtrace_point none = {0};
+    const struct memtrace_point *before = place != 0 ? &model->timeline[place - 1] : &none;
+    const struct memtrace_point *behind =
+        place < model->timeline_count ? &model->timeline[place] : &end;
+    uint64_t length = behind->time_ns > before->time_ns ? behind->time_ns - before->time_ns : 0;
+    double share = time_ns - before->time_ns < length
+                       ? (double)(time_ns - before->time_ns) / (double)length
+                       : 1;
+    return (struct memtrace_point){
+        .time_ns = time_ns,
+        .resident_bytes = place != 0 ? before->resident_bytes : behind->resident_bytes,
+        .alloc_count = between(before->alloc_count, behind->alloc_count, share),
+        .alloc_bytes = between(before->alloc_bytes, behind->alloc_bytes, share),
+    };
+}
+
+/* That so much was live then is known. There is room for it. */
+static void put(struct model *model, uint64_t time_ns, uint64_t live_bytes) {
+    size_t place = timepoints_place(model, time_ns);
+    struct memtrace_point *at = &model->timeline[place];
+    if (place < model->timeline_count && at->time_ns == time_ns) {
+        at->live_bytes = live_bytes > at->live_bytes ? live_bytes : at->live_bytes;
+        return;
+    }
+    struct memtrace_point point = point_between(model, place, time_ns);
+    point.live_bytes = live_bytes;
+    memmove(at + 1, at, (model->timeline_count - place) * sizeof *at);
+    *at = point;
+    model->timeline_count++;
+}
+
+/* Where the time of the maximum is not known, as in older profiles: about when most was sampled. */
+static uint64_t guess_maximum(const struct model *model) {
+    const struct memtrace_point *highest = NULL;
+    for (size_t i = 0; i < model->timeline_count; i++) {
+        if (highest == NULL || model->timeline[i].live_bytes > highest->live_bytes) {
+            highest = &model->timeline[i];
+        }
+    }
+    return highest != NULL ? highest->time_ns : 0;
+}
+
+static int make_room(struct model *model, size_t count) {
+    struct memtrace_point *grown =
+        reallocarray(model->timeline, model->timeline_count + count + 1, sizeof *model->timeline);
+    model->timeline = grown != NULL ? grown : model->timeline;
+    return grown != NULL ? 0 : -1;
+}
+
+int timepoints_put_maximum(struct model *model) {
+    const struct model_totals *totals = &model->totals;
+    uint64_t time_ns = totals->maximum_ns != 0 ? totals->maximum_ns : guess_maximum(model);
+    if (make_room(model, 1) != 0) {
+        return -1;
+    }
+    if (totals->maximum_bytes != 0 && time_ns >= model->from_ns && time_ns < model->to_ns) {
+        put(model, time_ns, totals->maximum_bytes);
+    }
+    return 0;
+}
+
+int timepoints_complete(struct model *model, uint64_t from_ns, uint64_t to_ns,
+                        uint64_t start_live) {
+    uint64_t last_ns = to_ns <= model->now_ns ? to_ns - 1 : model->now_ns;
+    if (make_room(model, 2) != 0) {
+        return -1;
+    }
+    put(model, from_ns, start_live);
+    if (last_ns > from_ns) {
+        put(model, last_ns, model->totals.live_bytes);
+    }
+    return timepoints_put_maximum(model);
+}

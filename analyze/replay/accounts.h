@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * accounts.h: the costs of contexts, threads and the whole process in a slice of a recording, while
+ * its events are replayed: what the runtime's ledger, thread records and peak are for a profile.
+ *
+ * Called by analyze/replay/pass, one event at a time. Belongs to one thread. When a slice is cut
+ * off, everything begins again at 0; only what was touched is looked at then.
+ *
+ * Counts are in units of 1 / TALLY_ONE: a sampled allocation stands for a number of allocations
+ * that need not be whole. Peak: the process is at its maximum or below it; leaving the maximum
+ * begins an epoch, and a cell keeps what it held at its first change in an epoch.
+ */
+#ifndef ANALYZE_REPLAY_ACCOUNTS_H
+#define ANALYZE_REPLAY_ACCOUNTS_H
+
+#include "analyze/model/foreign.h"
+#include "analyze/profile/load.h"
+#include "analyze/replay/pairing.h"
+#include "analyze/replay/slice.h"
+
+#define TALLY_ONE UINT64_C(65536)
+
+/* One line of the processor's cache. */
+struct accounts_cell {
+    uint64_t alloc_bytes, alloc_units;
+    uint64_t free_bytes, free_units;
+    uint64_t temporary;
+    uint64_t saved;     /* alloc_bytes - free_bytes at the maximum */
+    uint32_t epoch;     /* 0: not touched yet */
+    uint32_t lifetimes; /* number of its buckets, from 1; 0: none yet */
+    uint8_t class;      /* 0: not looked up yet; else enum model_class + 1 */
+};
+
+struct accounts_variance {
+    double total, live;
+};
+
+struct accounts_thread {
+    uint64_t alloc_units, alloc_bytes;
+    uint64_t free_units, free_bytes;
+};
+
+struct accounts {
+    const struct model_node *nodes;
+    size_t node_count;
+    struct accounts_cell *cells;         /* node_count */
+    struct accounts_variance *variances; /* node_count; NULL: nothing was sampled */
+    uint32_t *touched;                /* contexts of this slice; room for node_count */
+    size_t touched_count;
+    uint64_t (*lifetimes)[MEMTRACE_LIFETIME_BUCKETS];
+    size_t lifetime_count;
+    size_t lifetime_capacity;
+    struct accounts_thread threads[1 << MEMTRACE_THREAD_BITS];
+    struct foreign foreign; /* blocks in units */
+    int64_t live;           /* since the slice began */
+    int64_t maximum;        /* >= 0 */
+    uint64_t now_ns;        /* of the present event: its maker sets it */
+    uint64_t maximum_ns;
+    uint32_t epoch;
+    bool at_maximum;
+    bool is_sampled;
+    uint64_t alloc_units, alloc_bytes; /* of the heap, over all slices */
+    struct accounts_crest {               /* the moment with most live bytes since the last look */
+        int64_t live;
+        uint64_t time_ns;
+        uint64_t alloc_units, alloc_bytes; /* 0: there was never more than when it began */
+    } crest;
+    struct slice_variance variance;
+    bool out_of_memory;
+};
+
+/* 0, or -1: out of memory. */
+int accounts_start(struct accounts *tally, const struct model_node *nodes, size_t node_count);
+void accounts_end(struct accounts *tally);
+
+/* How many bytes and allocations a block stands for. */
+static inline uint64_t accounts_bytes(const struct pairing_block *block) {
+    return block->weight != 0 ? block->weight : block->size;
+}
+uint64_t accounts_sampled_units(const struct pairing_block *block);
+static inline uint64_t accounts_units(const struct pairing_block *block) {
+    return block->weight != 0 ? accounts_sampled_units(block) : TALLY_ONE;
+}
+
+enum model_class accounts_look_up(struct accounts *tally, uint32_t context);
+static inline enum model_class accounts_class(struct accounts *tally, uint32_t context) {
+    uint8_t class = tally->cells[context].class;
+    return class != 0 ? (enum model_class)(class - 1) : accounts_look_up(tally, context);
+}
+
+/* A block begins. `thread`: who allocated it; it is not counted there if `inherited`. Returns by
+ * how much the heap's live bytes grew. */
+int64_t accounts_alloc(struct accounts *tally, const struct pairing_block *block, uint32_t thread,
+                    bool inherited);
+/* It ends. Returns by how much the heap's live bytes grew: not at all, or less than 0. */
+int64_t accounts_free(struct accounts *tally, const struct pairing_block *block, uint32_t owner,
+                   const struct pairing_end *end, bool temporary);
+
+/* Address space of a context of class MODEL_MAPPING. */
+void accounts_map(struct accounts *tally, uint32_t context, uint64_t bytes);
+void accounts_unmap(struct accounts *tally, uint32_t context, uint64_t bytes, bool is_last);
+
+/* Blocks that lived so shortly that the recording left out both ends. */
+void accounts_culled(struct accounts *tally, const struct memtrace_culled *culled);
+
+/* Looks at the crest: what it was, and the next one begins. */
+static inline struct accounts_crest accounts_take_crest(struct accounts *tally) {
+    struct accounts_crest crest = tally->crest;
+    tally->crest = (struct accounts_crest){.live = tally->live};
+    return crest;
+}
+
+/* What was added since the last cut, as a slice (ticks, events and error are the caller's). 0, or
+ * -1: out of memory. */
+int accounts_cut(struct accounts *tally, struct slice *slice);
+
+#endif

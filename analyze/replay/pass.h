@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pass.h: goes through events of a recording, all or some that follow each other, and adds up what
+ * happened in [from, to): pairs frees with their allocations, follows mappings, keeps a tally.
+ *
+ * Called by analyze/model: replay (everything, cut into slices) and part (a slice once more).
+ * Belongs to one thread; a second one reads ahead inside pass_run().
+ *
+ * An event is inside if from <= its time < to. A block ends at the time of its free, but not before
+ * it began: clocks of threads may differ. Start from pass_start().
+ */
+#ifndef ANALYZE_REPLAY_PASS_H
+#define ANALYZE_REPLAY_PASS_H
+
+#include "analyze/replay/accounts.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/peakbound.h"
+#include "analyze/replay/ranges.h"
+
+struct pass {
+    struct accounts tally;
+    struct pairing *pairing;
+    struct ranges mappings;
+    struct peakbound bound;
+    uint64_t *newest; /* by stream: number of its last heap block, temporary if freed next */
+    bool adjacent;    /* that is: in the very next event (MEMTRACE_FLAG_ADJACENT) */
+    size_t stream_count;
+    size_t stream; /* whose events come now, in which window */
+    uint64_t window;
+    uint64_t from_ns;
+    uint64_t last_ns;    /* to - 1 */
+    uint32_t first_tick; /* of the events since these were set */
+    uint32_t last_tick;
+    uint32_t missing;   /* the context that stands for those that the file lacks */
+    uint64_t inherited; /* blocks still to come that a forked child was born with */
+    uint64_t events;
+    bool has_wrong_mapping; /* one with the context of a block */
+    bool out_of_memory;
+};
+
+/* Who looks on. Functions may be NULL. */
+struct pass_watcher {
+    /* Marks and losses. */
+    void (*other)(void *context, const struct timeorder_event *entry);
+    /* Before the first event of a window, which begins at this time. */
+    void (*window)(void *context, uint64_t time_ns);
+    /* An end that had waited for its allocation. */
+    void (*waited)(void *context, struct event_block name, const struct pairing_end *end);
+    void *context;
+};
+
+/* model: its nodes, the last of which stands for missing ones. to_ns > from_ns. 0, or -1: out of
+ * memory. */
+int pass_start(struct pass *pass, const struct model *model, size_t stream_count, uint64_t from_ns,
+               uint64_t to_ns);
+void pass_end(struct pass *pass);
+
+/* All that the order has. 0, or -1: out of memory, or no thread. */
+int pass_run(struct pass *pass, struct timeorder *order, const struct pass_watcher *watcher,
+             const struct replay_options *options, uint64_t total);
+
+/* What was inside since the last cut. 0 or -1. */
+int pass_cut(struct pass *pass, struct slice *slice);
+
+/* A block that began before the pass does. 0 or -1. */
+int pass_know_block(struct pass *pass, struct event_block name, struct pairing_block block,
+                    uint64_t born_ns);
+
+uint32_t pass_context(const struct pass *pass, uint32_t context);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scopes.h: which scopes (memtrace_scope_begin and _end) each thread is in while a recording is
+ * replayed. The scopes that a thread is in, outermost first, are a path; paths are numbered, and
+ * the same names in the same order have the same number.
+ *
+ * Called by analyze/model/lives. Belongs to one thread. Memory grows with the different paths and
+ * with the scopes that are open.
+ */
+#ifndef ANALYZE_REPLAY_SCOPES_H
+#define ANALYZE_REPLAY_SCOPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SCOPES_NONE = 0 }; /* the number of the path of no scope */
+
+struct scopes;
+
+struct scopes *scopes_new(void);         /* NULL: out of memory */
+void scopes_free(struct scopes *scopes); /* NULL is allowed */
+
+/* A stream's thread enters the scope `id`, or leaves it: wherever in the path it stands, the others
+ * stay. One that is not open is no matter. 0, or -1: out of memory. */
+int scopes_enter(struct scopes *scopes, uint32_t stream, uint64_t id, const char *name,
+                 size_t name_size);
+int scopes_leave(struct scopes *scopes, uint32_t stream, uint64_t id);
+
+/* The path that the stream's thread is in. */
+uint32_t scopes_path(const struct scopes *scopes, uint32_t stream);
+
+/* The innermost scope's name of a path that is not SCOPES_NONE, and the path without it. */
+const char *scopes_name(const struct scopes *scopes, uint32_t path);
+uint32_t scopes_outer(const struct scopes *scopes, uint32_t path);
+/* Whether some scope of the path has this name. */
+bool scopes_has(const struct scopes *scopes, uint32_t path, const char *name);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * smaps.h: the mappings of the process as the collector saw them (/proc/PID/smaps) at some moments.
+ *
+ * Called by cli; analyze/report shows it. Start from {0}.
+ */
+#ifndef ANALYZE_REPLAY_SMAPS_H
+#define ANALYZE_REPLAY_SMAPS_H
+
+#include "analyze/replay/timeorder.h"
+
+struct smaps_mapping {
+    uint64_t start, end;
+    uint64_t resident_bytes;
+    uint64_t dirty_bytes;
+    uint64_t swap_bytes;
+    uint32_t protection; /* PROT_*, bit 3: shared */
+    const char *name;    /* "" where it has none */
+};
+
+struct smaps {
+    uint64_t time_ns;
+    struct smaps_mapping *mappings; /* by address; NULL: the file has none of that time */
+    size_t count;
+    char *names;
+};
+
+/* The last ones noted no later than time_ns; where there are only later ones, the first of those.
+ * 0, or -1: out of memory. */
+int smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps);
+void smaps_free(struct smaps *smaps);
+
+/* The mapping that holds this address, or NULL. */
+const struct smaps_mapping *smaps_find(const struct smaps *smaps, uint64_t address);
+
+#endif

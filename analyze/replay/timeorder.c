@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/* timeorder.c: merges the streams of a recording by time. See timeorder.h. */
+#include "analyze/replay/timestream.h"
+
+#include "analyze/read/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    THREADS = 1 << MEMTRACE_THREAD_BITS,
+    PRECISE_SHIFT = 16, /* 65 us: a thread may be interrupted between clock and event */
+};
+
+/* When a stream in the queue is to go on; what it did meanwhile for others may have made it later.
+ */
+struct timeorder_turn {
+    uint64_t time_ns;
+    uint32_t stream;
+};
+
+/* A stream that goes on until it has allocated the block of this number. */
+struct timeorder_wait {
+    uint32_t stream;
+    uint64_t number;
+};
+
+#define NO_STREAM UINT32_MAX
+#define SHARED    (UINT32_MAX - 1) /* several streams have this thread id */
+#define NO_NUMBER UINT64_MAX
+
+/* ---- Which blocks belong to which stream ---- */
+
+static int by_stream(const void *left, const void *right, void *context) {
+    struct timeorder_block a = *(const struct timeorder_block *)left;
+    struct timeorder_block b = *(const struct timeorder_block *)right;
+    const struct memtrace_block_header *first = timestream_block(context, a);
+    const struct memtrace_block_header *second = timestream_block(context, b);
+    if (first->stream != second->stream) {
+        return first->stream < second->stream ? -1 : 1;
+    }
+    if (first->first_sequence != second->first_sequence) {
+        return first->first_sequence < second->first_sequence ? -1 : 1;
+    }
+    if (first->first_word != second->first_word) {
+        return first->first_word < second->first_word ? -1 : 1;
+    }
+    if (a.part != b.part) {
+        return a.part < b.part ? -1 : 1;
+    }
+    return (a.block > b.block) - (a.block < b.block);
+}
+
+/* Whether `block` goes on where `before` (NULL: the stream's beginning) ended. */
+static bool goes_on(const struct memtrace_block_header *before,
+                    const struct memtrace_block_header *block, uint32_t part) {
+    if (before == NULL) {
+        return part != 0 || (block->first_sequence == 0 && block->first_word == 0);
+    }
+    return block_goes_on(before, block);
+}
+
+/* Leaves out what a stream has twice, which no writer writes: a block that begins before the last
+ * one ended. Counts the gaps. */
+static size_t drop_repeated(struct timeorder *order, size_t count) {
+    const struct memtrace_block_header *before = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct memtrace_block_header *block = timestream_block(order, order->blocks[i]);
+        if (before != NULL && before->stream != block->stream) {
+            before = NULL;
+        }
+        if (before != NULL && (block->first_sequence < before->end_sequence ||
+                               (block->first_sequence == before->end_sequence &&
+                                block->first_word < before->end_word))) {
+            order->damaged++;
+            continue;
+        }
+        order->gaps += !goes_on(before, block, order->parts.items[0]->header.part);
+        order->blocks[kept++] = order->blocks[i];
+        before = block;
+    }
+    return kept;
+}
+
+static void add_streams(struct timeorder *order, size_t count) {
+    struct timeorder_stream *stream = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct memtrace_block_header *block = timestream_block(order, order->blocks[i]);
+        if (stream == NULL ||
+            timestream_block(order, order->blocks[i - 1])->stream != block->stream) {
+            stream = &order->streams[order->stream_count++];
+            stream->first_block = stream->next_block = stream->start_block = i;
+            stream->thread = block->thread;
+            stream->newest = block->first_number != 0 ? block->first_number - 1 : 0;
+            stream->next_ns = block->first_ns;
+            if (block->thread < THREADS) {
+                uint32_t *only = &order->stream_of[block->thread];
+                *only = *only == NO_STREAM && block->thread != MEMTRACE_THREAD_OTHERS
+                            ? (uint32_t)(order->stream_count - 1)
+                            : SHARED;
+            }
+        }
+        stream->end_block = i + 1;
+    }
+}
+
+/* ---- Who is next ---- */
+
+static bool is_earlier(struct timeorder_turn left, struct timeorder_turn right) {
+    return left.time_ns != right.time_ns ? left.time_ns < right.time_ns
+                                         : left.stream < right.stream;
+}
+
+static void swap(struct timeorder_turn *left, struct timeorder_turn *right) {
+    struct timeorder_turn kept = *left;
+    *left = *right;
+    *right = kept;
+}
+
+static void push(struct timeorder *order, uint32_t stream) {
+    struct timeorder_turn *queue = order->queue;
+    size_t at = order->queue_size++;
+    queue[at] = (struct timeorder_turn){order->streams[stream].next_ns, stream};
+    while (at != 0 && is_earlier(queue[at], queue[(at - 1) / 2])) {
+        swap(&queue[at], &queue[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+}
+
+static struct timeorder_turn pop(struct timeorder *order) {
+    struct timeorder_turn *queue = order->queue;
+    struct timeorder_turn first = queue[0];
+    size_t at = 0;
+    queue[0] = queue[--order->queue_size];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < order->queue_size && is_earlier(queue[child + 1], queue[child])) {
+            child++;
+        }
+        if (child >= order->queue_size || !is_earlier(queue[child], queue[at])) {
+            return first;
+        }
+        swap(&queue[at], &queue[child]);
+        at = child;
+    }
+}
+
+/* Collects all blocks of events. 0, or -1: out of memory. */
+static int gather(struct timeorder *order, size_t *count) {
+    size_t most = 0;
+    for (size_t part = 0; part < order->parts.count; part++) {
+        most += order->parts.items[part]->block_count;
+    }
+    *count = 0;
+    order->blocks = calloc(most + 1, sizeof *order->blocks);
+    if (order->blocks == NULL) {
+        return -1;
+    }
+    for (size_t part = 0; part < order->parts.count; part++) {
+        for (size_t i = 0; i < order->parts.items[part]->block_count; i++) {
+            struct timeorder_block place = {part, i};
+            if (timestream_block(order, place)->kind == MEMTRACE_BLOCK_EVENTS) {
+                order->blocks[(*count)++] = place;
+            }
+        }
+    }
+    return 0;
+}
+
+int timeorder_start(struct timeorder *order, struct timeorder_parts parts) {
+    size_t count = 0;
+    *order = (struct timeorder){.parts = parts, .stop_ns = UINT64_MAX};
+    order->window_shift = parts.items[0]->header.flags & MEMTRACE_RECORDING_PRECISE
+                              ? PRECISE_SHIFT
+                              : (unsigned)MEMTRACE_TICK_SHIFT;
+    if (gather(order, &count) == 0) {
+        qsort_r(order->blocks, count, sizeof *order->blocks, by_stream, order);
+        count = drop_repeated(order, count);
+        order->block_count = count;
+    }
+    order->streams = calloc(count + 1, sizeof *order->streams);
+    order->queue = calloc(count + 1, sizeof *order->queue);
+    order->waits = calloc(count + 1, sizeof *order->waits);
+    order->stream_of = malloc(THREADS * sizeof *order->stream_of);
+    if (order->blocks == NULL || order->streams == NULL || order->queue == NULL ||
+        order->waits == NULL || order->stream_of == NULL) {
+        timeorder_end(order);
+        return -1;
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        order->stream_of[i] = NO_STREAM;
+    }
+    add_streams(order, count);
+    for (uint32_t i = 0; i < order->stream_count; i++) {
+        push(order, i);
+    }
+    return 0;
+}
+
+void timeorder_end(struct timeorder *order) {
+    for (size_t i = 0; order->streams != NULL && i < order->stream_count; i++) {
+        if (order->streams[i].is_open) {
+            event_decoder_end(&order->streams[i].decoder);
+        }
+        recording_buffer_free(&order->streams[i].buffer);
+    }
+    free(order->streams);
+    free(order->queue);
+    free(order->waits);
+    free(order->stream_of);
+    free(order->blocks);
+    texts_free(&order->texts);
+    *order = (struct timeorder){0};
+}
+
+/* ---- Turns ---- */
+
+static void start_turn(struct timeorder *order, uint32_t stream, uint64_t number) {
+    order->streams[stream].is_at_work = true;
+    order->waits[order->depth++] = (struct timeorder_wait){stream, number};
+}
+
+static void end_turn(struct timeorder *order) {
+    order->streams[order->waits[--order->depth].stream].is_at_work = false;
+}
+
+/* Whether this block was not allocated yet, and by which stream it will be. */
+static bool is_ahead(const struct timeorder *order, struct event_block name, uint32_t *owner) {
+    const struct timeorder_stream *stream;
+    *owner = name.number != 0 && name.thread < THREADS ? order->stream_of[name.thread] : NO_STREAM;
+    if (*owner >= order->stream_count) {
+        return false;
+    }
+    stream = &order->streams[*owner];
+    return stream->newest < name.number && !stream->is_at_work && !stream->has_ended;
+}
+
+/* Lets the stream go first that allocates what the event ends, once. */
+static bool waits(struct timeorder *order, struct timeorder_stream *stream,
+                  const struct timeorder_event *event) {
+    bool is_alloc = event->event.kind == EVENT_ALLOC;
+    struct event_block name = is_alloc ? event->event.old : event->event.block;
+    uint32_t owner;
+    if ((!is_alloc && event->event.kind != EVENT_FREE) || stream->has_asked ||
+        !is_ahead(order, name, &owner)) {
+        stream->has_asked = false;
+        return false;
+    }
+    timestream_put_back(stream, event);
+    stream->has_asked = true;
+    start_turn(order, owner, name.number);
+    return true;
+}
+
+/* Whether the event lies behind the window. Who is waited for is not asked: a thread that was
+ * interrupted may have believed in an old time for long, but what it freed had been allocated. */
+static bool is_later(const struct timeorder *order, const struct event *event) {
+    return order->depth == 1 && event->time_ns >> order->window_shift > order->window;
+}
+
+static void hand_out(const struct timeorder *order, struct timeorder_stream *stream,
+                     struct timeorder_event *event, uint32_t place) {
+    event->window = order->window;
+    event->stream = place;
+    event->thread = stream->thread;
+    if (event->event.kind == EVENT_ALLOC) {
+        stream->newest = event->event.block.number;
+    }
+}
+
+/* Fills with events of the stream whose turn it is, until the turn is over or another's comes
+ * first. Returns their number. */
+static size_t run(struct timeorder *order, struct timeorder_event *events, size_t capacity) {
+    const struct timeorder_wait turn = order->waits[order->depth - 1];
+    struct timeorder_stream *stream = &order->streams[turn.stream];
+    for (size_t count = 0; count < capacity; count++) {
+        struct timeorder_event *event = &events[count];
+        if (stream->has_next) {
+            *event = stream->next;
+            stream->has_next = false;
+        } else if (!timestream_next(order, stream, event)) {
+            stream->has_ended = true;
+            end_turn(order);
+            return count;
+        }
+        if (is_later(order, &event->event)) {
+            timestream_put_back(stream, event);
+            end_turn(order);
+            if (order->depth == 0) {
+                push(order, turn.stream);
+            }
+            return count;
+        }
+        if (waits(order, stream, event)) {
+            return count;
+        }
+        hand_out(order, stream, event, turn.stream);
+        if (stream->newest >= turn.number) {
+            end_turn(order);
+            return count + 1;
+        }
+    }
+    return capacity;
+}
+
+/* ---- Places ---- */
+
+/* How many events of its open block have been handed out. */
+static uint32_t handed_out(const struct timeorder *order, const struct timeorder_stream *stream) {
+    struct timeorder_block place = order->blocks[stream->next_block - 1];
+    return timestream_block(order, place)->items - event_decoder_left(&stream->decoder) -
+           stream->has_next;
+}
+
+static void put_place(const struct timeorder *order, struct varint_writer *place) {
+    for (size_t i = 0; i < order->stream_count; i++) {
+        const struct timeorder_stream *stream = &order->streams[i];
+        varint_put(place, stream->next_block - stream->start_block - stream->is_open);
+        varint_put(place, stream->is_open ? handed_out(order, stream) : 0);
+        varint_put(place, stream->newest);
+    }
+}
+
+/* The window that begins may be the first behind an edge, or behind several. */
+static void note_places(struct timeorder *order) {
+    while (order->next_edge < order->edge_count &&
+           order->window << order->window_shift >= order->edges[order->next_edge]) {
+        put_place(order, &order->places[order->next_edge++]);
+    }
+}
+
+void timeorder_note_places(struct timeorder *order, const uint64_t *edges, size_t edge_count,
+                           struct varint_writer *places) {
+    order->edges = edges;
+    order->edge_count = edge_count;
+    order->places = places;
+}
+
+/* Leaves out what lies before the place, and reads what comes then. */
+static void skip(struct timeorder *order, struct timeorder_stream *stream, uint32_t count) {
+    struct timeorder_event event;
+    stream->start_block = stream->next_block;
+    stream->start_skip = count;
+    if (stream->next_block == stream->end_block) {
+        stream->has_ended = true;
+        return;
+    }
+    stream->next_ns = timestream_block(order, order->blocks[stream->next_block])->first_ns;
+    if (count == 0 || !timestream_open(order, stream)) {
+        return;
+    }
+    while (count != 0 && event_decoder_next(&stream->decoder, &event.event) == 1) {
+        count--;
+    }
+    if (timestream_next(order, stream, &event)) {
+        timestream_put_back(stream, &event);
+    } else {
+        stream->has_ended = true;
+    }
+}
+
+int timeorder_seek(struct timeorder *order, const void *place, size_t size, uint64_t stop_ns) {
+    bool failed = false;
+    struct varint_reader reader = {place, (const unsigned char *)place + size, &failed};
+    order->stop_ns = stop_ns;
+    if (size == 0) {
+        return 0;
+    }
+    order->queue_size = 0;
+    for (uint32_t i = 0; i < order->stream_count; i++) {
+        struct timeorder_stream *stream = &order->streams[i];
+        uint64_t blocks = varint_get(&reader);
+        uint32_t count = (uint32_t)varint_get(&reader);
+        stream->newest = varint_get(&reader);
+        if (failed || blocks > stream->end_block - stream->next_block) {
+            return -1;
+        }
+        stream->next_block += blocks;
+        skip(order, stream, count);
+        if (!stream->has_ended) {
+            push(order, i);
+        }
+    }
+    return 0;
+}
+
+struct timeorder_before timeorder_before(const struct timeorder *order, size_t stream) {
+    const struct timeorder_stream *from = &order->streams[stream];
+    return (struct timeorder_before){from->first_block, from->start_block, from->end_block,
+                                     from->start_skip};
+}
+
+/* ---- All streams ---- */
+
+/* Begins the turn of the stream that is next. false: no stream has events. */
+static bool next_turn(struct timeorder *order) {
+    while (order->queue_size != 0) {
+        struct timeorder_turn turn = pop(order);
+        const struct timeorder_stream *stream = &order->streams[turn.stream];
+        uint64_t window = turn.time_ns >> order->window_shift;
+        if (stream->has_ended) {
+            continue;
+        }
+        if (stream->next_ns > turn.time_ns) { /* it went on for another's sake */
+            push(order, turn.stream);
+            continue;
+        }
+        window = window > order->window ? window : order->window;
+        if (window << order->window_shift >= order->stop_ns) {
+            order->queue_size = 0;
+            return false;
+        }
+        order->window = window;
+        note_places(order);
+        start_turn(order, turn.stream, NO_NUMBER);
+        return true;
+    }
+    return false;
+}
+
+size_t timeorder_read(struct timeorder *order, struct timeorder_event *events, size_t capacity) {
+    size_t count = 0;
+    while (count < capacity && (order->depth != 0 || next_turn(order))) {
+        count += run(order, &events[count], capacity - count);
+    }
+    return count;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timeorder.h: the events of all streams of a recording in one order, by time. Each stream keeps
+ * its own order. Between streams times decide, window by window: within one, whose length is about
+ * what the clocks of threads are right to, a stream's events come together. But no free comes
+ * before its allocation: the stream that allocated goes on first, as far as that.
+ *
+ * Called by analyze/window/wholemodel. Belongs to one thread. Memory: one block of each stream that is
+ * at work at that time.
+ */
+#ifndef ANALYZE_REPLAY_TIMEORDER_H
+#define ANALYZE_REPLAY_TIMEORDER_H
+
+#include "analyze/model/texts.h"
+#include "analyze/read/recording.h"
+#include "analyze/read/varint.h"
+
+/* One event, its window, its stream (a place below timeorder.stream_count) and whose that is. */
+struct timeorder_event {
+    struct event event; /* text: a string, the timeorder's until its end */
+    uint64_t window;
+    uint32_t stream;
+    uint32_t thread;
+};
+
+/* A recording in one or several files, the parts in their order. */
+struct timeorder_parts {
+    const struct recording *const *items;
+    size_t count; /* at least 1 */
+};
+
+/* A block of events: parts.items[part]->blocks[block]. */
+struct timeorder_block {
+    size_t part;
+    size_t block;
+};
+
+struct timeorder {
+    struct timeorder_parts parts;
+    bool skips_addresses;  /* set it after the start where nobody asks for them */
+    unsigned window_shift; /* a window is 2^window_shift ns long */
+    struct timeorder_stream *streams;
+    size_t stream_count;
+    struct timeorder_turn *queue; /* a heap of streams that have events left, by time */
+    size_t queue_size;
+    struct timeorder_wait *waits; /* the last one's stream goes on; each before it waits for it */
+    size_t depth;
+    uint32_t *stream_of;            /* by thread id: its only stream; NO_STREAM: none or several */
+    struct timeorder_block *blocks; /* each stream's together and in its order */
+    size_t block_count;
+    struct texts texts;
+    const uint64_t *edges;        /* see timeorder_note_places */
+    struct varint_writer *places; /* one for each edge */
+    size_t edge_count;
+    size_t next_edge;
+    uint64_t stop_ns; /* events of windows from here on are left; UINT64_MAX: none */
+    uint64_t window;
+    uint64_t damaged; /* blocks that could not be read to their end */
+    uint64_t gaps;    /* places where a stream lacks something */
+};
+
+/* 0, or -1: out of memory. */
+int timeorder_start(struct timeorder *order, struct timeorder_parts parts);
+void timeorder_end(struct timeorder *order);
+
+/*
+ * Places: how far each stream is where the first window begins that is not before an edge, so that
+ * events are read from there on as if all before had been read. Before the first timeorder_read():
+ * notes the places of these edges (times, growing) in places[edge_count], which start from {0};
+ * both must stay until the end. Where events end before an edge, its place stays empty.
+ */
+void timeorder_note_places(struct timeorder *order, const uint64_t *edges, size_t edge_count,
+                           struct varint_writer *places);
+/* Starts at a place (of the same parts; size 0: the beginning), up to windows that begin before
+ * stop_ns. 0, or -1: no memory, or no such place. */
+int timeorder_seek(struct timeorder *order, const void *place, size_t size, uint64_t stop_ns);
+/* What lies before the place in a stream: blocks [first, last) of timeorder.blocks, and so many
+ * events of the block `last`. */
+struct timeorder_before {
+    size_t first_block;
+    size_t last_block;
+    size_t end_block; /* of the stream */
+    uint32_t events;
+};
+struct timeorder_before timeorder_before(const struct timeorder *order, size_t stream);
+
+/* Fills up to `capacity` events. Returns their number; 0: that was all. */
+size_t timeorder_read(struct timeorder *order, struct timeorder_event *events, size_t capacity);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * submodel.h: a new model for a part of what another one tells: everything that does not depend on
+ * which part that is.
+ *
+ * Called by analyze/model (view, selection).
+ */
+#ifndef ANALYZE_WINDOW_SUBMODEL_H
+#define ANALYZE_WINDOW_SUBMODEL_H
+
+#include "analyze/model/model.h"
+
+/* A copy of `whole` without costs: no contexts, lifetimes, foreign frees, totals, and threads whose
+ * counts are 0. The caller frees it. NULL: out of memory. */
+struct model *model_derive(const struct model *whole);
+
+/* Leaves only the marks and timeline points of [from, to) in a derived model and notes the view. */
+void model_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns);
+
+#endif

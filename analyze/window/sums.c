@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* sums.c: adds up slices. See sums.h. */
+#include "analyze/window/sums.h"
+
+#include "analyze/replay/accounts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 1 << MEMTRACE_THREAD_BITS };
+
+int sums_start(struct sums *sums, struct model *model) {
+    *sums = (struct sums){.model = model, .epoch = 1, .all = {.at_maximum = true}};
+    sums->cells = calloc(model->node_count, sizeof *sums->cells);
+    sums->threads = calloc(THREADS, sizeof *sums->threads);
+    if (sums->cells == NULL || sums->threads == NULL) {
+        sums_end(sums);
+        return -1;
+    }
+    return 0;
+}
+
+void sums_end(struct sums *sums) {
+    free(sums->cells);
+    free(sums->threads);
+    foreign_free(&sums->foreign);
+    *sums = (struct sums){0};
+}
+
+/* ---- Contexts ---- */
+
+static int add_lifetimes(struct sums *sums, struct sum *sum, const uint64_t *lifetimes) {
+    uint64_t *buckets = contexts_buckets(sums->model, sum);
+    for (size_t i = 0; buckets != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        buckets[i] += lifetimes[i];
+    }
+    return buckets != NULL ? 0 : -1;
+}
+
+/* What the context held when the maximum was left, or, in the slice with the maximum, there. */
+static void keep_peak(const struct sums *sums, struct sum *sum, const struct slice_context *change,
+                      bool is_highest) {
+    uint64_t before = sum->alloc_bytes - sum->free_bytes;
+    if (is_highest) {
+        sum->peak_bytes = before + change->peak;
+    } else if (sum->epoch != sums->epoch) {
+        sum->peak_bytes = before;
+    }
+    sum->epoch = sums->epoch;
+}
+
+static int add_context(struct sums *sums, const struct slice_context *change, bool is_highest) {
+    struct sum *sum = &sums->cells[change->id];
+    keep_peak(sums, sum, change, is_highest);
+    sum->alloc_bytes += change->alloc_bytes;
+    sum->alloc_count += change->alloc_units;
+    sum->free_bytes += change->free_bytes;
+    sum->free_count += change->free_units;
+    sum->temporary += change->temporary;
+    sum->total_variance += change->total_variance;
+    sum->live_variance += change->live_variance;
+    return change->free_units != 0 ? add_lifetimes(sums, sum, change->lifetimes) : 0;
+}
+
+static void add_base(struct sums *sums, const struct slice_context *change) {
+    struct sum *sum = &sums->cells[change->id];
+    sum->base_bytes += change->alloc_bytes - change->free_bytes;
+    sum->base_count += change->alloc_units - change->free_units;
+    sum->live_variance += change->live_variance;
+}
+
+/* ---- Threads ---- */
+
+static int add_foreign(struct sums *sums, uint32_t freer, const struct slice_foreign *change) {
+    sums->threads[freer].foreign_units += change->units;
+    sums->threads[freer].foreign_bytes += change->bytes;
+    return foreign_add(&sums->foreign, (struct model_foreign){.freer = freer,
+                                                              .owner = change->owner,
+                                                              .blocks = change->units,
+                                                              .bytes = change->bytes});
+}
+
+static int add_threads(struct sums *sums, struct slice_reader *reader, bool is_before) {
+    struct slice_thread change;
+    while (slice_next_thread(reader, &change)) {
+        struct sums_thread *thread = &sums->threads[change.id];
+        thread->held_bytes += change.alloc_bytes - change.free_bytes;
+        if (!is_before) {
+            thread->alloc_units += change.alloc_units;
+            thread->alloc_bytes += change.alloc_bytes;
+            thread->free_units += change.free_units;
+            thread->free_bytes += change.free_bytes;
+        }
+        for (uint64_t i = 0; i < change.foreign; i++) {
+            struct slice_foreign foreign;
+            slice_next_foreign(reader, &foreign);
+            thread->held_bytes += foreign.bytes;
+            sums->threads[foreign.owner % THREADS].held_bytes -= foreign.bytes;
+            if (!is_before && add_foreign(sums, change.id, &foreign) != 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- Slices ---- */
+
+int sums_add_before(struct sums *sums, const struct slice *slice) {
+    struct slice_reader reader;
+    struct slice_context change;
+    slice_read(&reader, slice);
+    while (slice_next_context(&reader, &change)) {
+        if (change.id < sums->model->node_count) {
+            add_base(sums, &change);
+        }
+    }
+    sums->base = wrap_add(sums->base, slice->change);
+    sums->base_variance += slice->variance.live;
+    return add_threads(sums, &reader, true);
+}
+
+/* As slice_join() does. True: the maximum is in this one from here on. */
+static bool add_totals(struct slice *all, const struct slice *slice) {
+    bool is_highest = wrap_add(all->change, slice->highest) > all->highest ||
+                      (all->at_maximum && slice->highest == 0);
+    if (is_highest) {
+        all->maximum_ns = slice->highest > 0 ? slice->maximum_ns : all->maximum_ns;
+        all->highest = wrap_add(all->change, slice->highest);
+        all->variance.maximum = all->variance.live + slice->variance.maximum;
+    }
+    all->at_maximum = is_highest && slice->at_maximum;
+    all->change = wrap_add(all->change, slice->change);
+    all->variance.total += slice->variance.total;
+    all->variance.allocations += slice->variance.allocations;
+    all->variance.live += slice->variance.live;
+    if (slice->error_bytes > all->error_bytes) {
+        all->error_bytes = slice->error_bytes;
+    }
+    return is_highest;
+}
+
+int sums_add(struct sums *sums, const struct slice *slice) {
+    bool is_highest = add_totals(&sums->all, slice);
+    struct slice_reader reader;
+    struct slice_context change;
+    int result = 0;
+    sums->epoch += is_highest; /* others held there what they hold now */
+    slice_read(&reader, slice);
+    while (result == 0 && slice_next_context(&reader, &change)) {
+        if (change.id < sums->model->node_count) {
+            result = add_context(sums, &change, is_highest);
+        }
+    }
+    return result == 0 ? add_threads(sums, &reader, false) : -1;
+}
+
+/* ---- One slice ---- */
+
+static uint64_t peak_of(const struct sums *sums, const struct sum *sum) {
+    return sum->epoch == sums->epoch ? sum->peak_bytes : sum->alloc_bytes - sum->free_bytes;
+}
+
+static void pack_context(const struct sums *sums, struct slice_writer *writer, uint32_t id) {
+    const struct sum *sum = &sums->cells[id];
+    struct slice_context context = {.id = id,
+                                    .alloc_bytes = sum->alloc_bytes,
+                                    .alloc_units = sum->alloc_count,
+                                    .free_bytes = sum->free_bytes,
+                                    .free_units = sum->free_count,
+                                    .temporary = sum->temporary,
+                                    .peak = peak_of(sums, sum),
+                                    .total_variance = sum->total_variance,
+                                    .live_variance = sum->live_variance};
+    if (sum->lifetimes != 0) {
+        memcpy(context.lifetimes, contexts_buckets_of(sums->model, sum), sizeof context.lifetimes);
+    }
+    slice_put_context(writer, &context);
+}
+
+static void pack_thread(const struct sums *sums, struct slice_writer *writer, uint32_t id,
+                        size_t *foreign) {
+    const struct sums_thread *thread = &sums->threads[id];
+    size_t first = *foreign;
+    while (*foreign < sums->foreign.count && sums->foreign.pairs[*foreign].freer == id) {
+        ++*foreign;
+    }
+    if ((thread->alloc_units | thread->free_units | (*foreign - first)) == 0) {
+        return;
+    }
+    slice_put_thread(writer, &(struct slice_thread){.id = id,
+                                                    .alloc_units = thread->alloc_units,
+                                                    .alloc_bytes = thread->alloc_bytes,
+                                                    .free_units = thread->free_units,
+                                                    .free_bytes = thread->free_bytes,
+                                                    .foreign = *foreign - first});
+    for (size_t i = first; i < *foreign; i++) {
+        const struct model_foreign *from = &sums->foreign.pairs[i];
+        slice_put_foreign(writer, &(struct slice_foreign){from->owner, from->blocks, from->bytes});
+    }
+}
+
+int sums_pack(struct sums *sums, struct slice *slice) {
+    struct slice_writer writer = {.slice = slice};
+    size_t foreign = 0;
+    *slice = sums->all;
+    for (uint32_t id = 1; id < sums->model->node_count; id++) {
+        if (sums->cells[id].epoch != 0) {
+            pack_context(sums, &writer, id);
+        }
+    }
+    foreign_sort(&sums->foreign);
+    for (uint32_t id = 0; id < THREADS; id++) {
+        pack_thread(sums, &writer, id, &foreign);
+    }
+    return slice_finish(&writer);
+}
+
+/* ---- The model ---- */
+
+static uint64_t whole(uint64_t units) {
+    return (units + TALLY_ONE / 2) / TALLY_ONE;
+}
+
+static double root(double variance) {
+    return variance > 0 ? sqrt(variance) : 0;
+}
+
+struct sums_thread sums_thread(const struct sums *sums, uint32_t id) {
+    struct sums_thread thread = sums->threads[id];
+    thread.alloc_units = whole(thread.alloc_units);
+    thread.free_units = whole(thread.free_units);
+    thread.foreign_units = whole(thread.foreign_units);
+    return thread;
+}
+
+static void finish_cell(const struct sums *sums, struct sum *sum) {
+    sum->peak_bytes = sum->base_bytes + peak_of(sums, sum);
+    sum->alloc_count = whole(sum->alloc_count);
+    sum->free_count = whole(sum->free_count);
+    sum->base_count = whole(sum->base_count);
+    sum->temporary = whole(sum->temporary);
+    sum->total_variance = root(sum->total_variance);
+    sum->live_variance = root(sum->live_variance);
+}
+
+static int make_foreign(struct sums *sums) {
+    foreign_sort(&sums->foreign);
+    for (size_t i = 0; i < sums->foreign.count; i++) {
+        struct model_foreign foreign = sums->foreign.pairs[i];
+        foreign.blocks = whole(foreign.blocks);
+        if (records_take_foreign(sums->model, foreign) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void tell_errors(struct sums *sums) {
+    const struct slice_variance *variance = &sums->all.variance;
+    sums->model->recording.errors = (struct model_errors){
+        .total_bytes = root(variance->total),
+        .allocations = root(variance->allocations),
+        .live_bytes = root(sums->base_variance + variance->live),
+        .maximum_bytes = root(sums->base_variance + variance->maximum),
+    };
+}
+
+int sums_finish(struct sums *sums) {
+    struct model *model = sums->model;
+    for (size_t i = 0; i < model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS; i++) {
+        model->lifetimes[i] = whole(model->lifetimes[i]);
+    }
+    for (size_t id = 1; id < model->node_count; id++) {
+        struct sum *sum = &sums->cells[id];
+        if ((sum->epoch | sum->base_count | sum->base_bytes) != 0) {
+            finish_cell(sums, sum);
+        }
+    }
+    tell_errors(sums);
+    model->header.live_bytes = wrap_add(sums->base, sums->all.change);
+    model->header.maximum_bytes = wrap_add(sums->base, sums->all.highest);
+    return contexts_make(model, sums->cells) != 0 || make_foreign(sums) != 0 ? -1 : 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.h: a recording in [from, to): what happened then, what is held at `to`, and what was held
+ * when the process held most within (selection.h has the words). It is added up from the slices of
+ * the recording's index; only those that the window cuts are read again.
+ *
+ * Called by analyze/model/selection.
+ */
+#ifndef ANALYZE_WINDOW_VIEW_H
+#define ANALYZE_WINDOW_VIEW_H
+
+#include "analyze/window/wholemodel.h"
+
+/* whole: the model of all of these parts, replayed or from the cache. The caller frees the view.
+ * NULL: out of memory, or whole is no recording's (error says which). */
+struct model *model_view(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
+                         uint64_t to_ns, const struct replay_options *options, struct error *error);
+
+#endif

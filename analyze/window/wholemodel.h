@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wholemodel.h: a recording becomes the model that a profile of the same run would give. All events are
+ * gone through once, in the order of timeorder.h.
+ *
+ * Called by cli. Of one thread's events everything is exact. Of several threads counts and bytes
+ * are exact, too; the maximum is that of one possible order, totals.maximum_error_bytes bounds its
+ * distance from the true one (peakbound.h). Lifetimes are as fine as the recorded times. A sampled
+ * recording gives estimates: each sampled allocation counts for its weight, model.recording.errors
+ * are their standard errors.
+ */
+#ifndef ANALYZE_WINDOW_WHOLEMODEL_H
+#define ANALYZE_WINDOW_WHOLEMODEL_H
+
+#include "analyze/model/model.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
+
+/* options may be NULL. NULL: out of memory, or no thread to read with. */
+struct model *model_replay(struct timeorder_parts parts, const struct replay_options *options,
+                           struct error *error);
+
+#endif
