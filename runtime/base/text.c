@@ -26,6 +26,46 @@ void text_add(struct text *text, const char *string) {
     text_add_bytes(text, string, text_length(string));
 }
 
+/* The bytes of the character at `at` that no terminal should get; 0: it may have it. The same as in
+ * the tools (analyze/report/safetext.c): C0, DEL, C1, separators of lines, marks and overrides of
+ * the direction of writing. */
+static size_t unsafe_length(const unsigned char *at) {
+    if (at[0] < ' ' || at[0] == 0x7f) {
+        return 1;
+    }
+    if ((at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f) || (at[0] == 0xd8 && at[1] == 0x9c)) {
+        return 2;
+    }
+    if (at[0] == 0xe2 && at[1] == 0x80 &&
+        (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae))) {
+        return 3;
+    }
+    return at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9 ? 3 : 0;
+}
+
+/* How many bytes follow the first one of a character; of what is none as well. */
+static size_t following(unsigned char first) {
+    return first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
+}
+
+void text_add_safe(struct text *text, const char *string) {
+    const unsigned char *at = (const unsigned char *)string;
+    while (*at != '\0') {
+        size_t unsafe = unsafe_length(at);
+        size_t length = 1;
+        size_t most = following(*at);
+        while (unsafe == 0 && length <= most && (at[length] & 0xc0) == 0x80) {
+            length++;
+        }
+        if (unsafe != 0 || (length == 1 && *at >= 0x80)) { /* alone it is C1, or nothing */
+            text_add(text, "?");
+        } else {
+            text_add_bytes(text, (const char *)at, length);
+        }
+        at += unsafe != 0 ? unsafe : length;
+    }
+}
+
 static void add_digits(struct text *text, uint64_t number, unsigned base, unsigned group) {
     char digits[32];
     size_t at = sizeof digits;
@@ -130,9 +170,9 @@ void log_at(enum log_level level, const char *a, const char *b, const char *c) {
     }
     text_init(&line, buffer, sizeof buffer - 1); /* one place kept for the end of the line */
     text_add(&line, "memtrace: ");
-    text_add(&line, a);
-    text_add(&line, b != NULL ? b : "");
-    text_add(&line, c != NULL ? c : "");
+    text_add_safe(&line, a);
+    text_add_safe(&line, b != NULL ? b : "");
+    text_add_safe(&line, c != NULL ? c : "");
     buffer[line.length++] = '\n';
     write_all(2, buffer, line.length);
 }

@@ -208,10 +208,10 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     text_add(&text, is_all_counted ? "\n" : " seen)\n");
     if (written) {
         start_line(&text, "profile            ");
-        text_add(&text, header->output);
+        text_add_safe(&text, header->output);
         text_add(&text, "\n");
         start_line(&text, "read it with       memtrace report ");
-        text_add(&text, header->output);
+        text_add_safe(&text, header->output);
         text_add(&text, "\n");
     }
     write_all(2, text.start, text.length);

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from outside import BUILD, MEMTRACE, SOURCE, case, check, environment, equal, execute, folder
+from outside import BUILD, MEMTRACE, PRELOAD, SOURCE, case, check, environment, equal, execute, folder
 
 # ECMA-48's C0 (but line ends), DEL and C1; separators of lines; marks and overrides of UAX #9.
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -75,6 +75,19 @@ def test_hostile_names():
         told("diff", *form, profile, recording)
     told("merge", "-o", folder + "/\x1b[2J.mtp", profile, profile)
     told("report", folder + "/\x1b[2J.mtp\u202e", status=1)
+
+
+def test_hostile_names_preloaded():
+    """What the runtime itself says at the program's end, where there is no command."""
+    record()
+    done = execute(os.path.join(folder, PROGRAM),
+                   env={"LD_PRELOAD": PRELOAD, "MEMTRACE_SUMMARY": "1",
+                        "MEMTRACE_OUTPUT": folder + "/%e.\u009b\x1b[2J.mtp"})
+    text = safe(done.err, "preloaded")
+    check("profile  " in text and "vil." in text, text)
+    done = execute(os.path.join(folder, PROGRAM),
+                   env={"LD_PRELOAD": PRELOAD, "MEMTRACE_OUTPUT": folder + "/absent\x1b[2J/%e.mtp"})
+    check("absent" in safe(done.err, "no such folder"), done.err)
 
 
 case(globals())

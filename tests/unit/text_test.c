@@ -115,13 +115,31 @@ static void no_signal_by_writing(void **state) {
     assert_int_equal(signals, 1);
 }
 
+static void foreign(void **state) {
+    static const char *const pairs[][2] = {
+        {"plain ~", "plain ~"},
+        {"F\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80", "F\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80"},
+        {"a\n\033[2J\177", "a??[2J?"},
+        {"\xc2\x9b\xc2\xa0", "?\xc2\xa0"},
+        {"\xe2\x80\xae\xe2\x80\xaf\xe2\x81\xa6\xd8\x9c", "?\xe2\x80\xaf??"},
+        {"\x9b\xff", "??"},
+        {"\xe2\x80", "\xe2\x80"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        char buffer[64];
+        struct text text;
+        text_init(&text, buffer, sizeof buffer);
+        text_add_safe(&text, pairs[i][0]);
+        assert_string_equal(buffer, pairs[i][1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(cut_not_overrun),
-        cmocka_unit_test(strings),
-        cmocka_unit_test(no_signal_by_writing),
+        cmocka_unit_test(foreign), cmocka_unit_test(numbers),
+        cmocka_unit_test(sizes),   cmocka_unit_test(cut_not_overrun),
+        cmocka_unit_test(strings), cmocka_unit_test(no_signal_by_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
