@@ -10,7 +10,7 @@ enum {
     THREADS = 1 << MEMTRACE_THREAD_BITS,
     NUMBER_BITS = 48,
     FIRST_RING = 64,
-    LARGEST_RING = 1 << 16,
+    LARGEST_RING = 1 << 22,
 };
 #define LIVE (1u << 31) /* in a slot's context */
 
@@ -94,7 +94,7 @@ static int push_out(struct pairing *pairing, struct ring *ring, uint32_t thread,
 /* Makes `number` the newest of its ring. */
 static int advance(struct pairing *pairing, struct ring *ring, uint32_t thread, uint64_t number) {
     uint64_t distance;
-    if (ring->size == 0 || (ring->live >= ring->size / 8 && slot_of(ring, number)->context & LIVE &&
+    if (ring->size == 0 || (ring->live >= ring->size / 4 && slot_of(ring, number)->context & LIVE &&
                             ring->size < LARGEST_RING)) {
         if (grow(ring) != 0) {
             return -1;
