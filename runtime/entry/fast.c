@@ -102,13 +102,13 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
     counter_add(&last.cell->alloc_bytes, size);
     counter_add(&last.cell->alloc_count, 1);
     counter_add(&hands.totals->alloc_count, 1);
+    counter_add(&hands.totals->alloc_bytes, size);
     if (UNLIKELY(thread->young_stamp == 0)) {
         *birth_high(&place, block) = (uint16_t)(thread->tick >> TICK_LOW_BITS);
     }
     thread->last_block = block;
     STORE_RELAXED(place.record, (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) ^ thread->stamp ^
                                     block << MEMTRACE_BLOCK_ADDRESS_SHIFT);
-    counter_add(&hands.totals->alloc_bytes, size);
     return LIKELY(!peak_is_passed(&thread->peak, peak_live(hands.totals))) ? COUNTED
                                                                            : COUNTED_AT_PEAK;
 }
@@ -185,9 +185,16 @@ INLINE int is_own(const struct thread *thread, uint64_t decoded) {
     return LIKELY((decoded ^ thread->stamp) << ABOVE >> (ABOVE + MEMTRACE_BLOCK_THREAD_SHIFT) == 0);
 }
 
-/* The same of a block that is less than a tick old. */
-INLINE int is_own_and_young(const struct thread *thread, uint64_t decoded) {
-    return LIKELY((decoded ^ thread->young_stamp) >> MEMTRACE_BLOCK_THREAD_SHIFT == 0);
+/* The same of a block that is less than a tick old: nothing is left above its size then. */
+INLINE int is_own_and_young(const struct thread *thread, uint64_t *decoded) {
+    *decoded ^= thread->young_stamp;
+    return LIKELY(*decoded >> MEMTRACE_BLOCK_THREAD_SHIFT == 0);
+}
+
+/* Of an own block, a young one as above. */
+INLINE size_t size_of(uint64_t decoded, int is_young) {
+    size_t size = decoded >> MEMTRACE_BLOCK_SIZE_SHIFT;
+    return is_young ? size : size & (FINE_SIZE_LIMIT - 1);
 }
 
 /* What counts the lifetime of an own block. NULL: it is not the ordinary. */
@@ -215,7 +222,7 @@ INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *by
     }
     thread = hands.thread;
     decoded = decode(*place.record, block);
-    if (is_young ? !is_own_and_young(thread, decoded) : !is_own(thread, decoded)) {
+    if (is_young ? !is_own_and_young(thread, &decoded) : !is_own(thread, decoded)) {
         return NOT_YOUNG;
     }
     cell = ledger_cell(hands.column, decoded & ((1u << MEMTRACE_CONTEXT_BITS) - 1));
@@ -228,7 +235,7 @@ INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *by
             return NOT_FREED;
         }
     }
-    bytes->size = decoded >> MEMTRACE_BLOCK_SIZE_SHIFT & (FINE_SIZE_LIMIT - 1);
+    bytes->size = size_of(decoded, is_young);
     bytes->totals = hands.totals;
     counter_add(&hands.totals->free_bytes, bytes->size);
     if (UNLIKELY(peak_is_left(&thread->peak, peak_live(hands.totals)))) {
