@@ -7,6 +7,7 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
+#include "analyze/replay/options.h"
 #include "analyze/window/wholemodel.h"
 
 /* Whether stderr is a terminal. */

@@ -5,6 +5,7 @@
 #define CLI_REPORTREQUEST_H
 
 #include "analyze/ask/source.h"
+#include "analyze/replay/options.h"
 #include "analyze/report/report.h"
 #include "cli/asking.h"
 

@@ -7,6 +7,7 @@
 #ifndef CLI_REWRITING_H
 #define CLI_REWRITING_H
 
+#include "analyze/replay/timeorder.h"
 #include "cli/cli.h"
 #include "collect/rewrite.h"
 

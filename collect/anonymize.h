@@ -9,6 +9,7 @@
 #ifndef COLLECT_ANONYMIZE_H
 #define COLLECT_ANONYMIZE_H
 
+#include "analyze/model/model.h"
 #include "analyze/model/names.h"
 #include "collect/rewrite.h"
 

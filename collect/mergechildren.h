@@ -8,6 +8,7 @@
 #ifndef COLLECT_MERGECHILDREN_H
 #define COLLECT_MERGECHILDREN_H
 
+#include "analyze/model/model.h"
 #include "collect/mergemap.h"
 #include "collect/profilewrite.h"
 

@@ -8,6 +8,7 @@
 #ifndef COLLECT_MERGEWRITE_H
 #define COLLECT_MERGEWRITE_H
 
+#include "analyze/replay/timeorder.h"
 #include "collect/mergemap.h"
 #include "collect/rewrite.h"
 

@@ -8,6 +8,9 @@
 #ifndef COLLECT_STRIP_H
 #define COLLECT_STRIP_H
 
+#include "analyze/model/model.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 #include "analyze/window/wholemodel.h"
 #include "collect/rewrite.h"
 

@@ -8,6 +8,7 @@
 #define ANALYZE_ASK_FILTEROPTION_H
 
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
 
 /* key: enum filter_key. value: NULL of flags; must live as long as the selection. Without a model
  * only what the value looks like is checked. 0 or -1. */

@@ -13,6 +13,8 @@
 #include "analyze/ask/option.h"
 #include "analyze/ask/source.h"
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
+#include "analyze/replay/options.h"
 
 enum filter_key {
     FILTER_KEYS = 1000,

@@ -9,6 +9,7 @@
 #define ANALYZE_ASK_FILTERVALUE_H
 
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
 
 /* `A..B`, both included, `A..`, `..B`, or `A` alone. */
 int filtervalue_sizes(const char *text, struct selection_range *range, struct error *error);

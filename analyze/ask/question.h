@@ -12,6 +12,7 @@
 #include "analyze/ask/filters.h"
 #include "analyze/ask/source.h"
 #include "analyze/ask/suppressing.h"
+#include "analyze/replay/options.h"
 
 /* The options of all questions; keys from QUESTION_KEYS on go to question_take(). Who takes them
  * has filter_options in its table as well, and suppressing_options where it knows leaks. */

@@ -8,8 +8,11 @@
 #ifndef ANALYZE_ASK_SOURCE_H
 #define ANALYZE_ASK_SOURCE_H
 
+#include "analyze/model/model.h"
 #include "analyze/model/names.h"
 #include "analyze/read/run.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 #include "analyze/window/wholemodel.h"
 
 /* Which process of a run. Neither: the one that held most. */

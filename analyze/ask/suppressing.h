@@ -11,6 +11,7 @@
 
 #include "analyze/ask/option.h"
 #include "analyze/filter/suppressions.h"
+#include "analyze/model/model.h"
 
 enum {
     SUPPRESSING_KEYS = 900,

@@ -12,6 +12,9 @@
 
 #include "analyze/blocks/sketch.h"
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 
 enum detail_part {
     DETAIL_LIFETIMES = 1 << 0,

@@ -13,7 +13,10 @@
 #ifndef ANALYZE_BLOCKS_HOLES_H
 #define ANALYZE_BLOCKS_HOLES_H
 
+#include "analyze/model/model.h"
 #include "analyze/replay/lives.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 
 struct holes {
     uint64_t time_ns; /* of the moment with most unused bytes; the earliest of equals */

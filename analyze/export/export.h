@@ -12,7 +12,10 @@
 #define ANALYZE_EXPORT_EXPORT_H
 
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
 #include "analyze/model/names.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>

@@ -3,7 +3,8 @@
  * heaptracktext.h: the lines of a heaptrack data file (version 3, as heaptrack_interpret writes
  * them): what is told once (texts, places, call paths, sizes) is written when it is first needed.
  *
- * Used by analyze/export/heaptrack.c. Memory grows with contexts and distinct sizes, the latter up to a bound.
+ * Used by analyze/export/heaptrack.c. Memory grows with contexts and distinct sizes, the latter up
+ * to a bound.
  *
  * What heaptrack's readers call temporary: a line '-' directly behind the line '+' of the same size
  * and call path, or a '-' of number 0 behind another '-'. Number 0 is here a size of 0 bytes that
@@ -15,6 +16,7 @@
 #define ANALYZE_EXPORT_HEAPTRACKTEXT_H
 
 #include "analyze/export/export.h"
+#include "analyze/model/model.h"
 #include "analyze/symbol/numbermap.h"
 
 struct heaptracktext {

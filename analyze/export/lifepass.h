@@ -8,6 +8,7 @@
 #define ANALYZE_EXPORT_LIFEPASS_H
 
 #include "analyze/export/export.h"
+#include "analyze/model/model.h"
 
 /* Whether blocks can be seen one by one, beginnings in their order. */
 bool lifepass_possible(const struct export *export);

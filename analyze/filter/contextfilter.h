@@ -8,6 +8,7 @@
 #define ANALYZE_FILTER_CONTEXTFILTER_H
 
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
 
 /* places[id]: the place of context `id` in whole->contexts, from 1 on, if the filters hold for it;
  * 0: they do not, or it has no counts. As many as the model has nodes; the caller frees it. `names`

@@ -20,8 +20,11 @@
 #ifndef ANALYZE_FILTER_SELECTION_H
 #define ANALYZE_FILTER_SELECTION_H
 
+#include "analyze/model/model.h"
 #include "analyze/model/names.h"
 #include "analyze/replay/lives.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 
 #include <regex.h>
 

@@ -9,6 +9,9 @@
 #define ANALYZE_FILTER_SELECTIONPASS_H
 
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 
 /* Who looks on. Functions may be NULL; one that does not return 0 ends the pass with that value. */
 struct selectionpass_visitor {

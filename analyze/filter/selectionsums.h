@@ -17,6 +17,7 @@
 #define ANALYZE_FILTER_SELECTIONSUMS_H
 
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
 #include "analyze/profile/load.h"
 
 struct selectionsums_cell {

@@ -15,6 +15,7 @@
 #ifndef ANALYZE_FILTER_SUPPRESSIONS_H
 #define ANALYZE_FILTER_SUPPRESSIONS_H
 
+#include "analyze/model/model.h"
 #include "analyze/model/names.h"
 
 struct suppression {

@@ -41,7 +41,8 @@ uint32_t contexts_bucket(uint32_t ticks);
 /* Makes model->contexts of sums[0 .. node_count). 0 or -1. */
 int contexts_make(struct model *model, const struct sum *sums);
 
-/* records.c: room for so many, then one by one, ids below the count; records_finish() at the end. */
+/* records.c: room for so many, then one by one, ids below the count; records_finish() at the end.
+ */
 int records_reserve_modules(struct model *model, size_t count);
 void records_take_module(struct model *model, const struct memtrace_module *record, uint32_t id);
 int records_reserve_threads(struct model *model, size_t count);

@@ -212,7 +212,8 @@ static int load_foreign(struct model *model, const struct profile *profile) {
             }
             foreign.blocks = profile_load_u64(&frees->count);
             foreign.bytes = profile_load_u64(&frees->bytes);
-            if ((foreign.blocks | foreign.bytes) != 0 && records_take_foreign(model, foreign) != 0) {
+            if ((foreign.blocks | foreign.bytes) != 0 &&
+                records_take_foreign(model, foreign) != 0) {
                 return -1;
             }
         }
@@ -298,7 +299,7 @@ static int load_pools(struct model *model, const struct profile *profile) {
             const struct memtrace_pool *record = profile_item(profile, segment, place);
             if (record != NULL) {
                 records_take_pool(model, (uint64_t)segment->index * segment->leaf_items + place,
-                                 record->name);
+                                  record->name);
             }
         }
     }
@@ -352,7 +353,7 @@ static int load_timeline(struct model *model, const struct profile *profile) {
             count = MEMTRACE_TIMELINE_POINTS;
         }
         return records_take_points(model, (const void *)(profile->bytes + segment->offset + start),
-                                  count < room ? count : (uint32_t)room);
+                                   count < room ? count : (uint32_t)room);
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #ifndef ANALYZE_QUERY_CALLPATHS_H
 #define ANALYZE_QUERY_CALLPATHS_H
 
+#include "analyze/model/model.h"
 #include "analyze/query/vtable.h"
 
 /* NULL: out of memory. */

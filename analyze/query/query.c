@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* query.c: a session: an empty database in memory whose tables are the model's. See query.h. */
-#include "analyze/query/callpaths.h"
 #include "analyze/query/query.h"
+#include "analyze/query/callpaths.h"
 
 #include "analyze/query/session.h"
 

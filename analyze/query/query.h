@@ -11,7 +11,10 @@
 #define ANALYZE_QUERY_QUERY_H
 
 #include "analyze/filter/selection.h"
+#include "analyze/model/model.h"
 #include "analyze/read/run.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

@@ -66,7 +66,7 @@ static void grow(struct accounts *tally, uint64_t bytes) {
     }
     if (tally->live > tally->crest.live) {
         tally->crest = (struct accounts_crest){tally->live, tally->now_ns, tally->alloc_units,
-                                            tally->alloc_bytes};
+                                               tally->alloc_bytes};
     }
 }
 
@@ -113,7 +113,7 @@ static void vary(struct accounts *tally, const struct pairing_block *block, doub
 /* ---- Blocks ---- */
 
 int64_t accounts_alloc(struct accounts *tally, const struct pairing_block *block, uint32_t thread,
-                    bool inherited) {
+                       bool inherited) {
     struct accounts_cell *cell = &tally->cells[block->context];
     uint64_t bytes = accounts_bytes(block);
     uint64_t units = accounts_units(block);
@@ -173,7 +173,7 @@ static void count_foreign(struct accounts *tally, uint32_t freer, uint32_t owner
 }
 
 int64_t accounts_free(struct accounts *tally, const struct pairing_block *block, uint32_t owner,
-                   const struct pairing_end *end, bool temporary) {
+                      const struct pairing_end *end, bool temporary) {
     struct accounts_cell *cell = &tally->cells[block->context];
     uint64_t bytes = accounts_bytes(block);
     uint64_t units = accounts_units(block);

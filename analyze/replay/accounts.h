@@ -45,7 +45,7 @@ struct accounts {
     size_t node_count;
     struct accounts_cell *cells;         /* node_count */
     struct accounts_variance *variances; /* node_count; NULL: nothing was sampled */
-    uint32_t *touched;                /* contexts of this slice; room for node_count */
+    uint32_t *touched;                   /* contexts of this slice; room for node_count */
     size_t touched_count;
     uint64_t (*lifetimes)[MEMTRACE_LIFETIME_BUCKETS];
     size_t lifetime_count;
@@ -60,7 +60,7 @@ struct accounts {
     bool at_maximum;
     bool is_sampled;
     uint64_t alloc_units, alloc_bytes; /* of the heap, over all slices */
-    struct accounts_crest {               /* the moment with most live bytes since the last look */
+    struct accounts_crest {            /* the moment with most live bytes since the last look */
         int64_t live;
         uint64_t time_ns;
         uint64_t alloc_units, alloc_bytes; /* 0: there was never more than when it began */
@@ -91,10 +91,10 @@ static inline enum model_class accounts_class(struct accounts *tally, uint32_t c
 /* A block begins. `thread`: who allocated it; it is not counted there if `inherited`. Returns by
  * how much the heap's live bytes grew. */
 int64_t accounts_alloc(struct accounts *tally, const struct pairing_block *block, uint32_t thread,
-                    bool inherited);
+                       bool inherited);
 /* It ends. Returns by how much the heap's live bytes grew: not at all, or less than 0. */
 int64_t accounts_free(struct accounts *tally, const struct pairing_block *block, uint32_t owner,
-                   const struct pairing_end *end, bool temporary);
+                      const struct pairing_end *end, bool temporary);
 
 /* Address space of a context of class MODEL_MAPPING. */
 void accounts_map(struct accounts *tally, uint32_t context, uint64_t bytes);

@@ -2,8 +2,8 @@
 /*
  * ahead.h: a thread that unpacks and decodes a recording while another replays what came before.
  *
- * Called by analyze/window/wholemodel, by one thread. Between start and stop the timeorder belongs to
- * the thread inside.
+ * Called by analyze/window/wholemodel, by one thread. Between start and stop the timeorder belongs
+ * to the thread inside.
  */
 #ifndef ANALYZE_REPLAY_AHEAD_H
 #define ANALYZE_REPLAY_AHEAD_H

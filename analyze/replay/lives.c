@@ -15,7 +15,7 @@ struct pass {
     const struct model *model;
     const struct lives_visitor *visitor;
     struct pairing *pairing;
-    struct liveblocks nursery;     /* a pairing tells a block's place */
+    struct liveblocks nursery;  /* a pairing tells a block's place */
     struct event_block *newest; /* by stream: its newest heap block, temporary if freed next */
     uint64_t order;             /* of the present event, from 1 on */
     uint64_t inherited;

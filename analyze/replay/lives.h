@@ -9,8 +9,10 @@
 #ifndef ANALYZE_REPLAY_LIVES_H
 #define ANALYZE_REPLAY_LIVES_H
 
+#include "analyze/model/model.h"
 #include "analyze/replay/options.h"
 #include "analyze/replay/scopes.h"
+#include "analyze/replay/timeorder.h"
 
 #define LIFE_ALIVE UINT64_MAX
 

@@ -3,8 +3,8 @@
  * pairing.h: which blocks live while a recording is replayed. A free names its block by the thread
  * id that allocated it and a number (memtrace/events.h), so it finds the one allocation it ends.
  *
- * Called by analyze/window/wholemodel. Belongs to one thread. Memory grows with the blocks that live,
- * not with events: each thread id has a ring of its newest numbers, which most blocks never
+ * Called by analyze/window/wholemodel. Belongs to one thread. Memory grows with the blocks that
+ * live, not with events: each thread id has a ring of its newest numbers, which most blocks never
  * outlive; those that do move to a hash table. A ring is at least a quarter full of live blocks
  * before it doubles.
  */

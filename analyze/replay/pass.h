@@ -12,10 +12,12 @@
 #ifndef ANALYZE_REPLAY_PASS_H
 #define ANALYZE_REPLAY_PASS_H
 
+#include "analyze/model/model.h"
 #include "analyze/replay/accounts.h"
 #include "analyze/replay/options.h"
 #include "analyze/replay/peakbound.h"
 #include "analyze/replay/ranges.h"
+#include "analyze/replay/timeorder.h"
 
 struct pass {
     struct accounts tally;

@@ -5,8 +5,8 @@
  * what the clocks of threads are right to, a stream's events come together. But no free comes
  * before its allocation: the stream that allocated goes on first, as far as that.
  *
- * Called by analyze/window/wholemodel. Belongs to one thread. Memory: one block of each stream that is
- * at work at that time.
+ * Called by analyze/window/wholemodel. Belongs to one thread. Memory: one block of each stream that
+ * is at work at that time.
  */
 #ifndef ANALYZE_REPLAY_TIMEORDER_H
 #define ANALYZE_REPLAY_TIMEORDER_H

@@ -9,6 +9,9 @@
 
 #include "analyze/filter/selection.h"
 #include "analyze/filter/suppressions.h"
+#include "analyze/model/model.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>

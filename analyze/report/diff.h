@@ -13,6 +13,7 @@
 #define ANALYZE_REPORT_DIFF_H
 
 #include "analyze/filter/suppressions.h"
+#include "analyze/model/model.h"
 #include "analyze/report/report.h"
 
 enum diff_by { DIFF_BY_PATH, DIFF_BY_FUNCTION, DIFF_BY_FILE, DIFF_BY_MODULE };

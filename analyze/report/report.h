@@ -10,8 +10,10 @@
 
 #include "analyze/blocks/detail.h"
 #include "analyze/filter/suppressions.h"
+#include "analyze/model/model.h"
 #include "analyze/model/names.h"
 #include "analyze/read/run.h"
+#include "analyze/replay/timeorder.h"
 #include "analyze/report/metric.h"
 
 #include <stdio.h>

@@ -5,11 +5,11 @@
  * A call with one callee that bears all of its cost goes on without a branch, so that only real
  * branches indent. What a threshold, a limit or the depth leaves out is summed up in a line.
  */
+#include "analyze/report/treetext.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/number.h"
 #include "analyze/report/style.h"
 #include "analyze/report/table.h"
-#include "analyze/report/treetext.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,6 +15,7 @@
 
 #include "analyze/read/cachefolder.h"
 #include "analyze/replay/pass.h"
+#include "analyze/replay/timeorder.h"
 
 enum { INDEX_SLICES = 256, INDEX_EVENTS = 1 << 16, INDEX_BYTES = 64 << 20 };
 

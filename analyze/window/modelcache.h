@@ -10,6 +10,9 @@
 #ifndef ANALYZE_WINDOW_MODELCACHE_H
 #define ANALYZE_WINDOW_MODELCACHE_H
 
+#include "analyze/model/model.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 #include "analyze/window/wholemodel.h"
 
 /* model_replay(), or what it gave the last time. */

@@ -9,6 +9,8 @@
 #ifndef ANALYZE_WINDOW_PART_H
 #define ANALYZE_WINDOW_PART_H
 
+#include "analyze/model/model.h"
+#include "analyze/replay/timeorder.h"
 #include "analyze/window/index.h"
 
 /* A block that began before the slice and ends in it. */

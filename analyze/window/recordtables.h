@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recordtables.h: what a recording says beside its events, in all its parts: nodes, threads, modules,
- * pools, samples, culled blocks.
+ * recordtables.h: what a recording says beside its events, in all its parts: nodes, threads,
+ * modules, pools, samples, culled blocks.
  *
- * Called by analyze/window/wholemodel. Each returns 0, or -1: out of memory; damaged blocks are left
- * out.
+ * Called by analyze/window/wholemodel. Each returns 0, or -1: out of memory; damaged blocks are
+ * left out.
  */
 #ifndef ANALYZE_WINDOW_RECORDTABLES_H
 #define ANALYZE_WINDOW_RECORDTABLES_H
 
+#include "analyze/model/model.h"
 #include "analyze/replay/timeorder.h"
 #include "analyze/window/sums.h"
 

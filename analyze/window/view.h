@@ -9,6 +9,9 @@
 #ifndef ANALYZE_WINDOW_VIEW_H
 #define ANALYZE_WINDOW_VIEW_H
 
+#include "analyze/model/model.h"
+#include "analyze/replay/options.h"
+#include "analyze/replay/timeorder.h"
 #include "analyze/window/wholemodel.h"
 
 /* whole: the model of all of these parts, replayed or from the cache. The caller frees the view.

@@ -46,7 +46,8 @@ static struct memtrace_point point_of(const struct replay *replay, struct accoun
 
 /* The heap as it is after the last event. */
 static struct accounts_crest state_now(const struct accounts *tally) {
-    return (struct accounts_crest){tally->live, tally->now_ns, tally->alloc_units, tally->alloc_bytes};
+    return (struct accounts_crest){tally->live, tally->now_ns, tally->alloc_units,
+                                   tally->alloc_bytes};
 }
 
 /* Samples up to the end of the window that is over tell how much had been allocated by then. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wholemodel.h: a recording becomes the model that a profile of the same run would give. All events are
- * gone through once, in the order of timeorder.h.
+ * wholemodel.h: a recording becomes the model that a profile of the same run would give. All events
+ * are gone through once, in the order of timeorder.h.
  *
  * Called by cli. Of one thread's events everything is exact. Of several threads counts and bytes
  * are exact, too; the maximum is that of one possible order, totals.maximum_error_bytes bounds its

@@ -94,6 +94,7 @@ complete -c memtrace -n '__memtrace_on report' -l full-names -d 'C++ names with 
 complete -c memtrace -n '__memtrace_on report' -l min-percent -x -d 'leave out what is below P percent '
 complete -c memtrace -n '__memtrace_on report' -l limit -s n -x -d 'at most N branches of one function, N rows, N paths '
 complete -c memtrace -n '__memtrace_on report' -l depth -s d -x -d 'at most N frames '
+complete -c memtrace -n '__memtrace_on report' -l nodes -d 'in JSON of everything'
 complete -c memtrace -n '__memtrace_on report' -l all-frames -d 'show what the system runs before main, each level of a recursion, and what library functions '
 complete -c memtrace -n '__memtrace_on report' -l color -x -a 'auto always never' -d 'colours'
 complete -c memtrace -n '__memtrace_on report' -l processes -x -d 'of a run'

@@ -141,6 +141,7 @@ _memtrace() {
             '*-n[at most N branches of one function, N rows, N paths ]:N:' \
             '*--depth[at most N frames ]:N:' \
             '*-d[at most N frames ]:N:' \
+            '*--nodes[in JSON of everything]' \
             '*--all-frames[show what the system runs before main, each level of a recursion, and what library functions ]' \
             '*--color[colours]:auto|always|never:(auto always never)' \
             '*--processes[of a run]:N:' \

@@ -11,6 +11,7 @@
 // clang-format on
 
 #include "analyze/replay/lives.h"
+#include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
 
 enum { MOST = 64, MAIN = 2, WORKER = 3, TICK = 1 << MEMTRACE_TICK_SHIFT };

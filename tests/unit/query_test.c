@@ -13,6 +13,7 @@
 #include "analyze/query/mappinglives.h"
 #include "analyze/query/query.h"
 #include "analyze/query/rowqueue.h"
+#include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
 
 #include <sys/mman.h>

@@ -7,6 +7,7 @@
 #define TESTS_UNIT_SELECTION_FIXTURE_H
 
 #include "analyze/filter/selection.h"
+#include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_random.h"
 
 enum { SELECTION_VIEWS = 4 };
