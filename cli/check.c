@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c: `memtrace check [BUDGET]... [FILE]`. docs/check.md is its page. */
-#include "analyze/model/uncounted.h"
 #include "analyze/report/check.h"
+#include "analyze/model/uncounted.h"
 #include "analyze/report/number.h"
 #include "cli/asking.h"
 #include "cli/budget.h"

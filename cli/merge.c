@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
+#include "collect/merge.h"
 #include "analyze/ask/source.h"
 #include "analyze/read/run.h"
 #include "analyze/report/number.h"
@@ -8,7 +9,6 @@
 #include "cli/outfile.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"
-#include "collect/merge.h"
 #include "collect/mergeprofiles.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * records.c: the threads, modules, pools and the timeline of a profile, checked. See model.h. How
- * one record becomes part of a model is here for recordings (recordtables.c), too.
+ * one record becomes part of a model is here for recordings (recordingtables.c), too.
  */
 #include "analyze/profile/load.h"
 

@@ -4,7 +4,7 @@
 
 #include "analyze/profile/timepoints.h"
 #include "analyze/window/part.h"
-#include "analyze/window/recordtables.h"
+#include "analyze/window/recordingtables.h"
 #include "analyze/window/submodel.h"
 #include "analyze/window/sums.h"
 

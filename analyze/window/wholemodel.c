@@ -6,7 +6,7 @@
 #include "analyze/read/region.h"
 #include "analyze/replay/marks.h"
 #include "analyze/window/index.h"
-#include "analyze/window/recordtables.h"
+#include "analyze/window/recordingtables.h"
 #include "analyze/window/sums.h"
 
 #include <stdlib.h>

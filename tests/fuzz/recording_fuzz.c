@@ -5,10 +5,10 @@
  * hang, bounded memory. tests/fuzz/run runs it.
  */
 #include "analyze/model/model.h"
-#include "analyze/window/wholemodel.h"
 #include "analyze/read/block.h"
 #include "analyze/read/embedded.h"
 #include "analyze/read/recording.h"
+#include "analyze/window/wholemodel.h"
 
 #include <stdint.h>
 #include <stdio.h>

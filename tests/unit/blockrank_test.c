@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* blockrank_test.c: analyze/blocks/blockrank: which few of many blocks are kept, and their order. */
+/* blockrank_test.c: analyze/blocks/blockrank: which few of many blocks are kept, and their order.
+ */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>

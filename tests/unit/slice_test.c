@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* slice_test.c: analyze/replay/slice: what is put in comes out; two slices joined are what one slice
- * of the same events is; damaged ones are read up to the damage. */
+/* slice_test.c: analyze/replay/slice: what is put in comes out; two slices joined are what one
+ * slice of the same events is; damaged ones are read up to the damage. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/window/sums.h"
 #include "analyze/replay/accounts.h"
+#include "analyze/window/sums.h"
 
 #include <stdlib.h>
 

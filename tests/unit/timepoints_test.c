@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* timepoints_test.c: analyze/profile/timepoints.c: a long life in few points, none of its peaks lost.
+/* timepoints_test.c: analyze/profile/timepoints.c: a long life in few points, none of its peaks
+ * lost.
  */
 #include "analyze/profile/timepoints.h"
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/window/index.h"
 #include "analyze/replay/lives.h"
+#include "analyze/window/index.h"
 #include "analyze/window/view.h"
 #include "tests/unit/model_equal.h"
 #include "tests/unit/recording_builder.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recordtables.h: what a recording says beside its events, in all its parts: nodes, threads,
+ * recordingtables.h: what a recording says beside its events, in all its parts: nodes, threads,
  * modules, pools, samples, culled blocks.
  *
  * Called by analyze/window/wholemodel. Each returns 0, or -1: out of memory; damaged blocks are
  * left out.
  */
-#ifndef ANALYZE_WINDOW_RECORDTABLES_H
-#define ANALYZE_WINDOW_RECORDTABLES_H
+#ifndef ANALYZE_WINDOW_RECORDINGTABLES_H
+#define ANALYZE_WINDOW_RECORDINGTABLES_H
 
 #include "analyze/model/model.h"
 #include "analyze/replay/timeorder.h"

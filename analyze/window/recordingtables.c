@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* recordtables.c: the blocks of a recording that hold no events. See recordtables.h. */
-#include "analyze/window/recordtables.h"
+/* recordingtables.c: the blocks of a recording that hold no events. See recordingtables.h. */
+#include "analyze/window/recordingtables.h"
 
 #include "analyze/replay/accounts.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* accounts_test.c: analyze/replay/accounts: sums and the peak against plain counting; estimates from
- * samples are unbiased and as far off as their standard errors say. */
+/* accounts_test.c: analyze/replay/accounts: sums and the peak against plain counting; estimates
+ * from samples are unbiased and as far off as their standard errors say. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/window/sums.h"
 #include "analyze/replay/accounts.h"
+#include "analyze/window/sums.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -169,7 +169,7 @@ static void mappings_and_culled(void **state) {
     accounts_map(tally, MAPPING, 8192);
     accounts_unmap(tally, MAPPING, 4096, false);
     accounts_culled(tally,
-                 &(struct memtrace_culled){.context = 2, .thread = 1, .count = 7, .bytes = 70});
+                    &(struct memtrace_culled){.context = 2, .thread = 1, .count = 7, .bytes = 70});
     finish(subject);
     assert_int_equal(model->context_count, 2);
     assert_int_equal(model->contexts[0].total_bytes, 70);
