@@ -289,25 +289,14 @@ static void cut_context(struct accounts *tally, struct slice_writer *writer, uin
 static void cut_thread(struct accounts *tally, struct slice_writer *writer, uint32_t id,
                        size_t *foreign) {
     struct accounts_thread *thread = &tally->threads[id];
-    const struct model_foreign *pairs = tally->foreign.pairs;
-    size_t first = *foreign;
-    while (*foreign < tally->foreign.count && pairs[*foreign].freer == id) {
-        ++*foreign;
+    const struct slice_thread costs = {.id = id,
+                                       .alloc_units = thread->alloc_units,
+                                       .alloc_bytes = thread->alloc_bytes,
+                                       .free_units = thread->free_units,
+                                       .free_bytes = thread->free_bytes};
+    if (slice_put_thread_of(writer, costs, &tally->foreign, foreign)) {
+        *thread = (struct accounts_thread){0};
     }
-    if ((thread->alloc_units | thread->free_units | (*foreign - first)) == 0) {
-        return;
-    }
-    slice_put_thread(writer, &(struct slice_thread){.id = id,
-                                                    .alloc_units = thread->alloc_units,
-                                                    .alloc_bytes = thread->alloc_bytes,
-                                                    .free_units = thread->free_units,
-                                                    .free_bytes = thread->free_bytes,
-                                                    .foreign = *foreign - first});
-    for (size_t i = first; i < *foreign; i++) {
-        slice_put_foreign(writer,
-                          &(struct slice_foreign){pairs[i].owner, pairs[i].blocks, pairs[i].bytes});
-    }
-    *thread = (struct accounts_thread){0};
 }
 
 int accounts_cut(struct accounts *tally, struct slice *slice) {

@@ -72,7 +72,7 @@ void slice_put_context(struct slice_writer *writer, const struct slice_context *
     writer->slice->contexts++;
 }
 
-void slice_put_thread(struct slice_writer *writer, const struct slice_thread *thread) {
+static void put_thread(struct slice_writer *writer, const struct slice_thread *thread) {
     struct varint_writer *bytes = &writer->bytes;
     varint_put(bytes, thread->id);
     varint_put(bytes, thread->alloc_units);
@@ -83,10 +83,28 @@ void slice_put_thread(struct slice_writer *writer, const struct slice_thread *th
     writer->slice->threads++;
 }
 
-void slice_put_foreign(struct slice_writer *writer, const struct slice_foreign *foreign) {
+static void put_foreign(struct slice_writer *writer, const struct slice_foreign *foreign) {
     varint_put(&writer->bytes, foreign->owner);
     varint_put(&writer->bytes, foreign->units);
     varint_put(&writer->bytes, foreign->bytes);
+}
+
+bool slice_put_thread_of(struct slice_writer *writer, struct slice_thread thread,
+                         const struct foreign *foreign, size_t *next) {
+    size_t first = *next;
+    while (*next < foreign->count && foreign->pairs[*next].freer == thread.id) {
+        ++*next;
+    }
+    thread.foreign = *next - first;
+    if ((thread.alloc_units | thread.free_units | thread.foreign) == 0) {
+        return false;
+    }
+    put_thread(writer, &thread);
+    for (size_t i = first; i < *next; i++) {
+        const struct model_foreign *from = &foreign->pairs[i];
+        put_foreign(writer, &(struct slice_foreign){from->owner, from->blocks, from->bytes});
+    }
+    return true;
 }
 
 int slice_finish(struct slice_writer *writer) {
@@ -259,7 +277,7 @@ static uint64_t join_foreign(struct slice_writer *writer, struct slice_reader le
         }
         count++;
         if (writer != NULL) {
-            slice_put_foreign(writer, &sum);
+            put_foreign(writer, &sum);
         }
     }
     return count;
@@ -291,7 +309,7 @@ static void join_threads(struct slice_writer *writer, struct slice_reader *left,
             .free_units = from_a.free_units + from_b.free_units,
             .free_bytes = from_a.free_bytes + from_b.free_bytes,
             .foreign = join_foreign(NULL, *left, from_a.foreign, *right, from_b.foreign)};
-        slice_put_thread(writer, &sum);
+        put_thread(writer, &sum);
         join_foreign(writer, *left, from_a.foreign, *right, from_b.foreign);
         skip_foreign(left, from_a.foreign);
         skip_foreign(right, from_b.foreign);

@@ -14,6 +14,7 @@
 #ifndef ANALYZE_REPLAY_SLICE_H
 #define ANALYZE_REPLAY_SLICE_H
 
+#include "analyze/model/foreign.h"
 #include "analyze/model/wrap.h"
 #include "analyze/read/varint.h"
 #include "memtrace/format.h"
@@ -71,8 +72,10 @@ struct slice_writer {
     uint32_t last_id;
 };
 void slice_put_context(struct slice_writer *writer, const struct slice_context *context);
-void slice_put_thread(struct slice_writer *writer, const struct slice_thread *thread);
-void slice_put_foreign(struct slice_writer *writer, const struct slice_foreign *foreign);
+/* A thread, and what it freed of others', from *next on in the sorted list, which moves
+ * behind it. false: nothing was put, since the thread did nothing. */
+bool slice_put_thread_of(struct slice_writer *writer, struct slice_thread thread,
+                         const struct foreign *foreign, size_t *next);
 /* The bytes become the slice's. 0, or -1: out of memory. */
 int slice_finish(struct slice_writer *writer);
 

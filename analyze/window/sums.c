@@ -182,23 +182,12 @@ static void pack_context(const struct sums *sums, struct slice_writer *writer, u
 static void pack_thread(const struct sums *sums, struct slice_writer *writer, uint32_t id,
                         size_t *foreign) {
     const struct sums_thread *thread = &sums->threads[id];
-    size_t first = *foreign;
-    while (*foreign < sums->foreign.count && sums->foreign.pairs[*foreign].freer == id) {
-        ++*foreign;
-    }
-    if ((thread->alloc_units | thread->free_units | (*foreign - first)) == 0) {
-        return;
-    }
-    slice_put_thread(writer, &(struct slice_thread){.id = id,
-                                                    .alloc_units = thread->alloc_units,
-                                                    .alloc_bytes = thread->alloc_bytes,
-                                                    .free_units = thread->free_units,
-                                                    .free_bytes = thread->free_bytes,
-                                                    .foreign = *foreign - first});
-    for (size_t i = first; i < *foreign; i++) {
-        const struct model_foreign *from = &sums->foreign.pairs[i];
-        slice_put_foreign(writer, &(struct slice_foreign){from->owner, from->blocks, from->bytes});
-    }
+    const struct slice_thread costs = {.id = id,
+                                       .alloc_units = thread->alloc_units,
+                                       .alloc_bytes = thread->alloc_bytes,
+                                       .free_units = thread->free_units,
+                                       .free_bytes = thread->free_bytes};
+    slice_put_thread_of(writer, costs, &sums->foreign, foreign);
 }
 
 int sums_pack(struct sums *sums, struct slice *slice) {
