@@ -1,36 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* cli.c: messages and numbers of all subcommands. See cli.h. */
+/* cli.c: messages of all subcommands. See cli.h. */
 #include "cli/cli.h"
 
 #include "analyze/report/safetext.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 /* One line in one write, so that it stays whole between lines of the program under us. Names in
- * messages come from outside: control characters would move the cursor. */
+ * messages come from outside. */
 static void print_line(const char *text, const char *command) {
     char line[2048];
-    int size;
+    size_t size;
     if (command == NULL) {
-        size = snprintf(line, sizeof line - 1, "memtrace: %s", text);
+        snprintf(line, sizeof line - 1, "memtrace: %s", text);
     } else {
-        size = snprintf(line, sizeof line - 1, "memtrace: %s (try: memtrace %s%s--help)", text,
-                        command, command[0] != '\0' ? " " : "");
+        snprintf(line, sizeof line - 1, "memtrace: %s (try: memtrace %s%s--help)", text, command,
+                 command[0] != '\0' ? " " : "");
     }
-    if (size < 0) {
-        return;
-    }
-    size = (int)strlen(make_safe(line));
+    size = strlen(make_safe(line));
     line[size] = '\n';
     fflush(stdout);
-    if (write(STDERR_FILENO, line, (size_t)size + 1) < 0) {
+    if (write(STDERR_FILENO, line, size + 1) < 0) {
         return; /* nobody to tell */
     }
 }

@@ -2,7 +2,7 @@
 /*
  * nearest.h: which known name somebody meant who misspelt it.
  *
- * Called by cli/cli (options), cli/main (commands) and cli/export (formats).
+ * Called by cli/scan (options), cli/main (commands) and cli/export (formats).
  *
  *     struct nearest nearest = nearest_to("reprot");
  *     nearest_offer(&nearest, "run"); nearest_offer(&nearest, "report");

@@ -90,16 +90,20 @@ char *make_safe(char *text) {
     return text;
 }
 
-void print_safe(FILE *out, const char *format, ...) {
+void vprint_safe(FILE *out, const char *format, va_list arguments) {
     size_t length = strlen(format);
     bool ends_line = length != 0 && format[length - 1] == '\n';
     char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
     if (vasprintf(&text, format, arguments) >= 0) {
         put_safe_bytes(out, text, strlen(text) - ends_line);
         fputs(ends_line ? "\n" : "", out);
         free(text);
     }
+}
+
+void print_safe(FILE *out, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vprint_safe(out, format, arguments);
     va_end(arguments);
 }

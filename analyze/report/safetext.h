@@ -12,6 +12,7 @@
 #ifndef ANALYZE_REPORT_SAFETEXT_H
 #define ANALYZE_REPORT_SAFETEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -26,6 +27,8 @@ const char *put_safe_until(FILE *out, const char *text, const char *stops);
 
 /* As printf(), all of it made safe but for one line end at the format's own end. */
 void print_safe(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void vprint_safe(FILE *out, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* In place; it does not get longer. Returns the text. */
 char *make_safe(char *text);

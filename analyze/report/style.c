@@ -8,7 +8,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *style_on(const struct report *report, enum style style) {
@@ -38,14 +37,10 @@ void style_heading(const struct report *report, const char *text) {
 }
 
 void style_note(const struct report *report, enum style style, const char *format, ...) {
-    char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
     fputs(style_on(report, style), report->out);
-    if (vasprintf(&text, format, arguments) >= 0) {
-        put_safe(report->out, text);
-        free(text);
-    }
+    vprint_safe(report->out, format, arguments);
     fprintf(report->out, "%s\n", style_off(report));
     va_end(arguments);
 }
