@@ -2,7 +2,7 @@
 /*
  * foreign.h: how much each thread freed of what each other thread allocated, added up.
  *
- * Called by analyze/model (tally, sums, selectionthreads). Belongs to one thread. A program of
+ * Called by analyze/model (accounts, sums, selectionthreads). Belongs to one thread. A program of
  * thousands of threads has millions of pairs, so a pair is found by its hash.
  */
 #ifndef ANALYZE_MODEL_FOREIGN_H

@@ -70,8 +70,8 @@ struct accounts {
 };
 
 /* 0, or -1: out of memory. */
-int accounts_start(struct accounts *tally, const struct model_node *nodes, size_t node_count);
-void accounts_end(struct accounts *tally);
+int accounts_start(struct accounts *accounts, const struct model_node *nodes, size_t node_count);
+void accounts_end(struct accounts *accounts);
 
 /* How many bytes and allocations a block stands for. */
 static inline uint64_t accounts_bytes(const struct pairing_block *block) {
@@ -82,36 +82,36 @@ static inline uint64_t accounts_units(const struct pairing_block *block) {
     return block->weight != 0 ? accounts_sampled_units(block) : TALLY_ONE;
 }
 
-enum model_class accounts_look_up(struct accounts *tally, uint32_t context);
-static inline enum model_class accounts_class(struct accounts *tally, uint32_t context) {
-    uint8_t class = tally->cells[context].class;
-    return class != 0 ? (enum model_class)(class - 1) : accounts_look_up(tally, context);
+enum model_class accounts_look_up(struct accounts *accounts, uint32_t context);
+static inline enum model_class accounts_class(struct accounts *accounts, uint32_t context) {
+    uint8_t class = accounts->cells[context].class;
+    return class != 0 ? (enum model_class)(class - 1) : accounts_look_up(accounts, context);
 }
 
 /* A block begins. `thread`: who allocated it; it is not counted there if `inherited`. Returns by
  * how much the heap's live bytes grew. */
-int64_t accounts_alloc(struct accounts *tally, const struct pairing_block *block, uint32_t thread,
-                       bool inherited);
+int64_t accounts_alloc(struct accounts *accounts, const struct pairing_block *block,
+                       uint32_t thread, bool inherited);
 /* It ends. Returns by how much the heap's live bytes grew: not at all, or less than 0. */
-int64_t accounts_free(struct accounts *tally, const struct pairing_block *block, uint32_t owner,
+int64_t accounts_free(struct accounts *accounts, const struct pairing_block *block, uint32_t owner,
                       const struct pairing_end *end, bool temporary);
 
 /* Address space of a context of class MODEL_MAPPING. */
-void accounts_map(struct accounts *tally, uint32_t context, uint64_t bytes);
-void accounts_unmap(struct accounts *tally, uint32_t context, uint64_t bytes, bool is_last);
+void accounts_map(struct accounts *accounts, uint32_t context, uint64_t bytes);
+void accounts_unmap(struct accounts *accounts, uint32_t context, uint64_t bytes, bool is_last);
 
 /* Blocks that lived so shortly that the recording left out both ends. */
-void accounts_culled(struct accounts *tally, const struct memtrace_culled *culled);
+void accounts_culled(struct accounts *accounts, const struct memtrace_culled *culled);
 
 /* Looks at the crest: what it was, and the next one begins. */
-static inline struct accounts_crest accounts_take_crest(struct accounts *tally) {
-    struct accounts_crest crest = tally->crest;
-    tally->crest = (struct accounts_crest){.live = tally->live};
+static inline struct accounts_crest accounts_take_crest(struct accounts *accounts) {
+    struct accounts_crest crest = accounts->crest;
+    accounts->crest = (struct accounts_crest){.live = accounts->live};
     return crest;
 }
 
 /* What was added since the last cut, as a slice (ticks, events and error are the caller's). 0, or
  * -1: out of memory. */
-int accounts_cut(struct accounts *tally, struct slice *slice);
+int accounts_cut(struct accounts *accounts, struct slice *slice);
 
 #endif

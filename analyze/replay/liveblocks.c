@@ -6,33 +6,33 @@
 
 enum { FIRST_CAPACITY = 1024 };
 
-void liveblocks_end(struct liveblocks *nursery) {
-    free(nursery->lives);
-    *nursery = (struct liveblocks){.free = NURSERY_NONE};
+void liveblocks_end(struct liveblocks *liveblocks) {
+    free(liveblocks->lives);
+    *liveblocks = (struct liveblocks){.free = NURSERY_NONE};
 }
 
-size_t liveblocks_take(struct liveblocks *nursery) {
-    size_t place = nursery->free;
+size_t liveblocks_take(struct liveblocks *liveblocks) {
+    size_t place = liveblocks->free;
     if (place != NURSERY_NONE) {
-        nursery->free = (size_t)nursery->lives[place].death_order;
+        liveblocks->free = (size_t)liveblocks->lives[place].death_order;
         return place;
     }
-    if (nursery->used == nursery->capacity) {
-        size_t capacity = nursery->capacity != 0 ? nursery->capacity * 2 : FIRST_CAPACITY;
-        struct life *grown = reallocarray(nursery->lives, capacity, sizeof *grown);
+    if (liveblocks->used == liveblocks->capacity) {
+        size_t capacity = liveblocks->capacity != 0 ? liveblocks->capacity * 2 : FIRST_CAPACITY;
+        struct life *grown = reallocarray(liveblocks->lives, capacity, sizeof *grown);
         if (grown == NULL) {
             return NURSERY_NONE;
         }
-        nursery->lives = grown;
-        nursery->capacity = capacity;
+        liveblocks->lives = grown;
+        liveblocks->capacity = capacity;
     }
-    return nursery->used++;
+    return liveblocks->used++;
 }
 
-void liveblocks_give_back(struct liveblocks *nursery, size_t place) {
-    nursery->lives[place].birth_order = 0;
-    nursery->lives[place].death_order = nursery->free;
-    nursery->free = place;
+void liveblocks_give_back(struct liveblocks *liveblocks, size_t place) {
+    liveblocks->lives[place].birth_order = 0;
+    liveblocks->lives[place].death_order = liveblocks->free;
+    liveblocks->free = place;
 }
 
 static int by_birth(const void *left, const void *right) {
@@ -41,18 +41,18 @@ static int by_birth(const void *left, const void *right) {
     return (a->birth_order > b->birth_order) - (a->birth_order < b->birth_order);
 }
 
-const struct life *liveblocks_sort(struct liveblocks *nursery, size_t *count) {
+const struct life *liveblocks_sort(struct liveblocks *liveblocks, size_t *count) {
     size_t living = 0;
-    for (size_t i = 0; i < nursery->used; i++) {
-        if (nursery->lives[i].birth_order != 0) {
-            nursery->lives[living++] = nursery->lives[i];
+    for (size_t i = 0; i < liveblocks->used; i++) {
+        if (liveblocks->lives[i].birth_order != 0) {
+            liveblocks->lives[living++] = liveblocks->lives[i];
         }
     }
     if (living != 0) {
-        qsort(nursery->lives, living, sizeof *nursery->lives, by_birth);
+        qsort(liveblocks->lives, living, sizeof *liveblocks->lives, by_birth);
     }
-    nursery->used = living;
-    nursery->free = NURSERY_NONE;
+    liveblocks->used = living;
+    liveblocks->free = NURSERY_NONE;
     *count = living;
-    return nursery->lives;
+    return liveblocks->lives;
 }

@@ -20,13 +20,13 @@ struct liveblocks {
     size_t free;
 };
 
-void liveblocks_end(struct liveblocks *nursery);
+void liveblocks_end(struct liveblocks *liveblocks);
 
 /* A free place, to be filled at once. NURSERY_NONE: out of memory. */
-size_t liveblocks_take(struct liveblocks *nursery);
-void liveblocks_give_back(struct liveblocks *nursery, size_t place);
+size_t liveblocks_take(struct liveblocks *liveblocks);
+void liveblocks_give_back(struct liveblocks *liveblocks, size_t place);
 
 /* Moves those that live to the front, by birth, and returns them. No place is known afterwards. */
-const struct life *liveblocks_sort(struct liveblocks *nursery, size_t *count);
+const struct life *liveblocks_sort(struct liveblocks *liveblocks, size_t *count);
 
 #endif

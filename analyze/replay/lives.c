@@ -15,9 +15,9 @@ struct pass {
     const struct model *model;
     const struct lives_visitor *visitor;
     struct pairing *pairing;
-    struct liveblocks nursery;  /* a pairing tells a block's place */
-    struct event_block *newest; /* by stream: its newest heap block, temporary if freed next */
-    uint64_t order;             /* of the present event, from 1 on */
+    struct liveblocks liveblocks; /* a pairing tells a block's place */
+    struct event_block *newest;   /* by stream: its newest heap block, temporary if freed next */
+    uint64_t order;               /* of the present event, from 1 on */
     uint64_t inherited;
     int result;
     bool out_of_memory;
@@ -57,7 +57,7 @@ struct death {
 
 /* The place is still its own afterwards: whoever calls gives it back. */
 static void end_life(struct pass *pass, size_t place, struct death death) {
-    struct life *life = &pass->nursery.lives[place];
+    struct life *life = &pass->liveblocks.lives[place];
     life->death_ns = death.time_ns > life->birth_ns ? death.time_ns : life->birth_ns;
     life->death_order = pass->order;
     life->death_thread = death.thread;
@@ -126,14 +126,14 @@ static struct origin origin_of(struct pass *pass, const struct timeorder_event *
     if (old == NURSERY_NONE) {
         return first_origin(pass, event);
     }
-    life = &pass->nursery.lives[old];
+    life = &pass->liveblocks.lives[old];
     origin = (struct origin){.old_order = life->birth_order,
                              .chain_length = life->chain_length + 1,
                              .chain = life->chain,
                              .chain_order = life->chain_order,
                              .chain_first_size = life->chain_first_size,
                              .chain_birth_ns = life->chain_birth_ns};
-    liveblocks_give_back(&pass->nursery, old);
+    liveblocks_give_back(&pass->liveblocks, old);
     return origin;
 }
 
@@ -170,7 +170,7 @@ static void fill(const struct pass *pass, struct life *life, const struct timeor
 
 static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
     struct origin origin = origin_of(pass, entry);
-    size_t place = liveblocks_take(&pass->nursery);
+    size_t place = liveblocks_take(&pass->liveblocks);
     struct pairing_block block = {.size = place};
     struct pairing_end end;
     struct life *life;
@@ -179,7 +179,7 @@ static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
         pass->out_of_memory = true;
         return;
     }
-    life = &pass->nursery.lives[place];
+    life = &pass->liveblocks.lives[place];
     fill(pass, life, entry, &origin);
     pass->inherited -= pass->inherited != 0;
     if (contexts_class(pass->model->nodes[life->context].frame) == MODEL_HEAP) {
@@ -190,7 +190,7 @@ static void begin_life(struct pass *pass, const struct timeorder_event *entry) {
     if (waited == 1) {
         pass->order++;
         end_life(pass, place, (struct death){.time_ns = end.time_ns, .thread = end.thread});
-        liveblocks_give_back(&pass->nursery, place);
+        liveblocks_give_back(&pass->liveblocks, place);
     }
     pass->out_of_memory |= waited < 0;
 }
@@ -221,7 +221,7 @@ static void take_event(struct pass *pass, const struct timeorder_event *entry) {
     case EVENT_FREE:
         place = take_free(pass, entry, entry->event.block, false);
         if (place != NURSERY_NONE) {
-            liveblocks_give_back(&pass->nursery, place);
+            liveblocks_give_back(&pass->liveblocks, place);
         }
         break;
     default:
@@ -272,7 +272,7 @@ static void take_all(struct pass *pass, struct ahead *ahead, const struct timeor
 
 static void tell_living(struct pass *pass) {
     size_t count;
-    const struct life *living = liveblocks_sort(&pass->nursery, &count);
+    const struct life *living = liveblocks_sort(&pass->liveblocks, &count);
     for (size_t i = 0; i < count && pass->result == 0; i++) {
         tell(pass, pass->visitor->end, &living[i]);
     }
@@ -298,7 +298,7 @@ int lives_visit(struct timeorder_parts parts, const struct model *model,
     struct pass pass = {.model = model,
                         .visitor = visitor,
                         .pairing = pairing_new(),
-                        .nursery = {.free = NURSERY_NONE},
+                        .liveblocks = {.free = NURSERY_NONE},
                         .inherited = model->header.inherited_blocks};
     struct timeorder order = {0};
     int result = -1;
@@ -308,7 +308,7 @@ int lives_visit(struct timeorder_parts parts, const struct model *model,
     }
     timeorder_end(&order);
     pairing_free(pass.pairing);
-    liveblocks_end(&pass.nursery);
+    liveblocks_end(&pass.liveblocks);
     free(pass.newest);
     if (result != 0) {
         return error_set(error, "out of memory while reading %s", parts.items[0]->path);

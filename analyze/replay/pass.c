@@ -62,7 +62,7 @@ static void end_block(struct pass *pass, struct pairing_block *block, struct eve
         note_tick(pass, block->tick); /* it cannot end before it began */
     }
     if (when == INSIDE) {
-        change(pass, accounts_free(&pass->tally, block, name.thread, end, is_temporary));
+        change(pass, accounts_free(&pass->accounts, block, name.thread, end, is_temporary));
     }
 }
 
@@ -100,12 +100,12 @@ static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
         take_free(pass, entry, event->old, tick);
     }
     pass->inherited -= is_inherited;
-    if (accounts_class(&pass->tally, block.context) == MODEL_HEAP) {
+    if (accounts_class(&pass->accounts, block.context) == MODEL_HEAP) {
         pass->newest[entry->stream] = event->block.number;
     }
     if (when == INSIDE) {
-        pass->tally.now_ns = event->time_ns;
-        change(pass, accounts_alloc(&pass->tally, &block, entry->thread, is_inherited));
+        pass->accounts.now_ns = event->time_ns;
+        change(pass, accounts_alloc(&pass->accounts, &block, entry->thread, is_inherited));
     }
     block.context |= (uint32_t)when << WHEN_SHIFT;
     waited = pairing_add(pass->pairing, event->block, &block, &end);
@@ -142,7 +142,7 @@ static void count_removed(void *argument, const struct range *piece, bool is_las
     uint64_t time_ns = removal->time_ns > piece->born_ns ? removal->time_ns : piece->born_ns;
     note_tick(pass, tick_of(time_ns));
     if (when_of(pass, time_ns) == INSIDE) {
-        accounts_unmap(&pass->tally, piece->context, piece->end - piece->start, is_last);
+        accounts_unmap(&pass->accounts, piece->context, piece->end - piece->start, is_last);
     }
 }
 
@@ -164,12 +164,12 @@ static void add_range(struct pass *pass, const struct event *event) {
     if (size == 0 || __builtin_add_overflow(range.start, size, &range.end)) {
         return;
     }
-    if (accounts_class(&pass->tally, context) != MODEL_MAPPING) {
+    if (accounts_class(&pass->accounts, context) != MODEL_MAPPING) {
         pass->has_wrong_mapping = true;
         return;
     }
     if (when_of(pass, event->time_ns) == INSIDE) {
-        accounts_map(&pass->tally, context, size);
+        accounts_map(&pass->accounts, context, size);
     }
     if (ranges_add(&pass->mappings, range) != 0) {
         pass->out_of_memory = true;
@@ -302,7 +302,7 @@ int pass_start(struct pass *pass, const struct model *model, size_t stream_count
     pass->pairing = pairing_new();
     pass->newest = calloc(stream_count + 1, sizeof *pass->newest);
     return pass->pairing != NULL && pass->newest != NULL &&
-                   accounts_start(&pass->tally, model->nodes, model->node_count) == 0
+                   accounts_start(&pass->accounts, model->nodes, model->node_count) == 0
                ? 0
                : -1;
 }
@@ -311,13 +311,13 @@ void pass_end(struct pass *pass) {
     pairing_free(pass->pairing);
     ranges_free(&pass->mappings);
     peakbound_free(&pass->bound);
-    accounts_end(&pass->tally);
+    accounts_end(&pass->accounts);
     free(pass->newest);
     *pass = (struct pass){0};
 }
 
 int pass_cut(struct pass *pass, struct slice *slice) {
-    int result = accounts_cut(&pass->tally, slice);
+    int result = accounts_cut(&pass->accounts, slice);
     slice->first_tick = pass->first_tick;
     slice->last_tick = pass->last_tick;
     slice->events = pass->events;

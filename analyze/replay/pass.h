@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pass.h: goes through events of a recording, all or some that follow each other, and adds up what
- * happened in [from, to): pairs frees with their allocations, follows mappings, keeps a tally.
+ * happened in [from, to): pairs frees with their allocations, follows mappings, keeps accounts.
  *
  * Called by analyze/model: replay (everything, cut into slices) and part (a slice once more).
  * Belongs to one thread; a second one reads ahead inside pass_run().
@@ -20,7 +20,7 @@
 #include "analyze/replay/timeorder.h"
 
 struct pass {
-    struct accounts tally;
+    struct accounts accounts;
     struct pairing *pairing;
     struct ranges mappings;
     struct peakbound bound;

@@ -4,7 +4,7 @@
  * added up by context and by thread. Slices that follow each other add up to a longer one, and all
  * of them to the whole; so a window of a recording is known without its events.
  *
- * Called by analyze/model: the tally makes slices, sums adds them up, index keeps them, packed:
+ * Called by analyze/model: the accounts makes slices, sums adds them up, index keeps them, packed:
  * what did not change takes no room. Counts are in units of 1 / TALLY_ONE. A slice is a value; who
  * made it frees it. Readers of a slice never read outside it, whatever it holds.
  *

@@ -245,7 +245,7 @@ int recorded_samples(struct timeorder_parts parts, struct memtrace_point **point
 /* ---- Culled blocks ---- */
 
 struct culling {
-    struct accounts tally;
+    struct accounts accounts;
     uint32_t missing;
 };
 
@@ -255,7 +255,7 @@ static int take_culled(void *argument, const void *record) {
     if (culled.context == 0 || culled.context >= culling->missing) {
         culled.context = culling->missing;
     }
-    accounts_culled(&culling->tally, &culled);
+    accounts_culled(&culling->accounts, &culled);
     return 0;
 }
 
@@ -268,14 +268,14 @@ int recorded_culled(const struct model *model, struct timeorder_parts parts, uin
         return -1;
     }
     culling->missing = (uint32_t)model->node_count - 1;
-    if (accounts_start(&culling->tally, model->nodes, model->node_count) == 0 &&
+    if (accounts_start(&culling->accounts, model->nodes, model->node_count) == 0 &&
         each_record(
             parts,
             (struct wanted){MEMTRACE_BLOCK_CULLED, sizeof(struct memtrace_culled), from_ns, to_ns},
             take_culled, culling) == 0) {
-        result = accounts_cut(&culling->tally, slice);
+        result = accounts_cut(&culling->accounts, slice);
     }
-    accounts_end(&culling->tally);
+    accounts_end(&culling->accounts);
     free(culling);
     return result;
 }

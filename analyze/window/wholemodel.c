@@ -45,9 +45,9 @@ static struct memtrace_point point_of(const struct replay *replay, struct accoun
 }
 
 /* The heap as it is after the last event. */
-static struct accounts_crest state_now(const struct accounts *tally) {
-    return (struct accounts_crest){tally->live, tally->now_ns, tally->alloc_units,
-                                   tally->alloc_bytes};
+static struct accounts_crest state_now(const struct accounts *accounts) {
+    return (struct accounts_crest){accounts->live, accounts->now_ns, accounts->alloc_units,
+                                   accounts->alloc_bytes};
 }
 
 /* Samples up to the end of the window that is over tell how much had been allocated by then. */
@@ -55,7 +55,7 @@ static void pass_samples(struct replay *replay, uint64_t time_ns) {
     while (replay->next_sample < replay->sample_count &&
            replay->samples[replay->next_sample].time_ns < time_ns) {
         struct memtrace_point *sample = &replay->samples[replay->next_sample++];
-        struct memtrace_point now = point_of(replay, state_now(&replay->pass.tally));
+        struct memtrace_point now = point_of(replay, state_now(&replay->pass.accounts));
         now.time_ns = sample->time_ns;
         now.resident_bytes = sample->resident_bytes;
         *sample = now;
@@ -64,11 +64,11 @@ static void pass_samples(struct replay *replay, uint64_t time_ns) {
 
 /* The events since the last point become one. */
 static void make_point(struct replay *replay) {
-    struct accounts *tally = &replay->pass.tally;
-    struct accounts_crest crest = accounts_take_crest(tally);
-    struct memtrace_point last = point_of(replay, state_now(tally));
+    struct accounts *accounts = &replay->pass.accounts;
+    struct accounts_crest crest = accounts_take_crest(accounts);
+    struct memtrace_point last = point_of(replay, state_now(accounts));
     struct memtrace_point highest = crest.alloc_units != 0 ? point_of(replay, crest) : last;
-    if (tally->alloc_units == 0) {
+    if (accounts->alloc_units == 0) {
         return; /* nothing happened yet */
     }
     /* Clocks are coarse, and those of threads differ: what the last event says may be earlier. */
@@ -97,7 +97,7 @@ static void begin_slice(struct replay *replay, size_t edge) {
 
 static void end_slice(struct replay *replay) {
     struct index_entry *entry = &replay->index->entries[replay->index->count - 1];
-    replay->live = wrap_add(replay->live, replay->pass.tally.live);
+    replay->live = wrap_add(replay->live, replay->pass.accounts.live);
     replay->events += replay->pass.events;
     replay->out_of_memory |= pass_cut(&replay->pass, &entry->slice) != 0;
 }
@@ -349,13 +349,13 @@ static int finish(struct replay *replay, const struct timeorder *order) {
     struct pass *pass = &replay->pass;
     struct memtrace_recording told = told_by(order->parts.items[order->parts.count - 1]);
     note_damage(replay, order);
-    model->recording.sampled = pass->tally.is_sampled;
+    model->recording.sampled = pass->accounts.is_sampled;
     model->recording.foreign_frees = pairing_waiting(pass->pairing);
     note_losses(model, &told);
     if (finish_index(replay) != 0 || marks_finish(&replay->marks, model) != 0) {
         return -1;
     }
-    accounts_end(&pass->tally); /* their memory is needed no more, and much of it */
+    accounts_end(&pass->accounts); /* their memory is needed no more, and much of it */
     pairing_free(pass->pairing);
     pass->pairing = NULL;
     if (finish_sums(replay, order->parts) != 0 ||

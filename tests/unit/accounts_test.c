@@ -17,9 +17,9 @@
 
 enum { CONTEXTS = 20, BLOCKS = 64, MAPPING = 18, POOL = 19 };
 
-/* A tally, its slices so far, and the model that they make. */
+/* Accounts, their slices so far, and the model that they make. */
 struct subject {
-    struct accounts tally;
+    struct accounts accounts;
     struct model *model;
     struct sums sums;
 };
@@ -36,14 +36,14 @@ static struct subject *start(void) {
     model->nodes[MAPPING].frame = MEMTRACE_FRAME_MAPPING;
     model->nodes[POOL].frame = MEMTRACE_FRAME_POOL + 2;
     subject->model = model;
-    assert_int_equal(accounts_start(&subject->tally, model->nodes, CONTEXTS), 0);
+    assert_int_equal(accounts_start(&subject->accounts, model->nodes, CONTEXTS), 0);
     assert_int_equal(sums_start(&subject->sums, model), 0);
     return subject;
 }
 
 static void cut(struct subject *subject) {
     struct slice slice;
-    assert_int_equal(accounts_cut(&subject->tally, &slice), 0);
+    assert_int_equal(accounts_cut(&subject->accounts, &slice), 0);
     assert_int_equal(sums_add(&subject->sums, &slice), 0);
     slice_free(&slice);
 }
@@ -54,7 +54,7 @@ static void finish(struct subject *subject) {
 }
 
 static void end(struct subject *subject) {
-    accounts_end(&subject->tally);
+    accounts_end(&subject->accounts);
     sums_end(&subject->sums);
     model_free(subject->model);
     free(subject);
@@ -105,7 +105,7 @@ static void against_plain_counting(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 200; seed++) {
         struct subject *subject = start();
-        struct accounts *tally = &subject->tally;
+        struct accounts *accounts = &subject->accounts;
         struct pairing_block blocks[BLOCKS] = {{0}};
         struct truth truth = {0};
         srand(seed);
@@ -116,7 +116,7 @@ static void against_plain_counting(void **state) {
             }
             const struct pairing_end freed = {.thread = 1, .tick = (uint32_t)i};
             if (block->context != 0) {
-                accounts_free(tally, block, 1, &freed, false);
+                accounts_free(accounts, block, 1, &freed, false);
                 truth_changes(&truth, block, false);
                 block->context = 0;
             } else {
@@ -124,7 +124,7 @@ static void against_plain_counting(void **state) {
                 *block = (struct pairing_block){.size = (uint64_t)(rand() % 5) * 16,
                                                 .context = context != MAPPING ? context : 1};
                 truth_changes(&truth, block, true);
-                accounts_alloc(tally, block, 1, false);
+                accounts_alloc(accounts, block, 1, false);
             }
         }
         finish(subject);
@@ -135,17 +135,17 @@ static void against_plain_counting(void **state) {
 
 static void threads_and_lifetimes(void **state) {
     struct subject *subject = start();
-    struct accounts *tally = &subject->tally;
+    struct accounts *accounts = &subject->accounts;
     const struct pairing_block block = {.size = 100, .context = 3, .tick = 10};
     const struct pairing_end own = {.thread = 1, .tick = 10};
     const struct pairing_end other = {.thread = 2, .tick = 13};
     const struct model *model = subject->model;
     (void)state;
     for (int i = 0; i < 3; i++) {
-        accounts_alloc(tally, &block, 1, i == 2);
+        accounts_alloc(accounts, &block, 1, i == 2);
     }
-    accounts_free(tally, &block, 1, &own, true);
-    accounts_free(tally, &block, 1, &other, false);
+    accounts_free(accounts, &block, 1, &own, true);
+    accounts_free(accounts, &block, 1, &other, false);
     finish(subject);
     assert_int_equal(sums_thread(&subject->sums, 1).alloc_units, 2); /* one was inherited */
     assert_int_equal(sums_thread(&subject->sums, 1).free_bytes, 100);
@@ -162,13 +162,13 @@ static void threads_and_lifetimes(void **state) {
 
 static void mappings_and_culled(void **state) {
     struct subject *subject = start();
-    struct accounts *tally = &subject->tally;
+    struct accounts *accounts = &subject->accounts;
     const struct model *model = subject->model;
     (void)state;
-    assert_int_equal(accounts_class(tally, MAPPING), MODEL_MAPPING);
-    accounts_map(tally, MAPPING, 8192);
-    accounts_unmap(tally, MAPPING, 4096, false);
-    accounts_culled(tally,
+    assert_int_equal(accounts_class(accounts, MAPPING), MODEL_MAPPING);
+    accounts_map(accounts, MAPPING, 8192);
+    accounts_unmap(accounts, MAPPING, 4096, false);
+    accounts_culled(accounts,
                     &(struct memtrace_culled){.context = 2, .thread = 1, .count = 7, .bytes = 70});
     finish(subject);
     assert_int_equal(model->context_count, 2);
@@ -197,7 +197,7 @@ static void samples(void **state) {
     }
     for (unsigned seed = 0; seed < SEEDS; seed++) {
         struct subject *subject = start();
-        struct accounts *tally = &subject->tally;
+        struct accounts *accounts = &subject->accounts;
         const struct model *model = subject->model;
         double error;
         srand(seed + 1);
@@ -207,11 +207,11 @@ static void samples(void **state) {
             if ((double)rand() / RAND_MAX < chance) {
                 const struct pairing_block block = {
                     .size = size, .weight = (uint64_t)llround((double)size / chance), .context = 1};
-                accounts_alloc(tally, &block, 1, false);
+                accounts_alloc(accounts, &block, 1, false);
             }
         }
         finish(subject);
-        assert_true(tally->is_sampled);
+        assert_true(accounts->is_sampled);
         error = (double)model->contexts[0].total_bytes - truth;
         sum += error;
         squares += error * error;

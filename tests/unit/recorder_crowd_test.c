@@ -18,15 +18,15 @@ struct accounts {
 
 static void count_word(void *argument, const struct memtrace_chunk *chunk, const uint64_t *word,
                        uint64_t number) {
-    struct accounts *tally = argument;
+    struct accounts *accounts = argument;
     (void)chunk;
     if ((*word & 15) == MEMTRACE_WORD_ALLOC) {
-        assert_int_equal(number, tally->allocs + 1);
-        assert_int_equal(word[1], (tally->allocs + 1) * 16);
-        tally->allocs++;
+        assert_int_equal(number, accounts->allocs + 1);
+        assert_int_equal(word[1], (accounts->allocs + 1) * 16);
+        accounts->allocs++;
     } else {
         assert_int_equal(*word & 15, MEMTRACE_WORD_EXTRA);
-        tally->other++;
+        accounts->other++;
     }
 }
 
@@ -52,7 +52,7 @@ static void a_kill_loses_the_event_in_flight(void **state) {
     uint64_t *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     (void)state;
     for (int round = 0; round < 40; round++) {
-        struct accounts tally = {0};
+        struct accounts accounts = {0};
         void *own;
         pid_t child;
         open_recorder(&own);
@@ -79,9 +79,9 @@ static void a_kill_loses_the_event_in_flight(void **state) {
             if (chunk == NULL) {
                 break;
             }
-            read_chunk(chunk, count_word, &tally);
+            read_chunk(chunk, count_word, &accounts);
         }
-        assert_true(tally.allocs >= *done && tally.allocs <= *done + 1);
+        assert_true(accounts.allocs >= *done && accounts.allocs <= *done + 1);
         close_recorder(&own);
     }
     munmap(done, 4096);

@@ -18,13 +18,13 @@ enum { CONTEXTS = 50, BLOCKS = 40, THREADS = 5, EVENTS = 600 };
 static struct model_node nodes[CONTEXTS];
 
 static struct accounts *start(void) {
-    struct accounts *tally = calloc(1, sizeof *tally);
+    struct accounts *accounts = calloc(1, sizeof *accounts);
     for (uint64_t id = 1; id < CONTEXTS; id++) {
         nodes[id].frame = 0x10000 + id;
     }
     nodes[CONTEXTS - 1].frame = MEMTRACE_FRAME_POOL;
-    assert_int_equal(accounts_start(tally, nodes, CONTEXTS), 0);
-    return tally;
+    assert_int_equal(accounts_start(accounts, nodes, CONTEXTS), 0);
+    return accounts;
 }
 
 /* What the heap holds, and the variance of that estimate where it held most. */
