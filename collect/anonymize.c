@@ -7,8 +7,8 @@
  */
 #include "collect/anonymize.h"
 
+#include "analyze/base/numbermap.h"
 #include "analyze/report/calltree.h"
-#include "analyze/symbol/numbermap.h"
 #include "collect/nameblocks.h"
 #include "collect/pseudonym.h"
 

@@ -7,8 +7,8 @@
 #ifndef COLLECT_IMPORTMODULES_H
 #define COLLECT_IMPORTMODULES_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/import/heaptrackfile.h"
-#include "analyze/symbol/numbermap.h"
 #include "collect/recordfile.h"
 
 struct importmodules {

@@ -12,8 +12,8 @@
 #ifndef COLLECT_MERGEMAP_H
 #define COLLECT_MERGEMAP_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/model/model.h"
-#include "analyze/symbol/numbermap.h"
 #include "memtrace/recording.h"
 
 enum { MERGEMAP_THREADS = 1 << MEMTRACE_THREAD_BITS };

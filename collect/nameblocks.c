@@ -2,7 +2,7 @@
 /* nameblocks.c: blocks of names. See nameblocks.h. */
 #include "collect/nameblocks.h"
 
-#include "analyze/symbol/numbermap.h"
+#include "analyze/base/numbermap.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>

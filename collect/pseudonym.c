@@ -2,8 +2,8 @@
 /* pseudonym.c: made-up names. See pseudonym.h. */
 #include "collect/pseudonym.h"
 
+#include "analyze/base/numbermap.h"
 #include "analyze/symbol/chunks.h"
-#include "analyze/symbol/numbermap.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 /* strip.c: see strip.h. */
 #include "collect/strip.h"
 
+#include "analyze/base/numbermap.h"
 #include "analyze/replay/lives.h"
-#include "analyze/symbol/numbermap.h"
 #include "collect/blockbits.h"
 
 #include <errno.h>

@@ -10,8 +10,8 @@
 #ifndef ANALYZE_EXPORT_CALLFOREST_H
 #define ANALYZE_EXPORT_CALLFOREST_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/export/export.h"
-#include "analyze/symbol/numbermap.h"
 
 enum { CALLFOREST_DEPTH = 512 }; /* deeper calls are never kept */
 

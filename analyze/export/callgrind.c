@@ -7,10 +7,10 @@
  * path stands in it once, at its innermost place: of A, B, A, C that is B, A, C. A call that nobody
  * made can only come into being where functions call each other in circles.
  */
+#include "analyze/base/numbermap.h"
 #include "analyze/export/commandline.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/report/safetext.h"
-#include "analyze/symbol/numbermap.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>

@@ -8,8 +8,8 @@
 #ifndef ANALYZE_EXPORT_FUNCTIONTABLE_H
 #define ANALYZE_EXPORT_FUNCTIONTABLE_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/report/calltree.h"
-#include "analyze/symbol/numbermap.h"
 
 struct functiontable {
     bool by_line;

@@ -15,9 +15,9 @@
 #ifndef ANALYZE_EXPORT_HEAPTRACKTEXT_H
 #define ANALYZE_EXPORT_HEAPTRACKTEXT_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/export/export.h"
 #include "analyze/model/model.h"
-#include "analyze/symbol/numbermap.h"
 
 struct heaptracktext {
     FILE *out;

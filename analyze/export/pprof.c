@@ -6,10 +6,10 @@
  * A message may come in pieces, one behind the other: so each sample, location and function is
  * written when it is known, and only numbers of what was written are kept.
  */
+#include "analyze/base/numbermap.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/export/packedout.h"
 #include "analyze/export/pprof.pb-c.h"
-#include "analyze/symbol/numbermap.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef ANALYZE_EXPORT_STRINGTABLE_H
 #define ANALYZE_EXPORT_STRINGTABLE_H
 
-#include "analyze/symbol/numbermap.h"
+#include "analyze/base/numbermap.h"
 
 struct stringtable {
     struct numbermap numbers; /* hash to number + 1 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* suppressed.c: which contexts suppressions take out of a model. See suppressions.h. */
+#include "analyze/base/numbermap.h"
 #include "analyze/filter/suppressions.h"
 #include "analyze/profile/load.h"
-#include "analyze/symbol/numbermap.h"
 
 #include <stdlib.h>
 #include <string.h>

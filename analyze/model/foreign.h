@@ -8,8 +8,8 @@
 #ifndef ANALYZE_MODEL_FOREIGN_H
 #define ANALYZE_MODEL_FOREIGN_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/model/model.h"
-#include "analyze/symbol/numbermap.h"
 
 /* All zero is empty and ready. */
 struct foreign {

@@ -2,10 +2,10 @@
 /* names.c: symbolizes what is asked for of a model, once. See names.h. */
 #include "analyze/model/names.h"
 
+#include "analyze/base/numbermap.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/symbol/chunks.h"
 #include "analyze/symbol/debugfile.h"
-#include "analyze/symbol/numbermap.h"
 #include "analyze/symbol/symbol.h"
 
 #define XXH_INLINE_ALL

@@ -8,8 +8,8 @@
  * tree's, the same path of several children one node.
  */
 #define XXH_INLINE_ALL
+#include "analyze/base/numbermap.h"
 #include "analyze/profile/load.h"
-#include "analyze/symbol/numbermap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* callpaths.c: see callpaths.h. */
 #include "analyze/query/callpaths.h"
 
+#include "analyze/base/numbermap.h"
 #include "analyze/model/shortname.h"
 #include "analyze/symbol/chunks.h"
-#include "analyze/symbol/numbermap.h"
 
 #define XXH_INLINE_ALL
 #include <stddef.h>

@@ -7,9 +7,9 @@
  * callers add up to the cost of the functions, and so do callees with what they allocate
  * themselves.
  */
+#include "analyze/base/numbermap.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/table.h"
-#include "analyze/symbol/numbermap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* calltree.c: merging contexts into trees. See calltree.h. */
 #include "analyze/report/calltree.h"
 
+#include "analyze/base/numbermap.h"
 #include "analyze/model/shortname.h"
-#include "analyze/symbol/numbermap.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>

@@ -13,8 +13,8 @@
 #ifndef ANALYZE_REPORT_DIFFTREE_H
 #define ANALYZE_REPORT_DIFFTREE_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/report/diff.h"
-#include "analyze/symbol/numbermap.h"
 
 enum { DIFFTREE_ROOT = 0, DIFFTREE_ALLOCATION = 1 };
 

@@ -3,9 +3,9 @@
  * flat.c: the table by function: what it allocated itself, and what was allocated in it and in
  * what it called. A function that calls itself counts once.
  */
+#include "analyze/base/numbermap.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/table.h"
-#include "analyze/symbol/numbermap.h"
 
 #include <stdlib.h>
 

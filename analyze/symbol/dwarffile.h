@@ -8,10 +8,10 @@
 #ifndef ANALYZE_SYMBOL_DWARFFILE_H
 #define ANALYZE_SYMBOL_DWARFFILE_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/debugimage.h"
 #include "analyze/symbol/dwarfunit.h"
-#include "analyze/symbol/numbermap.h"
 
 struct dwarffile {
     struct debugfile_elf file;

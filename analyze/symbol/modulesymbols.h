@@ -10,9 +10,9 @@
 #ifndef ANALYZE_SYMBOL_MODULESYMBOLS_H
 #define ANALYZE_SYMBOL_MODULESYMBOLS_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/symbol/chunks.h"
 #include "analyze/symbol/dwarffile.h"
-#include "analyze/symbol/numbermap.h"
 #include "analyze/symbol/symbolcache.h"
 #include "analyze/symbol/symtab.h"
 

@@ -9,10 +9,10 @@
 #ifndef ANALYZE_SYMBOL_SYMBOLCACHE_H
 #define ANALYZE_SYMBOL_SYMBOLCACHE_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/read/cachefolder.h"
 #include "analyze/symbol/chunks.h"
 #include "analyze/symbol/debugfile.h"
-#include "analyze/symbol/numbermap.h"
 
 /* What a file on disk is known by; all zero: there is none. */
 struct symbolcache_file {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "analyze/base/numbermap.h"
 #include "analyze/symbol/chunks.h"
-#include "analyze/symbol/numbermap.h"
 #include "analyze/symbol/rangetable.h"
 
 #include <stdlib.h>

@@ -2,11 +2,10 @@
 /*
  * numbermap.h: a hash table from a 64-bit number to a pointer.
  *
- * Used inside analyze/symbol (offsets to frames, unit offsets to units, names to demangled names),
- * by model/foreign and collect/mergemap. Not thread-safe.
+ * Called from all over the tools. Any thread, one at a time for one map.
  */
-#ifndef ANALYZE_SYMBOL_NUMBERMAP_H
-#define ANALYZE_SYMBOL_NUMBERMAP_H
+#ifndef ANALYZE_BASE_NUMBERMAP_H
+#define ANALYZE_BASE_NUMBERMAP_H
 
 #include <stddef.h>
 #include <stdint.h>

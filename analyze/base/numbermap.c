@@ -2,7 +2,7 @@
 /*
  * numbermap.c: open addressing, linear probing. See numbermap.h.
  */
-#include "analyze/symbol/numbermap.h"
+#include "analyze/base/numbermap.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* array.c: see array.h. */
+#include "analyze/base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int array_reserve(void *items, size_t *room, size_t wanted, size_t item_size) {
+    size_t places = *room > 16 ? *room : 16;
+    void *old;
+    void *grown;
+    if (wanted <= *room) {
+        return 0;
+    }
+    while (places < wanted) {
+        if (__builtin_mul_overflow(places, (size_t)2, &places)) {
+            return -1;
+        }
+    }
+    memcpy(&old, items, sizeof old); /* whatever it points to: pointers have one form */
+    grown = reallocarray(old, places, item_size);
+    if (grown == NULL) {
+        return -1;
+    }
+    memcpy(items, &grown, sizeof grown);
+    *room = places;
+    return 0;
+}
+
+int array_grow(void *items, size_t *room, size_t count, size_t item_size) {
+    return array_reserve(items, room, count + 1, item_size);
+}
