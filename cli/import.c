@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
-#include "collect/importer.h"
+#include "collect/transform/importer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -58,7 +58,7 @@ int rewriting_operand(const struct rewriting *rewriting, const struct cli_scan *
     return rewriting_check(rewriting, scan);
 }
 
-static void tell(const char *output, const struct rewrite_result *result) {
+static void tell(const char *output, const struct transform_result *result) {
     struct number kept;
     struct number read;
     struct number written;
@@ -76,10 +76,10 @@ static void tell(const char *output, const struct rewrite_result *result) {
 }
 
 int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct rewrite_hooks *hooks) {
-    struct rewrite_options shown = rewriting->options;
+                    const struct transform_hooks *hooks) {
+    struct transform_options shown = rewriting->options;
     const char *output = rewriting->output;
-    struct rewrite_result result;
+    struct transform_result result;
     struct outfile file;
     struct error error = {""};
     int status;
@@ -87,8 +87,8 @@ int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewrit
         return cli_error("%s", error.message);
     }
     shown.progress = rewriting_progress();
-    status = outfile_end(&file, rewrite_recording(parts, file.path, hooks, &shown, &result, &error),
-                         &error);
+    status = outfile_end(
+        &file, transform_recording(parts, file.path, hooks, &shown, &result, &error), &error);
     if (status == CLI_OK) {
         tell(output, &result);
     }

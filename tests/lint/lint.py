@@ -40,6 +40,8 @@ MAY_INCLUDE = {
     **{"analyze/" + room: ["analyze/" + lower for lower in ANALYZE[:place]]
        for place, room in enumerate(ANALYZE) if place >= 3},
     "analyze/import": ["analyze/base", "analyze/read/error.h"],
+    "collect/transform": ["collect/recordfile.h", "collect/profilewrite.h"] +
+                         ["analyze/" + room for room in ANALYZE + ("import",)],
     "collect": ["analyze/" + room for room in ANALYZE + ("import",)],
     "analyze/ask": ["analyze", "collect"],
     "cli": ["analyze", "collect"],
