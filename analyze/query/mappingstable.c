@@ -3,9 +3,10 @@
  * mappingstable.c: the table of address space that the program mapped, by a pass over the events. A
  * session's filters of contexts count, and its view; filters of blocks do not.
  */
-#include "analyze/query/mappinglives.h"
 #include "analyze/query/rowqueue.h"
 #include "analyze/query/vtable.h"
+#include "analyze/replay/lives.h"
+#include "analyze/replay/mappinglist.h"
 
 #include <sys/mman.h>
 
@@ -39,11 +40,19 @@ static const struct vtable_column columns[] = {
     [SHARED] = {"shared", "INTEGER", "1: MAP_SHARED"},
 };
 
+/* A row: a mapping, or a piece of one that ended by itself. */
+struct mapping_life {
+    struct mapping piece;
+    uint64_t freed_ns; /* UINT64_MAX: it was never unmapped */
+    uint32_t freed_by;
+};
+
 struct cursor {
     sqlite3_vtab_cursor base;
     struct query *query;
     struct rowqueue *queue;
-    struct rowqueue *out; /* the same, for the thread inside */
+    struct rowqueue *out;        /* the same, for the thread inside */
+    struct mappinglist mappings; /* of the thread inside, as are these */
     struct error error;
     const struct mapping_life *life; /* NULL: at the end */
     sqlite3_int64 row;
@@ -51,30 +60,44 @@ struct cursor {
 
 /* ---- The pass ---- */
 
-static int hand_out(void *context, const struct mapping_life *life) {
-    struct cursor *cursor = context;
-    const struct query_source *source = &cursor->query->source;
-    struct selection_times view = source->selection->view;
-    struct mapping_life seen = *life;
-    if (life->born_ns >= view.to_ns || life->freed_ns < view.from_ns) {
+static int hand_out(struct cursor *cursor, struct mapping_life life) {
+    struct selection_times view = cursor->query->source.selection->view;
+    if (life.piece.born_ns >= view.to_ns || life.freed_ns < view.from_ns) {
         return 0;
     }
-    if (life->freed_ns >= view.to_ns) {
-        seen.freed_ns = UINT64_MAX;
+    if (life.freed_ns >= view.to_ns) {
+        life.freed_ns = UINT64_MAX;
     }
-    return rowqueue_put(cursor->out, &seen);
+    return rowqueue_put(cursor->out, &life);
+}
+
+static int hand_out_ended(void *context, const struct mapping *piece,
+                          const struct timeorder_event *by, bool is_last) {
+    (void)is_last;
+    return hand_out(context,
+                    (struct mapping_life){*piece, mappinglist_end_ns(piece, by), by->thread});
 }
 
 static int take_event(void *context, const struct timeorder_event *event) {
-    struct mapping_lives *lives = context;
-    return event->event.kind == EVENT_MAP ? mapping_lives_take(lives, event) : 0;
+    struct cursor *cursor = context;
+    const struct mappinglist_visitor visitor = {.ended = hand_out_ended, .context = cursor};
+    return event->event.kind == EVENT_MAP ? mappinglist_take(&cursor->mappings, event, &visitor)
+                                          : 0;
+}
+
+/* What was never unmapped, by address. */
+static int hand_out_mapped(struct cursor *cursor) {
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < cursor->mappings.count; i++) {
+        result = hand_out(cursor, (struct mapping_life){cursor->mappings.items[i], UINT64_MAX, 0});
+    }
+    return result;
 }
 
 static int produce(struct rowqueue *queue, void *argument) {
     struct cursor *cursor = argument;
     const struct query_source *source = &cursor->query->source;
-    struct mapping_lives lives = {.ended = hand_out, .context = cursor};
-    struct lives_visitor visitor = {.other = take_event, .context = &lives};
+    struct lives_visitor visitor = {.other = take_event, .context = cursor};
     struct replay_options options = {0};
     int result;
     cursor->out = queue;
@@ -86,9 +109,9 @@ static int produce(struct rowqueue *queue, void *argument) {
     error_set(&cursor->error, "out of memory");
     result = lives_visit(source->parts, source->whole, &visitor, &options, &cursor->error);
     if (result == 0) {
-        result = mapping_lives_finish(&lives);
+        result = hand_out_mapped(cursor);
     }
-    mapping_lives_free(&lives);
+    mappinglist_free(&cursor->mappings);
     return result;
 }
 
@@ -110,7 +133,7 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
 
 /* Mappings pass the session's filters if their call paths do. */
 static bool is_selected(const struct cursor *cursor) {
-    return model_find(cursor->query->source.model, cursor->life->context) != NULL;
+    return model_find(cursor->query->source.model, cursor->life->piece.context) != NULL;
 }
 
 static int next(sqlite3_vtab_cursor *base) {
@@ -181,40 +204,41 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
     bool has_ended = life->freed_ns != UINT64_MAX;
     switch (number) {
     case ID:
-        vtable_put_number(out, life->id);
+        vtable_put_number(out, life->piece.id);
         break;
     case ADDRESS:
-        vtable_put_number(out, life->start);
+        vtable_put_number(out, life->piece.start);
         break;
     case SIZE:
-        vtable_put_number(out, life->end - life->start);
+        vtable_put_number(out, life->piece.end - life->piece.start);
         break;
     case BORN:
-        vtable_put_number(out, life->born_ns);
+        vtable_put_number(out, life->piece.born_ns);
         break;
     case FREED:
         vtable_put_unless(out, life->freed_ns, UINT64_MAX);
         break;
     case LIFETIME:
-        vtable_put_unless(out, has_ended ? life->freed_ns - life->born_ns : UINT64_MAX, UINT64_MAX);
+        vtable_put_unless(out, has_ended ? life->freed_ns - life->piece.born_ns : UINT64_MAX,
+                          UINT64_MAX);
         break;
     case THREAD:
-        vtable_put_number(out, life->thread);
+        vtable_put_number(out, life->piece.thread);
         break;
     case FREED_BY:
         vtable_put_unless(out, has_ended ? life->freed_by : UINT64_MAX, UINT64_MAX);
         break;
     case CONTEXT:
-        vtable_put_number(out, life->context);
+        vtable_put_number(out, life->piece.context);
         break;
     case OPERATION:
-        vtable_put_text(out, operation_name(life->operation));
+        vtable_put_text(out, operation_name(life->piece.operation));
         break;
     case PROTECTION:
-        vtable_put_protection(out, life->protection);
+        vtable_put_protection(out, life->piece.protection);
         break;
     default:
-        vtable_put_number(out, (life->flags & MAP_SHARED) != 0);
+        vtable_put_number(out, (life->piece.flags & MAP_SHARED) != 0);
         break;
     }
     return SQLITE_OK;

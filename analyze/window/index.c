@@ -91,12 +91,12 @@ uint64_t *index_edges(struct timeorder_parts parts, uint64_t least_events, size_
 
 /* ---- The state of a pass ---- */
 
-static void put_range(struct varint_writer *state, const struct range *range) {
-    varint_put(state, range->start);
-    varint_put(state, range->end - range->start);
-    varint_put(state, range->born_ns);
-    varint_put(state, range->context);
-    varint_put(state, range->is_part);
+static void put_mapping(struct varint_writer *state, const struct mapping *mapping) {
+    varint_put(state, mapping->start);
+    varint_put(state, mapping->end - mapping->start);
+    varint_put(state, mapping->born_ns);
+    varint_put(state, mapping->context);
+    varint_put(state, mapping->is_rest);
 }
 
 struct index_entry *index_begin(struct index *index, uint64_t start_ns, const struct pass *pass) {
@@ -108,7 +108,7 @@ struct index_entry *index_begin(struct index *index, uint64_t start_ns, const st
     }
     varint_put(&entry->state, pass->mappings.count);
     for (size_t i = 0; i < pass->mappings.count; i++) {
-        put_range(&entry->state, &pass->mappings.items[i]);
+        put_mapping(&entry->state, &pass->mappings.items[i]);
     }
     return entry;
 }
@@ -149,12 +149,12 @@ int index_restore(const struct index_entry *entry, struct pass *pass) {
     }
     count = varint_get(&reader);
     for (uint64_t i = 0; i < count && !failed; i++) {
-        struct range range = {.start = varint_get(&reader)};
-        range.end = range.start + varint_get(&reader);
-        range.born_ns = varint_get(&reader);
-        range.context = pass_context(pass, (uint32_t)varint_get(&reader));
-        range.is_part = varint_get(&reader) != 0;
-        if (ranges_add(&pass->mappings, range) != 0) {
+        struct mapping mapping = {.start = varint_get(&reader)};
+        mapping.end = mapping.start + varint_get(&reader);
+        mapping.born_ns = varint_get(&reader);
+        mapping.context = pass_context(pass, (uint32_t)varint_get(&reader));
+        mapping.is_rest = varint_get(&reader) != 0;
+        if (mappinglist_add(&pass->mappings, &mapping) != 0) {
             return -1;
         }
     }

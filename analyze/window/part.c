@@ -189,7 +189,7 @@ static int restore(const struct part *part, struct pass *pass) {
 }
 
 int part_sum(const struct part *part, uint64_t from_ns, uint64_t to_ns, struct slice *slice) {
-    const struct pass_watcher nobody = {0};
+    const struct pass_visitor nobody = {0};
     struct timeorder order;
     struct pass pass = {0};
     int result = -1;
@@ -205,7 +205,7 @@ int part_sum(const struct part *part, uint64_t from_ns, uint64_t to_ns, struct s
         pass_run(&pass, &order, &nobody, NULL, 0) == 0) {
         result = pass_cut(&pass, slice);
     }
-    pass_end(&pass);
+    pass_free(&pass);
     timeorder_end(&order);
     return result;
 }

@@ -119,7 +119,7 @@ static void begin_window(void *context, uint64_t time_ns) {
     }
 }
 
-static void take_other(void *context, const struct timeorder_event *entry) {
+static int take_other(void *context, const struct timeorder_event *entry) {
     struct replay *replay = context;
     struct model_recording *recording = &replay->model->recording;
     const struct event *event = &entry->event;
@@ -132,6 +132,7 @@ static void take_other(void *context, const struct timeorder_event *entry) {
             recording->sample_bytes = event->id; /* switched on meanwhile */
         }
     }
+    return 0;
 }
 
 static void take_waited(void *context, struct event_block name, const struct pairing_end *end) {
@@ -153,12 +154,12 @@ static uint64_t count_events(const struct timeorder *order) {
 
 static int replay_all(struct replay *replay, struct timeorder *order,
                       const struct replay_options *options) {
-    const struct pass_watcher watcher = {
+    const struct pass_visitor visitor = {
         .other = take_other, .window = begin_window, .waited = take_waited, .context = replay};
     order->skips_addresses = true;
     timeorder_note_places(order, replay->edges, replay->edge_count, replay->places);
     begin_slice(replay, SIZE_MAX);
-    if (pass_run(&replay->pass, order, &watcher, options, count_events(order)) != 0) {
+    if (pass_run(&replay->pass, order, &visitor, options, count_events(order)) != 0) {
         return -1;
     }
     pass_samples(replay, UINT64_MAX);
@@ -235,7 +236,7 @@ static int start(struct replay *replay, struct timeorder_parts parts, struct tim
 }
 
 static void end(struct replay *replay) {
-    pass_end(&replay->pass);
+    pass_free(&replay->pass);
     marks_free(&replay->marks);
     index_free(replay->index);
     for (size_t i = 0; replay->places != NULL && i < replay->edge_count; i++) {
