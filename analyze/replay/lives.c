@@ -9,7 +9,7 @@
 
 /* What a reallocated block hands on to the next one. */
 struct origin {
-    uint64_t old_order; /* 0: it begins a chain */
+    uint64_t old_order; /* 0: there is none */
     uint32_t chain_length;
     struct event_block chain;
     uint64_t chain_order;
@@ -89,6 +89,16 @@ static struct origin origin_of_next(const struct life *life) {
                            .chain_birth_ns = life->chain_birth_ns};
 }
 
+/* Of a block that goes on with another's chain. */
+static void go_on(struct life *life, const struct origin *origin) {
+    life->old_order = origin->old_order;
+    life->chain_length = origin->chain_length;
+    life->chain = origin->chain;
+    life->chain_order = origin->chain_order;
+    life->chain_first_size = origin->chain_first_size;
+    life->chain_birth_ns = origin->chain_birth_ns;
+}
+
 static int end_life(void *context, const struct pairing_block *block, const struct pass_end *how) {
     struct following *following = context;
     size_t place = (size_t)block->size;
@@ -111,20 +121,10 @@ static int end_life(void *context, const struct pairing_block *block, const stru
     return result;
 }
 
-/* Of a block that begins a chain. */
-static struct origin first_origin(const struct following *following, const struct event *event) {
-    return (struct origin){.chain_length = 1,
-                           .chain = event->block,
-                           .chain_order = order_now(following),
-                           .chain_first_size = event->size,
-                           .chain_birth_ns = event->time_ns};
-}
-
 static void fill(struct following *following, struct life *life,
                  const struct timeorder_event *entry, const struct pairing_block *block) {
     const struct event *event = &entry->event;
-    struct origin origin =
-        following->origin.old_order != 0 ? following->origin : first_origin(following, event);
+    uint64_t order = order_now(following);
     *life = (struct life){
         .block = event->block,
         .address = event->address,
@@ -132,7 +132,7 @@ static void fill(struct following *following, struct life *life,
         .weight = event->weight,
         .birth_ns = event->time_ns,
         .death_ns = LIFE_ALIVE,
-        .birth_order = order_now(following),
+        .birth_order = order,
         .death_order = LIFE_ALIVE,
         .context = block->context,
         .stream = entry->stream,
@@ -140,14 +140,16 @@ static void fill(struct following *following, struct life *life,
         .flags = event->flags,
         .alignment = event->alignment,
         .is_inherited = following->pass.inherited != 0,
-        .old_order = origin.old_order,
-        .chain_length = origin.chain_length,
-        .chain = origin.chain,
-        .chain_order = origin.chain_order,
-        .chain_first_size = origin.chain_first_size,
-        .chain_birth_ns = origin.chain_birth_ns,
+        .chain_length = 1,
+        .chain = event->block,
+        .chain_order = order,
+        .chain_first_size = event->size,
+        .chain_birth_ns = event->time_ns,
     };
-    following->origin = (struct origin){0};
+    if (following->origin.old_order != 0) {
+        go_on(life, &following->origin);
+        following->origin.old_order = 0;
+    }
     if (following->visitor->scopes != NULL) {
         life->scope = scopes_path(following->visitor->scopes, entry->stream);
     }

@@ -105,7 +105,7 @@ static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
                                   .weight = event->weight,
                                   .context = pass_context(pass, event->context),
                                   .tick = tick};
-    struct pass_end how = {0};
+    struct pass_end how;
     bool is_inherited = pass->inherited != 0;
     int waited;
     note_tick(pass, tick);
@@ -130,6 +130,8 @@ static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
         if (visitor->waited != NULL) {
             visitor->waited(visitor->context, event->block, &how.end);
         }
+        how.by = NULL;
+        how.is_temporary = false;
         end_block(pass, &block, event->block, &how, visitor);
     }
     pass->out_of_memory |= waited < 0;
