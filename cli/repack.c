@@ -51,7 +51,7 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
 
 static int run_repack(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
-    struct transform_hooks hooks = {0};
+    struct transform_step step = {0};
     struct source source;
     struct error error = {""};
     int status = read_arguments(&request, argc, argv);
@@ -61,8 +61,8 @@ static int run_repack(int argc, char **argv) {
     if (source_open_parts(&source, request.file, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    hooks.table = request.no_symbols ? leave_out_files : NULL;
-    status = rewriting_write(source.parts, &request.rewriting, &hooks);
+    step.table = request.no_symbols ? leave_out_files : NULL;
+    status = rewriting_write(source.parts, &request.rewriting, &step);
     source_close(&source);
     return status;
 }
