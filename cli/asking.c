@@ -2,7 +2,7 @@
 /* asking.c: see asking.h. */
 #include "cli/asking.h"
 
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "cli/progress.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* rewriting.c: see rewriting.h. */
 #include "cli/rewriting.h"
 
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 

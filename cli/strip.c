@@ -3,7 +3,7 @@
 #include "collect/transform/strip.h"
 
 #include "analyze/ask/source.h"
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"

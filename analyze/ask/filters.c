@@ -4,7 +4,7 @@
 
 #include "analyze/ask/filteroption.h"
 #include "analyze/ask/filtervalue.h"
-#include "analyze/report/shellword.h"
+#include "analyze/rows/safetext.h"
 
 #include <stdio.h>
 #include <stdlib.h>
