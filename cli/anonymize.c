@@ -27,7 +27,6 @@ enum { KEY_BYTES_LEAST = 16, KEY_BYTES_MOST = 1 << 16 };
 
 struct request {
     struct rewriting rewriting;
-    const char *file;
     const char *debug_folders;
     const char *key_file;
     char key[KEY_BYTES_MOST];
@@ -36,24 +35,12 @@ struct request {
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    if (key >= REWRITING_KEYS) {
-        return rewriting_take(&request->rewriting, scan, key);
-    }
     if (key == KEY_KEY) {
         request->key_file = scan->value;
     } else {
         request->debug_folders = scan->value;
     }
     return CLI_OK;
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("anonymize", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    return rewriting_operand(&request->rewriting, &scan, &request->file);
 }
 
 /* A short key could be tried out. */
@@ -115,7 +102,8 @@ static int anonymize_file(struct request *request) {
     if (status != CLI_OK) {
         return status;
     }
-    if (source_open(&source, request->file, NULL, request->debug_folders, &progress, &error) != 0) {
+    if (source_open(&source, request->rewriting.files[0], NULL, request->debug_folders, &progress,
+                    &error) != 0) {
         return cli_error("%s", error.message);
     }
     status = anonymize_source(&source, request);
@@ -124,8 +112,10 @@ static int anonymize_file(struct request *request) {
 }
 
 static int run_anonymize(int argc, char **argv) {
-    static struct request request = {.rewriting = REWRITING_DEFAULT};
-    int status = read_arguments(&request, argc, argv);
+    static struct request request;
+    int status =
+        rewriting_read(&request.rewriting, cli_scan_start("anonymize", argc, argv, options), 1,
+                       take_option, &request);
     return status == CLI_OK ? anonymize_file(&request) : status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
-#include "collect/transform/merge.h"
-#include "analyze/ask/source.h"
+#include "analyze/ask/runsource.h"
+#include "analyze/base/array.h"
 #include "analyze/read/run.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -15,26 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The files that were named, and those of runs. */
 struct request {
     struct rewriting rewriting;
     char **files; /* of ours */
     size_t count;
+    size_t room;
 };
 
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    return rewriting_take(&request->rewriting, scan, key);
-}
-
 static int add_file(struct request *request, char *path, struct error *error) {
-    char **grown =
-        path != NULL ? reallocarray(request->files, request->count + 1, sizeof *grown) : NULL;
-    if (grown == NULL) {
+    if (path == NULL ||
+        array_grow(&request->files, &request->room, request->count, sizeof path) != 0) {
         free(path);
         return error_set(error, "out of memory");
     }
-    request->files = grown;
-    grown[request->count++] = path;
+    request->files[request->count++] = path;
     return 0;
 }
 
@@ -48,71 +43,14 @@ static int add_run(struct request *request, const char *path, struct error *erro
     return result;
 }
 
-/* CLI_OK, or CLI_FAILURE after a line was printed. */
-static int add_operands(struct request *request, char **operands, size_t count) {
-    struct error error = {""};
-    for (size_t i = 0; i < count; i++) {
-        if ((run_is(operands[i]) ? add_run(request, operands[i], &error)
-                                 : add_file(request, strdup(operands[i]), &error)) != 0) {
-            return cli_error("%s", error.message);
-        }
+static int add_operands(struct request *request, struct error *error) {
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < request->rewriting.file_count; i++) {
+        const char *operand = request->rewriting.files[i];
+        result = run_is(operand) ? add_run(request, operand, error)
+                                 : add_file(request, strdup(operand), error);
     }
-    return CLI_OK;
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("merge", argc, argv, rewriting_options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (argc == scan.index) {
-        return cli_usage("merge", "which recordings?");
-    }
-    status = rewriting_check(&request->rewriting, &scan);
-    return status == CLI_OK ? add_operands(request, argv + scan.index, (size_t)(argc - scan.index))
-                            : status;
-}
-
-/* The files that were named, and the parts that lie beside them. */
-struct opened {
-    struct source *sources;
-    size_t count;
-    const struct recording **recordings;
-    size_t recording_count;
-};
-
-static void close_all(struct opened *opened) {
-    for (size_t i = 0; i < opened->count; i++) {
-        source_close(&opened->sources[i]);
-    }
-    free(opened->sources);
-    free(opened->recordings);
-}
-
-/* CLI_OK, or CLI_FAILURE after a line was printed. */
-static int open_all(struct opened *opened, const struct request *request) {
-    struct error error = {""};
-    size_t total = 0;
-    *opened = (struct opened){.sources = calloc(request->count, sizeof *opened->sources)};
-    for (size_t i = 0; opened->sources != NULL && i < request->count; i++) {
-        if (source_open_parts(&opened->sources[i], request->files[i], &error) != 0) {
-            return cli_error("%s", error.message);
-        }
-        opened->count++;
-        total += opened->sources[i].parts.count;
-    }
-    opened->recordings = calloc(total + 1, sizeof *opened->recordings);
-    if (opened->sources == NULL || opened->recordings == NULL) {
-        return cli_error("out of memory");
-    }
-    for (size_t i = 0; i < opened->count; i++) {
-        const struct timeorder_parts *parts = &opened->sources[i].parts;
-        memcpy(opened->recordings + opened->recording_count, parts->items,
-               parts->count * sizeof *parts->items);
-        opened->recording_count += parts->count;
-    }
-    return CLI_OK;
+    return result;
 }
 
 static void tell(const char *output, const struct merge_result *result) {
@@ -131,33 +69,22 @@ static void tell(const char *output, const struct merge_result *result) {
     }
 }
 
-static int merge_recorded(const struct opened *opened, const struct request *request) {
-    struct transform_options shown = request->rewriting.options;
+static int merge_recorded(const struct request *request) {
+    const struct rewriting *rewriting = &request->rewriting;
     struct merge_result result;
     struct outfile file;
     struct error error = {""};
     int status;
-    if (outfile_open_named(&file, request->rewriting.output, "a recording", &error) != 0) {
+    if (outfile_open_named(&file, rewriting->output, "a recording", &error) != 0) {
         return cli_error("%s", error.message);
     }
-    shown.progress = rewriting_progress();
     status = outfile_end(&file,
-                         merge_recordings(opened->recordings, opened->recording_count, file.path,
-                                          &shown, &result, &error),
+                         runsource_merge(request->files, request->count, file.path,
+                                         &rewriting->options, &result, &error),
                          &error);
     if (status == CLI_OK) {
-        tell(request->rewriting.output, &result);
+        tell(rewriting->output, &result);
     }
-    return status;
-}
-
-static int merge_files(const struct request *request) {
-    struct opened opened;
-    int status = open_all(&opened, request);
-    if (status == CLI_OK) {
-        status = merge_recorded(&opened, request);
-    }
-    close_all(&opened);
     return status;
 }
 
@@ -169,8 +96,9 @@ static int merge_sums(const struct request *request) {
     if (outfile_open_named(&file, request->rewriting.output, "a profile", &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = outfile_end(&file, merge_profiles(request->files, request->count, file.stream, &error),
-                         &error);
+    status = outfile_end(
+        &file, merge_profiles(request->files, request->count, NULL, NULL, file.stream, &error),
+        &error);
     if (status == CLI_OK) {
         print_safe(stderr, "memtrace: %s has the sums of %s\n", request->rewriting.output,
                    number_items(&number, request->count, "profile"));
@@ -188,14 +116,20 @@ static int merge(const struct request *request) {
         return merge_sums(request);
     }
     return recordings == request->count
-               ? merge_files(request)
+               ? merge_recorded(request)
                : cli_error("some of these files are profiles, some recordings: not both at once");
 }
 
 static int run_merge(int argc, char **argv) {
-    struct request request = {.rewriting = REWRITING_DEFAULT};
-    int status = read_arguments(&request, argc, argv);
-    status = status == CLI_OK ? merge(&request) : status;
+    struct request request = {0};
+    struct error error = {""};
+    int status =
+        rewriting_read(&request.rewriting, cli_scan_start("merge", argc, argv, rewriting_options),
+                       SIZE_MAX, NULL, NULL);
+    if (status == CLI_OK) {
+        status =
+            add_operands(&request, &error) == 0 ? merge(&request) : cli_error("%s", error.message);
+    }
     for (size_t i = 0; i < request.count; i++) {
         free(request.files[i]);
     }

@@ -17,29 +17,16 @@ static const struct option options[] = {
     OPTION_END};
 
 struct request {
-    struct rewriting rewriting;
-    const char *file;
+    uint32_t add_flags;
     bool no_symbols;
 };
 
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
-    if (key >= REWRITING_KEYS) {
-        return rewriting_take(&request->rewriting, scan, key);
-    }
+    (void)scan;
     request->no_symbols |= key == KEY_NO_SYMBOLS;
-    request->rewriting.options.add_flags |=
-        key == KEY_NO_ADDRESSES ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
+    request->add_flags |= key == KEY_NO_ADDRESSES ? MEMTRACE_RECORDING_NO_ADDRESSES : 0;
     return CLI_OK;
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("repack", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    return rewriting_operand(&request->rewriting, &scan, &request->file);
 }
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,
@@ -50,19 +37,22 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
 }
 
 static int run_repack(int argc, char **argv) {
-    struct request request = {.rewriting = REWRITING_DEFAULT};
+    struct request request = {0};
+    struct rewriting rewriting;
     struct transform_step step = {0};
     struct source source;
     struct error error = {""};
-    int status = read_arguments(&request, argc, argv);
+    int status = rewriting_read(&rewriting, cli_scan_start("repack", argc, argv, options), 1,
+                                take_option, &request);
     if (status != CLI_OK) {
         return status;
     }
-    if (source_open_parts(&source, request.file, &error) != 0) {
+    if (source_open_parts(&source, rewriting.files[0], &error) != 0) {
         return cli_error("%s", error.message);
     }
+    rewriting.options.add_flags = request.add_flags;
     step.table = request.no_symbols ? leave_out_files : NULL;
-    status = rewriting_write(source.parts, &request.rewriting, &step);
+    status = rewriting_write(source.parts, &rewriting, &step);
     source_close(&source);
     return status;
 }

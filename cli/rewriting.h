@@ -11,33 +11,22 @@
 #include "cli/cli.h"
 #include "collect/transform/transform.h"
 
-enum { REWRITING_LEVEL = 9 }; /* of compression: nobody waits */
-
-/* The options of all such commands; keys from REWRITING_KEYS on go to rewriting_take(). */
+/* The options of all such commands; a command's own have lower keys. */
 enum { REWRITING_KEYS = 800, REWRITING_OUTPUT = REWRITING_KEYS, REWRITING_KEY_LEVEL };
 extern const struct option rewriting_options[];
 
 struct rewriting {
     struct transform_options options;
     const char *output;
+    char **files; /* the operands */
+    size_t file_count;
 };
-#define REWRITING_DEFAULT                                                                          \
-    {                                                                                              \
-        .options = {.level = REWRITING_LEVEL }                                                     \
-    }
 
-/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
-int rewriting_take(struct rewriting *rewriting, const struct cli_scan *scan, int key);
-
-/* What stands behind the options: the output must have been named, and, of those that take one, one
- * recording. CLI_OK, or the status after a line was printed. */
-int rewriting_check(const struct rewriting *rewriting, const struct cli_scan *scan);
-int rewriting_operand(const struct rewriting *rewriting, const struct cli_scan *scan,
-                      const char **file);
-
-/* For transform_options.progress: a line on stderr, where somebody watches. */
-typedef void (*rewriting_progress_function)(void *context, uint64_t done, uint64_t total);
-rewriting_progress_function rewriting_progress(void);
+/* Reads a command line, which names at least one file and at most `most`, and an output. take(): an
+ * option of the command's own, as for cli_scan_all(). CLI_OK, or the status after a line was
+ * printed. */
+int rewriting_read(struct rewriting *rewriting, struct cli_scan scan, size_t most,
+                   int (*take)(void *request, const struct cli_scan *scan, int key), void *request);
 
 /* Writes the output, which is there whole in the end or not at all, and says in one line on stderr
  * what became of it. Shows how far it is. CLI_OK, or CLI_FAILURE after a line was printed. */

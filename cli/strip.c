@@ -18,32 +18,14 @@ static const struct option options[] = {
            "leave out blocks that lived shorter instead: 10ms, 1s"),
     OPTION_END};
 
-struct request {
-    struct strip_options strip;
-    struct rewriting rewriting;
-    const char *file;
-};
-
 static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= REWRITING_KEYS) {
-        return rewriting_take(&request->rewriting, scan, key);
-    }
-    request->strip.temporary = false;
-    return quantity_duration(scan->value, &request->strip.below_ns) == 0 &&
-                   request->strip.below_ns != 0
+    struct strip_options *strip = context;
+    (void)key;
+    strip->temporary = false;
+    return quantity_duration(scan->value, &strip->below_ns) == 0 && strip->below_ns != 0
                ? CLI_OK
                : cli_usage("strip", "--below is a duration such as 10ms or 1s, not '%s'",
                            scan->value);
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("strip", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    return rewriting_operand(&request->rewriting, &scan, &request->file);
 }
 
 static void tell(const struct strip *strip) {
@@ -54,8 +36,8 @@ static void tell(const struct strip *strip) {
             number_bytes(&bytes, strip_bytes(strip)));
 }
 
-static int strip_source(const struct source *source, const struct request *request) {
-    const struct replay_options progress = progress_replay();
+static int strip_source(const struct source *source, const struct strip_options *what,
+                        const struct rewriting *rewriting, const struct replay_options *progress) {
     struct error error = {""};
     struct transform_step step;
     struct strip *strip;
@@ -63,12 +45,12 @@ static int strip_source(const struct source *source, const struct request *reque
     if (source->parts.count == 0) {
         return cli_error("%s is a profile: it holds no single blocks", source->path);
     }
-    strip = strip_new(source->parts, source->model, &request->strip, &progress, &error);
+    strip = strip_new(source->parts, source->model, what, progress, &error);
     if (strip == NULL) {
         return cli_error("%s", error.message);
     }
     step = strip_step(strip);
-    status = rewriting_write(source->parts, &request->rewriting, &step);
+    status = rewriting_write(source->parts, rewriting, &step);
     if (status == CLI_OK) {
         tell(strip);
     }
@@ -77,18 +59,20 @@ static int strip_source(const struct source *source, const struct request *reque
 }
 
 static int run_strip(int argc, char **argv) {
-    struct request request = {.rewriting = REWRITING_DEFAULT, .strip = {.temporary = true}};
+    struct strip_options what = {.temporary = true};
+    struct rewriting rewriting;
     const struct replay_options progress = progress_replay();
     struct source source;
     struct error error = {""};
-    int status = read_arguments(&request, argc, argv);
+    int status = rewriting_read(&rewriting, cli_scan_start("strip", argc, argv, options), 1,
+                                take_option, &what);
     if (status != CLI_OK) {
         return status;
     }
-    if (source_open(&source, request.file, NULL, NULL, &progress, &error) != 0) {
+    if (source_open(&source, rewriting.files[0], NULL, NULL, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = strip_source(&source, &request);
+    status = strip_source(&source, &what, &rewriting, &progress);
     source_close(&source);
     return status;
 }
