@@ -348,22 +348,20 @@ static const struct {
 } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 
 static int run_completion(int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("completion", argc, argv, NULL);
-    scan.permute = true;
-    if (cli_scan_next(&scan) < 0) {
-        return CLI_USAGE;
+    int status = cli_read(&completion_command, &argc, &argv, NULL);
+    if (status != CLI_OK) {
+        return status;
     }
-    if (argc - scan.index != 1) {
+    if (argc != 1) {
         return cli_usage("completion", "which shell? bash, zsh or fish");
     }
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
-        if (strcmp(shells[i].name, argv[scan.index]) == 0) {
+        if (strcmp(shells[i].name, argv[0]) == 0) {
             shells[i].print();
             return cli_finish(CLI_OK);
         }
     }
-    return cli_usage("completion", "there is no completion for '%s': bash, zsh or fish",
-                     argv[scan.index]);
+    return cli_usage("completion", "there is no completion for '%s': bash, zsh or fish", argv[0]);
 }
 
 const struct command completion_command = {

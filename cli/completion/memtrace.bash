@@ -77,7 +77,7 @@ _memtrace() {
         --processes) :; return ;;
         --process) :; return ;;
         --debug-folders) _memtrace_reply -d; return ;;
-        --format | -f) _memtrace_reply -W 'text markdown json csv'; return ;;
+        --format | -f) _memtrace_reply -W 'text markdown csv json'; return ;;
         --output | -o) _memtrace_files '*'; return ;;
         --suppressions) _memtrace_files '*'; return ;;
         --from) _memtrace_reply -W 'start end peak mark:'; return ;;

@@ -102,7 +102,7 @@ complete -c memtrace -n '__memtrace_on report' -l process -x -d 'of a run of sev
 complete -c memtrace -n '__memtrace_on report' -l all-processes -d 'the sum of all by call path, small forked children included'
 complete -c memtrace -n '__memtrace_on report' -l debug-folders -x -a '(__fish_complete_directories)' -d 'where separate debug files are, colon-separated '
 complete -c memtrace -n '__memtrace_on report' -l no-cache -d 'keep nothing on disk for the next command'
-complete -c memtrace -n '__memtrace_on report' -l format -s f -x -a 'text markdown json csv' -d 'json and csv are for programs'
+complete -c memtrace -n '__memtrace_on report' -l format -s f -x -a 'text markdown csv json' -d 'json and csv are for programs'
 complete -c memtrace -n '__memtrace_on report' -l json -d 'the same as --format json'
 complete -c memtrace -n '__memtrace_on report' -l csv -d 'the same as --format csv'
 complete -c memtrace -n '__memtrace_on report' -l output -s o -r -F -d 'write to FILE'

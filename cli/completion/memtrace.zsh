@@ -149,8 +149,8 @@ _memtrace() {
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
-            '*--format[json and csv are for programs]:text|markdown|json|csv:(text markdown json csv)' \
-            '*-f[json and csv are for programs]:text|markdown|json|csv:(text markdown json csv)' \
+            '*--format[json and csv are for programs]:text|markdown|csv|json:(text markdown csv json)' \
+            '*-f[json and csv are for programs]:text|markdown|csv|json:(text markdown csv json)' \
             '*--json[the same as --format json]' \
             '*--csv[the same as --format csv]' \
             '*--output[write to FILE]:FILE:_files' \
