@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* anonymize.c: `memtrace anonymize`: a recording without names. docs/anonymize.md is its page. */
-#include "collect/anonymize.h"
+#include "collect/transform/anonymize.h"
 
 #include "analyze/ask/source.h"
 #include "cli/cli.h"
@@ -61,7 +61,7 @@ static int read_key(struct request *request) {
 
 static int anonymize_source(const struct source *source, const struct request *request) {
     struct anonymize *anonymize;
-    struct rewrite_hooks hooks;
+    struct transform_hooks hooks;
     struct error error = {""};
     struct names *names;
     int status;

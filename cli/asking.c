@@ -2,7 +2,7 @@
 /* asking.c: see asking.h. */
 #include "cli/asking.h"
 
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "cli/progress.h"
 
 int asking_open(struct answer *answer, const char *name, const struct question *question,

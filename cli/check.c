@@ -2,7 +2,7 @@
 /* check.c: `memtrace check [BUDGET]... [FILE]`. docs/check.md is its page. */
 #include "analyze/report/check.h"
 #include "analyze/model/uncounted.h"
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "cli/asking.h"
 #include "cli/budget.h"
 #include "cli/cli.h"

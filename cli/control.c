@@ -6,7 +6,7 @@
  */
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "cli/cli.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* extract.c: `memtrace extract`: the program files that are in a recording. */
 #include "analyze/read/embedded.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 
 #include <limits.h>

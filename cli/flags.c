@@ -5,7 +5,7 @@
  *
  * Paths are found from the place of the command itself, so that a moved installation works.
  */
-#include "analyze/report/shellword.h"
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "cli/plugin.h"
 

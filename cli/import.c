@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c: `memtrace import`: files of other tools as recordings. docs/import.md is its page. */
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
-#include "collect/importer.h"
+#include "collect/transform/importer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

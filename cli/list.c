@@ -4,8 +4,8 @@
  */
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "collect/adopt.h"
 #include "collect/clock.h"

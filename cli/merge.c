@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
-#include "collect/merge.h"
+#include "collect/transform/merge.h"
 #include "analyze/ask/source.h"
 #include "analyze/read/run.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"
-#include "collect/mergeprofiles.h"
+#include "collect/transform/mergeprofiles.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,18 +116,18 @@ static void tell(const char *output, const struct merge_result *result) {
     struct number files;
     struct number bytes;
     print_safe(stderr, "memtrace: %s has %s of %s (%s) in %s\n", output,
-               number_items(&events, result->rewrite.kept, "event"),
+               number_items(&events, result->written.kept, "event"),
                number_items(&processes, result->processes, "process"),
                number_items(&files, result->files, "file"),
-               number_bytes(&bytes, result->rewrite.bytes_written));
-    if (result->rewrite.damaged != 0) {
+               number_bytes(&bytes, result->written.bytes_written));
+    if (result->written.damaged != 0) {
         fprintf(stderr, "memtrace: damaged blocks are left out: %s\n",
-                number_count(&events, result->rewrite.damaged));
+                number_count(&events, result->written.damaged));
     }
 }
 
 static int merge_recorded(const struct opened *opened, const struct request *request) {
-    struct rewrite_options shown = request->rewriting.options;
+    struct transform_options shown = request->rewriting.options;
     struct merge_result result;
     struct outfile file;
     struct error error = {""};

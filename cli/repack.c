@@ -23,7 +23,7 @@ static const struct option options[] = {
     OPTION_END};
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,
-                           struct rewrite_payload *payload) {
+                           struct transform_payload *payload) {
     (void)context;
     (void)payload;
     return kind != MEMTRACE_BLOCK_FILE;
@@ -31,7 +31,7 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
 
 static int run_repack(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
-    struct rewrite_hooks hooks = {0};
+    struct transform_hooks hooks = {0};
     struct source source;
     struct error error = {""};
     int status =

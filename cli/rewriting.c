@@ -2,8 +2,8 @@
 /* rewriting.c: see rewriting.h. */
 #include "cli/rewriting.h"
 
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
@@ -39,7 +39,7 @@ int rewriting_read(const struct command *command, int argc, char **argv, void *r
     return status == CLI_OK ? rewriting_check(rewriting, command) : status;
 }
 
-static void tell(const char *output, const struct rewrite_result *result) {
+static void tell(const char *output, const struct transform_result *result) {
     struct number kept;
     struct number read;
     struct number written;
@@ -57,10 +57,10 @@ static void tell(const char *output, const struct rewrite_result *result) {
 }
 
 int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct rewrite_hooks *hooks) {
-    struct rewrite_options shown = rewriting->options;
+                    const struct transform_hooks *hooks) {
+    struct transform_options shown = rewriting->options;
     const char *output = rewriting->output;
-    struct rewrite_result result;
+    struct transform_result result;
     struct outfile file;
     struct error error = {""};
     int status;
@@ -68,8 +68,8 @@ int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewrit
         return cli_error("%s", error.message);
     }
     shown.progress = rewriting_progress();
-    status = outfile_end(&file, rewrite_recording(parts, file.path, hooks, &shown, &result, &error),
-                         &error);
+    status = outfile_end(
+        &file, transform_recording(parts, file.path, hooks, &shown, &result, &error), &error);
     if (status == CLI_OK) {
         tell(output, &result);
     }

@@ -9,14 +9,14 @@
 
 #include "analyze/replay/timeorder.h"
 #include "cli/cli.h"
-#include "collect/rewrite.h"
+#include "collect/transform/transform.h"
 
 enum { REWRITING_LEVEL = 9 }; /* of compression: nobody waits */
 
 extern const struct option rewriting_options[]; /* of a struct rewriting */
 
 struct rewriting {
-    struct rewrite_options options;
+    struct transform_options options;
     const char *output;
 };
 #define REWRITING_DEFAULT                                                                          \
@@ -30,13 +30,13 @@ int rewriting_check(const struct rewriting *rewriting, const struct command *com
 int rewriting_read(const struct command *command, int argc, char **argv, void *request,
                    const struct rewriting *rewriting, const char **file);
 
-/* For rewrite_options.progress: a line on stderr, where somebody watches. */
+/* For transform_options.progress: a line on stderr, where somebody watches. */
 typedef void (*rewriting_progress_function)(void *context, uint64_t done, uint64_t total);
 rewriting_progress_function rewriting_progress(void);
 
 /* Writes the output, which is there whole in the end or not at all, and says in one line on stderr
  * what became of it. Shows how far it is. CLI_OK, or CLI_FAILURE after a line was printed. */
 int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct rewrite_hooks *hooks);
+                    const struct transform_hooks *hooks);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* strip.c: `memtrace strip`: a recording without short-lived blocks. docs/strip.md is its page. */
-#include "collect/strip.h"
+#include "collect/transform/strip.h"
 
 #include "analyze/ask/source.h"
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"
@@ -33,7 +33,7 @@ static void tell(const struct strip *strip) {
 static int strip_source(const struct source *source, const struct request *request) {
     const struct replay_options progress = progress_replay();
     struct error error = {""};
-    struct rewrite_hooks hooks;
+    struct transform_hooks hooks;
     struct strip *strip;
     int status;
     if (source->parts.count == 0) {

@@ -3,9 +3,9 @@
 #include "collect/runfolder.h"
 
 #include "analyze/read/region.h"
-#include "collect/mergeprofiles.h"
 #include "collect/owner.h"
 #include "collect/runjson.h"
+#include "collect/transform/mergeprofiles.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "analyze/ask/filters.h"
 
 #include "analyze/ask/quantity.h"
-#include "analyze/report/shellword.h"
+#include "analyze/rows/safetext.h"
 
 #include <ctype.h>
 #include <errno.h>

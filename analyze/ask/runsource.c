@@ -4,10 +4,10 @@
 
 #include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
-#include "collect/merge.h"
-#include "collect/mergeprofiles.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
+#include "collect/transform/merge.h"
+#include "collect/transform/mergeprofiles.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -250,7 +250,7 @@ static struct model *load_recording(void *context, const char *path, struct erro
 static int merge_recorded(const struct inputs *inputs, const char *path, struct error *error) {
     struct source *sources = calloc(inputs->count, sizeof *sources);
     const struct recording **all = NULL;
-    struct rewrite_options options = {.level = 1};
+    struct transform_options options = {.level = 1};
     struct merge_result merged;
     size_t opened = 0;
     size_t count = 0;
