@@ -24,8 +24,6 @@ struct command {
     bool takes_program; /* options end where the program's own begin */
 };
 
-enum { COMMAND_OPTIONS = 80 }; /* more rows than any table has, its parts not counted */
-
 /* The subcommands, in the order of the help; NULL ends them. */
 extern const struct command run_command, record_command, report_command, diff_command,
     query_command, check_command, export_command, import_command, extract_command, repack_command,

@@ -36,10 +36,21 @@ const struct option *option_walk_next(struct option_walk *walk) {
             walk->base = here;
             return option;
         }
-        walk->next[++walk->depth] = option->part;
-        walk->bases[walk->depth] = here + option->offset;
+        if (option->part != walk->without) {
+            walk->next[++walk->depth] = option->part;
+            walk->bases[walk->depth] = here + option->offset;
+        }
     }
     return NULL;
+}
+
+bool option_has_part(const struct option *options, const struct option *part) {
+    for (; options != NULL && !option_is_end(options); options++) {
+        if (options->part == part) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool option_is_heading(const struct option *option) {

@@ -81,12 +81,15 @@ struct option_walk {
     const struct option *next[OPTION_NESTING]; /* of each table that we are in */
     size_t bases[OPTION_NESTING];              /* what their offsets count from */
     int depth;
-    size_t base; /* what those of the row count from that was returned */
+    const struct option *without; /* the rows of this part are not wanted; NULL: all are */
+    size_t base;                  /* what those of the row count from that was returned */
 };
 struct option_walk option_walk_start(const struct option *options);
 /* The next row, headings included; NULL: that was the last. */
 const struct option *option_walk_next(struct option_walk *walk);
 
+/* Whether that part is among the rows, directly. */
+bool option_has_part(const struct option *options, const struct option *part);
 /* Whether a row is a heading, another name of the option before it, the end of a table. */
 bool option_is_heading(const struct option *option);
 bool option_is_alias(const struct option *option);
