@@ -61,7 +61,7 @@ static int read_key(struct request *request) {
 
 static int anonymize_source(const struct source *source, const struct request *request) {
     struct anonymize *anonymize;
-    struct transform_hooks hooks;
+    struct transform_step step;
     struct error error = {""};
     struct names *names;
     int status;
@@ -79,8 +79,8 @@ static int anonymize_source(const struct source *source, const struct request *r
         names_close(names);
         return cli_error("out of memory");
     }
-    hooks = anonymize_hooks(anonymize);
-    status = rewriting_write(source->parts, &request->rewriting, &hooks);
+    step = anonymize_step(anonymize);
+    status = rewriting_write(source->parts, &request->rewriting, &step);
     anonymize_free(anonymize);
     names_close(names);
     return status;

@@ -31,7 +31,7 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
 
 static int run_repack(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
-    struct transform_hooks hooks = {0};
+    struct transform_step step = {0};
     struct source source;
     struct error error = {""};
     int status =
@@ -44,8 +44,8 @@ static int run_repack(int argc, char **argv) {
     }
     request.rewriting.options.add_flags =
         request.no_addresses ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
-    hooks.table = request.no_symbols ? leave_out_files : NULL;
-    status = rewriting_write(source.parts, &request.rewriting, &hooks);
+    step.table = request.no_symbols ? leave_out_files : NULL;
+    status = rewriting_write(source.parts, &request.rewriting, &step);
     source_close(&source);
     return status;
 }

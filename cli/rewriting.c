@@ -57,7 +57,7 @@ static void tell(const char *output, const struct transform_result *result) {
 }
 
 int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct transform_hooks *hooks) {
+                    const struct transform_step *step) {
     struct transform_options shown = rewriting->options;
     const char *output = rewriting->output;
     struct transform_result result;
@@ -68,8 +68,8 @@ int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewrit
         return cli_error("%s", error.message);
     }
     shown.progress = rewriting_progress();
-    status = outfile_end(
-        &file, transform_recording(parts, file.path, hooks, &shown, &result, &error), &error);
+    status = outfile_end(&file, transform_run(&parts, 1, file.path, step, &shown, &result, &error),
+                         &error);
     if (status == CLI_OK) {
         tell(output, &result);
     }

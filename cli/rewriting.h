@@ -37,6 +37,6 @@ rewriting_progress_function rewriting_progress(void);
 /* Writes the output, which is there whole in the end or not at all, and says in one line on stderr
  * what became of it. Shows how far it is. CLI_OK, or CLI_FAILURE after a line was printed. */
 int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct transform_hooks *hooks);
+                    const struct transform_step *step);
 
 #endif

@@ -33,7 +33,7 @@ static void tell(const struct strip *strip) {
 static int strip_source(const struct source *source, const struct request *request) {
     const struct replay_options progress = progress_replay();
     struct error error = {""};
-    struct transform_hooks hooks;
+    struct transform_step step;
     struct strip *strip;
     int status;
     if (source->parts.count == 0) {
@@ -43,8 +43,8 @@ static int strip_source(const struct source *source, const struct request *reque
     if (strip == NULL) {
         return cli_error("%s", error.message);
     }
-    hooks = strip_hooks(strip);
-    status = rewriting_write(source->parts, &request->rewriting, &hooks);
+    step = strip_step(strip);
+    status = rewriting_write(source->parts, &request->rewriting, &step);
     if (status == CLI_OK) {
         tell(strip);
     }
