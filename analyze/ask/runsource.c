@@ -4,8 +4,8 @@
 
 #include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "collect/transform/merge.h"
 #include "collect/transform/mergeprofiles.h"
 

@@ -10,7 +10,7 @@
 #include "analyze/base/numbermap.h"
 #include "analyze/export/commandline.h"
 #include "analyze/export/mergedtree.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/safetext.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>

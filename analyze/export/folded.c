@@ -5,7 +5,7 @@
  * That is what flamegraph.pl, inferno and most viewers of flame graphs read.
  */
 #include "analyze/export/mergedtree.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

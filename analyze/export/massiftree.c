@@ -3,7 +3,7 @@
 #include "analyze/export/massiftree.h"
 
 #include "analyze/export/mergedtree.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #include "analyze/export/functiontable.h"
 #include "analyze/export/mergedtree.h"
-#include "analyze/report/jsonwriter.h"
+#include "analyze/rows/jsonwriter.h"
 #include "memtrace/version.h"
 
 #include <string.h>

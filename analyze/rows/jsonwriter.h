@@ -8,8 +8,8 @@
  * arrays may lie in each other 100 deep; so trees are written as flat lists. Whether writing worked
  * the caller asks ferror(out).
  */
-#ifndef ANALYZE_REPORT_JSONWRITER_H
-#define ANALYZE_REPORT_JSONWRITER_H
+#ifndef ANALYZE_ROWS_JSONWRITER_H
+#define ANALYZE_ROWS_JSONWRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

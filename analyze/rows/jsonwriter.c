@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* jsonwriter.c: streamed JSON by yajl. See jsonwriter.h. */
-#include "analyze/report/jsonwriter.h"
+#include "analyze/rows/jsonwriter.h"
 
-#include "analyze/report/utf8.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* number.c: numbers for people. See number.h. */
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

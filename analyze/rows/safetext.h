@@ -9,8 +9,8 @@
  * overrides of the bidirectional algorithm (Unicode, UAX #9), and bytes that are no UTF-8, among
  * which older terminals see C1. Called by everything that prints. Any thread.
  */
-#ifndef ANALYZE_REPORT_SAFETEXT_H
-#define ANALYZE_REPORT_SAFETEXT_H
+#ifndef ANALYZE_ROWS_SAFETEXT_H
+#define ANALYZE_ROWS_SAFETEXT_H
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -36,5 +36,26 @@ char *make_safe(char *text);
 /* The bytes of the character at text, at least one; *is_safe: whether it may pass. For formats that
  * forbid more. */
 size_t safetext_step(const char *text, bool *is_safe);
+
+/* ---- Words of a command line that can be pasted into a shell ---- */
+
+/* The word as it is, or between quotes where a shell would see more than a word in it, or a
+ * terminal more than text; true: so. */
+bool shellword_put(FILE *out, const char *word);
+
+/* ---- UTF-8: names may be any bytes, but JSON, XML and HTML are UTF-8 ---- */
+
+/* What stands for bytes that are no character: U+FFFD */
+#define UTF8_BAD "\xef\xbf\xbd"
+
+/* Bytes of the whole character at text, which ends with a zero; 0: no character begins there. */
+size_t utf8_length(const char *text);
+
+/* Whether the text is nothing but whole characters. */
+bool utf8_is_valid(const char *text);
+
+/* A copy with UTF8_BAD for each byte that belongs to no character; the caller frees it. NULL: out
+ * of memory. */
+char *utf8_repair(const char *text);
 
 #endif

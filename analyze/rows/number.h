@@ -5,8 +5,8 @@
  * Called by analyze/report, collect and cli. Any thread. Each function writes into the caller's
  * buffer and returns it, so that it can stand in a printf.
  */
-#ifndef ANALYZE_REPORT_NUMBER_H
-#define ANALYZE_REPORT_NUMBER_H
+#ifndef ANALYZE_ROWS_NUMBER_H
+#define ANALYZE_ROWS_NUMBER_H
 
 #include <stdint.h>
 
