@@ -12,38 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_KEY = 1, KEY_DEBUG };
-
-static const struct option options[] = {
-    OPTION_PART(rewriting_options),
-    OPTION("key", 'k', KEY_KEY, "FILE",
-           "what is in this file makes the names: the same in all recordings that are made with "
-           "it, so "
-           "that they can be compared (default: names are numbered as they come)"),
-    OPTION("debug-folders", 0, KEY_DEBUG, "FOLDERS", "where debug files lie, separated by colons"),
-    OPTION_END};
-
 enum { KEY_BYTES_LEAST = 16, KEY_BYTES_MOST = 1 << 16 };
 
 struct request {
     struct rewriting rewriting;
+    const char *file;
     const char *debug_folders;
     const char *key_file;
     char key[KEY_BYTES_MOST];
     size_t key_size;
 };
 
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key == KEY_KEY) {
-        request->key_file = scan->value;
-    } else {
-        request->debug_folders = scan->value;
-    }
-    return CLI_OK;
-}
+#define IN(member) OPTION_IN(struct request, member)
 
-/* A short key could be tried out. */
+static const struct option options[] = {
+    {.part = rewriting_options, IN(rewriting)},
+    {"key", 'k', "FILE",
+     "what is in this file makes the names: the same in all recordings that are made with "
+     "it, so "
+     "that they can be compared (default: names are numbered as they come)",
+     OPTION_TEXT, IN(key_file)},
+    {"debug-folders", 0, "FOLDERS", "where debug files lie, separated by colons", OPTION_TEXT,
+     IN(debug_folders)},
+    OPTION_END};
+
 static int read_key(struct request *request) {
     FILE *file;
     bool failed;
@@ -102,8 +94,7 @@ static int anonymize_file(struct request *request) {
     if (status != CLI_OK) {
         return status;
     }
-    if (source_open(&source, request->rewriting.files[0], NULL, request->debug_folders, &progress,
-                    &error) != 0) {
+    if (source_open(&source, request->file, NULL, request->debug_folders, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }
     status = anonymize_source(&source, request);
@@ -112,10 +103,9 @@ static int anonymize_file(struct request *request) {
 }
 
 static int run_anonymize(int argc, char **argv) {
-    static struct request request;
+    static struct request request = {.rewriting = REWRITING_DEFAULT};
     int status =
-        rewriting_read(&request.rewriting, cli_scan_start("anonymize", argc, argv, options), 1,
-                       take_option, &request);
+        rewriting_read(&anonymize_command, argc, argv, &request, &request.rewriting, &request.file);
     return status == CLI_OK ? anonymize_file(&request) : status;
 }
 

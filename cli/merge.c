@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The files that were named, and those of runs. */
 struct request {
     struct rewriting rewriting;
-    char **files; /* of ours */
+    char **files; /* of ours: those that were named, and those of runs */
     size_t count;
     size_t room;
 };
@@ -43,14 +42,30 @@ static int add_run(struct request *request, const char *path, struct error *erro
     return result;
 }
 
-static int add_operands(struct request *request, struct error *error) {
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < request->rewriting.file_count; i++) {
-        const char *operand = request->rewriting.files[i];
-        result = run_is(operand) ? add_run(request, operand, error)
-                                 : add_file(request, strdup(operand), error);
+/* CLI_OK, or CLI_FAILURE after a line was printed. */
+static int add_operands(struct request *request, char **operands, size_t count) {
+    struct error error = {""};
+    for (size_t i = 0; i < count; i++) {
+        if ((run_is(operands[i]) ? add_run(request, operands[i], &error)
+                                 : add_file(request, strdup(operands[i]), &error)) != 0) {
+            return cli_error("%s", error.message);
+        }
     }
-    return result;
+    return CLI_OK;
+}
+
+static const struct option options[] = {
+    {.part = rewriting_options, OPTION_IN(struct request, rewriting)}, OPTION_END};
+
+static int read_arguments(struct request *request, int argc, char **argv) {
+    int status = cli_read(&merge_command, &argc, &argv, request);
+    if (status == CLI_OK && argc == 0) {
+        return cli_usage("merge", "which recordings?");
+    }
+    if (status == CLI_OK) {
+        status = rewriting_check(&request->rewriting, &merge_command);
+    }
+    return status == CLI_OK ? add_operands(request, argv, (size_t)argc) : status;
 }
 
 static void tell(const char *output, const struct merge_result *result) {
@@ -70,20 +85,20 @@ static void tell(const char *output, const struct merge_result *result) {
 }
 
 static int merge_recorded(const struct request *request) {
-    const struct rewriting *rewriting = &request->rewriting;
+    struct transform_options shown = request->rewriting.options;
     struct merge_result result;
     struct outfile file;
     struct error error = {""};
     int status;
-    if (outfile_open_named(&file, rewriting->output, "a recording", &error) != 0) {
+    if (outfile_open_named(&file, request->rewriting.output, "a recording", &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = outfile_end(&file,
-                         runsource_merge(request->files, request->count, file.path,
-                                         &rewriting->options, &result, &error),
-                         &error);
+    shown.progress = rewriting_progress();
+    status = outfile_end(
+        &file, runsource_merge(request->files, request->count, file.path, &shown, &result, &error),
+        &error);
     if (status == CLI_OK) {
-        tell(rewriting->output, &result);
+        tell(request->rewriting.output, &result);
     }
     return status;
 }
@@ -121,15 +136,9 @@ static int merge(const struct request *request) {
 }
 
 static int run_merge(int argc, char **argv) {
-    struct request request = {0};
-    struct error error = {""};
-    int status =
-        rewriting_read(&request.rewriting, cli_scan_start("merge", argc, argv, rewriting_options),
-                       SIZE_MAX, NULL, NULL);
-    if (status == CLI_OK) {
-        status =
-            add_operands(&request, &error) == 0 ? merge(&request) : cli_error("%s", error.message);
-    }
+    struct request request = {.rewriting = REWRITING_DEFAULT};
+    int status = read_arguments(&request, argc, argv);
+    status = status == CLI_OK ? merge(&request) : status;
     for (size_t i = 0; i < request.count; i++) {
         free(request.files[i]);
     }
@@ -148,6 +157,6 @@ const struct command merge_command = {
              " count from when the first process started. Profiles become one profile in"
              " the same way. A run of several processes (a folder) stands for all files "
              "in it.",
-    .options = rewriting_options,
+    .options = options,
     .operands = "PROFILE",
 };

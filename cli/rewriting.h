@@ -11,22 +11,28 @@
 #include "cli/cli.h"
 #include "collect/transform/transform.h"
 
-/* The options of all such commands; a command's own have lower keys. */
-enum { REWRITING_KEYS = 800, REWRITING_OUTPUT = REWRITING_KEYS, REWRITING_KEY_LEVEL };
-extern const struct option rewriting_options[];
+enum { REWRITING_LEVEL = 9 }; /* of compression: nobody waits */
+
+extern const struct option rewriting_options[]; /* of a struct rewriting */
 
 struct rewriting {
     struct transform_options options;
     const char *output;
-    char **files; /* the operands */
-    size_t file_count;
 };
+#define REWRITING_DEFAULT                                                                          \
+    {                                                                                              \
+        .options = {.level = REWRITING_LEVEL }                                                     \
+    }
 
-/* Reads a command line, which names at least one file and at most `most`, and an output. take(): an
- * option of the command's own, as for cli_scan_all(). CLI_OK, or the status after a line was
- * printed. */
-int rewriting_read(struct rewriting *rewriting, struct cli_scan scan, size_t most,
-                   int (*take)(void *request, const struct cli_scan *scan, int key), void *request);
+/* Whether the output is named. CLI_OK, or the status after a line was printed. */
+int rewriting_check(const struct rewriting *rewriting, const struct command *command);
+/* cli_read() for a command that takes one recording, with such a rewriting in its request. */
+int rewriting_read(const struct command *command, int argc, char **argv, void *request,
+                   const struct rewriting *rewriting, const char **file);
+
+/* For transform_options.progress: a line on stderr, where somebody watches. */
+typedef void (*rewriting_progress_function)(void *context, uint64_t done, uint64_t total);
+rewriting_progress_function rewriting_progress(void);
 
 /* Writes the output, which is there whole in the end or not at all, and says in one line on stderr
  * what became of it. Shows how far it is. CLI_OK, or CLI_FAILURE after a line was printed. */

@@ -10,23 +10,17 @@
 
 #include <stdio.h>
 
-enum { KEY_BELOW = 1 };
+struct request {
+    struct strip_options strip;
+    struct rewriting rewriting;
+    const char *file;
+};
 
 static const struct option options[] = {
-    OPTION_PART(rewriting_options),
-    OPTION("below", 'b', KEY_BELOW, "DURATION",
-           "leave out blocks that lived shorter instead: 10ms, 1s"),
+    {.part = rewriting_options, OPTION_IN(struct request, rewriting)},
+    {"below", 'b', "DURATION", "leave out blocks that lived shorter instead: 10ms, 1s",
+     OPTION_DURATION, OPTION_IN(struct request, strip.below_ns), .least = 1},
     OPTION_END};
-
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct strip_options *strip = context;
-    (void)key;
-    strip->temporary = false;
-    return quantity_duration(scan->value, &strip->below_ns) == 0 && strip->below_ns != 0
-               ? CLI_OK
-               : cli_usage("strip", "--below is a duration such as 10ms or 1s, not '%s'",
-                           scan->value);
-}
 
 static void tell(const struct strip *strip) {
     struct number blocks;
@@ -36,8 +30,8 @@ static void tell(const struct strip *strip) {
             number_bytes(&bytes, strip_bytes(strip)));
 }
 
-static int strip_source(const struct source *source, const struct strip_options *what,
-                        const struct rewriting *rewriting, const struct replay_options *progress) {
+static int strip_source(const struct source *source, const struct request *request) {
+    const struct replay_options progress = progress_replay();
     struct error error = {""};
     struct transform_step step;
     struct strip *strip;
@@ -45,12 +39,12 @@ static int strip_source(const struct source *source, const struct strip_options 
     if (source->parts.count == 0) {
         return cli_error("%s is a profile: it holds no single blocks", source->path);
     }
-    strip = strip_new(source->parts, source->model, what, progress, &error);
+    strip = strip_new(source->parts, source->model, &request->strip, &progress, &error);
     if (strip == NULL) {
         return cli_error("%s", error.message);
     }
     step = strip_step(strip);
-    status = rewriting_write(source->parts, rewriting, &step);
+    status = rewriting_write(source->parts, &request->rewriting, &step);
     if (status == CLI_OK) {
         tell(strip);
     }
@@ -59,20 +53,20 @@ static int strip_source(const struct source *source, const struct strip_options 
 }
 
 static int run_strip(int argc, char **argv) {
-    struct strip_options what = {.temporary = true};
-    struct rewriting rewriting;
+    struct request request = {.rewriting = REWRITING_DEFAULT};
     const struct replay_options progress = progress_replay();
     struct source source;
     struct error error = {""};
-    int status = rewriting_read(&rewriting, cli_scan_start("strip", argc, argv, options), 1,
-                                take_option, &what);
+    int status =
+        rewriting_read(&strip_command, argc, argv, &request, &request.rewriting, &request.file);
     if (status != CLI_OK) {
         return status;
     }
-    if (source_open(&source, rewriting.files[0], NULL, NULL, &progress, &error) != 0) {
+    request.strip.temporary = request.strip.below_ns == 0;
+    if (source_open(&source, request.file, NULL, NULL, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = strip_source(&source, &what, &rewriting, &progress);
+    status = strip_source(&source, &request);
     source_close(&source);
     return status;
 }
