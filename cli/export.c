@@ -7,6 +7,7 @@
 #include "cli/outfile.h"
 #include "cli/progress.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,9 +43,20 @@ struct request {
     bool full_names;
     bool all_frames;
     bool list;
+    bool is_depth_given;
+    size_t depth;
 };
 
-enum { KEY_FORMAT = 1, KEY_OUTPUT, KEY_COST, KEY_BY, KEY_FULL_NAMES, KEY_ALL_FRAMES, KEY_LIST };
+enum {
+    KEY_FORMAT = 1,
+    KEY_OUTPUT,
+    KEY_COST,
+    KEY_BY,
+    KEY_DEPTH,
+    KEY_FULL_NAMES,
+    KEY_ALL_FRAMES,
+    KEY_LIST
+};
 
 static const struct option options[] = {
     OPTION("format", 'f', KEY_FORMAT, "FORMAT",
@@ -54,6 +66,8 @@ static const struct option options[] = {
            "what is counted, where a format holds one, or shows one first (default: peak)"),
     OPTION("by", 0, KEY_BY, "function|line",
            "what is told apart where call paths are merged (default: function)"),
+    OPTION("depth", 'd', KEY_DEPTH, "N",
+           "at most N frames of each call path where a format writes them whole (0: all)"),
     OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
            "C++ names with parameters, template arguments, return types"),
     OPTION("all-frames", 0, KEY_ALL_FRAMES, NULL,
@@ -70,6 +84,16 @@ static int read_cost(struct request *request, const struct cli_scan *scan) {
                : cli_usage("export", "%s is " METRIC_WORDS ", not '%s'", scan->name, scan->value);
 }
 
+static int read_depth(struct request *request, const struct cli_scan *scan) {
+    char *end;
+    errno = 0;
+    request->depth = strtoul(scan->value, &end, 10);
+    request->is_depth_given = true;
+    return scan->value[0] >= '0' && scan->value[0] <= '9' && *end == '\0' && errno == 0
+               ? CLI_OK
+               : cli_usage("export", "%s is a number of frames, not '%s'", scan->name, scan->value);
+}
+
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
     if (key >= QUESTION_KEYS) {
@@ -83,6 +107,8 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         return CLI_OK;
     case KEY_COST:
         return read_cost(request, scan);
+    case KEY_DEPTH:
+        return read_depth(request, scan);
     case KEY_BY:
         request->by_line = strcmp(scan->value, "line") == 0;
         return request->by_line || strcmp(scan->value, "function") == 0
@@ -122,6 +148,12 @@ static int choose_format(struct request *request) {
     }
     if (request->cost_name != NULL && (request->format->traits & EXPORTFORMAT_COST) == 0) {
         return cli_usage("export", "--format %s holds all costs: --cost has no effect",
+                         request->format->name);
+    }
+    if (request->is_depth_given && (request->format->traits & EXPORTFORMAT_DEPTH) == 0) {
+        return cli_usage("export",
+                         "--format %s does not write each call path whole: --depth has no "
+                         "effect",
                          request->format->name);
     }
     if ((request->format->traits & EXPORTFORMAT_FILE) != 0 && to_stdout) {
@@ -183,6 +215,8 @@ static int export_answer(const struct answer *answer, const struct request *requ
                             .full_names = request->full_names,
                             .by_line = request->by_line,
                             .all_frames = request->all_frames,
+                            .depth = request->depth,
+                            .is_depth_given = request->is_depth_given,
                             .whole = answer->source.model,
                             .selection = given ? &answer->filtered.selection : NULL,
                             .selected = given ? filters_text(request->question.filters) : NULL,

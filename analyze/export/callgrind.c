@@ -53,12 +53,6 @@ struct function {
     size_t mark; /* the last path it was met in */
 };
 
-/* Texts that have numbers: (1) file.c, later (1). */
-struct numbered {
-    struct numbermap numbers;
-    uint64_t count;
-};
-
 struct callgrind {
     const struct export *export;
     enum metric order[COSTS];
@@ -68,9 +62,9 @@ struct callgrind {
     struct function *first;
     struct function **last;
     size_t paths;
-    struct numbered objects;
-    struct numbered files;
-    struct numbered names;
+    struct numbering objects; /* texts that have numbers: (1) file.c, later (1) */
+    struct numbering files;
+    struct numbering names;
     bool out_of_memory;
 };
 
@@ -100,15 +94,13 @@ static struct function *new_function(struct callgrind *callgrind, uint64_t key, 
  * of memory. */
 static struct function *function_of(struct callgrind *callgrind, const struct names_frame *frame) {
     struct function *function = numbermap_get(&callgrind->frames, (uintptr_t)frame);
-    struct export plain = *callgrind->export;
     char label[MERGEDTREE_LABEL];
     const char *file = frame->file != NULL ? frame->file : "";
     uint64_t key;
     if (function != NULL) {
         return function;
     }
-    plain.by_line = false; /* lines have a place of their own */
-    mergedtree_label(&plain, frame, label);
+    mergedtree_name(callgrind->export, frame, label);
     key = XXH3_64bits(frame->module, strlen(frame->module));
     key = XXH3_64bits_withSeed(file, strlen(file), key);
     key = XXH3_64bits_withSeed(label, strlen(label), key);
@@ -186,21 +178,17 @@ static void take_path(struct callgrind *callgrind, const struct model_context *c
 
 /* ---- The file ---- */
 
-static void put_numbered(struct callgrind *callgrind, const char *key, struct numbered *numbered,
+static void put_numbered(struct callgrind *callgrind, const char *key, struct numbering *numbering,
                          const char *text) {
     FILE *out = callgrind->export->out;
-    uint64_t hash = XXH3_64bits(text, strlen(text));
-    void *known = numbermap_get(&numbered->numbers, hash);
-    if (known != NULL) {
-        fprintf(out, "%s=(%" PRIu64 ")\n", key, (uint64_t)(uintptr_t)known);
-        return;
+    bool is_new;
+    fprintf(out, "%s=(%zu)", key, numbering_of(numbering, numbering_key(text), &is_new));
+    if (is_new) {
+        fputc(' ', out);
+        put_safe(out, text);
     }
-    ++numbered->count;
-    callgrind->out_of_memory |=
-        numbermap_put(&numbered->numbers, hash, (void *)(uintptr_t)numbered->count) != 0;
-    fprintf(out, "%s=(%" PRIu64 ") ", key, numbered->count);
-    put_safe(out, text);
     fputc('\n', out);
+    callgrind->out_of_memory |= numbering->out_of_memory;
 }
 
 /* A function that is called: as in callgrind's own files, its object and its file where they are
@@ -329,8 +317,8 @@ int export_callgrind(const struct export *export, struct error *error) {
     free_values(&callgrind.functions);
     free_values(&callgrind.lines);
     numbermap_free(&callgrind.frames);
-    numbermap_free(&callgrind.objects.numbers);
-    numbermap_free(&callgrind.files.numbers);
-    numbermap_free(&callgrind.names.numbers);
+    numbering_free(&callgrind.objects);
+    numbering_free(&callgrind.files);
+    numbering_free(&callgrind.names);
     return callgrind.out_of_memory ? error_set(error, "out of memory") : 0;
 }
