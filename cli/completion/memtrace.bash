@@ -269,6 +269,7 @@ _memtrace() {
         --output | -o) _memtrace_files '*'; return ;;
         --cost | -c) _memtrace_reply -W 'peak leaked allocated allocations temporary'; return ;;
         --by) _memtrace_reply -W 'function line'; return ;;
+        --depth | -d) :; return ;;
         --process) :; return ;;
         --debug-folders) _memtrace_reply -d; return ;;
         --from) _memtrace_reply -W 'start end peak mark:'; return ;;
@@ -303,7 +304,7 @@ _memtrace() {
         --freed-by) :; return ;;
         --scope) :; return ;;
         esac
-        options=' --format --output --cost --by --full-names --all-frames --list --process --all-processes --debug-folders --no-cache --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --size --first-size --last-size --chain-length --chain-lifetime --lifetime --allocated --freed --live-at --address --thread --freed-by --scope --leaked --temporary --freed-by-others --help'
+        options=' --format --output --cost --by --depth --full-names --all-frames --list --process --all-processes --debug-folders --no-cache --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --size --first-size --last-size --chain-length --chain-lifetime --lifetime --allocated --freed --live-at --address --thread --freed-by --scope --leaked --temporary --freed-by-others --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     import)
