@@ -2,7 +2,7 @@
 /* cli.c: messages of all subcommands. See cli.h. */
 #include "cli/cli.h"
 
-#include "analyze/report/safetext.h"
+#include "analyze/rows/safetext.h"
 
 #include <errno.h>
 #include <stdarg.h>

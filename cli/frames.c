@@ -2,7 +2,7 @@
 /* frames.c: frames as text. See frames.h. */
 #include "cli/frames.h"
 
-#include "analyze/report/safetext.h"
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* collector.c: the work beside one running program. See collector.h. */
 #include "collect/collector.h"
 
-#include "analyze/report/safetext.h"
+#include "analyze/rows/safetext.h"
 #include "collect/dump.h"
 
 #include <errno.h>

@@ -220,8 +220,8 @@ static void open_chunk(struct drain_cursor *cursor) {
     const struct drain_chunk *found = &drain->found[cursor->span->first + cursor->at];
     uint32_t state = load(&found->chunk->state); /* before the words: those of a full one are all */
     cursor->is_last = state != MEMTRACE_CHUNK_FULL && cursor->at + 1 == cursor->span->count;
-    words_start(&cursor->words, found->chunk, load(&found->chunk->used));
-    if (words_skip(&cursor->words, drained(drain, found)) != 0) {
+    chunkread_start(&cursor->words, found->chunk, load(&found->chunk->used));
+    if (chunkread_skip(&cursor->words, drained(drain, found)) != 0) {
         cursor->words.at = cursor->words.end;
     }
     cursor->place = (struct drain_place){found->sequence, cursor->words.at};
@@ -241,7 +241,7 @@ static void next_chunk(struct drain_cursor *cursor) {
 
 int drain_next(struct drain_cursor *cursor, struct event *event) {
     while (cursor->at < cursor->span->count) {
-        int result = words_next(&cursor->words, event);
+        int result = chunkread_next(&cursor->words, event);
         if (result < 0) {
             cursor->drain->damaged++;
             cursor->words.at = cursor->words.end;

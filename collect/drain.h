@@ -13,7 +13,7 @@
 #define COLLECT_DRAIN_H
 
 #include "analyze/read/profile.h"
-#include "collect/words.h"
+#include "collect/chunkread.h"
 
 #include <stdbool.h>
 
@@ -80,7 +80,7 @@ struct drain_cursor {
     size_t at;                /* the chunk, from 0 on */
     size_t returned;          /* chunks given back */
     bool is_last;             /* its thread may still append to it */
-    struct words words;       /* of this chunk */
+    struct chunkread words;   /* of this chunk */
     struct drain_place place; /* behind what was read */
 };
 void drain_start(struct drain *drain, const struct drain_span *span, struct drain_cursor *cursor);

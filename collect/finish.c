@@ -3,9 +3,8 @@
 #include "collect/finish.h"
 
 #include "analyze/model/uncounted.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
-#include "analyze/report/shellword.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <stdio.h>

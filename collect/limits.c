@@ -2,7 +2,7 @@
 /* limits.c: the sources, one after the other. See limits.h. */
 #include "collect/limits.h"
 
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* periodic.c: the periodic report. See periodic.h. */
 #include "collect/periodic.h"
 
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "collect/topn.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* record.c: the rounds of a recording. See record.h. */
 #include "collect/record.h"
 
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "collect/clock.h"
 #include "collect/embed.h"
 #include "collect/recordevents.h"

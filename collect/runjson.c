@@ -2,7 +2,7 @@
 /* runjson.c: a run as JSON. See runjson.h. */
 #include "collect/runjson.h"
 
-#include "analyze/report/utf8.h"
+#include "analyze/rows/safetext.h"
 #include "collect/clock.h"
 #include "collect/owner.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* runsummary.c: what is said of a run of several processes at its end. See runwriter.h. */
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "collect/finish.h"
 #include "collect/runwriter.h"
 

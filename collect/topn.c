@@ -2,8 +2,8 @@
 /* topn.c: choosing and spelling the largest call paths. See topn.h. */
 #include "collect/topn.h"
 
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

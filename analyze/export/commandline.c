@@ -2,7 +2,7 @@
 /* commandline.c: see commandline.h. */
 #include "analyze/export/commandline.h"
 
-#include "analyze/report/safetext.h"
+#include "analyze/rows/safetext.h"
 
 #include <string.h>
 

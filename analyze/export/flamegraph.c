@@ -10,7 +10,7 @@
 #include "analyze/export/html/assets.h"
 #include "analyze/export/markup.h"
 #include "analyze/export/mergedtree.h"
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>

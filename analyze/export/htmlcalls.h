@@ -10,7 +10,7 @@
 #define ANALYZE_EXPORT_HTMLCALLS_H
 
 #include "analyze/export/callforest.h"
-#include "analyze/report/jsonwriter.h"
+#include "analyze/rows/jsonwriter.h"
 
 /* 0, or -1: out of memory. */
 int htmlcalls_write(struct jsonwriter *json, const struct export *export,

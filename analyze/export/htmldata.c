@@ -3,7 +3,7 @@
 #include "analyze/export/htmldata.h"
 
 #include "analyze/export/htmlcalls.h"
-#include "analyze/report/jsonwriter.h"
+#include "analyze/rows/jsonwriter.h"
 #include "memtrace/version.h"
 
 #include <stdlib.h>

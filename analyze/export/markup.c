@@ -2,7 +2,7 @@
 /* markup.c: see markup.h. */
 #include "analyze/export/markup.h"
 
-#include "analyze/report/utf8.h"
+#include "analyze/rows/safetext.h"
 
 #include <string.h>
 

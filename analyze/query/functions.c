@@ -5,7 +5,7 @@
  */
 #include "analyze/query/callpaths.h"
 #include "analyze/query/vtable.h"
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 
 #include <inttypes.h>
 #include <regex.h>

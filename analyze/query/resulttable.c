@@ -2,8 +2,8 @@
 /* resulttable.c: see resulttable.h. */
 #include "analyze/query/resulttable.h"
 
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "analyze/query/resulttable.h"
 #include "analyze/report/csvtext.h"
-#include "analyze/report/jsonwriter.h"
+#include "analyze/rows/jsonwriter.h"
 
 #include <stdlib.h>
 #include <string.h>

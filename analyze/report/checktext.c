@@ -3,8 +3,8 @@
 #include "analyze/report/checktext.h"
 
 #include "analyze/model/shortname.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

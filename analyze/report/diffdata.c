@@ -2,7 +2,7 @@
 /* diffdata.c: a difference as JSON and CSV: every row and every metric, without threshold. */
 #include "analyze/report/csvtext.h"
 #include "analyze/report/diffrow.h"
-#include "analyze/report/jsonwriter.h"
+#include "analyze/rows/jsonwriter.h"
 
 #include <inttypes.h>
 

@@ -3,8 +3,8 @@
 #include "analyze/model/shortname.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/diffrow.h"
-#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
+#include "analyze/rows/safetext.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define ANALYZE_REPORT_DIFFROW_H
 
 #include "analyze/report/diff.h"
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 
 /* "call path", "function", ... */
 const char *diffrow_by(enum diff_by by);

@@ -2,8 +2,8 @@
 /* difftext.c: a difference for people: totals of both sides, then what grew and what shrank. */
 #include "analyze/report/calltree.h"
 #include "analyze/report/diffrow.h"
-#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 

@@ -3,9 +3,9 @@
 #include "analyze/report/fileinfo.h"
 
 #include "analyze/read/block.h"
-#include "analyze/report/jsonwriter.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
+#include "analyze/rows/jsonwriter.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * dirty, swapped), and by the call paths that called mmap and friends.
  */
 #include "analyze/replay/smaps.h"
-#include "analyze/report/number.h"
 #include "analyze/report/table.h"
+#include "analyze/rows/number.h"
 
 #include <stdlib.h>
 #include <string.h>

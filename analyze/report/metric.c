@@ -2,7 +2,7 @@
 /* metric.c: see metric.h. */
 #include "analyze/report/metric.h"
 
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* paths.c: the dearest call paths, one below the other. */
 #include "analyze/report/calltree.h"
-#include "analyze/report/number.h"
 #include "analyze/report/style.h"
 #include "analyze/report/table.h"
+#include "analyze/rows/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

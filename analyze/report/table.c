@@ -2,10 +2,10 @@
 /* table.c: what all forms of a table share. See table.h. */
 #include "analyze/report/table.h"
 
-#include "analyze/report/jsonwriter.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
+#include "analyze/rows/jsonwriter.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 
 #include <ctype.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tabledata.c: tables for programs, as CSV and as JSON: whole numbers under stable names. */
 #include "analyze/report/csvtext.h"
-#include "analyze/report/jsonwriter.h"
 #include "analyze/report/table.h"
+#include "analyze/rows/jsonwriter.h"
 
 #include <inttypes.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tabletext.c: tables for people, as aligned text and as Markdown. See table.h. */
 #include "analyze/report/calltree.h"
-#include "analyze/report/number.h"
-#include "analyze/report/safetext.h"
 #include "analyze/report/style.h"
 #include "analyze/report/table.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <string.h>

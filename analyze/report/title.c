@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* title.c: what a report is about, in words: the metric, and the time that is looked at. */
-#include "analyze/report/number.h"
 #include "analyze/report/report.h"
+#include "analyze/rows/number.h"
 
 #include <stdio.h>
 #include <string.h>

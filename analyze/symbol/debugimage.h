@@ -4,7 +4,7 @@
  * once for all handles, by several threads. libdw would unpack everything, with one thread, once
  * for each handle.
  *
- * Used by modulesymbols.c and by collect/elfsubset. Made by one thread, then only read.
+ * Used by modulesymbols.c and by collect/embed. Made by one thread, then only read.
  */
 #ifndef ANALYZE_SYMBOL_DEBUGIMAGE_H
 #define ANALYZE_SYMBOL_DEBUGIMAGE_H

@@ -27,7 +27,7 @@ void text_add(struct text *text, const char *string) {
 }
 
 /* The bytes of the character at `at` that no terminal should get; 0: it may have it. The same as in
- * the tools (analyze/report/safetext.c): C0, DEL, C1, separators of lines, marks and overrides of
+ * the tools (analyze/rows/safetext.c): C0, DEL, C1, separators of lines, marks and overrides of
  * the direction of writing. */
 static size_t unsafe_length(const unsigned char *at) {
     if (at[0] < ' ' || at[0] == 0x7f) {

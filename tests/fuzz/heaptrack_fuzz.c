@@ -5,7 +5,7 @@
  * and only what began ends. tests/fuzz/run runs it.
  */
 #include "analyze/read/framenames.h"
-#include "collect/importer.h"
+#include "collect/transform/importer.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@ PARTS = ("runtime", "instrument", "analyze", "collect", "cli")
 LONGEST_FILE = 800
 
 # The rooms of the analysis, each of which stands on those before it.
-ANALYZE = ("base", "read", "symbol", "model", "profile", "replay", "window", "filter", "blocks", "report", "query",
-           "export")
+ANALYZE = ("base", "read", "symbol", "model", "rows", "profile", "replay", "window", "filter", "blocks", "report",
+           "query", "export")
 
 # Which folders a folder may include, itself apart.
 MAY_INCLUDE = {
@@ -40,6 +40,8 @@ MAY_INCLUDE = {
     **{"analyze/" + room: ["analyze/" + lower for lower in ANALYZE[:place]]
        for place, room in enumerate(ANALYZE) if place >= 3},
     "analyze/import": ["analyze/base", "analyze/read/error.h"],
+    "collect/transform": ["collect/recordfile.h", "collect/profilewrite.h"] +
+                         ["analyze/" + room for room in ANALYZE + ("import",)],
     "collect": ["analyze/" + room for room in ANALYZE + ("import",)],
     "analyze/ask": ["analyze", "collect"],
     "cli": ["analyze", "collect"],

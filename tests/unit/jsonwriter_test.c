@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jsonwriter_test.c: analyze/report/jsonwriter: text from outside, numbers, the three styles. */
+/* jsonwriter_test.c: analyze/rows/jsonwriter: text from outside, numbers, the three styles. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/report/jsonwriter.h"
+#include "analyze/rows/jsonwriter.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 // clang-format on
 
 #include "analyze/report/calltree.h"
-#include "analyze/report/number.h"
+#include "analyze/rows/number.h"
 #include "tests/unit/profile_builder.h"
 
 #include <yajl/yajl_tree.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* safetext_test.c: analyze/report/safetext and shellword: what of a foreign text may be printed. */
+/* safetext_test.c: analyze/rows/safetext and shellword: what of a foreign text may be printed. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/report/safetext.h"
-#include "analyze/report/shellword.h"
+#include "analyze/rows/safetext.h"
 
 #include <stdlib.h>
 #include <string.h>

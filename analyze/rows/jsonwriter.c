@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* jsonwriter.c: streamed JSON by yajl. See jsonwriter.h. */
+#include "analyze/rows/jsonwriter.h"
+
+#include "analyze/rows/safetext.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_gen.h>
+
+struct jsonwriter {
+    yajl_gen gen;
+};
+
+static void put(void *context, const char *text, size_t size) {
+    fwrite_unlocked(text, 1, size, context);
+}
+
+/* '<' stands in strings only, where an escape says the same; "</script>" and "<!--" would end or
+ * hide the element around. */
+static void put_in_html(void *context, const char *text, size_t size) {
+    const char *end = text + size;
+    while (text < end) {
+        const char *less = memchr(text, '<', (size_t)(end - text));
+        size_t plain = (size_t)((less != NULL ? less : end) - text);
+        fwrite_unlocked(text, 1, plain, context);
+        text += plain;
+        if (less != NULL) {
+            fputs_unlocked("\\u003c", context);
+            text++;
+        }
+    }
+}
+
+struct jsonwriter *jsonwriter_open(FILE *out, enum jsonwriter_style style) {
+    struct jsonwriter *json = calloc(1, sizeof *json);
+    yajl_gen gen = yajl_gen_alloc(NULL);
+    if (json == NULL || gen == NULL) {
+        free(json);
+        if (gen != NULL) {
+            yajl_gen_free(gen);
+        }
+        return NULL;
+    }
+    json->gen = gen;
+    yajl_gen_config(gen, yajl_gen_print_callback, style == JSONWRITER_IN_HTML ? put_in_html : put,
+                    out);
+    if (style == JSONWRITER_INDENTED) {
+        yajl_gen_config(gen, yajl_gen_beautify, 1);
+        yajl_gen_config(gen, yajl_gen_indent_string, " ");
+    }
+    return json;
+}
+
+void jsonwriter_close(struct jsonwriter *json) {
+    if (json != NULL) {
+        yajl_gen_free(json->gen);
+        free(json);
+    }
+}
+
+/* ---- Text ---- */
+
+/* File names may be any bytes; JSON is UTF-8. */
+static void put_string(yajl_gen gen, const char *text) {
+    char *copy = NULL;
+    if (!utf8_is_valid(text)) {
+        copy = utf8_repair(text);
+        text = copy != NULL ? copy : "";
+    }
+    yajl_gen_string(gen, (const unsigned char *)text, strlen(text));
+    free(copy);
+}
+
+/* ---- Values ---- */
+
+static yajl_gen named(struct jsonwriter *json, const char *name) {
+    if (name != NULL) {
+        yajl_gen_string(json->gen, (const unsigned char *)name, strlen(name));
+    }
+    return json->gen;
+}
+
+void jsonwriter_map(struct jsonwriter *json, const char *name) {
+    yajl_gen_map_open(named(json, name));
+}
+
+void jsonwriter_end_map(struct jsonwriter *json) {
+    yajl_gen_map_close(json->gen);
+}
+
+void jsonwriter_array(struct jsonwriter *json, const char *name) {
+    yajl_gen_array_open(named(json, name));
+}
+
+void jsonwriter_end_array(struct jsonwriter *json) {
+    yajl_gen_array_close(json->gen);
+}
+
+void jsonwriter_string(struct jsonwriter *json, const char *name, const char *value) {
+    yajl_gen gen = named(json, name);
+    if (value != NULL) {
+        put_string(gen, value);
+    } else {
+        yajl_gen_null(gen);
+    }
+}
+
+/* Beyond 2^63 too, which yajl's own integers are not. */
+void jsonwriter_number(struct jsonwriter *json, const char *name, uint64_t value) {
+    char text[24];
+    int size = snprintf(text, sizeof text, "%" PRIu64, value);
+    yajl_gen_number(named(json, name), text, (size_t)size);
+}
+
+void jsonwriter_integer(struct jsonwriter *json, const char *name, int64_t value) {
+    yajl_gen_integer(named(json, name), value);
+}
+
+void jsonwriter_double(struct jsonwriter *json, const char *name, double value) {
+    char text[40];
+    int size = snprintf(text, sizeof text, "%.6g", value);
+    if (isfinite(value)) {
+        yajl_gen_number(named(json, name), text, (size_t)size);
+    } else {
+        yajl_gen_null(named(json, name));
+    }
+}
+
+void jsonwriter_bool(struct jsonwriter *json, const char *name, bool value) {
+    yajl_gen_bool(named(json, name), value);
+}
+
+void jsonwriter_hex(struct jsonwriter *json, const char *name, const uint8_t *bytes, size_t size) {
+    char text[80] = "";
+    for (size_t i = 0; i < size && i < 32; i++) {
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    }
+    jsonwriter_string(json, name, text);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * anonymize.c: recordings without words. See anonymize.h.
+ *
+ * What is not known to be harmless is left out: blocks of other kinds, reserved fields, what stands
+ * behind the end of a string.
+ */
+#include "collect/transform/anonymize.h"
+
+#include "analyze/base/numbermap.h"
+#include "analyze/report/calltree.h"
+#include "collect/transform/fakename.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct anonymize {
+    const struct model *model;
+    const struct names *names;
+    struct fakenames *fakenames;
+};
+
+struct anonymize *anonymize_new(const struct model *model, const struct names *names,
+                                const void *key, size_t key_size) {
+    struct anonymize *anonymize = calloc(1, sizeof *anonymize);
+    if (anonymize == NULL) {
+        return NULL;
+    }
+    *anonymize = (struct anonymize){model, names, fakenames_new(key, key_size)};
+    if (anonymize->fakenames == NULL) {
+        free(anonymize);
+        return NULL;
+    }
+    return anonymize;
+}
+
+void anonymize_free(struct anonymize *anonymize) {
+    if (anonymize != NULL) {
+        fakenames_free(anonymize->fakenames);
+        free(anonymize);
+    }
+}
+
+/* ---- Strings in tables ---- */
+
+/* [vdso], [heap]: the kernel's words, not the program's. */
+static bool is_kernels(const char *name, size_t size) {
+    return size > 2 && name[0] == '[' && name[size - 1] == ']' && memchr(name, ':', size) == NULL;
+}
+
+static const char *hide(struct anonymize *anonymize, enum fakename_kind kind, const char *name,
+                        size_t size) {
+    bool kept = (kind == FAKENAME_MODULE || kind == FAKENAME_MAPPING) && is_kernels(name, size);
+    return kept ? name : fakename_of(anonymize->fakenames, kind, name, size);
+}
+
+/* Replaces a string and all that lies behind it in its array. 0 or -1. */
+static int hide_field(struct anonymize *anonymize, enum fakename_kind kind, char *field,
+                      size_t capacity) {
+    size_t size = strnlen(field, capacity);
+    const char *hidden = hide(anonymize, kind, field, size);
+    if (hidden == NULL) {
+        return -1;
+    }
+    if (hidden == field) {
+        memset(field + size, 0, capacity - size);
+        return 0;
+    }
+    memset(field, 0, capacity);
+    snprintf(field, capacity, "%s", hidden);
+    return 0;
+}
+
+/* Arguments are joined by NUL and ended by two. */
+static int hide_command(struct anonymize *anonymize, char *command, size_t capacity) {
+    char *hidden = calloc(1, capacity);
+    size_t to = 0;
+    int result = hidden != NULL ? 0 : -1;
+    for (size_t at = 0; result == 0 && at < capacity && command[at] != '\0';) {
+        size_t size = strnlen(command + at, capacity - at);
+        const char *name = fakename_of(anonymize->fakenames, FAKENAME_ARGUMENT, command + at, size);
+        size_t length = name != NULL ? strlen(name) + 1 : 0;
+        result = name != NULL ? 0 : -1;
+        if (result != 0 || to + length + 1 >= capacity) {
+            break;
+        }
+        memcpy(hidden + to, name, length);
+        to += length;
+        at += size + 1;
+    }
+    if (result == 0) {
+        memcpy(command, hidden, capacity);
+    }
+    free(hidden);
+    return result;
+}
+
+/* Who ran it, and where. */
+static void forget_host(struct memtrace_header *header) {
+    header->parent_pid = header->uid = header->collector_pid = 0;
+    header->process_start_ticks = 0;
+    header->shadow_heap = header->pool_heap = 0;
+    header->owner = (struct memtrace_owner){0};
+    if (header->malloc_by.place == MEMTRACE_MALLOC_LIBRARY) {
+        memset(header->malloc_by.name, 0, sizeof header->malloc_by.name);
+    }
+    memset(header->reserved, 0, sizeof header->reserved);
+}
+
+static int hide_program(struct anonymize *anonymize, struct transform_payload *payload) {
+    struct memtrace_header *header = (struct memtrace_header *)(void *)payload->bytes;
+    struct memtrace_recording recording;
+    if (payload->size < sizeof *header) {
+        return 0;
+    }
+    payload->size = sizeof *header;
+    forget_host(header);
+    memcpy(&recording, header->recording, sizeof recording);
+    if (hide_field(anonymize, FAKENAME_PATH, recording.path, sizeof recording.path) != 0 ||
+        hide_field(anonymize, FAKENAME_MODULE, header->executable, sizeof header->executable) !=
+            0 ||
+        hide_command(anonymize, header->command, sizeof header->command) != 0 ||
+        hide_field(anonymize, FAKENAME_PATH, header->output, sizeof header->output) != 0 ||
+        hide_field(anonymize, FAKENAME_PATH, header->log, sizeof header->log) != 0) {
+        return -1;
+    }
+    memcpy(header->recording, &recording, sizeof recording);
+    return 1;
+}
+
+static int hide_modules(struct anonymize *anonymize, struct transform_payload *payload) {
+    struct memtrace_module *module = (struct memtrace_module *)(void *)payload->bytes;
+    for (size_t left = payload->size / sizeof *module; left > 0; left--, module++) {
+        uint32_t size =
+            module->build_id_size <= sizeof module->build_id ? module->build_id_size : 0;
+        module->build_id_size = size;
+        memset(module->build_id + size, 0, sizeof module->build_id - size);
+        if (fakename_bytes(anonymize->fakenames, FAKENAME_BUILD_ID, module->build_id, size) != 0 ||
+            hide_field(anonymize, FAKENAME_MODULE, module->path, sizeof module->path) != 0) {
+            return -1;
+        }
+    }
+    return 1;
+}
+
+static int hide_threads(struct anonymize *anonymize, struct transform_payload *payload) {
+    struct memtrace_thread_record *thread = (struct memtrace_thread_record *)(void *)payload->bytes;
+    for (size_t left = payload->size / sizeof *thread; left > 0; left--, thread++) {
+        if (hide_field(anonymize, FAKENAME_THREAD, thread->name, sizeof thread->name) != 0) {
+            return -1;
+        }
+    }
+    return 1;
+}
+
+static int hide_pools(struct anonymize *anonymize, struct transform_payload *payload) {
+    struct memtrace_recording_pool *pool = (struct memtrace_recording_pool *)(void *)payload->bytes;
+    for (size_t left = payload->size / sizeof *pool; left > 0; left--, pool++) {
+        if (hide_field(anonymize, FAKENAME_POOL, pool->name, sizeof pool->name) != 0) {
+            return -1;
+        }
+    }
+    return 1;
+}
+
+/* ---- Mappings: an array, then names of any length ---- */
+
+/* The name of a mapping; modules are called what they are called elsewhere. */
+static const char *hide_mapping(struct anonymize *anonymize, const char *name, size_t size) {
+    const struct model *model = anonymize->model;
+    for (size_t i = 0; i < model->module_count; i++) {
+        if (strlen(model->modules[i].path) == size &&
+            memcmp(model->modules[i].path, name, size) == 0) {
+            return hide(anonymize, FAKENAME_MODULE, name, size);
+        }
+    }
+    return hide(anonymize, FAKENAME_MAPPING, name, size);
+}
+
+/* New names, each mapping its own. */
+static int hide_mappings(struct anonymize *anonymize, struct transform_payload *payload) {
+    size_t head = payload->items * sizeof(struct memtrace_mapping);
+    const char *old = (const char *)payload->bytes + head;
+    char *names = NULL;
+    size_t names_size = 0;
+    FILE *out = head <= payload->size ? open_memstream(&names, &names_size) : NULL;
+    size_t room = payload->size - head;
+    bool good = out != NULL;
+    unsigned char *bytes;
+    for (size_t i = 0; good && i < payload->items; i++) {
+        struct memtrace_mapping *mapping = (struct memtrace_mapping *)(void *)payload->bytes + i;
+        const char *name = mapping->name < room ? old + mapping->name : "";
+        size_t size = mapping->name < room ? strnlen(name, room - mapping->name) : 0;
+        const char *hidden = hide_mapping(anonymize, name, size);
+        good = hidden != NULL;
+        if (good) {
+            mapping->name = (uint32_t)ftell(out);
+            fwrite(hidden, 1, hidden == name ? size : strlen(hidden), out);
+            fputc('\0', out);
+        }
+    }
+    if (out == NULL || fclose(out) != 0 || !good ||
+        (bytes = realloc(payload->bytes, head + names_size + 1)) == NULL) {
+        free(names);
+        return head <= payload->size ? -1 : 0;
+    }
+    memcpy(bytes + head, names, names_size);
+    payload->bytes = bytes;
+    payload->size = head + names_size;
+    free(names);
+    return 1;
+}
+
+/* ---- The step ---- */
+
+static int hide_table(void *context, enum memtrace_block_kind kind,
+                      struct transform_payload *payload) {
+    switch (kind) {
+    case MEMTRACE_BLOCK_PROGRAM:
+        return hide_program(context, payload);
+    case MEMTRACE_BLOCK_MODULES:
+        return hide_modules(context, payload);
+    case MEMTRACE_BLOCK_THREADS:
+        return hide_threads(context, payload);
+    case MEMTRACE_BLOCK_POOLS:
+        return hide_pools(context, payload);
+    case MEMTRACE_BLOCK_SMAPS:
+        return hide_mappings(context, payload);
+    case MEMTRACE_BLOCK_SAMPLES:
+    case MEMTRACE_BLOCK_CULLED:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static int hide_event(void *context, const struct memtrace_block_header *stream,
+                      struct event *event) {
+    struct anonymize *anonymize = context;
+    (void)stream;
+    if (event->kind == EVENT_MARK && event->text_size != 0) {
+        event->text =
+            fakename_of(anonymize->fakenames, FAKENAME_MARK, event->text, event->text_size);
+        event->text_size = event->text != NULL ? (uint32_t)strlen(event->text) : 0;
+        return event->text != NULL ? 1 : -1;
+    }
+    return 1;
+}
+
+static void hide_header(void *context, struct memtrace_recording_header *header) {
+    (void)context;
+    header->process_start_ticks = 0;
+    memset(header->reserved, 0, sizeof header->reserved);
+}
+
+/* Names by which tools know where a program begins; every program has them. */
+static bool is_public(const char *function) {
+    const struct names_frame frame = {.function = function};
+    return strcmp(function, "main") == 0 || calltree_is_startup(&frame);
+}
+
+static const char *hide_function(struct anonymize *anonymize, const char *function) {
+    return function == NULL || is_public(function)
+               ? function
+               : fakename_of(anonymize->fakenames, FAKENAME_FUNCTION, function, strlen(function));
+}
+
+static const char *hide_file(struct anonymize *anonymize, const char *file) {
+    return file == NULL ? NULL
+                        : fakename_of(anonymize->fakenames, FAKENAME_FILE, file, strlen(file));
+}
+
+static int no_memory(struct error *error) {
+    return error_set(error, "out of memory while hiding names");
+}
+
+/* All functions at one frame, under other names. 0 or -1. */
+static int write_frame(struct anonymize *anonymize, uint64_t frame, struct recordwriter *writer) {
+    size_t count;
+    const struct names_frame *real = names_frames(anonymize->names, frame, &count);
+    struct framename *hidden = calloc(count, sizeof *hidden);
+    bool good = hidden != NULL;
+    int result;
+    for (size_t i = 0; good && i < count; i++) {
+        hidden[i] = (struct framename){.frame = frame,
+                                       .function = hide_function(anonymize, real[i].function),
+                                       .file = hide_file(anonymize, real[i].file),
+                                       .line = real[i].line,
+                                       .column = real[i].column};
+        good = (hidden[i].function != NULL) == (real[i].function != NULL) &&
+               (hidden[i].file != NULL) == (real[i].file != NULL);
+    }
+    result = good ? recordwriter_names(writer, hidden, count) : no_memory(writer->error);
+    free(hidden);
+    return result;
+}
+
+/* Names for every frame, so that nobody looks any of them up. */
+static int write_names(void *context, struct recordwriter *writer) {
+    struct anonymize *anonymize = context;
+    const struct model *model = anonymize->model;
+    struct numbermap seen = {0};
+    int result = 0;
+    for (size_t i = 1; i < model->node_count && result == 0; i++) {
+        uint64_t frame = model->nodes[i].frame;
+        if (frame < MEMTRACE_FRAME_CLASSES || numbermap_get(&seen, frame) != NULL) {
+            continue;
+        }
+        result = numbermap_put(&seen, frame, anonymize) == 0 ? write_frame(anonymize, frame, writer)
+                                                             : no_memory(writer->error);
+    }
+    numbermap_free(&seen);
+    return result;
+}
+
+struct transform_step anonymize_step(struct anonymize *anonymize) {
+    return (struct transform_step){.header = hide_header,
+                                   .event = hide_event,
+                                   .table = hide_table,
+                                   .finish = write_names,
+                                   .context = anonymize};
+}
