@@ -2,8 +2,6 @@
 /* recordtables.c: the tables of a region in its recording. See recordtables.h. */
 #include "collect/recordtables.h"
 
-#include "analyze/read/nodecode.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,10 +32,9 @@ void recordtables_close(struct recordtables *tables) {
 void recordtables_refresh(struct recordtables *tables) {
     for (size_t i = 0; i < tables->profile->segment_count; i++) {
         const struct profile_segment *segment = &tables->profile->segments[i];
-        if (segment->kind == MEMTRACE_SEGMENT_TREE && segment->index < RECORDTABLES_LEAVES &&
-            segment->item_size == sizeof(struct memtrace_node) &&
+        if (profile_is_tree(segment) && segment->index < RECORDTABLES_LEAVES &&
             segment->item_count == MEMTRACE_LEAF_ITEMS) {
-            tables->leaves[segment->index] = segment->offset;
+            tables->leaves[segment->index] = (uint32_t)i + 1;
         }
     }
 }
@@ -67,14 +64,11 @@ int recordtables_resume(struct recordtables *tables, const struct recording *the
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
-/* NULL: not in the tree as it is known. */
-static const struct memtrace_node *find_node(const struct recordtables *tables, uint32_t id) {
-    uint64_t leaf = tables->leaves[id / MEMTRACE_LEAF_ITEMS];
-    uint32_t place = id % MEMTRACE_LEAF_ITEMS;
-    if (leaf == 0 || place < MEMTRACE_FIRST_CONTEXT) {
-        return NULL;
-    }
-    return (const struct memtrace_node *)(tables->profile->bytes + leaf) + place;
+/* false: not in the tree as it is known. */
+static bool find_node(const struct recordtables *tables, uint32_t id, struct memtrace_node *node) {
+    uint32_t leaf = tables->leaves[id / MEMTRACE_LEAF_ITEMS];
+    return leaf != 0 && profile_node(tables->profile, &tables->profile->segments[leaf - 1],
+                                     id % MEMTRACE_LEAF_ITEMS, node);
 }
 
 static int add_node(struct recordtables *tables, uint32_t id, const struct memtrace_node *node) {
@@ -105,15 +99,15 @@ int recordtables_note(struct recordtables *tables, uint32_t context) {
     size_t first = tables->node_count;
     uint32_t id = context;
     while (id != 0 && id < RECORDTABLES_CONTEXTS && !recordtables_has(tables, id)) {
-        const struct memtrace_node *node = find_node(tables, id);
-        if (node == NULL || node->frame == 0 || node->parent >= id) {
+        struct memtrace_node node;
+        if (!find_node(tables, id, &node) || node.frame == 0 || node.parent >= id) {
             tables->node_count = first;
             return 1;
         }
-        if (add_node(tables, id, node) != 0) {
+        if (add_node(tables, id, &node) != 0) {
             return -1;
         }
-        id = node->parent;
+        id = node.parent;
     }
     for (size_t i = first; i < tables->node_count; i++) {
         id = tables->nodes[i].id;
@@ -134,23 +128,9 @@ static int write_block(struct recordfile *file, enum memtrace_block_kind kind, u
 
 int recordtables_write_nodes(struct recordtables *tables, struct recordfile *file, uint64_t time_ns,
                              struct error *error) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_NODES,
-                                          .first_ns = time_ns,
-                                          .last_ns = time_ns,
-                                          .items = (uint32_t)tables->node_count};
-    struct varint_writer payload = {0};
-    int result = 0;
-    if (tables->node_count == 0) {
-        return 0;
-    }
-    if (nodecode_pack(tables->nodes, tables->node_count, &payload) == 0) {
-        result = recordfile_append(file, &block, payload.bytes, payload.size, error);
-    } else {
-        result = error_set(error, "out of memory");
-    }
-    free(payload.bytes);
+    size_t count = tables->node_count;
     tables->node_count = 0;
-    return result;
+    return recordfile_append_nodes(file, tables->nodes, count, time_ns, error);
 }
 
 /* Items of all segments of a kind; the caller frees what it gets. NULL: out of memory. */
