@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* timeorder.c: merges the streams of a recording by time. See timeorder.h. */
-#include "analyze/replay/timeorder.h"
+#include "analyze/replay/timestream.h"
 
 #include "analyze/read/block.h"
 
@@ -29,98 +29,13 @@ struct timeorder_wait {
 #define SHARED    (UINT32_MAX - 1) /* several streams have this thread id */
 #define NO_NUMBER UINT64_MAX
 
-/* One stream while it is merged: its blocks, the one that is open, the event that was read ahead.
- */
-struct timeorder_stream {
-    size_t next_block; /* [next_block, end_block) of timeorder.blocks are not begun */
-    size_t end_block;
-    size_t first_block;
-    size_t start_block;  /* where it began, now or by timeorder_seek */
-    uint32_t start_skip; /* events of that block that were left out */
-    uint32_t thread;
-    uint64_t next_ns; /* of the next event; before a block is open: of the block */
-    uint64_t newest;  /* number of the last allocation that was handed out */
-    bool is_open;
-    bool has_next;
-    bool has_asked;  /* the next event's block was waited for, in vain or not */
-    bool is_at_work; /* in order->waits */
-    bool has_ended;
-    struct timeorder_event next; /* read ahead: its turn comes later */
-    struct event_decoder decoder;
-    struct recording_buffer buffer;
-};
-
-/* ---- One stream ---- */
-
-static const struct memtrace_block_header *block_at(const struct timeorder *order,
-                                                    struct timeorder_block place) {
-    return &order->parts.items[place.part]->blocks[place.block].block;
-}
-
-static void close_block(struct timeorder_stream *stream) {
-    event_decoder_end(&stream->decoder);
-    stream->is_open = false;
-}
-
-/* Opens the next block that can be read. */
-static bool open_block(struct timeorder *order, struct timeorder_stream *stream) {
-    while (stream->next_block < stream->end_block) {
-        struct timeorder_block place = order->blocks[stream->next_block++];
-        struct error error;
-        stream->decoder = (struct event_decoder){0};
-        if (recording_payload(order->parts.items[place.part], place.block, &stream->buffer,
-                              &error) == 0 &&
-            event_decoder_start(&stream->decoder, block_at(order, place), stream->buffer.bytes,
-                                stream->buffer.size) == 0) {
-            stream->decoder.skips_addresses = order->skips_addresses;
-            stream->is_open = true;
-            return true;
-        }
-        order->damaged++;
-        event_decoder_end(&stream->decoder);
-    }
-    recording_buffer_free(&stream->buffer);
-    stream->buffer = (struct recording_buffer){0};
-    return false;
-}
-
-/* The block's bytes are gone by the time the event is looked at. */
-static void keep_text(struct timeorder *order, struct event *event) {
-    event->text = texts_keep(&order->texts, event->text, event->text_size);
-    event->text_size = (uint32_t)strlen(event->text);
-}
-
-/* The stream's next event, of whatever block. False: there is none. */
-static bool next_event(struct timeorder *order, struct timeorder_stream *stream,
-                       struct timeorder_event *into) {
-    while (stream->is_open || open_block(order, stream)) {
-        int result = event_decoder_next(&stream->decoder, &into->event);
-        if (result == 1) {
-            if (into->event.kind == EVENT_MARK) {
-                keep_text(order, &into->event);
-            }
-            return true;
-        }
-        order->damaged += result < 0;
-        close_block(stream);
-    }
-    return false;
-}
-
-/* The event that was read is for later. */
-static void put_back(struct timeorder_stream *stream, const struct timeorder_event *event) {
-    stream->next = *event;
-    stream->has_next = true;
-    stream->next_ns = event->event.time_ns;
-}
-
 /* ---- Which blocks belong to which stream ---- */
 
 static int by_stream(const void *left, const void *right, void *context) {
     struct timeorder_block a = *(const struct timeorder_block *)left;
     struct timeorder_block b = *(const struct timeorder_block *)right;
-    const struct memtrace_block_header *first = block_at(context, a);
-    const struct memtrace_block_header *second = block_at(context, b);
+    const struct memtrace_block_header *first = timestream_block(context, a);
+    const struct memtrace_block_header *second = timestream_block(context, b);
     if (first->stream != second->stream) {
         return first->stream < second->stream ? -1 : 1;
     }
@@ -151,7 +66,7 @@ static size_t drop_repeated(struct timeorder *order, size_t count) {
     const struct memtrace_block_header *before = NULL;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct memtrace_block_header *block = block_at(order, order->blocks[i]);
+        const struct memtrace_block_header *block = timestream_block(order, order->blocks[i]);
         if (before != NULL && before->stream != block->stream) {
             before = NULL;
         }
@@ -171,8 +86,9 @@ static size_t drop_repeated(struct timeorder *order, size_t count) {
 static void add_streams(struct timeorder *order, size_t count) {
     struct timeorder_stream *stream = NULL;
     for (size_t i = 0; i < count; i++) {
-        const struct memtrace_block_header *block = block_at(order, order->blocks[i]);
-        if (stream == NULL || block_at(order, order->blocks[i - 1])->stream != block->stream) {
+        const struct memtrace_block_header *block = timestream_block(order, order->blocks[i]);
+        if (stream == NULL ||
+            timestream_block(order, order->blocks[i - 1])->stream != block->stream) {
             stream = &order->streams[order->stream_count++];
             stream->first_block = stream->next_block = stream->start_block = i;
             stream->thread = block->thread;
@@ -244,7 +160,7 @@ static int gather(struct timeorder *order, size_t *count) {
     for (size_t part = 0; part < order->parts.count; part++) {
         for (size_t i = 0; i < order->parts.items[part]->block_count; i++) {
             struct timeorder_block place = {part, i};
-            if (block_at(order, place)->kind == MEMTRACE_BLOCK_EVENTS) {
+            if (timestream_block(order, place)->kind == MEMTRACE_BLOCK_EVENTS) {
                 order->blocks[(*count)++] = place;
             }
         }
@@ -331,7 +247,7 @@ static bool waits(struct timeorder *order, struct timeorder_stream *stream,
         stream->has_asked = false;
         return false;
     }
-    put_back(stream, event);
+    timestream_put_back(stream, event);
     stream->has_asked = true;
     start_turn(order, owner, name.number);
     return true;
@@ -363,13 +279,13 @@ static size_t run(struct timeorder *order, struct timeorder_event *events, size_
         if (stream->has_next) {
             *event = stream->next;
             stream->has_next = false;
-        } else if (!next_event(order, stream, event)) {
+        } else if (!timestream_next(order, stream, event)) {
             stream->has_ended = true;
             end_turn(order);
             return count;
         }
         if (is_later(order, &event->event)) {
-            put_back(stream, event);
+            timestream_put_back(stream, event);
             end_turn(order);
             if (order->depth == 0) {
                 push(order, turn.stream);
@@ -393,7 +309,8 @@ static size_t run(struct timeorder *order, struct timeorder_event *events, size_
 /* How many events of its open block have been handed out. */
 static uint32_t handed_out(const struct timeorder *order, const struct timeorder_stream *stream) {
     struct timeorder_block place = order->blocks[stream->next_block - 1];
-    return block_at(order, place)->items - event_decoder_left(&stream->decoder) - stream->has_next;
+    return timestream_block(order, place)->items - event_decoder_left(&stream->decoder) -
+           stream->has_next;
 }
 
 void timeorder_put_place(const struct timeorder *order, struct varint_writer *place) {
@@ -429,15 +346,15 @@ static void skip(struct timeorder *order, struct timeorder_stream *stream, uint3
         stream->has_ended = true;
         return;
     }
-    stream->next_ns = block_at(order, order->blocks[stream->next_block])->first_ns;
-    if (count == 0 || !open_block(order, stream)) {
+    stream->next_ns = timestream_block(order, order->blocks[stream->next_block])->first_ns;
+    if (count == 0 || !timestream_open(order, stream)) {
         return;
     }
     while (count != 0 && event_decoder_next(&stream->decoder, &event.event) == 1) {
         count--;
     }
-    if (next_event(order, stream, &event)) {
-        put_back(stream, &event);
+    if (timestream_next(order, stream, &event)) {
+        timestream_put_back(stream, &event);
     } else {
         stream->has_ended = true;
     }

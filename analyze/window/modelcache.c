@@ -237,7 +237,7 @@ static struct model *replay_growing(struct timeorder_parts parts, struct model *
                                     const struct replay_options *options, struct error *error) {
     struct index *index = look(parts, model, options);
     if (index == NULL || wholemodel_finish(model, parts, index) != 0) {
-        error_set(error, "out of memory while replaying %s", parts.items[0]->path);
+        wholemodel_explain(parts, options, error);
         model_free(model);
         return NULL;
     }

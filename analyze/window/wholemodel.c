@@ -199,6 +199,15 @@ int wholemodel_finish(struct model *model, struct timeorder_parts parts, struct 
     return timepoints_complete(model, 0, UINT64_MAX, 0);
 }
 
+void wholemodel_explain(struct timeorder_parts parts, const struct replay_options *options,
+                        struct error *error) {
+    if (options != NULL && replay_is_cancelled(options)) {
+        error_set(error, "cancelled");
+    } else {
+        error_set(error, "out of memory while replaying %s", parts.items[0]->path);
+    }
+}
+
 struct model *model_replay(struct timeorder_parts parts, const struct replay_options *options,
                            struct error *error) {
     struct model *model = wholemodel_tables(parts, error);
@@ -215,7 +224,7 @@ struct model *model_replay(struct timeorder_parts parts, const struct replay_opt
     }
     wholereplay_free(replay);
     if (index == NULL || wholemodel_finish(model, parts, index) != 0) {
-        error_set(error, "out of memory while replaying %s", parts.items[0]->path);
+        wholemodel_explain(parts, options, error);
         model_free(model);
         return NULL;
     }
