@@ -36,7 +36,7 @@ struct request {
     const char *output;
     const char *source;
     const char *sql;
-    enum result_format result;
+    enum report_format result;
     bool schema;
     bool full_names;
 };
@@ -53,9 +53,9 @@ static int take_option(void *context, const struct cli_scan *scan, int key) {
         request->script = scan->value;
         return CLI_OK;
     case KEY_FORMAT:
-        return result_format_named(scan->value, &request->result)
+        return statement_format_named(scan->value, &request->result)
                    ? cli_choose(scan, &request->format, scan->value)
-                   : cli_usage("query", "--format is " RESULT_FORMATS ", not '%s'", scan->value);
+                   : cli_usage("query", "--format is " STATEMENT_FORMATS ", not '%s'", scan->value);
     case KEY_HEADER:
         request->header = scan->value;
         return strcmp(scan->value, "on") == 0 || strcmp(scan->value, "off") == 0
@@ -106,21 +106,19 @@ static size_t terminal_width(void) {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static struct result_options choose_result(const struct request *request, FILE *out) {
+static struct statement_writer choose_writer(const struct request *request, FILE *out) {
     bool at_terminal = request->output == NULL && isatty(STDOUT_FILENO);
-    struct result_options result = {
-        .out = out,
-        .format = request->format != NULL ? request->result
-                  : at_terminal           ? RESULT_TABLE
-                                          : RESULT_TSV,
-        .has_header = at_terminal || request->format != NULL,
-        .is_grouped = at_terminal,
-        .cell_most = at_terminal ? terminal_width() : 0,
+    enum report_format usual = at_terminal ? REPORT_TEXT : REPORT_TSV;
+    struct statement_writer writer = {
+        .report = {.out = out, .options.format = request->format != NULL ? request->result : usual},
+        .options = {.has_header = at_terminal || request->format != NULL,
+                    .is_grouped = at_terminal,
+                    .cell_most = at_terminal ? terminal_width() : 0},
     };
     if (request->header != NULL) {
-        result.has_header = strcmp(request->header, "on") == 0;
+        writer.options.has_header = strcmp(request->header, "on") == 0;
     }
-    return result;
+    return writer;
 }
 
 static int run_script(struct queryshell *shell, const char *path) {
@@ -154,11 +152,8 @@ static int run_into(struct queryshell *shell, const struct request *request,
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    shell->options = choose_result(request, file.stream);
-    shell->writer = result_writer_open(&shell->options);
-    status =
-        shell->writer != NULL ? run_statements(shell, request, source) : cli_error("out of memory");
-    result_writer_close(shell->writer);
+    shell->writer = choose_writer(request, file.stream);
+    status = run_statements(shell, request, source);
     if (status != CLI_OK && request->output != NULL) {
         outfile_drop(&file);
         return status;

@@ -4,7 +4,7 @@
  * depth: a recursion 20,000 deep makes gigabytes. How many that would be is counted before anything
  * is written.
  */
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
