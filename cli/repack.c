@@ -7,40 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_NO_ADDRESSES = 1, KEY_NO_SYMBOLS };
-
-static const struct option options[] = {
-    OPTION_PART(rewriting_options),
-    OPTION("no-addresses", 0, KEY_NO_ADDRESSES, NULL, "without the blocks' addresses"),
-    OPTION("no-symbols", 0, KEY_NO_SYMBOLS, NULL,
-           "without the program files and symbols that it carries"),
-    OPTION_END};
-
 struct request {
     struct rewriting rewriting;
     const char *file;
+    bool no_addresses;
     bool no_symbols;
 };
 
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= REWRITING_KEYS) {
-        return rewriting_take(&request->rewriting, scan, key);
-    }
-    request->no_symbols |= key == KEY_NO_SYMBOLS;
-    request->rewriting.options.add_flags |=
-        key == KEY_NO_ADDRESSES ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
-    return CLI_OK;
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("repack", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    return rewriting_operand(&request->rewriting, &scan, &request->file);
-}
+static const struct option options[] = {
+    {.part = rewriting_options, OPTION_IN(struct request, rewriting)},
+    {"no-addresses", 0, NULL, "without the blocks' addresses", OPTION_FLAG,
+     OPTION_IN(struct request, no_addresses)},
+    {"no-symbols", 0, NULL, "without the program files and symbols that it carries", OPTION_FLAG,
+     OPTION_IN(struct request, no_symbols)},
+    OPTION_END};
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,
                            struct transform_payload *payload) {
@@ -51,18 +31,21 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
 
 static int run_repack(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
-    struct transform_hooks hooks = {0};
+    struct transform_step step = {0};
     struct source source;
     struct error error = {""};
-    int status = read_arguments(&request, argc, argv);
+    int status =
+        rewriting_read(&repack_command, argc, argv, &request, &request.rewriting, &request.file);
     if (status != CLI_OK) {
         return status;
     }
     if (source_open_parts(&source, request.file, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    hooks.table = request.no_symbols ? leave_out_files : NULL;
-    status = rewriting_write(source.parts, &request.rewriting, &hooks);
+    request.rewriting.options.add_flags =
+        request.no_addresses ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
+    step.table = request.no_symbols ? leave_out_files : NULL;
+    status = rewriting_write(source.parts, &request.rewriting, &step);
     source_close(&source);
     return status;
 }
