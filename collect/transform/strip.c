@@ -365,10 +365,7 @@ struct transform_step strip_step(struct strip *strip) {
     return (struct transform_step){.event = strip_event, .finish = write_totals, .context = strip};
 }
 
-uint64_t strip_count(const struct strip *strip) {
+uint64_t strip_count(const struct strip *strip, uint64_t *bytes) {
+    *bytes = strip->bytes;
     return strip->count;
-}
-
-uint64_t strip_bytes(const struct strip *strip) {
-    return strip->bytes;
 }
