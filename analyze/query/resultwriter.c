@@ -6,6 +6,8 @@
 #include "analyze/report/csvtext.h"
 #include "analyze/rows/jsonwriter.h"
 
+#include "analyze/rows/safetext.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,24 +21,10 @@ struct result_writer {
 
 /* What would end a field or a line is written as C does. */
 static void put_tsv(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '\t':
-            fputs("\\t", out);
-            break;
-        case '\n':
-            fputs("\\n", out);
-            break;
-        case '\r':
-            fputs("\\r", out);
-            break;
-        case '\\':
-            fputs("\\\\", out);
-            break;
-        default:
-            fputc(*text, out);
-            break;
-        }
+    while (*(text = put_safe_until(out, text, "\t\n\r\\")) != '\0') {
+        fputc('\\', out);
+        fputc(*text == '\t' ? 't' : *text == '\n' ? 'n' : *text == '\r' ? 'r' : '\\', out);
+        text++;
     }
 }
 

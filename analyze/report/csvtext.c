@@ -2,6 +2,8 @@
 /* csvtext.c: see csvtext.h. */
 #include "analyze/report/csvtext.h"
 
+#include "analyze/rows/safetext.h"
+
 #include <string.h>
 
 /* A spreadsheet would compute a cell that begins so. Threads, pools, marks, files and functions are
@@ -12,12 +14,11 @@ static void put_text_mark(FILE *out, const char *text) {
     }
 }
 
+/* Lines and tabs are those of the cell. */
 static void put_inside(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        if (*text == '"') {
-            fputc('"', out);
-        }
-        fputc(*text, out);
+    while (*(text = put_safe_until(out, text, "\"\n\t")) != '\0') {
+        fputs(*text == '"' ? "\"\"" : *text == '\n' ? "\n" : "\t", out);
+        text++;
     }
 }
 
@@ -34,7 +35,7 @@ void csvtext_put_short(FILE *out, const char *text) {
         return;
     }
     put_text_mark(out, text);
-    fputs(text, out);
+    put_inside(out, text);
 }
 
 void csvtext_put_path(FILE *out, struct calltree_walk walk, size_t most) {
