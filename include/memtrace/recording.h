@@ -50,6 +50,7 @@ enum memtrace_block_kind {
     MEMTRACE_BLOCK_INDEX = 10,  /* struct memtrace_index_entry[]: all blocks before it */
     MEMTRACE_BLOCK_CULLED = 12, /* struct memtrace_culled[]: what the events leave out */
     MEMTRACE_BLOCK_NAMES = 13,  /* struct memtrace_frame_name[], their texts behind */
+    MEMTRACE_BLOCK_SLICES = 14, /* sums of the events before it: docs/format.md, "Slices" */
 };
 
 /*
