@@ -69,23 +69,36 @@ static void print_line(const char *text, const char *command) {
     }
 }
 
+/* What is too long loses its middle: the reason stands at the end. */
+static void print_message(const char *command, const char *format, va_list arguments) {
+    enum { BEGIN = 900, END = 300 };
+    char shown[BEGIN + END + 8];
+    char *text = NULL;
+    int length = vasprintf(&text, format, arguments);
+    if (length < 0) {
+        print_line("out of memory", command);
+    } else if (length <= BEGIN + END) {
+        print_line(text, command);
+    } else {
+        snprintf(shown, sizeof shown, "%.*s ... %s", BEGIN, text, text + length - END);
+        print_line(shown, command);
+    }
+    free(length >= 0 ? text : NULL);
+}
+
 int cli_error(const char *format, ...) {
-    char text[1900];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    print_message(NULL, format, arguments);
     va_end(arguments);
-    print_line(text, NULL);
     return CLI_FAILURE;
 }
 
 int cli_usage(const char *command, const char *format, ...) {
-    char text[1900];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    print_message(command != NULL ? command : "", format, arguments);
     va_end(arguments);
-    print_line(text, command != NULL ? command : "");
     return CLI_USAGE;
 }
 

@@ -200,19 +200,9 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 
 /* ---- The work ---- */
 
-static bool is_same_file(const char *left, const char *right) {
-    struct stat a;
-    struct stat b;
-    return stat(left, &a) == 0 && stat(right, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 static int write_file(struct export *export, const struct request *request) {
     struct outfile file;
     struct error error = {""};
-    if (request->output != NULL && is_same_file(request->output, export->source)) {
-        return cli_error("%s is the file that is exported: name another --output", request->output);
-    }
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);
     }
