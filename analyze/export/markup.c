@@ -24,14 +24,19 @@ static const char *entity(unsigned char byte) {
     case '\'':
         return "&#39;";
     default:
-        return byte < ' ' || byte == 127 ? "?" : NULL;
+        return NULL;
     }
 }
 
 /* Writes one character and returns what follows it. */
 static const char *put_character(FILE *out, const char *text) {
     size_t length = utf8_length(text);
+    bool is_safe;
     const char *instead = length == 1 ? entity((unsigned char)*text) : NULL;
+    safetext_step(text, &is_safe);
+    if (!is_safe && instead == NULL) {
+        instead = "?";
+    }
     if (length == 0 || (length == 3 && is_no_character(text))) {
         instead = UTF8_BAD;
     }
