@@ -50,6 +50,8 @@ enum memtrace_block_kind {
     MEMTRACE_BLOCK_INDEX = 10,  /* struct memtrace_index_entry[]: all blocks before it */
     MEMTRACE_BLOCK_CULLED = 12, /* struct memtrace_culled[]: what the events leave out */
     MEMTRACE_BLOCK_NAMES = 13,  /* struct memtrace_frame_name[], their texts behind */
+    /* 14: slices */
+    MEMTRACE_BLOCK_SEGMENTS = 15, /* in compressed profiles only: segments, in columns */
 };
 
 /*

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from outside import (MEMTRACE, PRELOAD, TOTALS, allocations, build, case, check, equal, execute,
-                     folder, no_leftovers, profiles, regions, run, start, wait_line, wait_until)
+                     folder, no_leftovers, profiles, raw_profile, regions, run, start, wait_line, wait_until)
 
 
 def numbered(snapshots, text):
@@ -68,7 +68,7 @@ def test_unwritable_log():
 def test_timeline():
     program = build()
     run("-o", "out.mtp", "--no-summary", "--", program, "sleep650")
-    data = open(folder + "/out.mtp", "rb").read()
+    data = raw_profile(folder + "/out.mtp")
     points = 0
     for offset in range(16384, len(data), 4096):
         if data[offset:offset + 4] == b"SEMG" and data[offset + 4] == 7:
