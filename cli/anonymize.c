@@ -12,17 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_KEY = 1, KEY_DEBUG };
-
-static const struct option options[] = {
-    OPTION_PART(rewriting_options),
-    OPTION("key", 'k', KEY_KEY, "FILE",
-           "what is in this file makes the names: the same in all recordings that are made with "
-           "it, so "
-           "that they can be compared (default: names are numbered as they come)"),
-    OPTION("debug-folders", 0, KEY_DEBUG, "FOLDERS", "where debug files lie, separated by colons"),
-    OPTION_END};
-
 enum { KEY_BYTES_LEAST = 16, KEY_BYTES_MOST = 1 << 16 };
 
 struct request {
@@ -34,29 +23,19 @@ struct request {
     size_t key_size;
 };
 
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= REWRITING_KEYS) {
-        return rewriting_take(&request->rewriting, scan, key);
-    }
-    if (key == KEY_KEY) {
-        request->key_file = scan->value;
-    } else {
-        request->debug_folders = scan->value;
-    }
-    return CLI_OK;
-}
+#define IN(member) OPTION_IN(struct request, member)
 
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("anonymize", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    return rewriting_operand(&request->rewriting, &scan, &request->file);
-}
+static const struct option options[] = {
+    {.part = rewriting_options, IN(rewriting)},
+    {"key", 'k', "FILE",
+     "what is in this file makes the names: the same in all recordings that are made with "
+     "it, so "
+     "that they can be compared (default: names are numbered as they come)",
+     OPTION_TEXT, IN(key_file)},
+    {"debug-folders", 0, "FOLDERS", "where debug files lie, separated by colons", OPTION_TEXT,
+     IN(debug_folders)},
+    OPTION_END};
 
-/* A short key could be tried out. */
 static int read_key(struct request *request) {
     FILE *file;
     bool failed;
@@ -82,7 +61,7 @@ static int read_key(struct request *request) {
 
 static int anonymize_source(const struct source *source, const struct request *request) {
     struct anonymize *anonymize;
-    struct transform_hooks hooks;
+    struct transform_step step;
     struct error error = {""};
     struct names *names;
     int status;
@@ -100,8 +79,8 @@ static int anonymize_source(const struct source *source, const struct request *r
         names_close(names);
         return cli_error("out of memory");
     }
-    hooks = anonymize_hooks(anonymize);
-    status = rewriting_write(source->parts, &request->rewriting, &hooks);
+    step = anonymize_step(anonymize);
+    status = rewriting_write(source->parts, &request->rewriting, &step);
     anonymize_free(anonymize);
     names_close(names);
     return status;
@@ -125,7 +104,8 @@ static int anonymize_file(struct request *request) {
 
 static int run_anonymize(int argc, char **argv) {
     static struct request request = {.rewriting = REWRITING_DEFAULT};
-    int status = read_arguments(&request, argc, argv);
+    int status =
+        rewriting_read(&anonymize_command, argc, argv, &request, &request.rewriting, &request.file);
     return status == CLI_OK ? anonymize_file(&request) : status;
 }
 

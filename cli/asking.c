@@ -5,19 +5,6 @@
 #include "analyze/rows/number.h"
 #include "cli/progress.h"
 
-#include <stdlib.h>
-
-int asking_take(struct question *question, const struct cli_scan *scan) {
-    struct error error;
-    if (question_take(question, scan->option, scan->value, &error) != 0) {
-        return cli_usage(scan->command, "%s", error.message);
-    }
-    if (question->no_cache) {
-        setenv("MEMTRACE_CACHE", "", 1);
-    }
-    return CLI_OK;
-}
-
 int asking_open(struct answer *answer, const char *name, const struct question *question,
                 struct error *error) {
     const struct answer_progress progress = {

@@ -11,9 +11,6 @@
 #include "analyze/ask/question.h"
 #include "cli/cli.h"
 
-/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
-int asking_take(struct question *question, const struct cli_scan *scan);
-
 /* As answer_open(). */
 int asking_open(struct answer *answer, const char *name, const struct question *question,
                 struct error *error);

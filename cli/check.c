@@ -15,49 +15,6 @@
 
 enum { CHECK_MET = 0, CHECK_BROKEN = 1, CHECK_TROUBLE = 2 };
 
-enum {
-    KEY_BUDGETS = 1,
-    KEY_LEAKED,
-    KEY_PEAK,
-    KEY_ALLOCATED,
-    KEY_ALLOCATIONS,
-    KEY_TEMPORARY,
-    KEY_SCOPE_ALLOCATIONS,
-    KEY_SCOPE_BYTES,
-    KEY_GROWTH,
-    KEY_BASELINE,
-    KEY_TOLERANCE,
-    KEY_FORMAT,
-    KEY_OUTPUT,
-};
-
-static const struct option options[] = {
-    OPTION_HEADING("budgets as options"),
-    OPTION("budgets", 'b', KEY_BUDGETS, "FILE", "budgets, one a line, with # comments"),
-    OPTION("max-leaked", 0, KEY_LEAKED, "SIZE", "never freed"),
-    OPTION_ALIAS("max-live", KEY_LEAKED, "SIZE"),
-    OPTION("max-peak", 0, KEY_PEAK, "SIZE", "held when the program held most"),
-    OPTION_ALIAS("max-maximum", KEY_PEAK, "SIZE"),
-    OPTION("max-allocated", 0, KEY_ALLOCATED, "SIZE", "ever allocated"),
-    OPTION_ALIAS("max-total", KEY_ALLOCATED, "SIZE"),
-    OPTION_ALIAS("max-cumulative", KEY_ALLOCATED, "SIZE"),
-    OPTION("max-allocations", 0, KEY_ALLOCATIONS, "N", "how many"),
-    OPTION("max-temporary", 0, KEY_TEMPORARY, "N", "freed before their thread's next allocation"),
-    OPTION("max-allocations-per-scope", 0, KEY_SCOPE_ALLOCATIONS, "NAME=N", "in any one scope"),
-    OPTION("max-bytes-per-scope", 0, KEY_SCOPE_BYTES, "NAME=SIZE", "allocated in any one scope"),
-    OPTION("max-growth", 0, KEY_GROWTH, "LIMIT",
-           "of the peak over --baseline; METRIC=LIMIT: of that"),
-    OPTION("baseline", 0, KEY_BASELINE, "FILE", "what --max-growth compares with"),
-    OPTION_HEADING("how"),
-    OPTION("tolerance", 0, KEY_TOLERANCE, "P", "limits may be exceeded by so many percent"),
-    OPTION("format", 'f', KEY_FORMAT, "gcc|github|junit|json",
-           "lines as compilers print them (default), workflow commands of GitHub, JUnit XML, JSON"),
-    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
-    OPTION_PART(question_options),
-    OPTION_PART(suppressing_options),
-    OPTION_PART(filter_options),
-    OPTION_END};
-
 enum { MOST_GROWTHS = 16 };
 
 struct request {
@@ -67,175 +24,141 @@ struct request {
     const char *baseline;
     double tolerance;
     enum check_format format;
-    const char *format_name; /* NULL: none was asked for */
     const char *output;
     struct question question;
     const char *source;
-    struct filters *filters; /* of each budget's own selection */
+    struct filters filters; /* of each budget's own selection */
 };
 
 /* ---- The command line ---- */
 
-static int add_budget(struct request *request, const char *line) {
-    struct error error = {""};
-    return budget_add(&request->budgets, line, "", NULL, &error) == 0
-               ? CLI_OK
-               : cli_usage("check", "%s", error.message);
+static int add_budget(struct request *request, const char *line, struct error *error) {
+    return budget_add(&request->budgets, line, "", NULL, error);
 }
 
-/* An option that is a budget: it is written out. */
-static int add_option(struct request *request, const char *before, const char *value,
-                      const char *behind) {
-    char *line;
-    int status;
-    if (asprintf(&line, "%s <= \"%s\"%s", before, value, behind) < 0) {
-        return cli_error("out of memory");
-    }
-    status = add_budget(request, line);
+/* Frees the line; NULL: out of memory. */
+static int add_made(struct request *request, char *line, struct error *error) {
+    int result =
+        line != NULL ? add_budget(request, line, error) : error_set(error, "out of memory");
     free(line);
-    return status;
+    return result;
+}
+
+/* An option that is a budget: it is written out. data: its metric. */
+static int take_budget(void *member, const struct option *option, const char *value,
+                       struct error *error) {
+    char *line;
+    return add_made(member,
+                    asprintf(&line, "%s <= \"%s\"", (const char *)option->data, value) >= 0 ? line
+                                                                                            : NULL,
+                    error);
 }
 
 /* NAME=LIMIT, of a scope. */
-static int add_scope(struct request *request, const struct cli_scan *scan, const char *metric) {
-    const char *equals = strrchr(scan->value, '=');
-    char *behind;
-    int status;
-    if (equals == NULL || equals == scan->value) {
-        return cli_usage("check", "%s takes NAME=LIMIT, not '%s'", scan->name, scan->value);
+static int take_scope(void *member, const struct option *option, const char *value,
+                      struct error *error) {
+    const char *equals = strrchr(value, '=');
+    char *line;
+    if (equals == NULL || equals == value) {
+        return option_refuse(option, value, "NAME=LIMIT", error);
     }
-    if (asprintf(&behind, " per scope \"%.*s\"", (int)(equals - scan->value), scan->value) < 0) {
-        return cli_error("out of memory");
+    if (asprintf(&line, "%s <= \"%s\" per scope \"%.*s\"", (const char *)option->data, equals + 1,
+                 (int)(equals - value), value) < 0) {
+        line = NULL;
     }
-    status = add_option(request, metric, equals + 1, behind);
-    free(behind);
-    return status;
+    return add_made(member, line, error);
+}
+
+static int take_growth(void *member, const struct option *option, const char *value,
+                       struct error *error) {
+    struct request *request = member;
+    if (request->growth_count == MOST_GROWTHS) {
+        return error_set(error, "too many --%s: write a file of budgets", option->name);
+    }
+    request->growths[request->growth_count++] = value;
+    return 0;
+}
+
+static int take_file(void *member, const struct option *option, const char *value,
+                     struct error *error) {
+    struct request *request = member;
+    (void)option;
+    return budget_read(&request->budgets, value, error);
 }
 
 /* LIMIT or METRIC=LIMIT. */
-static int add_growth(struct request *request, const char *value) {
+static int add_growth(struct request *request, const char *value, struct error *error) {
     const char *equals = strchr(value, '=');
     char *line;
-    int status;
     if (request->baseline == NULL) {
-        return cli_usage("check", "--max-growth needs --baseline FILE");
+        return error_set(error, "--max-growth needs --baseline FILE");
     }
     if (asprintf(&line, "growth <= \"%s\" of \"%.*s\" over \"%s\"",
                  equals != NULL ? equals + 1 : value,
                  equals != NULL ? (int)(equals - value) : (int)strlen("peak"),
                  equals != NULL ? value : "peak", request->baseline) < 0) {
-        return cli_error("out of memory");
+        line = NULL;
     }
-    status = add_budget(request, line);
-    free(line);
-    return status;
+    return add_made(request, line, error);
 }
 
-static int add_file(struct request *request, const char *path) {
-    struct error error = {""};
-    if (budget_read(&request->budgets, path, &error) != 0) {
-        cli_error("%s", error.message);
-        return CLI_USAGE;
-    }
-    return CLI_OK;
-}
+#define IN(member)     OPTION_IN(struct request, member)
+#define BUDGET(metric) OPTION_CALL, .call = take_budget, .data = (metric)
 
-static int take_format(struct request *request, const struct cli_scan *scan) {
-    static const char *const names[] = {"gcc", "github", "junit", "json"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(scan->value, names[i]) == 0) {
-            request->format = (enum check_format)i;
-            return cli_choose(scan, &request->format_name, names[i]);
+static const struct option options[] = {
+    OPTION_HEADING("budgets as options"),
+    {"budgets", 'b', "FILE", "budgets, one a line, with # comments", OPTION_CALL,
+     .call = take_file},
+    {"max-leaked", 0, "SIZE", "never freed", BUDGET("leaked")},
+    {"max-live", 0, "SIZE", NULL, BUDGET("leaked")},
+    {"max-peak", 0, "SIZE", "held when the program held most", BUDGET("peak")},
+    {"max-maximum", 0, "SIZE", NULL, BUDGET("peak")},
+    {"max-allocated", 0, "SIZE", "ever allocated", BUDGET("allocated")},
+    {"max-total", 0, "SIZE", NULL, BUDGET("allocated")},
+    {"max-cumulative", 0, "SIZE", NULL, BUDGET("allocated")},
+    {"max-allocations", 0, "N", "how many", BUDGET("allocations")},
+    {"max-temporary", 0, "N", "freed before their thread's next allocation", BUDGET("temporary")},
+    {"max-allocations-per-scope", 0, "NAME=N", "in any one scope", OPTION_CALL, .call = take_scope,
+     .data = "allocations"},
+    {"max-bytes-per-scope", 0, "NAME=SIZE", "allocated in any one scope", OPTION_CALL,
+     .call = take_scope, .data = "allocated"},
+    {"max-growth", 0, "LIMIT", "of the peak over --baseline; METRIC=LIMIT: of that", OPTION_CALL,
+     .call = take_growth},
+    {"baseline", 0, "FILE", "what --max-growth compares with", OPTION_TEXT, IN(baseline)},
+    OPTION_HEADING("how"),
+    {"tolerance", 0, "P", "limits may be exceeded by so many percent", OPTION_PERCENT,
+     IN(tolerance)},
+    {"format", 'f', "gcc|github|junit|json",
+     "lines as compilers print them (default), workflow commands of GitHub, JUnit XML, JSON",
+     OPTION_WORD, IN(format), .is_choice = true},
+    {"output", 'o', "FILE", "write to FILE", OPTION_TEXT, IN(output)},
+    {.part = question_options, IN(question)},
+    {.part = suppressing_options, IN(question.suppressing)},
+    {.part = filter_options, IN(filters)},
+    OPTION_END};
+
+static int take_operands(struct request *request, int argc, char **argv, struct error *error) {
+    for (int i = 0; i < argc; i++) {
+        bool is_budget = strstr(argv[i], "<=") != NULL;
+        if (!is_budget && request->source != NULL) {
+            return error_set(error, "one file at a time: '%s' is one too many", argv[i]);
+        }
+        if (is_budget && add_budget(request, argv[i], error) != 0) {
+            return -1;
+        }
+        request->source = is_budget ? request->source : argv[i];
+    }
+    for (size_t i = 0; i < request->growth_count; i++) {
+        if (add_growth(request, request->growths[i], error) != 0) {
+            return -1;
         }
     }
-    return cli_usage("check", "--format is gcc, github, junit or json, not '%s'", scan->value);
-}
-
-static int take_budget(struct request *request, const struct cli_scan *scan, int key) {
-    switch (key) {
-    case KEY_BUDGETS:
-        return add_file(request, scan->value);
-    case KEY_LEAKED:
-        return add_option(request, "leaked", scan->value, "");
-    case KEY_PEAK:
-        return add_option(request, "peak", scan->value, "");
-    case KEY_ALLOCATED:
-        return add_option(request, "allocated", scan->value, "");
-    case KEY_ALLOCATIONS:
-        return add_option(request, "allocations", scan->value, "");
-    case KEY_TEMPORARY:
-        return add_option(request, "temporary", scan->value, "");
-    case KEY_SCOPE_ALLOCATIONS:
-        return add_scope(request, scan, "allocations");
-    case KEY_SCOPE_BYTES:
-        return add_scope(request, scan, "allocated");
-    default:
-        if (request->growth_count == MOST_GROWTHS) {
-            return cli_usage("check", "too many %s: write a file of budgets", scan->name);
-        }
-        request->growths[request->growth_count++] = scan->value;
-        return CLI_OK;
+    if (request->baseline != NULL && request->growth_count == 0) {
+        return error_set(error, "--baseline needs --max-growth");
     }
-}
-
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= FILTER_KEYS) {
-        struct question of_filters = {.filters = request->filters};
-        return asking_take(&of_filters, scan);
-    }
-    if (key >= QUESTION_KEYS) {
-        return asking_take(&request->question, scan);
-    }
-    switch (key) {
-    case KEY_BASELINE:
-        request->baseline = scan->value;
-        return CLI_OK;
-    case KEY_TOLERANCE:
-        return quantity_percent(scan->value, &request->tolerance) == 0
-                   ? CLI_OK
-                   : cli_usage("check", "%s takes a percentage, not '%s'", scan->name, scan->value);
-    case KEY_FORMAT:
-        return take_format(request, scan);
-    case KEY_OUTPUT:
-        request->output = scan->value;
-        return CLI_OK;
-    default:
-        return take_budget(request, scan, key);
-    }
-}
-
-static int take_operands(struct request *request, int argc, char **argv, int index) {
-    int status = CLI_OK;
-    for (; status == CLI_OK && index < argc; index++) {
-        if (strstr(argv[index], "<=") != NULL) {
-            status = add_budget(request, argv[index]);
-        } else if (request->source == NULL) {
-            request->source = argv[index];
-        } else {
-            status = cli_usage("check", "one file at a time: '%s' is one too many", argv[index]);
-        }
-    }
-    return status;
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("check", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    status = take_operands(request, argc, argv, scan.index);
-    for (size_t i = 0; status == CLI_OK && i < request->growth_count; i++) {
-        status = add_growth(request, request->growths[i]);
-    }
-    if (status == CLI_OK && request->baseline != NULL && request->growth_count == 0) {
-        status = cli_usage("check", "--baseline needs --max-growth");
-    }
-    if (status == CLI_OK && request->budgets.count == 0) {
-        status = cli_usage("check", "a budget is needed, such as --max-leaked 0 or 'leaked <= 0'");
-    }
-    return status;
+    return request->budgets.count != 0
+               ? 0
+               : error_set(error, "a budget is needed, such as --max-leaked 0 or 'leaked <= 0'");
 }
 
 /* ---- The work ---- */
@@ -276,7 +199,7 @@ static int make_subject(const struct request *request, struct answer *answer,
                                       .suppressions = &answer->suppressions,
                                       .source = answer->source.path,
                                       .options = replay};
-    return filters_resolve(request->filters, answer->source.model, selection, error);
+    return filters_resolve(&request->filters, answer->source.model, selection, error);
 }
 
 static int check_one(struct checking *checking, const struct check_budget *budget,
@@ -396,24 +319,18 @@ static int check_file(const struct request *request, const char *name) {
     return status;
 }
 
-static int check(struct request *request, int argc, char **argv) {
-    int status = read_arguments(request, argc, argv);
-    if (status != CLI_OK) {
-        return CLI_USAGE;
-    }
-    return check_file(request, request->source);
-}
-
 static int run_check(int argc, char **argv) {
-    struct request request = {.filters = filters_new(), .question.has_leaks = true};
-    int status = CHECK_TROUBLE;
-    if (request.filters != NULL) {
-        status = check(&request, argc, argv);
-    } else {
-        cli_error("out of memory");
+    struct request request = {.question.has_leaks = true};
+    struct error error;
+    int status = cli_read(&check_command, &argc, &argv, &request);
+    if (status == CLI_OK) {
+        status = take_operands(&request, argc, argv, &error) == 0
+                     ? check_file(&request, request.source)
+                     : cli_usage("check", "%s", error.message);
     }
     budget_free(&request.budgets);
-    filters_free(request.filters);
+    filters_free(&request.filters);
+    question_free(&request.question);
     return status;
 }
 

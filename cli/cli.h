@@ -28,40 +28,17 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 int cli_run(const struct command *command, int argc, char **argv);
 
 /*
- * Options. `--name value`, `--name=value`, `-x value`; `--` ends them. --help is not seen here.
- *
- *     static const struct option options[] = {{"top", 'n', 't', "N", "so many rows"}, {0}};
- *     struct cli_scan scan = cli_scan_start("run", argc, argv, options);
- *     int key;
- *     while ((key = cli_scan_next(&scan)) > 0) { switch (key) { case 't': ... scan.value ... } }
- *     if (key < 0) return CLI_USAGE;  // the line was printed
- *     // operands: argv[scan.index] .. argv[argc - 1]
+ * Reads a command line into the request by the command's table of options: `--name value`,
+ * `--name=value`, `-x value`; `--` ends them; operands may stand between them, but where a
+ * program's own options follow. Then argv[0] to argv[argc - 1] are the operands. --help is not seen
+ * here. CLI_OK, or CLI_USAGE after the line was printed.
  */
-struct cli_scan {
-    const char *command;
-    int argc;
-    char **argv;
-    const struct option *options;
-    int index;                   /* next argument; at the end of options: the first operand */
-    const struct option *option; /* the one just returned */
-    const char *value;           /* its value; NULL if it has none */
-    const char *name;            /* as written, for messages: "--top" */
-    bool permute;  /* set it: operands may stand between options; they are moved behind them */
-    bool is_quiet; /* nothing is printed */
-    int operands;  /* internal */
-};
-struct cli_scan cli_scan_start(const char *command, int argc, char **argv,
-                               const struct option *options);
-/* The key of the next option, 0 at the end, -1 after an error (line printed). */
-int cli_scan_next(struct cli_scan *scan);
-/* Hands every option to take(), operands between them allowed. take() returns CLI_OK, or a status
- * after it printed a line, which ends the scan and is returned. CLI_OK: operands as above. */
-int cli_scan_all(struct cli_scan *scan,
-                 int (*take)(void *request, const struct cli_scan *scan, int key), void *request);
+int cli_read(const struct command *command, int *argc, char ***argv, void *request);
 
-/* Of options of which a command line has one: notes the choice in *chosen, NULL before. CLI_OK, or
- * CLI_USAGE after the line was printed: another one was chosen already. Twice the same is fine. */
-int cli_choose(const struct cli_scan *scan, const char **chosen, const char *choice);
+/* The one operand (NULL: none; where `what` says what it is, that is wrong). CLI_OK or CLI_USAGE.
+ */
+int cli_one(const struct command *command, int argc, char **argv, const char *what,
+            const char **operand);
 
 /* Whether to colour what goes to descriptor fd: `when` is "auto", "always" or "never" (NULL: auto;
  * auto minds the terminal, NO_COLOR and TERM=dumb). -1: none of the three. */

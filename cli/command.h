@@ -24,9 +24,12 @@ struct command {
     bool takes_program; /* options end where the program's own begin */
 };
 
-enum { COMMAND_OPTIONS = 80 }; /* more rows than any table has, its parts not counted */
-
 /* The subcommands, in the order of the help; NULL ends them. */
+extern const struct command run_command, record_command, report_command, diff_command,
+    query_command, check_command, export_command, import_command, extract_command, repack_command,
+    strip_command, anonymize_command, merge_command, info_command, list_command, trace_command,
+    control_command, symbolize_command, flags_command, completion_command, companion_command,
+    manual_command;
 extern const struct command *const commands[];
 const struct command *command_find(const char *name); /* NULL: there is none */
 

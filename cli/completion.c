@@ -3,6 +3,7 @@
  * completion.c: `memtrace completion SHELL`: what makes a shell complete the command's options,
  * from the tables of options (command.h).
  */
+#include "analyze/ask/filters.h"
 #include "cli/cli.h"
 #include "cli/optionvalue.h"
 
@@ -11,20 +12,34 @@
 
 /* ---- What all three go through ---- */
 
+/* The filters stand once, and commands that take them refer to them: `command` is NULL there. */
 typedef void (*option_writer)(const struct command *command, const struct option *option,
                               const char *help);
 
-/* Hands over every option of a command that a user may type, other names included. */
-static void each_option(const struct command *command, option_writer write) {
-    struct option_walk walk = option_walk_start(command->options);
+static void each_row(struct option_walk walk, const struct command *command, option_writer write) {
     const struct option *option;
     const char *help = "";
     while ((option = option_walk_next(&walk)) != NULL) {
-        if (!option_is_heading(option)) {
+        if (!option_is_heading(option) && (command != NULL || option->key != OPTION_HELP)) {
             help = option->help != NULL ? option->help : help;
             write(command, option, help);
         }
     }
+}
+
+/* Hands over every option of a command that a user may type, other names included, but filters. */
+static void each_option(const struct command *command, option_writer write) {
+    struct option_walk walk = option_walk_start(command->options);
+    walk.without = filter_options;
+    each_row(walk, command, write);
+}
+
+static void each_filter(option_writer write) {
+    each_row(option_walk_start(filter_options), NULL, write);
+}
+
+static bool takes_filters(const struct command *command) {
+    return option_has_part(command->options, filter_options);
 }
 
 static void each_command(void (*write)(const struct command *command)) {
@@ -92,7 +107,7 @@ static void bash_case(const struct command *command, const struct option *option
     }
     fputs(") ", stdout);
     bash_values(option->value);
-    puts("; return ;;");
+    puts("; return 0 ;;");
 }
 
 static void bash_command(const struct command *command) {
@@ -100,9 +115,11 @@ static void bash_command(const struct command *command) {
     char second[OPTIONVALUE_SIZE];
     printf("    %s)\n        case $previous in\n", command->name);
     each_option(command, bash_case);
-    fputs("        esac\n        options='", stdout);
+    puts(takes_filters(command) ? "        *) _memtrace_filter && return ;;\n        esac"
+                                : "        esac");
+    fputs("        options='", stdout);
     each_option(command, bash_name);
-    fputs("'\n", stdout);
+    puts(takes_filters(command) ? "'$_memtrace_filters" : "'");
     optionvalue_operand(command->operands, 0, first);
     optionvalue_operand(command->operands, 1, second);
     if (command->operands != NULL && strcmp(first, second) != 0) {
@@ -122,6 +139,18 @@ static void bash_command_name(const struct command *command) {
     printf(" %s", command->name);
 }
 
+static void print_bash_filters(void) {
+    fputs("_memtrace_filters='", stdout);
+    each_filter(bash_name);
+    puts("'\n"
+         "_memtrace_filter() {\n"
+         "    case $previous in");
+    each_filter(bash_case);
+    puts("    esac\n"
+         "    return 1\n"
+         "}");
+}
+
 static void print_bash(void) {
     puts("# SPDX-License-Identifier: MIT\n"
          "# bash completion of the memtrace command; made by `memtrace completion bash`\n"
@@ -130,8 +159,9 @@ static void print_bash(void) {
          "}\n"
          "_memtrace_files() {\n"
          "    COMPREPLY=($(compgen -f -X \"!$1\" -- \"$current\") $(compgen -d -- \"$current\"))\n"
-         "}\n"
-         "_memtrace() {\n"
+         "}");
+    print_bash_filters();
+    puts("_memtrace() {\n"
          "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
          "    local command=${COMP_WORDS[1]} options='' i\n"
          "    COMPREPLY=()");
@@ -228,6 +258,9 @@ static void zsh_operands(const struct command *command) {
 static void zsh_command(const struct command *command) {
     printf("    %s)\n        _arguments", command->name);
     each_option(command, zsh_option);
+    if (takes_filters(command)) {
+        fputs(" \\\n            $filters", stdout);
+    }
     zsh_operands(command);
     puts("\n        ;;");
 }
@@ -243,10 +276,12 @@ static void print_zsh(void) {
          "# SPDX-License-Identifier: MIT\n"
          "# zsh completion of the memtrace command; made by `memtrace completion zsh`\n"
          "_memtrace() {\n"
-         "    local -a commands\n"
+         "    local -a commands filters\n"
          "    commands=(");
     each_command(zsh_summary);
-    puts("    )\n"
+    fputs("    )\n    filters=(", stdout);
+    each_filter(zsh_option);
+    puts(")\n"
          "    if ((CURRENT == 2)); then\n"
          "        _describe command commands\n"
          "        return\n"
@@ -296,7 +331,9 @@ static void fish_values(const char *value) {
 
 static void fish_option(const struct command *command, const struct option *option,
                         const char *help) {
-    printf("complete -c memtrace -n '__memtrace_on %s' -l %s", command->name, option->name);
+    printf(command != NULL ? "complete -c memtrace -n '__memtrace_on %s' -l %s"
+                           : "    complete -c memtrace -n \"__memtrace_on $command%s\" -l %s",
+           command != NULL ? command->name : "", option->name);
     if (option->letter != 0) {
         printf(" -s %c", option->letter);
     }
@@ -330,6 +367,12 @@ static void fish_command(const struct command *command) {
     each_option(command, fish_option);
 }
 
+static void fish_filtered(const struct command *command) {
+    if (takes_filters(command)) {
+        printf(" %s", command->name);
+    }
+}
+
 static void print_fish(void) {
     puts("# SPDX-License-Identifier: MIT\n"
          "# fish completion of the memtrace command; made by `memtrace completion fish`\n"
@@ -338,6 +381,11 @@ static void print_fish(void) {
          "    test (count $words) -ge 2; and test $words[2] = $argv[1]\n"
          "end");
     each_command(fish_command);
+    fputs("for command in", stdout);
+    each_command(fish_filtered);
+    putchar('\n');
+    each_filter(fish_option);
+    puts("end");
 }
 
 /* ---- The command ---- */
@@ -348,22 +396,20 @@ static const struct {
 } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 
 static int run_completion(int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("completion", argc, argv, NULL);
-    scan.permute = true;
-    if (cli_scan_next(&scan) < 0) {
-        return CLI_USAGE;
+    int status = cli_read(&completion_command, &argc, &argv, NULL);
+    if (status != CLI_OK) {
+        return status;
     }
-    if (argc - scan.index != 1) {
+    if (argc != 1) {
         return cli_usage("completion", "which shell? bash, zsh or fish");
     }
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
-        if (strcmp(shells[i].name, argv[scan.index]) == 0) {
+        if (strcmp(shells[i].name, argv[0]) == 0) {
             shells[i].print();
             return cli_finish(CLI_OK);
         }
     }
-    return cli_usage("completion", "there is no completion for '%s': bash, zsh or fish",
-                     argv[scan.index]);
+    return cli_usage("completion", "there is no completion for '%s': bash, zsh or fish", argv[0]);
 }
 
 const struct command completion_command = {

@@ -168,25 +168,22 @@ static int read_wish(int count, char **words, struct wish *wish) {
 }
 
 static int run_control(int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("control", argc, argv, NULL);
     struct wish wish;
     uint64_t pid;
-    int count;
-    scan.permute = true;
-    if (cli_scan_next(&scan) < 0) {
-        return CLI_USAGE;
+    int status = cli_read(&control_command, &argc, &argv, NULL);
+    if (status != CLI_OK) {
+        return status;
     }
-    count = argc - scan.index;
-    if (count < 1) {
+    if (argc < 1) {
         return cli_usage("control", "a process id is needed");
     }
-    if (quantity_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX) {
-        return cli_usage("control", "'%s' is not a process id", argv[scan.index]);
+    if (quantity_u64(argv[0], &pid) != 0 || pid == 0 || pid > INT32_MAX) {
+        return cli_usage("control", "'%s' is not a process id", argv[0]);
     }
-    if (count > 1 && read_wish(count - 1, argv + scan.index + 1, &wish) != 0) {
+    if (argc > 1 && read_wish(argc - 1, argv + 1, &wish) != 0) {
         return cli_usage("control", "after the process id: exact, sample [SIZE], off or on");
     }
-    return control((pid_t)pid, count > 1 ? &wish : NULL);
+    return control((pid_t)pid, argc > 1 ? &wish : NULL);
 }
 
 const struct command control_command = {

@@ -13,54 +13,10 @@
 
 enum form { FORM_TEXT, FORM_MARKDOWN, FORM_JSON, FORM_CSV };
 
-enum {
-    KEY_METRIC = 1,
-    KEY_BY,
-    KEY_TOLERANCE,
-    KEY_LIMIT,
-    KEY_MIN,
-    KEY_DEPTH,
-    KEY_FULL_NAMES,
-    KEY_ALL_FRAMES,
-    KEY_COLOR,
-    KEY_MARKDOWN,
-    KEY_JSON,
-    KEY_CSV,
-    KEY_OUTPUT,
-};
-
-static const struct option options[] = {
-    OPTION("metric", 'm', KEY_METRIC, METRIC_CHOICES,
-           "what is compared; several are possible (default: peak and leaked)"),
-    OPTION("by", 0, KEY_BY, "path|function|file|module",
-           "rows are call paths (default), or what allocates"),
-    OPTION(
-        "line-tolerance", 0, KEY_TOLERANCE, "N",
-        "in another build, lines of one function are the same at most N lines apart (default: any "
-        "number, in their order)"),
-    OPTION("limit", 'n', KEY_LIMIT, "N",
-           "at most N rows of what grew, and of what shrank (default: 20; 0: all)"),
-    OPTION("min", 0, KEY_MIN, "SIZE", "sum up what changed by less, such as 64K"),
-    OPTION("depth", 'd', KEY_DEPTH, "N", "at most N frames of a call path (default: 16; 0: all)"),
-    OPTION("all-frames", 0, KEY_ALL_FRAMES, NULL, "show what libraries of the language call, too"),
-    OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
-           "C++ names with parameters, template arguments, return types"),
-    OPTION("color", 0, KEY_COLOR, "auto|always|never", "colours; auto: at a terminal"),
-    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
-    OPTION_PART(question_options),
-    OPTION_HEADING("instead of text"),
-    OPTION("markdown", 0, KEY_MARKDOWN, NULL, "tables for a comment on a change"),
-    OPTION("json", 0, KEY_JSON, NULL, "one object with every row and metric"),
-    OPTION("csv", 0, KEY_CSV, NULL, "one line for each row"),
-    OPTION_PART(suppressing_options),
-    OPTION_PART(filter_options),
-    OPTION_END};
-
 struct request {
     struct diff_options options;
     struct diff_view view;
     enum form form;
-    const char *form_option; /* NULL: none was given */
     bool any_metric;
     const char *color;
     const char *output;
@@ -70,98 +26,62 @@ struct request {
 
 /* ---- The command line ---- */
 
-static bool take_metric(struct request *request, const char *name) {
+static int take_metric(void *member, const struct option *option, const char *value,
+                       struct error *error) {
+    struct request *request = member;
     enum metric metric;
-    if (!metric_named(name, &metric)) {
-        return false;
+    if (!metric_named(value, &metric)) {
+        return option_refuse(option, value, METRIC_WORDS, error);
     }
     request->view.metrics[metric] = true;
     request->any_metric = true;
-    return true;
+    return 0;
 }
 
-static bool take_by(struct request *request, const char *name) {
-    static const char *const names[] = {"path", "function", "file", "module"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            request->options.by = (enum diff_by)i;
-            return true;
-        }
-    }
-    return false;
-}
+#define IN(member) OPTION_IN(struct request, member)
+#define FORM       .type = OPTION_WORD, IN(form), .words = "text|markdown|json|csv", .is_choice = true
 
-static bool take_number(const char *text, uint64_t most, uint64_t *number) {
-    return quantity_u64(text, number) == 0 && *number <= most;
-}
-
-static bool take_value(struct request *request, const struct cli_scan *scan, int key) {
-    uint64_t number = 0;
-    bool good;
-    switch (key) {
-    case KEY_METRIC:
-        return take_metric(request, scan->value);
-    case KEY_BY:
-        return take_by(request, scan->value);
-    case KEY_TOLERANCE:
-        good = take_number(scan->value, DIFF_ANY_LINE - 1, &number);
-        request->options.line_tolerance = (uint32_t)number;
-        return good;
-    case KEY_LIMIT:
-        good = take_number(scan->value, SIZE_MAX, &number);
-        request->view.limit = (size_t)number;
-        return good;
-    case KEY_DEPTH:
-        good = take_number(scan->value, SIZE_MAX, &number);
-        request->view.depth = (size_t)number;
-        return good;
-    case KEY_MIN:
-        return quantity_bytes(scan->value, &request->view.least) == 0;
-    case KEY_COLOR:
-        request->color = scan->value;
-        return cli_color(scan->value, STDOUT_FILENO) >= 0;
-    default:
-        request->output = scan->value;
-        return true;
-    }
-}
-
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= QUESTION_KEYS) {
-        return asking_take(&request->question, scan);
-    }
-    switch (key) {
-    case KEY_ALL_FRAMES:
-        request->view.style.all_frames = true;
-        return CLI_OK;
-    case KEY_FULL_NAMES:
-        request->view.style.full_names = true;
-        return CLI_OK;
-    case KEY_MARKDOWN:
-    case KEY_JSON:
-    case KEY_CSV:
-        request->form = (enum form)(FORM_MARKDOWN + (key - KEY_MARKDOWN));
-        return cli_choose(scan, &request->form_option, scan->name);
-    default:
-        return take_value(request, scan, key)
-                   ? CLI_OK
-                   : cli_usage("diff", "%s does not take '%s'", scan->name, scan->value);
-    }
-}
+static const struct option options[] = {
+    {"metric", 'm', METRIC_CHOICES,
+     "what is compared; several are possible (default: peak and leaked)", OPTION_CALL,
+     .call = take_metric},
+    {"by", 0, "path|function|file|module", "rows are call paths (default), or what allocates",
+     OPTION_WORD, IN(options.by)},
+    {"line-tolerance", 0, "N",
+     "in another build, lines of one function are the same at most N lines apart (default: any "
+     "number, in their order)",
+     OPTION_NUMBER, IN(options.line_tolerance), .most = DIFF_ANY_LINE - 1},
+    {"limit", 'n', "N", "at most N rows of what grew, and of what shrank (default: 20; 0: all)",
+     OPTION_NUMBER, IN(view.limit)},
+    {"min", 0, "SIZE", "sum up what changed by less, such as 64K", OPTION_SIZE, IN(view.least)},
+    {"depth", 'd', "N", "at most N frames of a call path (default: 16; 0: all)", OPTION_NUMBER,
+     IN(view.depth)},
+    {"all-frames", 0, NULL, "show what libraries of the language call, too", OPTION_FLAG,
+     IN(view.style.all_frames)},
+    {"full-names", 0, NULL, "C++ names with parameters, template arguments, return types",
+     OPTION_FLAG, IN(view.style.full_names)},
+    {"color", 0, "auto|always|never", "colours; auto: at a terminal", OPTION_TEXT, IN(color)},
+    {"output", 'o', "FILE", "write to FILE", OPTION_TEXT, IN(output)},
+    {.part = question_options, IN(question)},
+    OPTION_HEADING("instead of text"),
+    {"markdown", 0, NULL, "tables for a comment on a change", FORM, .implied = "markdown"},
+    {"json", 0, NULL, "one object with every row and metric", FORM, .implied = "json"},
+    {"csv", 0, NULL, "one line for each row", FORM, .implied = "csv"},
+    {.part = suppressing_options, IN(question.suppressing)},
+    {.part = filter_options, IN(question.filters)},
+    OPTION_END};
 
 static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("diff", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
+    int status = cli_read(&diff_command, &argc, &argv, request);
     if (status != CLI_OK) {
         return status;
     }
-    if (argc - scan.index != 2) {
-        return cli_usage("diff", argc - scan.index < 2 ? "two files are needed: BEFORE and AFTER"
-                                                       : "two files at a time: BEFORE and AFTER");
+    if (argc != 2) {
+        return cli_usage("diff", argc < 2 ? "two files are needed: BEFORE and AFTER"
+                                          : "two files at a time: BEFORE and AFTER");
     }
-    request->sources[0] = argv[scan.index];
-    request->sources[1] = argv[scan.index + 1];
+    request->sources[0] = argv[0];
+    request->sources[1] = argv[1];
     if (!request->any_metric) {
         request->view.metrics[METRIC_MAXIMUM] = true;
         request->view.metrics[METRIC_LEAKED] = true;
@@ -233,21 +153,15 @@ static int diff_sources(struct request *request) {
     return status;
 }
 
-static int run(struct request *request, int argc, char **argv) {
-    int status = read_arguments(request, argc, argv);
-    if (status != CLI_OK) {
-        return status;
-    }
-    return diff_sources(request);
-}
-
 static int run_diff(int argc, char **argv) {
     struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
                               .view = {.limit = 20, .depth = 16},
-                              .question = {.filters = filters_new(), .has_leaks = true}};
-    int status =
-        request.question.filters != NULL ? run(&request, argc, argv) : cli_error("out of memory");
-    filters_free(request.question.filters);
+                              .question.has_leaks = true};
+    int status = read_arguments(&request, argc, argv);
+    if (status == CLI_OK) {
+        status = diff_sources(&request);
+    }
+    question_free(&request.question);
     return status;
 }
 

@@ -34,67 +34,43 @@ struct request {
     const struct exportformat *format;
     const char *format_name;
     const char *output;
-    const char *cost_name;
     struct question question;
     const char *source;
     enum metric cost;
+    bool has_cost;
     bool by_line;
     bool full_names;
     bool all_frames;
     bool list;
 };
 
-enum { KEY_FORMAT = 1, KEY_OUTPUT, KEY_COST, KEY_BY, KEY_FULL_NAMES, KEY_ALL_FRAMES, KEY_LIST };
+static int take_cost(void *member, const struct option *option, const char *value,
+                     struct error *error) {
+    struct request *request = member;
+    request->has_cost = true;
+    return metric_named(value, &request->cost) ? 0
+                                               : option_refuse(option, value, METRIC_WORDS, error);
+}
+
+#define IN(member) OPTION_IN(struct request, member)
 
 static const struct option options[] = {
-    OPTION("format", 'f', KEY_FORMAT, "FORMAT",
-           "one of those below; not needed where the name of the output says it"),
-    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE; default and -: to stdout"),
-    OPTION("cost", 'c', KEY_COST, METRIC_CHOICES,
-           "what is counted, where a format holds one, or shows one first (default: peak)"),
-    OPTION("by", 0, KEY_BY, "function|line",
-           "what is told apart where call paths are merged (default: function)"),
-    OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
-           "C++ names with parameters, template arguments, return types"),
-    OPTION("all-frames", 0, KEY_ALL_FRAMES, NULL,
-           "also what the system runs before main and each level of a recursion"),
-    OPTION("list", 'l', KEY_LIST, NULL, "only the names of the formats"),
-    OPTION_PART(question_options),
-    OPTION_PART(filter_options),
+    {"format", 'f', "FORMAT", "one of those below; not needed where the name of the output says it",
+     OPTION_TEXT, IN(format_name), .is_choice = true},
+    {"output", 'o', "FILE", "write to FILE; default and -: to stdout", OPTION_TEXT, IN(output)},
+    {"cost", 'c', METRIC_CHOICES,
+     "what is counted, where a format holds one, or shows one first (default: peak)", OPTION_CALL,
+     .call = take_cost},
+    {"by", 0, "function|line", "what is told apart where call paths are merged (default: function)",
+     OPTION_WORD, IN(by_line)},
+    {"full-names", 0, NULL, "C++ names with parameters, template arguments, return types",
+     OPTION_FLAG, IN(full_names)},
+    {"all-frames", 0, NULL, "also what the system runs before main and each level of a recursion",
+     OPTION_FLAG, IN(all_frames)},
+    {"list", 'l', NULL, "only the names of the formats", OPTION_FLAG, IN(list)},
+    {.part = question_options, IN(question)},
+    {.part = filter_options, IN(question.filters)},
     OPTION_END};
-
-static int read_cost(struct request *request, const struct cli_scan *scan) {
-    request->cost_name = scan->value;
-    return metric_named(scan->value, &request->cost)
-               ? CLI_OK
-               : cli_usage("export", "%s is " METRIC_WORDS ", not '%s'", scan->name, scan->value);
-}
-
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= QUESTION_KEYS) {
-        return asking_take(&request->question, scan);
-    }
-    switch (key) {
-    case KEY_FORMAT:
-        return cli_choose(scan, &request->format_name, scan->value);
-    case KEY_OUTPUT:
-        request->output = scan->value;
-        return CLI_OK;
-    case KEY_COST:
-        return read_cost(request, scan);
-    case KEY_BY:
-        request->by_line = strcmp(scan->value, "line") == 0;
-        return request->by_line || strcmp(scan->value, "function") == 0
-                   ? CLI_OK
-                   : cli_usage("export", "--by is function or line, not '%s'", scan->value);
-    default:
-        request->list |= key == KEY_LIST;
-        request->full_names |= key == KEY_FULL_NAMES;
-        request->all_frames |= key == KEY_ALL_FRAMES;
-        return CLI_OK;
-    }
-}
 
 static int refuse_format(const char *name) {
     struct nearest nearest = nearest_to(name, strlen(name));
@@ -120,7 +96,7 @@ static int choose_format(struct request *request) {
             return cli_usage("export", "which format? name it with --format FORMAT");
         }
     }
-    if (request->cost_name != NULL && (request->format->traits & EXPORTFORMAT_COST) == 0) {
+    if (request->has_cost && (request->format->traits & EXPORTFORMAT_COST) == 0) {
         return cli_usage("export", "--format %s holds all costs: --cost has no effect",
                          request->format->name);
     }
@@ -136,17 +112,11 @@ static int choose_format(struct request *request) {
 }
 
 static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("export", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
+    int status = cli_read(&export_command, &argc, &argv, request);
+    if (status == CLI_OK) {
+        status = cli_one(&export_command, argc, argv, NULL, &request->source);
     }
-    if (argc - scan.index > 1) {
-        return cli_usage("export", "one file at a time: '%s' is one too many",
-                         argv[scan.index + 1]);
-    }
-    request->source = scan.index < argc ? argv[scan.index] : NULL;
-    return request->list ? CLI_OK : choose_format(request);
+    return status == CLI_OK && !request->list ? choose_format(request) : status;
 }
 
 /* ---- The work ---- */
@@ -175,7 +145,7 @@ static int write_file(struct export *export, const struct request *request) {
 
 static int export_answer(const struct answer *answer, const struct request *request) {
     const struct replay_options progress = progress_replay();
-    bool given = filters_given(request->question.filters);
+    bool given = filters_given(&request->question.filters);
     struct export export = {.model = answer->filtered.model,
                             .names = answer->names,
                             .parts = answer->source.parts,
@@ -185,7 +155,7 @@ static int export_answer(const struct answer *answer, const struct request *requ
                             .all_frames = request->all_frames,
                             .whole = answer->source.model,
                             .selection = given ? &answer->filtered.selection : NULL,
-                            .selected = given ? filters_text(request->question.filters) : NULL,
+                            .selected = given ? request->question.filters.text : NULL,
                             .progress = &progress,
                             .source = answer->source.path};
     return write_file(&export, request);
@@ -204,25 +174,16 @@ static int export_source(const struct request *request) {
     return status;
 }
 
-static int export_any(const struct request *request) {
-    if (request->list) {
-        print_formats();
-        return cli_finish(CLI_OK);
-    }
-    return export_source(request);
-}
-
 static int run_export(int argc, char **argv) {
-    struct request request = {.cost = METRIC_MAXIMUM, .question.filters = filters_new()};
-    int status;
-    if (request.question.filters == NULL) {
-        return cli_error("out of memory");
+    struct request request = {.cost = METRIC_MAXIMUM};
+    int status = read_arguments(&request, argc, argv);
+    if (status == CLI_OK && request.list) {
+        print_formats();
+        status = cli_finish(CLI_OK);
+    } else if (status == CLI_OK) {
+        status = export_source(&request);
     }
-    status = read_arguments(&request, argc, argv);
-    if (status == CLI_OK) {
-        status = export_any(&request);
-    }
-    filters_free(request.question.filters);
+    question_free(&request.question);
     return status;
 }
 

@@ -17,27 +17,10 @@ struct request {
 };
 
 static const struct option options[] = {
-    OPTION("list", 'l', 'l', NULL, "only list what there is"),
-    OPTION("output", 'o', 'o', "FOLDER", "default: FILE.mtr.files"), OPTION_END};
-
-/* 0, or CLI_USAGE with the line printed. */
-static int parse(int argc, char **argv, struct request *request) {
-    struct cli_scan scan = cli_scan_start("extract", argc, argv, options);
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        request->list |= key == 'l';
-        request->folder = key == 'o' ? scan.value : request->folder;
-    }
-    if (key < 0) {
-        return CLI_USAGE;
-    }
-    if (argc - scan.index != 1) {
-        return cli_usage("extract", "which recording?");
-    }
-    request->file = argv[scan.index];
-    return 0;
-}
+    {"list", 'l', NULL, "only list what there is", OPTION_FLAG, OPTION_IN(struct request, list)},
+    {"output", 'o', "FOLDER", "default: FILE.mtr.files", OPTION_TEXT,
+     OPTION_IN(struct request, folder)},
+    OPTION_END};
 
 static int list(const struct recording *recording) {
     struct error error = {""};
@@ -80,8 +63,11 @@ static int run_extract(int argc, char **argv) {
     struct request request = {0};
     struct error error = {""};
     struct recording *recording;
-    int status = parse(argc, argv, &request);
-    if (status > 0) {
+    int status = cli_read(&extract_command, &argc, &argv, &request);
+    if (status == CLI_OK) {
+        status = cli_one(&extract_command, argc, argv, "a recording", &request.file);
+    }
+    if (status != CLI_OK) {
         return status;
     }
     recording = recording_open(request.file, &error);

@@ -207,10 +207,6 @@ static int decide(struct plan *plan, const struct request *request, const struct
     for (size_t i = 0; i < MODES && !plan->mode; i++)
         if (strcmp(request->mode, modes[i].name) == 0)
             plan->mode = &modes[i];
-    if (!plan->mode && !is_auto)
-        return cli_usage("flags",
-                         "there is no mode \"%s\": it is auto, pass, hooks or frame-pointer",
-                         request->mode);
     if (compiler && !*compiler)
         compiler = NULL;
     if (!compiler && plan->mode == &modes[PASS])
@@ -253,55 +249,30 @@ static void explain_plugin(const struct plan *plan) {
          "    the stores and the calls that need one");
 }
 
+#define IN(member) OPTION_IN(struct request, member)
+
 static const struct option options[] = {
-    OPTION("cflags", 0, 'c', NULL, "flags for the compiler"),
-    OPTION("libs", 0, 'l', NULL, "flags for the linker, run path included"),
-    OPTION("explain", 0, 'e', NULL, "the same, one a line, with what each is for"),
-    OPTION("cmake", 0, 'k', NULL,
-           "the file that makes CMake (3.24 or newer) instrument a whole project"),
-    OPTION("gdb", 0, 'g', NULL,
-           "the file of commands for gdb: gdb -x \"$(memtrace flags --gdb)\" app"),
-    OPTION(
-        "mode", 'm', 'm', "auto|pass|hooks|frame-pointer",
-        "how call paths are found; auto (the default) is pass where a compiler is named and has a "
-        "plugin, else frame-pointer"),
-    OPTION("compiler", 0, 'C', "COMMAND",
-           "the compiler the flags are for; default $CC, for pass else cc"),
+    {"cflags", 0, NULL, "flags for the compiler", OPTION_FLAG, IN(cflags)},
+    {"libs", 0, NULL, "flags for the linker, run path included", OPTION_FLAG, IN(libs)},
+    {"explain", 0, NULL, "the same, one a line, with what each is for", OPTION_FLAG, IN(explain)},
+    {"cmake", 0, NULL, "the file that makes CMake (3.24 or newer) instrument a whole project",
+     OPTION_FLAG, IN(cmake)},
+    {"gdb", 0, NULL, "the file of commands for gdb: gdb -x \"$(memtrace flags --gdb)\" app",
+     OPTION_FLAG, IN(gdb)},
+    {"mode", 'm', "auto|pass|hooks|frame-pointer",
+     "how call paths are found; auto (the default) is pass where a compiler is named and has a "
+     "plugin, else frame-pointer",
+     OPTION_TEXT, IN(mode)},
+    {"compiler", 0, "COMMAND", "the compiler the flags are for; default $CC, for pass else cc",
+     OPTION_TEXT, IN(compiler)},
     OPTION_END};
 
-/* 0, or CLI_USAGE with the line printed. */
 static int parse(int argc, char **argv, struct request *request) {
-    struct cli_scan scan = cli_scan_start("flags", argc, argv, options);
-    int key;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        switch (key) {
-        case 'm':
-            request->mode = scan.value;
-            break;
-        case 'C':
-            request->compiler = scan.value;
-            break;
-        case 'c':
-            request->cflags = true;
-            break;
-        case 'l':
-            request->libs = true;
-            break;
-        case 'e':
-            request->explain = true;
-            break;
-        case 'g':
-            request->gdb = true;
-            break;
-        case 'k':
-            request->cmake = true;
-            break;
-        }
-    }
-    if (key < 0)
-        return CLI_USAGE;
-    if (scan.index < argc)
-        return cli_usage("flags", "\"%s\" is one argument too many", argv[scan.index]);
+    int status = cli_read(&flags_command, &argc, &argv, request);
+    if (status != CLI_OK)
+        return status;
+    if (argc > 0)
+        return cli_usage("flags", "\"%s\" is one argument too many", argv[0]);
     if ((request->cmake || request->gdb) &&
         (request->cflags || request->libs || request->explain || (request->cmake && request->gdb) ||
          request->compiler || strcmp(request->mode, "auto") != 0))

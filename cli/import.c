@@ -16,28 +16,18 @@ struct request {
 };
 
 static const struct option options[] = {
-    OPTION("output", 'o', 'o', "FILE", "default: the file's name with .mtr in place of its ending"),
+    {"output", 'o', "FILE", "default: the file's name with .mtr in place of its ending",
+     OPTION_TEXT, OPTION_IN(struct request, output)},
     OPTION_END};
 
-/* 0, or CLI_USAGE with the line printed. */
-static int parse(int argc, char **argv, struct request *request) {
-    struct cli_scan scan = cli_scan_start("import", argc, argv, options);
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        request->output = scan.value;
+static int read_arguments(int argc, char **argv, struct request *request) {
+    int status = cli_read(&import_command, &argc, &argv, request);
+    if (status == CLI_OK) {
+        status = cli_one(&import_command, argc, argv, "a heaptrack data file", &request->file);
     }
-    if (key < 0) {
-        return CLI_USAGE;
-    }
-    if (argc - scan.index != 1) {
-        return cli_usage("import", "a heaptrack data file is needed");
-    }
-    if (request->output != NULL && strcmp(request->output, "-") == 0) {
-        return cli_usage("import", "a recording cannot go to stdout: --output FILE");
-    }
-    request->file = argv[scan.index];
-    return 0;
+    return status == CLI_OK && request->output != NULL && strcmp(request->output, "-") == 0
+               ? cli_usage("import", "a recording cannot go to stdout: --output FILE")
+               : status;
 }
 
 /* heaptrack.ls.123.zst, heaptrack.ls.123.raw.zst: heaptrack.ls.123.mtr, in this folder. NULL: out
@@ -102,7 +92,7 @@ static int import(const struct request *request, const char *output) {
 
 static int run_import(int argc, char **argv) {
     struct request request = {0};
-    int status = parse(argc, argv, &request);
+    int status = read_arguments(argc, argv, &request);
     char *output;
     if (status > 0) {
         return status;

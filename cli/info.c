@@ -8,8 +8,13 @@
 
 #include <stdio.h>
 
-static const struct option options[] = {
-    OPTION("json", 'j', 'j', NULL, "one JSON object for each file"), OPTION_END};
+struct request {
+    bool json;
+};
+
+static const struct option options[] = {{"json", 'j', NULL, "one JSON object for each file",
+                                         OPTION_FLAG, OPTION_IN(struct request, json)},
+                                        OPTION_END};
 
 static int tell_recording(const char *name, bool json) {
     struct source source;
@@ -48,21 +53,16 @@ static int tell_run(const char *name, bool json) {
 }
 
 static int run_info(int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("info", argc, argv, options);
-    bool json = false;
-    int status = CLI_OK;
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        json = true;
+    struct request request = {0};
+    int status = cli_read(&info_command, &argc, &argv, &request);
+    bool json = request.json;
+    if (status == CLI_OK && argc == 0) {
+        status = cli_usage("info", "a file is needed");
     }
-    if (key < 0) {
-        return CLI_USAGE;
+    if (status != CLI_OK) {
+        return status;
     }
-    if (scan.index == argc) {
-        return cli_usage("info", "a file is needed");
-    }
-    for (int i = scan.index; i < argc; i++) {
+    for (int i = 0; i < argc; i++) {
         int result = run_is(argv[i])         ? tell_run(argv[i], json)
                      : recording_is(argv[i]) ? tell_recording(argv[i], json)
                                              : tell_profile(argv[i], json);

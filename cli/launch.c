@@ -266,9 +266,11 @@ static int run(struct variables *variables, char **argv) {
     return status;
 }
 
-int launch_command(struct variables *variables, int argc, char **argv,
-                   const struct option *options) {
-    int first = 0;
-    int status = variables_parse(variables, argc, argv, options, &first);
-    return status == CLI_OK ? run(variables, argv + first) : status;
+int launch_command(const struct command *command, struct variables *variables, int argc,
+                   char **argv) {
+    int status = cli_read(command, &argc, &argv, variables);
+    if (status == CLI_OK && argc == 0) {
+        status = cli_usage(command->name, "a program is needed");
+    }
+    return status == CLI_OK ? run(variables, argv) : status;
 }

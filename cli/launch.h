@@ -8,11 +8,12 @@
 #ifndef CLI_LAUNCH_H
 #define CLI_LAUNCH_H
 
+#include "cli/command.h"
 #include "cli/variables.h"
 
-/* A command that starts a program, with these options; `variables` holds what it sets in any case.
- * Returns the exit status, or dies of what the program died of. */
-int launch_command(struct variables *variables, int argc, char **argv,
-                   const struct option *options);
+/* A command that starts a program; `variables` holds what it sets in any case. Returns the exit
+ * status, or dies of what the program died of. */
+int launch_command(const struct command *command, struct variables *variables, int argc,
+                   char **argv);
 
 #endif

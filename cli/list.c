@@ -193,23 +193,13 @@ static int print_json(const struct list *list) {
     return 0;
 }
 
-static const struct option options[] = {OPTION("json", 'j', 'j', NULL, "for other programs"),
-                                        OPTION_END};
+struct request {
+    bool json;
+};
 
-/* 0, or CLI_USAGE with the line printed. */
-static int parse(int argc, char **argv, bool *json) {
-    struct cli_scan scan = cli_scan_start("list", argc, argv, options);
-    int key;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        *json = true;
-    }
-    if (key < 0) {
-        return CLI_USAGE;
-    }
-    return scan.index < argc
-               ? cli_usage("list", "\"%s\" is one argument too many", argv[scan.index])
-               : 0;
-}
+static const struct option options[] = {
+    {"json", 'j', NULL, "for other programs", OPTION_FLAG, OPTION_IN(struct request, json)},
+    OPTION_END};
 
 static int show(bool json) {
     struct list list = {0};
@@ -228,12 +218,12 @@ static int show(bool json) {
 }
 
 static int run_list(int argc, char **argv) {
-    bool json = false;
-    int status = parse(argc, argv, &json);
-    if (status > 0) {
-        return status;
+    struct request request = {0};
+    int status = cli_read(&list_command, &argc, &argv, &request);
+    if (status == CLI_OK && argc > 0) {
+        status = cli_usage("list", "\"%s\" is one argument too many", argv[0]);
     }
-    return cli_finish(show(json));
+    return status == CLI_OK ? cli_finish(show(request.json)) : status;
 }
 
 const struct command list_command = {

@@ -26,12 +26,16 @@ static void print_text(const char *text) {
     }
 }
 
-static void print_heading(const char *title) {
-    fputs(".SH ", stdout);
+static void print_capitals(const char *title) {
     for (; *title != '\0'; title++) {
         putchar(toupper((unsigned char)*title));
     }
     putchar('\n');
+}
+
+static void print_heading(const char *title) {
+    fputs(".SH ", stdout);
+    print_capitals(title);
 }
 
 static void print_option(const struct option *option, const struct option_walk *walk) {
@@ -54,9 +58,11 @@ static void print_option(const struct option *option, const struct option_walk *
     putchar('\n');
 }
 
-static void print_table(const struct option *options) {
+/* Without those of the part, if it is not NULL. */
+static void print_table(const struct option *options, const struct option *without) {
     struct option_walk walk = option_walk_start(options);
     const struct option *option;
+    walk.without = without;
     while ((option = option_walk_next(&walk)) != NULL && option->key != OPTION_HELP) {
         if (option_is_heading(option)) {
             fputs(".SS ", stdout);
@@ -70,22 +76,10 @@ static void print_table(const struct option *options) {
 
 /* Without the filters, which have a section of their own. */
 static void print_options(const struct command *command) {
-    struct option table[COMMAND_OPTIONS];
-    const struct option *filters = NULL;
-    size_t count = 0;
-    char title[64];
-    for (const struct option *option = command->options; !option_is_end(option); option++) {
-        if (option->part == filter_options) {
-            filters = option;
-        } else if (count + 1 < COMMAND_OPTIONS) {
-            table[count++] = *option;
-        }
-    }
-    table[count] = (struct option)OPTION_END;
-    snprintf(title, sizeof title, "options of %s", command->name);
-    print_heading(title);
-    print_table(table);
-    if (filters != NULL) {
+    printf(".SH OPTIONS OF ");
+    print_capitals(command->name);
+    print_table(command->options, filter_options);
+    if (option_has_part(command->options, filter_options)) {
         puts(".PP\nAnd those of FILTERS, below.");
     }
 }
@@ -158,7 +152,7 @@ static int run_manual(int argc, char **argv) {
         }
     }
     print_heading("filters");
-    print_table(filter_options);
+    print_table(filter_options, NULL);
     return cli_finish(CLI_OK);
 }
 

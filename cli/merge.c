@@ -21,11 +21,6 @@ struct request {
     size_t count;
 };
 
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    return rewriting_take(&request->rewriting, scan, key);
-}
-
 static int add_file(struct request *request, char *path, struct error *error) {
     char **grown =
         path != NULL ? reallocarray(request->files, request->count + 1, sizeof *grown) : NULL;
@@ -60,18 +55,18 @@ static int add_operands(struct request *request, char **operands, size_t count) 
     return CLI_OK;
 }
 
+static const struct option options[] = {
+    {.part = rewriting_options, OPTION_IN(struct request, rewriting)}, OPTION_END};
+
 static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("merge", argc, argv, rewriting_options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (argc == scan.index) {
+    int status = cli_read(&merge_command, &argc, &argv, request);
+    if (status == CLI_OK && argc == 0) {
         return cli_usage("merge", "which recordings?");
     }
-    status = rewriting_check(&request->rewriting, &scan);
-    return status == CLI_OK ? add_operands(request, argv + scan.index, (size_t)(argc - scan.index))
-                            : status;
+    if (status == CLI_OK) {
+        status = rewriting_check(&request->rewriting, &merge_command);
+    }
+    return status == CLI_OK ? add_operands(request, argv, (size_t)argc) : status;
 }
 
 /* The files that were named, and the parts that lie beside them. */
@@ -214,6 +209,6 @@ const struct command merge_command = {
              " count from when the first process started. Profiles become one profile in"
              " the same way. A run of several processes (a folder) stands for all files "
              "in it.",
-    .options = rewriting_options,
+    .options = options,
     .operands = "PROFILE",
 };

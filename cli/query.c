@@ -13,23 +13,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { KEY_SCHEMA = 1, KEY_SCRIPT, KEY_FORMAT, KEY_HEADER, KEY_FULL_NAMES, KEY_OUTPUT };
-
-static const struct option options[] = {
-    OPTION("schema", 0, KEY_SCHEMA, NULL, "show the tables and their columns"),
-    OPTION("script", 0, KEY_SCRIPT, "FILE", "run the statements of a file"),
-    OPTION("format", 'f', KEY_FORMAT, "table|markdown|csv|tsv|json",
-           "default: at a terminal a table, else tsv without a heading"),
-    OPTION("header", 0, KEY_HEADER, "on|off", "with names of columns or without"),
-    OPTION("full-names", 0, KEY_FULL_NAMES, NULL,
-           "C++ names with parameters, template arguments, return types"),
-    OPTION("output", 'o', KEY_OUTPUT, "FILE", "write to FILE"),
-    OPTION_PART(question_options),
-    OPTION_PART(filter_options),
-    OPTION_END};
-
 struct request {
-    const char *format;
+    bool has_format;
     const char *header;
     const char *script;
     struct question question;
@@ -43,33 +28,21 @@ struct request {
 
 /* ---- The command line ---- */
 
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= QUESTION_KEYS) {
-        return asking_take(&request->question, scan);
-    }
-    switch (key) {
-    case KEY_SCRIPT:
-        request->script = scan->value;
-        return CLI_OK;
-    case KEY_FORMAT:
-        return result_format_named(scan->value, &request->result)
-                   ? cli_choose(scan, &request->format, scan->value)
-                   : cli_usage("query", "--format is " RESULT_FORMATS ", not '%s'", scan->value);
-    case KEY_HEADER:
-        request->header = scan->value;
-        return strcmp(scan->value, "on") == 0 || strcmp(scan->value, "off") == 0
-                   ? CLI_OK
-                   : cli_usage("query", "--header is on or off, not '%s'", scan->value);
-    case KEY_OUTPUT:
-        request->output = scan->value;
-        return CLI_OK;
-    default:
-        request->schema |= key == KEY_SCHEMA;
-        request->full_names |= key == KEY_FULL_NAMES;
-        return CLI_OK;
-    }
-}
+#define IN(member) OPTION_IN(struct request, member)
+
+static const struct option options[] = {
+    {"schema", 0, NULL, "show the tables and their columns", OPTION_FLAG, IN(schema)},
+    {"script", 0, "FILE", "run the statements of a file", OPTION_TEXT, IN(script)},
+    {"format", 'f', "table|markdown|csv|tsv|json",
+     "default: at a terminal a table, else tsv without a heading", OPTION_WORD, IN(result),
+     OPTION_GIVEN(struct request, has_format), .is_choice = true},
+    {"header", 0, "on|off", "with names of columns or without", OPTION_TEXT, IN(header)},
+    {"full-names", 0, NULL, "C++ names with parameters, template arguments, return types",
+     OPTION_FLAG, IN(full_names)},
+    {"output", 'o', "FILE", "write to FILE", OPTION_TEXT, IN(output)},
+    {.part = question_options, IN(question)},
+    {.part = filter_options, IN(question.filters)},
+    OPTION_END};
 
 /* One operand alone may be a statement: it has a space in it, and no file has its name. */
 static bool is_statement(const char *text) {
@@ -93,12 +66,6 @@ static int take_operands(struct request *request, char **operands, int count) {
     return CLI_OK;
 }
 
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("query", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    return status != CLI_OK ? status : take_operands(request, &argv[scan.index], argc - scan.index);
-}
-
 /* ---- The work ---- */
 
 static size_t terminal_width(void) {
@@ -110,10 +77,10 @@ static struct result_options choose_result(const struct request *request, FILE *
     bool at_terminal = request->output == NULL && isatty(STDOUT_FILENO);
     struct result_options result = {
         .out = out,
-        .format = request->format != NULL ? request->result
-                  : at_terminal           ? RESULT_TABLE
-                                          : RESULT_TSV,
-        .has_header = at_terminal || request->format != NULL,
+        .format = request->has_format ? request->result
+                  : at_terminal       ? RESULT_TABLE
+                                      : RESULT_TSV,
+        .has_header = at_terminal || request->has_format,
         .is_grouped = at_terminal,
         .cell_most = at_terminal ? terminal_width() : 0,
     };
@@ -214,16 +181,15 @@ static int query_any(const struct request *request) {
 }
 
 static int run_query(int argc, char **argv) {
-    struct request request = {.question.filters = filters_new()};
-    int status;
-    if (request.question.filters == NULL) {
-        return cli_error("out of memory");
+    struct request request = {0};
+    int status = cli_read(&query_command, &argc, &argv, &request);
+    if (status == CLI_OK) {
+        status = take_operands(&request, argv, argc);
     }
-    status = read_arguments(&request, argc, argv);
     if (status == CLI_OK) {
         status = query_any(&request);
     }
-    filters_free(request.question.filters);
+    question_free(&request.question);
     return status;
 }
 

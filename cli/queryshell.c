@@ -102,7 +102,7 @@ static int set_header(struct queryshell *shell, const char *value) {
     return CLI_OK;
 }
 
-static int run_command(struct queryshell *shell, const char *line) {
+static int obey_command(struct queryshell *shell, const char *line) {
     char name[16] = "";
     char argument[64] = "";
     sscanf(line, "%15s %63s", name, argument);
@@ -164,7 +164,7 @@ int queryshell_line(struct queryshell *shell, const char *line) {
         return CLI_OK;
     }
     if (shell->pending == NULL && *line == '.') {
-        return run_command(shell, line);
+        return obey_command(shell, line);
     }
     status = append(shell, line);
     if (status == CLI_OK && sqlite3_complete(shell->pending)) {

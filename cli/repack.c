@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+<<<<<<< HEAD
 enum { KEY_NO_ADDRESSES = 1, KEY_NO_SYMBOLS, KEY_RAW };
 
 static const struct option options[] = {
@@ -27,13 +28,17 @@ static const struct option options[] = {
     OPTION("raw", 0, KEY_RAW, NULL, "a profile that is not compressed, as other programs read it"),
     OPTION_END};
 
+=======
+>>>>>>> main
 struct request {
     struct rewriting rewriting;
     const char *file;
+    bool no_addresses;
     bool no_symbols;
     bool raw;
 };
 
+<<<<<<< HEAD
 static int take_option(void *context, const struct cli_scan *scan, int key) {
     struct request *request = context;
     if (key >= REWRITING_KEYS) {
@@ -54,6 +59,15 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     }
     return rewriting_operand(&request->rewriting, &scan, &request->file);
 }
+=======
+static const struct option options[] = {
+    {.part = rewriting_options, OPTION_IN(struct request, rewriting)},
+    {"no-addresses", 0, NULL, "without the blocks' addresses", OPTION_FLAG,
+     OPTION_IN(struct request, no_addresses)},
+    {"no-symbols", 0, NULL, "without the program files and symbols that it carries", OPTION_FLAG,
+     OPTION_IN(struct request, no_symbols)},
+    OPTION_END};
+>>>>>>> main
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,
                            struct transform_payload *payload) {
@@ -119,11 +133,16 @@ static int repack_profile(const struct request *request) {
 
 static int run_repack(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
-    struct transform_hooks hooks = {0};
+    struct transform_step step = {0};
     struct source source;
     struct error error = {""};
+<<<<<<< HEAD
     struct memtrace_header header;
     int status = read_arguments(&request, argc, argv);
+=======
+    int status =
+        rewriting_read(&repack_command, argc, argv, &request, &request.rewriting, &request.file);
+>>>>>>> main
     if (status != CLI_OK) {
         return status;
     }
@@ -136,8 +155,10 @@ static int run_repack(int argc, char **argv) {
     if (source_open_parts(&source, request.file, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    hooks.table = request.no_symbols ? leave_out_files : NULL;
-    status = rewriting_write(source.parts, &request.rewriting, &hooks);
+    request.rewriting.options.add_flags =
+        request.no_addresses ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
+    step.table = request.no_symbols ? leave_out_files : NULL;
+    status = rewriting_write(source.parts, &request.rewriting, &step);
     source_close(&source);
     return status;
 }

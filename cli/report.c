@@ -78,7 +78,7 @@ static int report_part(struct report *report, const struct source *source,
     report->model = filtered->model;
     report->parts = source->parts;
     report->selected =
-        filters_given(request->question.filters) ? filters_text(request->question.filters) : NULL;
+        filters_given(&request->question.filters) ? request->question.filters.text : NULL;
     if (reportholes_find(&holes, request, source, filtered, report->names, &replay, &error) != 0 ||
         reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
         reportholes_free(&holes);
@@ -92,26 +92,18 @@ static int report_part(struct report *report, const struct source *source,
     return status;
 }
 
-static bool shows_threads(const struct request *request) {
-    return request->shows[SHOW_THREADS] || request->shows[SHOW_TIMELINE] ||
-           request->options.format == REPORT_JSON;
-}
-
 /* A profile does not know which thread did a part of it, nor when. */
 static int apply_filters(const struct source *source, const struct names *names,
                          const struct request *request, struct filtered *filtered,
                          struct error *error) {
     struct replay_options replay = progress_replay();
     bool is_asked = request->shows[SHOW_THREADS] || request->shows[SHOW_TIMELINE];
-    if (is_asked && filters_given(request->question.filters) && source->parts.count == 0) {
+    if (is_asked && filters_given(&request->question.filters) && source->parts.count == 0) {
         return error_set(error,
                          "%s with filters needs a recording; make one with `memtrace record`",
                          request->shows[SHOW_THREADS] ? "--show-threads" : "--show-timeline");
     }
-    if (shows_threads(request)) {
-        filters_want_threads(request->question.filters);
-    }
-    return filters_apply(request->question.filters, source, names, &replay, filtered, error);
+    return filters_apply(&request->question.filters, source, names, &replay, filtered, error);
 }
 
 static int report_model(const struct source *source, const struct request *request) {
@@ -153,24 +145,13 @@ static int report_source(const char *name, const struct request *request) {
     return status;
 }
 
-static int report_any(const struct request *request) {
-    return report_source(request->source, request);
-}
-
 static int run_report(int argc, char **argv) {
-    struct request request = {.options = {.min_percent = 1, .limit = 20},
-                              .processes = 10,
-                              .question.filters = filters_new()};
-    int status;
-    if (request.question.filters == NULL) {
-        return cli_error("out of memory");
-    }
-    status = reportrequest_read(&request, argc, argv);
+    struct request request = {.options = {.min_percent = 1, .limit = 20}, .processes = 10};
+    int status = reportrequest_read(&request, argc, argv);
     if (status == CLI_OK) {
-        status = report_any(&request);
+        status = report_source(request.source, &request);
     }
     reportrequest_free(&request);
-    filters_free(request.question.filters);
     return status;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reportdetail.c: what reports need of single blocks, and whether there are any. See
  * reportrequest.h. */
-#include "analyze/ask/filtervalue.h"
 #include "cli/reportrequest.h"
 
 enum { BLOCKS_USUAL = 20, BLOCKS_MOST = 10000000 };

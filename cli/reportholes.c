@@ -48,7 +48,7 @@ int reportholes_find(struct report_holes *held, const struct request *request,
     bool is_asked = request->shows[SHOW_FRAGMENTATION];
     struct holes holes;
     *held = (struct report_holes){0};
-    if (source->parts.count == 0 || filters_have_end(request->question.filters) ||
+    if (source->parts.count == 0 || filters_have_end(&request->question.filters) ||
         (!is_asked && !may_show(request, source))) {
         return 0;
     }

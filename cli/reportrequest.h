@@ -31,9 +31,6 @@ enum show {
 struct request {
     struct report_options options;
     enum form form;
-    const char *format_name; /* NULL: none was asked for */
-    const char *form_option; /* the same of --flat, --paths; and of trees' two directions */
-    const char *direction;
     bool metrics[METRIC_ALL];
     bool shows[SHOW_COUNT];
     const char *callers_of; /* of --show-caller-callee; NULL: not asked for */
@@ -54,9 +51,8 @@ struct request {
 
 extern const struct option reportrequest_options[];
 
-/* request->question.filters are there, new. CLI_OK, or the status after a line was printed. */
+/* CLI_OK, or the status after a line was printed. */
 int reportrequest_read(struct request *request, int argc, char **argv);
-/* But for the filters. */
 void reportrequest_free(struct request *request);
 
 /* Whether some report was asked for by name: else the usual ones are written. */

@@ -10,31 +10,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { MOST_LEVEL = 19 };
-
 const struct option rewriting_options[] = {
-    OPTION("output", 'o', REWRITING_OUTPUT, "FILE", "what is written; may be the old one"),
-    OPTION("level", 'l', REWRITING_KEY_LEVEL, "N", "how hard to compress, 1 to 19 (default: 9)"),
+    {"output", 'o', "FILE", "what is written; may be the old one", OPTION_TEXT,
+     OPTION_IN(struct rewriting, output)},
+    {"level", 'l', "N", "how hard to compress, 1 to 19 (default: 9)", OPTION_NUMBER,
+     OPTION_IN(struct rewriting, options.level), .least = 1, .most = 19},
     OPTION_END};
-
-static int parse_level(const char *text, int *level) {
-    uint64_t value;
-    if (quantity_u64(text, &value) != 0 || value < 1 || value > MOST_LEVEL) {
-        return -1;
-    }
-    *level = (int)value;
-    return 0;
-}
-
-int rewriting_take(struct rewriting *rewriting, const struct cli_scan *scan, int key) {
-    if (key == REWRITING_OUTPUT) {
-        rewriting->output = scan->value;
-        return CLI_OK;
-    }
-    return parse_level(scan->value, &rewriting->options.level) == 0
-               ? CLI_OK
-               : cli_usage(scan->command, "%s is 1 to 19, not '%s'", scan->name, scan->value);
-}
 
 static void show_progress(void *context, uint64_t done, uint64_t total) {
     (void)context;
@@ -45,17 +26,17 @@ rewriting_progress_function rewriting_progress(void) {
     return progress_wanted() ? show_progress : NULL;
 }
 
-int rewriting_check(const struct rewriting *rewriting, const struct cli_scan *scan) {
-    return rewriting->output != NULL ? CLI_OK : cli_usage(scan->command, "--output FILE is needed");
+int rewriting_check(const struct rewriting *rewriting, const struct command *command) {
+    return rewriting->output != NULL ? CLI_OK : cli_usage(command->name, "--output FILE is needed");
 }
 
-int rewriting_operand(const struct rewriting *rewriting, const struct cli_scan *scan,
-                      const char **file) {
-    if (scan->argc - scan->index != 1) {
-        return cli_usage(scan->command, "one recording is needed");
+int rewriting_read(const struct command *command, int argc, char **argv, void *request,
+                   const struct rewriting *rewriting, const char **file) {
+    int status = cli_read(command, &argc, &argv, request);
+    if (status == CLI_OK) {
+        status = cli_one(command, argc, argv, "a recording", file);
     }
-    *file = scan->argv[scan->index];
-    return rewriting_check(rewriting, scan);
+    return status == CLI_OK ? rewriting_check(rewriting, command) : status;
 }
 
 static void tell(const char *output, const struct transform_result *result) {
@@ -76,7 +57,7 @@ static void tell(const char *output, const struct transform_result *result) {
 }
 
 int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct transform_hooks *hooks) {
+                    const struct transform_step *step) {
     struct transform_options shown = rewriting->options;
     const char *output = rewriting->output;
     struct transform_result result;
@@ -87,8 +68,8 @@ int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewrit
         return cli_error("%s", error.message);
     }
     shown.progress = rewriting_progress();
-    status = outfile_end(
-        &file, transform_recording(parts, file.path, hooks, &shown, &result, &error), &error);
+    status = outfile_end(&file, transform_run(&parts, 1, file.path, step, &shown, &result, &error),
+                         &error);
     if (status == CLI_OK) {
         tell(output, &result);
     }

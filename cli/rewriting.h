@@ -13,9 +13,7 @@
 
 enum { REWRITING_LEVEL = 9 }; /* of compression: nobody waits */
 
-/* The options of all such commands; keys from REWRITING_KEYS on go to rewriting_take(). */
-enum { REWRITING_KEYS = 800, REWRITING_OUTPUT = REWRITING_KEYS, REWRITING_KEY_LEVEL };
-extern const struct option rewriting_options[];
+extern const struct option rewriting_options[]; /* of a struct rewriting */
 
 struct rewriting {
     struct transform_options options;
@@ -26,14 +24,11 @@ struct rewriting {
         .options = {.level = REWRITING_LEVEL }                                                     \
     }
 
-/* The option that cli_scan_next() just returned. CLI_OK, or the status after a line was printed. */
-int rewriting_take(struct rewriting *rewriting, const struct cli_scan *scan, int key);
-
-/* What stands behind the options: the output must have been named, and, of those that take one, one
- * recording. CLI_OK, or the status after a line was printed. */
-int rewriting_check(const struct rewriting *rewriting, const struct cli_scan *scan);
-int rewriting_operand(const struct rewriting *rewriting, const struct cli_scan *scan,
-                      const char **file);
+/* Whether the output is named. CLI_OK, or the status after a line was printed. */
+int rewriting_check(const struct rewriting *rewriting, const struct command *command);
+/* cli_read() for a command that takes one recording, with such a rewriting in its request. */
+int rewriting_read(const struct command *command, int argc, char **argv, void *request,
+                   const struct rewriting *rewriting, const char **file);
 
 /* For transform_options.progress: a line on stderr, where somebody watches. */
 typedef void (*rewriting_progress_function)(void *context, uint64_t done, uint64_t total);
@@ -42,6 +37,6 @@ rewriting_progress_function rewriting_progress(void);
 /* Writes the output, which is there whole in the end or not at all, and says in one line on stderr
  * what became of it. Shows how far it is. CLI_OK, or CLI_FAILURE after a line was printed. */
 int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct transform_hooks *hooks);
+                    const struct transform_step *step);
 
 #endif

@@ -10,41 +10,17 @@
 
 #include <stdio.h>
 
-enum { KEY_BELOW = 1 };
-
-static const struct option options[] = {
-    OPTION_PART(rewriting_options),
-    OPTION("below", 'b', KEY_BELOW, "DURATION",
-           "leave out blocks that lived shorter instead: 10ms, 1s"),
-    OPTION_END};
-
 struct request {
     struct strip_options strip;
     struct rewriting rewriting;
     const char *file;
 };
 
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= REWRITING_KEYS) {
-        return rewriting_take(&request->rewriting, scan, key);
-    }
-    request->strip.temporary = false;
-    return quantity_duration(scan->value, &request->strip.below_ns) == 0 &&
-                   request->strip.below_ns != 0
-               ? CLI_OK
-               : cli_usage("strip", "--below is a duration such as 10ms or 1s, not '%s'",
-                           scan->value);
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("strip", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    return rewriting_operand(&request->rewriting, &scan, &request->file);
-}
+static const struct option options[] = {
+    {.part = rewriting_options, OPTION_IN(struct request, rewriting)},
+    {"below", 'b', "DURATION", "leave out blocks that lived shorter instead: 10ms, 1s",
+     OPTION_DURATION, OPTION_IN(struct request, strip.below_ns), .least = 1},
+    OPTION_END};
 
 static void tell(const struct strip *strip) {
     struct number blocks;
@@ -57,7 +33,7 @@ static void tell(const struct strip *strip) {
 static int strip_source(const struct source *source, const struct request *request) {
     const struct replay_options progress = progress_replay();
     struct error error = {""};
-    struct transform_hooks hooks;
+    struct transform_step step;
     struct strip *strip;
     int status;
     if (source->parts.count == 0) {
@@ -67,8 +43,8 @@ static int strip_source(const struct source *source, const struct request *reque
     if (strip == NULL) {
         return cli_error("%s", error.message);
     }
-    hooks = strip_hooks(strip);
-    status = rewriting_write(source->parts, &request->rewriting, &hooks);
+    step = strip_step(strip);
+    status = rewriting_write(source->parts, &request->rewriting, &step);
     if (status == CLI_OK) {
         tell(strip);
     }
@@ -77,14 +53,16 @@ static int strip_source(const struct source *source, const struct request *reque
 }
 
 static int run_strip(int argc, char **argv) {
-    struct request request = {.rewriting = REWRITING_DEFAULT, .strip = {.temporary = true}};
+    struct request request = {.rewriting = REWRITING_DEFAULT};
     const struct replay_options progress = progress_replay();
     struct source source;
     struct error error = {""};
-    int status = read_arguments(&request, argc, argv);
+    int status =
+        rewriting_read(&strip_command, argc, argv, &request, &request.rewriting, &request.file);
     if (status != CLI_OK) {
         return status;
     }
+    request.strip.temporary = request.strip.below_ns == 0;
     if (source_open(&source, request.file, NULL, NULL, &progress, &error) != 0) {
         return cli_error("%s", error.message);
     }

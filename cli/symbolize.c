@@ -174,29 +174,27 @@ static int run(struct filter *filter, const char *debug_folders, const char *nam
     return cli_finish(status);
 }
 
+struct request {
+    const char *root;
+    const char *debug_folders;
+    const char *file;
+};
+
 static const struct option options[] = {
-    OPTION("root", 0, 'r', "FOLDER", "look for modules below it first: a copy of another machine"),
-    OPTION("debug", 0, 'd', "FOLDERS",
-           "where debug files lie, separated by colons (default: /usr/lib/debug)"),
+    {"root", 0, "FOLDER", "look for modules below it first: a copy of another machine", OPTION_TEXT,
+     OPTION_IN(struct request, root)},
+    {"debug", 0, "FOLDERS", "where debug files lie, separated by colons (default: /usr/lib/debug)",
+     OPTION_TEXT, OPTION_IN(struct request, debug_folders)},
     OPTION_END};
 
 static int run_symbolize(int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("symbolize", argc, argv, options);
+    struct request request = {0};
     struct filter filter = {0};
-    const char *debug_folders = NULL;
-    int key;
-    scan.permute = true;
-    while ((key = cli_scan_next(&scan)) > 0) {
-        if (key == 'r')
-            filter.root = scan.value;
-        else
-            debug_folders = scan.value;
-    }
-    if (key < 0)
-        return CLI_USAGE;
-    if (argc - scan.index > 1)
-        return cli_usage("symbolize", "one file at a time");
-    return run(&filter, debug_folders, scan.index < argc ? argv[scan.index] : NULL);
+    int status = cli_read(&symbolize_command, &argc, &argv, &request);
+    if (status == CLI_OK)
+        status = cli_one(&symbolize_command, argc, argv, NULL, &request.file);
+    filter.root = request.root;
+    return status == CLI_OK ? run(&filter, request.debug_folders, request.file) : status;
 }
 
 const struct command symbolize_command = {

@@ -174,17 +174,16 @@ static int trace(pid_t pid, uint64_t address) {
 }
 
 static int run_trace(int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("trace", argc, argv, NULL);
     uint64_t pid, address;
-    scan.permute = true;
-    if (cli_scan_next(&scan) < 0)
-        return CLI_USAGE;
-    if (argc - scan.index != 2)
+    int status = cli_read(&trace_command, &argc, &argv, NULL);
+    if (status != CLI_OK)
+        return status;
+    if (argc != 2)
         return cli_usage("trace", "a process id and an address are needed");
-    if (quantity_u64(argv[scan.index], &pid) != 0 || pid == 0 || pid > INT32_MAX)
-        return cli_usage("trace", "'%s' is not a process id", argv[scan.index]);
-    if (parse_address(argv[scan.index + 1], &address) != 0)
-        return cli_usage("trace", "'%s' is not an address", argv[scan.index + 1]);
+    if (quantity_u64(argv[0], &pid) != 0 || pid == 0 || pid > INT32_MAX)
+        return cli_usage("trace", "'%s' is not a process id", argv[0]);
+    if (parse_address(argv[1], &address) != 0)
+        return cli_usage("trace", "'%s' is not an address", argv[1]);
     return trace((pid_t)pid, address);
 }
 

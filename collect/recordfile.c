@@ -4,6 +4,7 @@
 
 #include "analyze/read/block.h"
 #include "analyze/read/blockpack.h"
+#include "analyze/read/nodecode.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,6 +124,23 @@ int recordfile_append(struct recordfile *file, struct memtrace_block_header *blo
         return failed(file, error);
     }
     return 0;
+}
+
+int recordfile_append_nodes(struct recordfile *file, const struct memtrace_recording_node *nodes,
+                            size_t count, uint64_t time_ns, struct error *error) {
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_NODES,
+                                          .first_ns = time_ns,
+                                          .last_ns = time_ns,
+                                          .items = (uint32_t)count};
+    struct varint_writer payload = {0};
+    int result = 0;
+    if (count != 0) {
+        result = nodecode_pack(nodes, count, &payload) == 0
+                     ? recordfile_append(file, &block, payload.bytes, payload.size, error)
+                     : error_set(error, "out of memory");
+    }
+    free(payload.bytes);
+    return result;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

@@ -3,9 +3,9 @@
  * recordfile.h: writes a recording (memtrace/recording.h): blocks, each appended whole or not at
  * all, and at the end an index.
  *
- * Called by collect/record. Belongs to one thread. Whatever a function has returned, the file ends
- * behind its last whole block, as long as this process lives; what a killed writer left torn is cut
- * off by who goes on with the file.
+ * Called by collect/record and collect/transform. Belongs to one thread. Whatever a function has
+ * returned, the file ends behind its last whole block, as long as this process lives; what a killed
+ * writer left torn is cut off by who goes on with the file.
  */
 #ifndef COLLECT_RECORDFILE_H
 #define COLLECT_RECORDFILE_H
@@ -48,6 +48,10 @@ int recordfile_resume(struct recordfile *file, const char *path,
  * filled in. 0; -1: it could not be written and no part of it is in the file. */
 int recordfile_append(struct recordfile *file, struct memtrace_block_header *block,
                       const void *payload, size_t size, struct error *error);
+
+/* Appends a block of nodes, parents first; nothing where there are none. 0 or -1. */
+int recordfile_append_nodes(struct recordfile *file, const struct memtrace_recording_node *nodes,
+                            size_t count, uint64_t time_ns, struct error *error);
 
 /* Appends the index and closes. 0 or -1: without an index, which a reader does not need. */
 int recordfile_close(struct recordfile *file, struct error *error);

@@ -2,8 +2,6 @@
 /* recordtables.c: the tables of a region in its recording. See recordtables.h. */
 #include "collect/recordtables.h"
 
-#include "analyze/read/nodecode.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,23 +132,9 @@ static int write_block(struct recordfile *file, enum memtrace_block_kind kind, u
 
 int recordtables_write_nodes(struct recordtables *tables, struct recordfile *file, uint64_t time_ns,
                              struct error *error) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_NODES,
-                                          .first_ns = time_ns,
-                                          .last_ns = time_ns,
-                                          .items = (uint32_t)tables->node_count};
-    struct varint_writer payload = {0};
-    int result = 0;
-    if (tables->node_count == 0) {
-        return 0;
-    }
-    if (nodecode_pack(tables->nodes, tables->node_count, &payload) == 0) {
-        result = recordfile_append(file, &block, payload.bytes, payload.size, error);
-    } else {
-        result = error_set(error, "out of memory");
-    }
-    free(payload.bytes);
+    size_t count = tables->node_count;
     tables->node_count = 0;
-    return result;
+    return recordfile_append_nodes(file, tables->nodes, count, time_ns, error);
 }
 
 /* Items of all segments of a kind; the caller frees what it gets. NULL: out of memory. */

@@ -2,100 +2,294 @@
 /* filters.c: options of filters become a selection. See filters.h. */
 #include "analyze/ask/filters.h"
 
-#include "analyze/ask/filteroption.h"
-#include "analyze/ask/filtervalue.h"
+#include "analyze/ask/quantity.h"
 #include "analyze/rows/safetext.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What each option is ---- */
+/* ---- What each option does ---- */
 
-enum kind { BYTES, DURATION, COUNT, ADDRESS, SPAN, OTHER };
+#define CLASSES "heap|mapping|pool" /* in the order of enum model_class */
 
 struct trait {
-    enum kind kind;
-    size_t offset;    /* in struct selection, but of OTHER */
+    /* value: NULL of flags. Without a model only what it looks like is checked. 0 or -1. */
+    int (*apply)(struct selection *selection, const struct trait *trait, const char *value,
+                 const struct model *model, struct error *error);
+    size_t offset;    /* of the member in the selection; of patterns the enum selection_part */
+    bool is_negated;  /* of patterns */
     bool is_repeated; /* may be given more than once */
     bool is_context;  /* works on profiles, too */
 };
 
-#define TRAIT(kind, offset, is_repeated, is_context)                                               \
-    (&(const struct trait){kind, offset, is_repeated, is_context})
+static void *member_of(struct selection *selection, const struct trait *trait) {
+    return (char *)selection + trait->offset;
+}
+
+static int parse_address(const char *text, uint64_t *address) {
+    char *end;
+    if (!isxdigit((unsigned char)text[0])) {
+        return -1;
+    }
+    errno = 0;
+    *address = strtoull(text, &end, 16);
+    return errno == 0 && *end == '\0' ? 0 : -1;
+}
+
+static int apply_sizes(struct selection *selection, const struct trait *trait, const char *value,
+                       const struct model *model, struct error *error) {
+    (void)model;
+    return filtervalue_range(value, quantity_bytes, "sizes (try 1K..64K, 4K.. or ..100)",
+                             member_of(selection, trait), error);
+}
+
+static int apply_durations(struct selection *selection, const struct trait *trait,
+                           const char *value, const struct model *model, struct error *error) {
+    (void)model;
+    return filtervalue_range(value, quantity_duration, "durations (try 10ms..2s, 1s.. or ..50us)",
+                             member_of(selection, trait), error);
+}
+
+static int apply_counts(struct selection *selection, const struct trait *trait, const char *value,
+                        const struct model *model, struct error *error) {
+    (void)model;
+    return filtervalue_range(value, quantity_u64, "numbers (try 2..10, 100.. or 1)",
+                             member_of(selection, trait), error);
+}
+
+static int apply_addresses(struct selection *selection, const struct trait *trait,
+                           const char *value, const struct model *model, struct error *error) {
+    (void)model;
+    return filtervalue_range(value, parse_address, "addresses (try 0x7f00..0x7fff or 0x55d0c0de)",
+                             member_of(selection, trait), error);
+}
+
+static int apply_span(struct selection *selection, const struct trait *trait, const char *value,
+                      const struct model *model, struct error *error) {
+    return filtervalue_times(value, model, member_of(selection, trait), error);
+}
+
+static int apply_marks(struct selection *selection, const struct trait *trait, const char *value,
+                       const struct model *model, struct error *error) {
+    return filtervalue_marks(value, model, member_of(selection, trait), error);
+}
+
+static int apply_time(struct selection *selection, const struct trait *trait, const char *value,
+                      const struct model *model, struct error *error) {
+    return filtervalue_time(value, model, member_of(selection, trait), error);
+}
+
+static int apply_flag(struct selection *selection, const struct trait *trait, const char *value,
+                      const struct model *model, struct error *error) {
+    (void)value;
+    (void)model;
+    (void)error;
+    *(bool *)member_of(selection, trait) = true;
+    return 0;
+}
+
+static int apply_pattern(struct selection *selection, const struct trait *trait, const char *value,
+                         const struct model *model, struct error *error) {
+    (void)model;
+    return selection_add_pattern(selection, (enum selection_part)trait->offset, trait->is_negated,
+                                 value, error);
+}
+
+static int apply_path(struct selection *selection, const struct trait *trait, const char *value,
+                      const struct model *model, struct error *error) {
+    (void)trait;
+    (void)model;
+    char *end;
+    errno = 0;
+    selection->path = strtoull(value, &end, 16);
+    return errno == 0 && isxdigit((unsigned char)value[0]) && *end == '\0' && selection->path != 0
+               ? 0
+               : error_set(error, "'%s' is not the hash of a call path; --paths shows them", value);
+}
+
+static int apply_class(struct selection *selection, const struct trait *trait, const char *value,
+                       const struct model *model, struct error *error) {
+    (void)trait;
+    (void)model;
+    int place = option_word(CLASSES, value);
+    selection->classes |= place >= 0 ? 1u << place : 0;
+    return place >= 0 ? 0 : error_set(error, "'%s' is not a class: heap, mapping or pool", value);
+}
+
+static int apply_pool(struct selection *selection, const struct trait *trait, const char *value,
+                      const struct model *model, struct error *error) {
+    (void)trait;
+    bool found = model == NULL;
+    for (size_t i = 0; !found && i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        found =
+            context->class == MODEL_POOL && strcmp(model_class_name(model, context), value) == 0;
+    }
+    selection->pool = value;
+    return found ? 0 : error_set(error, "there is no pool '%s'", value);
+}
+
+static int apply_scope(struct selection *selection, const struct trait *trait, const char *value,
+                       const struct model *model, struct error *error) {
+    (void)trait;
+    (void)model;
+    (void)error;
+    selection->scope = value;
+    return 0;
+}
+
+static int apply_moments(struct selection *selection, const struct trait *trait, const char *value,
+                         const struct model *model, struct error *error) {
+    (void)trait;
+    const char *comma = strchr(value, ',');
+    char *first = comma != NULL ? strndup(value, (size_t)(comma - value)) : strdup(value);
+    int result = first != NULL ? filtervalue_time(first, model, &selection->live_at_ns[0], error)
+                               : error_set(error, "out of memory");
+    free(first);
+    if (result == 0 && comma != NULL) {
+        result = filtervalue_time(comma + 1, model, &selection->live_at_ns[1], error);
+    }
+    selection->live_at_count = comma != NULL ? 2 : 1;
+    return result;
+}
+
+static int add_thread(uint32_t **ids, size_t *count, uint32_t id) {
+    uint32_t *grown = reallocarray(*ids, *count + 1, sizeof *grown);
+    if (grown == NULL) {
+        return -1;
+    }
+    grown[(*count)++] = id;
+    *ids = grown;
+    return 0;
+}
+
+static int no_such_thread(const struct model *model, const char *value, struct error *error) {
+    char names[300] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < model->thread_count && used + 64 < sizeof names; i++) {
+        const struct model_thread *thread = &model->threads[i];
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%u %s", i != 0 ? ", " : "",
+                                 thread->id, thread->name);
+        if (used + 64 >= sizeof names && i + 1 < model->thread_count) {
+            snprintf(names + used, sizeof names - used, ", ...");
+        }
+    }
+    return error_set(error, "there is no thread '%s'; threads are: %s", value, names);
+}
+
+/* A number is a thread of the report's table, or else the kernel's number; a name may mean many. */
+static int take_thread(uint32_t **ids, size_t *count, const struct model *model, const char *value,
+                       struct error *error) {
+    size_t before = *count;
+    uint64_t number;
+    bool is_number = quantity_u64(value, &number) == 0;
+    if (model == NULL) {
+        return 0;
+    }
+    for (int pass = 0; pass < (is_number ? 3 : 1) && *count == before; pass++) {
+        for (size_t i = 0; i < model->thread_count; i++) {
+            const struct model_thread *thread = &model->threads[i];
+            bool matches = pass == 0 && is_number ? thread->id == number
+                           : pass == 1            ? thread->tid == number
+                                                  : strcmp(thread->name, value) == 0;
+            if (matches && add_thread(ids, count, thread->id) != 0) {
+                return error_set(error, "out of memory");
+            }
+        }
+    }
+    return *count != before ? 0 : no_such_thread(model, value, error);
+}
+
+static int apply_thread(struct selection *selection, const struct trait *trait, const char *value,
+                        const struct model *model, struct error *error) {
+    (void)trait;
+    return take_thread(&selection->threads, &selection->thread_count, model, value, error);
+}
+
+static int apply_freed_by(struct selection *selection, const struct trait *trait, const char *value,
+                          const struct model *model, struct error *error) {
+    (void)trait;
+    return take_thread(&selection->death_threads, &selection->death_thread_count, model, value,
+                       error);
+}
+
+/* ---- The table ---- */
+
+/* Those that say from when to when: of what they are one answer. */
+enum { FILTER_FROM = 1, FILTER_END, FILTER_BETWEEN };
+
+#define FILTER(name_, key_, value_, help_, ...)                                                    \
+    {                                                                                              \
+        .name = (name_), .value = (value_), .help = (help_), .type = OPTION_CALL, .call = take,    \
+        .key = (key_), .data = &(const struct trait) {                                             \
+            .apply = __VA_ARGS__                                                                   \
+        }                                                                                          \
+    }
 #define AT(member) offsetof(struct selection, member)
-#define OF_BLOCKS  TRAIT(OTHER, 0, false, false)
-#define OF_PATHS   TRAIT(OTHER, 0, true, true)
+#define PATTERN(part, negated)                                                                     \
+    apply_pattern, .offset = SELECTION_##part, .is_negated = (negated), .is_repeated = true,       \
+                   .is_context = true
+
+static int take(void *filters, const struct option *option, const char *value, struct error *error);
 
 const struct option filter_options[] = {
     OPTION_HEADING("which part of it (ranges are A..B, A.., ..B or A; see docs/filters.md)"),
-    OPTION_WITH(
-        "from", 0, FILTER_FROM, "T",
-        "what happened from T on: 1.5s, 300ms, 40%, start, end, peak, mark:NAME, mark:NAME#2",
-        OF_BLOCKS),
-    OPTION_WITH("to", 0, FILTER_TO, "T", "what happened before T", OF_BLOCKS),
-    OPTION_WITH("at", 0, FILTER_AT, "T", "the same as --to T: what is live at T", OF_BLOCKS),
-    OPTION_WITH("between", 0, FILTER_BETWEEN, "M1,M2", "from one mark of the program to another",
-                OF_BLOCKS),
-    OPTION_WITH("function", 0, FILTER_FUNCTION, "REGEX", "call paths with such a function",
-                OF_PATHS),
-    OPTION_WITH("not-function", 0, FILTER_NOT_FUNCTION, "REGEX", "call paths without one",
-                OF_PATHS),
-    OPTION_WITH("file", 0, FILTER_FILE, "REGEX", "call paths with a frame in such a source file",
-                OF_PATHS),
-    OPTION_WITH("not-file", 0, FILTER_NOT_FILE, "REGEX", "call paths without one", OF_PATHS),
-    OPTION_WITH("module", 0, FILTER_MODULE, "REGEX",
-                "call paths with a frame in such a program file or library", OF_PATHS),
-    OPTION_WITH("not-module", 0, FILTER_NOT_MODULE, "REGEX", "call paths without one", OF_PATHS),
-    OPTION_WITH("path", 0, FILTER_PATH, "HASH", "that call path", TRAIT(OTHER, 0, false, true)),
-    OPTION_WITH("path-depth", 0, FILTER_PATH_DEPTH, "RANGE", "call paths of so many frames",
-                TRAIT(COUNT, AT(depth), false, true)),
-    OPTION_WITH("class", 0, FILTER_CLASS, "heap|mapping|pool",
-                "memory of that class; several are possible", OF_PATHS),
-    OPTION_WITH("pool", 0, FILTER_POOL, "NAME", "that pool", TRAIT(OTHER, 0, false, true)),
-    OPTION_WITH("group-allocations", 0, FILTER_GROUP_ALLOCATIONS, "RANGE",
-                "call paths that allocated so often in the whole run",
-                TRAIT(COUNT, AT(group_allocations), false, true)),
-    OPTION_WITH("group-bytes", 0, FILTER_GROUP_BYTES, "RANGE", "... so many bytes",
-                TRAIT(BYTES, AT(group_bytes), false, true)),
-    OPTION_WITH("group-live-blocks", 0, FILTER_GROUP_LIVE_BLOCKS, "RANGE",
-                "... that have so many live blocks in the end",
-                TRAIT(COUNT, AT(group_live_blocks), false, true)),
-    OPTION_WITH("group-live-bytes", 0, FILTER_GROUP_LIVE_BYTES, "RANGE", "... so many live bytes",
-                TRAIT(BYTES, AT(group_live_bytes), false, true)),
+    FILTER("from", FILTER_FROM, "T",
+           "what happened from T on: 1.5s, 300ms, 40%, start, end, peak, mark:NAME, mark:NAME#2",
+           apply_time, .offset = AT(view.from_ns)),
+    FILTER("to", FILTER_END, "T", "what happened before T", apply_time, .offset = AT(view.to_ns)),
+    FILTER("at", FILTER_END, "T", "the same as --to T: what is live at T", apply_time,
+           .offset = AT(view.to_ns)),
+    FILTER("between", FILTER_BETWEEN, "M1,M2", "from one mark of the program to another",
+           apply_marks, .offset = AT(view)),
+    FILTER("function", 0, "REGEX", "call paths with such a function", PATTERN(FUNCTION, false)),
+    FILTER("not-function", 0, "REGEX", "call paths without one", PATTERN(FUNCTION, true)),
+    FILTER("file", 0, "REGEX", "call paths with a frame in such a source file",
+           PATTERN(FILE, false)),
+    FILTER("not-file", 0, "REGEX", "call paths without one", PATTERN(FILE, true)),
+    FILTER("module", 0, "REGEX", "call paths with a frame in such a program file or library",
+           PATTERN(MODULE, false)),
+    FILTER("not-module", 0, "REGEX", "call paths without one", PATTERN(MODULE, true)),
+    FILTER("path", 0, "HASH", "that call path", apply_path, .is_context = true),
+    FILTER("path-depth", 0, "RANGE", "call paths of so many frames", apply_counts,
+           .offset = AT(depth), .is_context = true),
+    FILTER("class", 0, CLASSES, "memory of that class; several are possible", apply_class,
+           .is_repeated = true, .is_context = true),
+    FILTER("pool", 0, "NAME", "that pool", apply_pool, .is_context = true),
+    FILTER("group-allocations", 0, "RANGE", "call paths that allocated so often in the whole run",
+           apply_counts, .offset = AT(group_allocations), .is_context = true),
+    FILTER("group-bytes", 0, "RANGE", "... so many bytes", apply_sizes, .offset = AT(group_bytes),
+           .is_context = true),
+    FILTER("group-live-blocks", 0, "RANGE", "... that have so many live blocks in the end",
+           apply_counts, .offset = AT(group_live_blocks), .is_context = true),
+    FILTER("group-live-bytes", 0, "RANGE", "... so many live bytes", apply_sizes,
+           .offset = AT(group_live_bytes), .is_context = true),
     OPTION_HEADING("of recordings, single blocks"),
-    OPTION_WITH("size", 0, FILTER_SIZE, "RANGE", "of so many bytes: 1K..64K",
-                TRAIT(BYTES, AT(size), false, false)),
-    OPTION_WITH("first-size", 0, FILTER_FIRST_SIZE, "RANGE",
-                "of a chain of reallocations: its first size",
-                TRAIT(BYTES, AT(first_size), false, false)),
-    OPTION_WITH("last-size", 0, FILTER_LAST_SIZE, "RANGE", "... its last size",
-                TRAIT(BYTES, AT(last_size), false, false)),
-    OPTION_WITH("chain-length", 0, FILTER_CHAIN_LENGTH, "RANGE", "... how many blocks it had",
-                TRAIT(COUNT, AT(chain_length), false, false)),
-    OPTION_WITH("chain-lifetime", 0, FILTER_CHAIN_LIFETIME, "RANGE", "... how long it lived",
-                TRAIT(DURATION, AT(chain_lifetime), false, false)),
-    OPTION_WITH("lifetime", 0, FILTER_LIFETIME, "RANGE", "that lived so long: 10ms..1s",
-                TRAIT(DURATION, AT(lifetime), false, false)),
-    OPTION_WITH("allocated", 0, FILTER_ALLOCATED, "T..T", "that began in that time",
-                TRAIT(SPAN, AT(born), false, false)),
-    OPTION_WITH("freed", 0, FILTER_FREED, "T..T", "that ended in that time",
-                TRAIT(SPAN, AT(died), false, false)),
-    OPTION_WITH("live-at", 0, FILTER_LIVE_AT, "T[,T]", "that lived at that moment, at both",
-                OF_BLOCKS),
-    OPTION_WITH("address", 0, FILTER_ADDRESS, "RANGE", "that lay there",
-                TRAIT(ADDRESS, AT(address), false, false)),
-    OPTION_WITH("thread", 0, FILTER_THREAD, "ID|NAME", "that this thread allocated",
-                TRAIT(OTHER, 0, true, false)),
-    OPTION_WITH("freed-by", 0, FILTER_FREED_BY, "ID|NAME", "that this thread freed",
-                TRAIT(OTHER, 0, true, false)),
-    OPTION_WITH("scope", 0, FILTER_SCOPE, "NAME",
-                "that were allocated in this scope of the program", OF_BLOCKS),
-    OPTION_WITH("leaked", 0, FILTER_LEAKED, NULL, "that were never freed", OF_BLOCKS),
-    OPTION_WITH("temporary", 0, FILTER_TEMPORARY, NULL,
-                "that were freed before their thread's next allocation", OF_BLOCKS),
-    OPTION_WITH("freed-by-others", 0, FILTER_FREED_BY_OTHERS, NULL, "that another thread freed",
-                OF_BLOCKS),
+    FILTER("size", 0, "RANGE", "of so many bytes: 1K..64K", apply_sizes, .offset = AT(size)),
+    FILTER("first-size", 0, "RANGE", "of a chain of reallocations: its first size", apply_sizes,
+           .offset = AT(first_size)),
+    FILTER("last-size", 0, "RANGE", "... its last size", apply_sizes, .offset = AT(last_size)),
+    FILTER("chain-length", 0, "RANGE", "... how many blocks it had", apply_counts,
+           .offset = AT(chain_length)),
+    FILTER("chain-lifetime", 0, "RANGE", "... how long it lived", apply_durations,
+           .offset = AT(chain_lifetime)),
+    FILTER("lifetime", 0, "RANGE", "that lived so long: 10ms..1s", apply_durations,
+           .offset = AT(lifetime)),
+    FILTER("allocated", 0, "T..T", "that began in that time", apply_span, .offset = AT(born)),
+    FILTER("freed", 0, "T..T", "that ended in that time", apply_span, .offset = AT(died)),
+    FILTER("live-at", 0, "T[,T]", "that lived at that moment, at both", apply_moments),
+    FILTER("address", 0, "RANGE", "that lay there", apply_addresses, .offset = AT(address)),
+    FILTER("thread", 0, "ID|NAME", "that this thread allocated", apply_thread, .is_repeated = true),
+    FILTER("freed-by", 0, "ID|NAME", "that this thread freed", apply_freed_by, .is_repeated = true),
+    FILTER("scope", 0, "NAME", "that were allocated in this scope of the program", apply_scope),
+    FILTER("leaked", 0, NULL, "that were never freed", apply_flag, .offset = AT(only_leaked)),
+    FILTER("temporary", 0, NULL, "that were freed before their thread's next allocation",
+           apply_flag, .offset = AT(only_temporary)),
+    FILTER("freed-by-others", 0, NULL, "that another thread freed", apply_flag,
+           .offset = AT(only_foreign_freed)),
     OPTION_END};
 
 static const struct trait *trait_of(const struct option *option) {
@@ -104,51 +298,25 @@ static const struct trait *trait_of(const struct option *option) {
 
 /* ---- What was given ---- */
 
-struct given {
-    const struct option *option;
-    const char *value; /* NULL of flags */
-};
-
-struct filters {
-    struct given *items;
-    size_t count;
-    char *text;
-    bool wants_threads;
-};
-
-struct filters *filters_new(void) {
-    return calloc(1, sizeof(struct filters));
-}
-
 void filters_free(struct filters *filters) {
-    if (filters != NULL) {
-        free(filters->items);
-        free(filters->text);
-        free(filters);
-    }
-}
-
-void filters_want_threads(struct filters *filters) {
-    filters->wants_threads = true;
+    free(filters->items);
+    free(filters->text);
+    *filters = (struct filters){0};
 }
 
 bool filters_given(const struct filters *filters) {
-    return filters != NULL && filters->count != 0;
+    return filters->count != 0;
 }
 
-const char *filters_text(const struct filters *filters) {
-    return filters != NULL && filters->text != NULL ? filters->text : "";
-}
-
-static int add_text(struct filters *filters, const struct given *given) {
+static int add_text(struct filters *filters, const struct filter_given *given) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) {
         return -1;
     }
-    fprintf(out, "%s%s--%s", filters_text(filters), filters->text != NULL ? " " : "",
-            given->option->name);
+    fprintf(out, "%s%s--%s", filters->text != NULL ? filters->text : "",
+            filters->text != NULL ? " " : "", given->option->name);
     if (given->value != NULL) {
         fputc(' ', out);
         shellword_put(out, given->value);
@@ -162,33 +330,11 @@ static int add_text(struct filters *filters, const struct given *given) {
     return 0;
 }
 
-/* ---- One option becomes a part of the selection ---- */
-
-static int apply_range(struct selection *selection, const struct given *given,
-                       const struct model *model, struct error *error) {
-    void *at = (char *)selection + trait_of(given->option)->offset;
-    switch (trait_of(given->option)->kind) {
-    case BYTES:
-        return filtervalue_sizes(given->value, at, error);
-    case DURATION:
-        return filtervalue_durations(given->value, at, error);
-    case COUNT:
-        return filtervalue_counts(given->value, at, error);
-    case ADDRESS:
-        return filtervalue_addresses(given->value, at, error);
-    default:
-        return filtervalue_times(given->value, model, at, error);
-    }
+static int apply(struct selection *selection, const struct filter_given *given,
+                 const struct model *model, struct error *error) {
+    const struct trait *trait = trait_of(given->option);
+    return trait->apply(selection, trait, given->value, model, error);
 }
-
-static int apply(struct selection *selection, const struct given *given, const struct model *model,
-                 struct error *error) {
-    return trait_of(given->option)->kind == OTHER
-               ? filteroption_apply(selection, given->option->key, given->value, model, error)
-               : apply_range(selection, given, model, error);
-}
-
-/* ---- What is taken ---- */
 
 static bool is_given(const struct filters *filters, int key) {
     for (size_t i = 0; i < filters->count; i++) {
@@ -199,8 +345,17 @@ static bool is_given(const struct filters *filters, int key) {
     return false;
 }
 
-static int keep(struct filters *filters, struct given given, struct error *error) {
-    struct given *grown = reallocarray(filters->items, filters->count + 1, sizeof *grown);
+static bool is_repetition(const struct filters *filters, const struct option *option) {
+    for (size_t i = 0; i < filters->count && !trait_of(option)->is_repeated; i++) {
+        if (filters->items[i].option == option) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int keep(struct filters *filters, struct filter_given given, struct error *error) {
+    struct filter_given *grown = reallocarray(filters->items, filters->count + 1, sizeof *grown);
     if (grown == NULL) {
         return error_set(error, "out of memory");
     }
@@ -210,31 +365,29 @@ static int keep(struct filters *filters, struct given given, struct error *error
 }
 
 static const char *clash_of(const struct filters *filters, int key) {
-    bool ends = is_given(filters, FILTER_TO) || is_given(filters, FILTER_AT);
-    bool bounds = ends || is_given(filters, FILTER_FROM);
-    if ((key == FILTER_TO || key == FILTER_AT) && ends) {
+    if (key == FILTER_END && is_given(filters, FILTER_END)) {
         return "--to and --at are the same";
     }
-    if ((key == FILTER_BETWEEN && bounds) ||
-        (key >= FILTER_FROM && key <= FILTER_AT && is_given(filters, FILTER_BETWEEN))) {
+    if ((key == FILTER_BETWEEN &&
+         (is_given(filters, FILTER_FROM) || is_given(filters, FILTER_END))) ||
+        ((key == FILTER_FROM || key == FILTER_END) && is_given(filters, FILTER_BETWEEN))) {
         return "--between already says from when to when";
     }
     return NULL;
 }
 
 bool filters_have_end(const struct filters *filters) {
-    return is_given(filters, FILTER_TO) || is_given(filters, FILTER_AT) ||
-           is_given(filters, FILTER_BETWEEN);
+    return is_given(filters, FILTER_END) || is_given(filters, FILTER_BETWEEN);
 }
 
-int filters_take(struct filters *filters, const struct option *option, const char *value,
-                 struct error *error) {
-    struct given given = {option, value};
+static int take(void *member, const struct option *option, const char *value, struct error *error) {
+    struct filters *filters = member;
+    struct filter_given given = {option, value};
     struct selection scratch = selection_all();
     const char *clash = clash_of(filters, option->key);
     struct error why;
     int result;
-    if (!trait_of(option)->is_repeated && is_given(filters, option->key)) {
+    if (is_repetition(filters, option)) {
         return error_set(error, "--%s is given twice", option->name);
     }
     if (clash != NULL) {
@@ -251,7 +404,7 @@ int filters_take(struct filters *filters, const struct option *option, const cha
 static int need_recording(const struct option *option, struct error *error) {
     return error_set(
         error,
-        option->key <= FILTER_BETWEEN
+        option->key != 0
             ? "--%s needs to know when things happened, which a profile does not record; make a "
               "recording with `memtrace record`"
             : "--%s needs single blocks, which a profile does not have; make a "
@@ -262,9 +415,9 @@ static int need_recording(const struct option *option, struct error *error) {
 int filters_resolve(const struct filters *filters, const struct model *model,
                     struct selection *selection, struct error *error) {
     *selection = selection_all();
-    selection->wants_threads = filters != NULL && filters->wants_threads;
-    for (size_t i = 0; filters != NULL && i < filters->count; i++) {
-        const struct given *given = &filters->items[i];
+    selection->wants_threads = filters->wants_threads;
+    for (size_t i = 0; i < filters->count; i++) {
+        const struct filter_given *given = &filters->items[i];
         struct error why;
         int result = 0;
         if (!trait_of(given->option)->is_context && !model->recording.present) {

@@ -3,9 +3,8 @@
  * filters.h: the options that say which part of a file is meant (--from, --function, --size, ...),
  * the same in every command that takes them. docs/filters.md is their page.
  *
- * A command has filter_options as a part of its table, hands keys >= FILTER_KEYS to
- * filters_take() while it reads them, and calls filters_apply() (or filters_resolve()) when the
- * file is open.
+ * A command has filter_options as a part of its table, which fill a struct filters, and calls
+ * filters_apply() (or filters_resolve()) when the file is open.
  */
 #ifndef ANALYZE_ASK_FILTERS_H
 #define ANALYZE_ASK_FILTERS_H
@@ -16,64 +15,25 @@
 #include "analyze/model/model.h"
 #include "analyze/replay/options.h"
 
-enum filter_key {
-    FILTER_KEYS = 1000,
-    FILTER_FROM = FILTER_KEYS,
-    FILTER_TO,
-    FILTER_AT,
-    FILTER_BETWEEN,
-    FILTER_FUNCTION,
-    FILTER_NOT_FUNCTION,
-    FILTER_FILE,
-    FILTER_NOT_FILE,
-    FILTER_MODULE,
-    FILTER_NOT_MODULE,
-    FILTER_PATH,
-    FILTER_PATH_DEPTH,
-    FILTER_CLASS,
-    FILTER_POOL,
-    FILTER_GROUP_ALLOCATIONS,
-    FILTER_GROUP_BYTES,
-    FILTER_GROUP_LIVE_BLOCKS,
-    FILTER_GROUP_LIVE_BYTES,
-    FILTER_SIZE,
-    FILTER_FIRST_SIZE,
-    FILTER_LAST_SIZE,
-    FILTER_CHAIN_LENGTH,
-    FILTER_CHAIN_LIFETIME,
-    FILTER_LIFETIME,
-    FILTER_ADDRESS,
-    FILTER_ALLOCATED,
-    FILTER_FREED,
-    FILTER_LIVE_AT,
-    FILTER_THREAD,
-    FILTER_FREED_BY,
-    FILTER_SCOPE,
-    FILTER_LEAKED,
-    FILTER_TEMPORARY,
-    FILTER_FREED_BY_OTHERS,
-};
-
 extern const struct option filter_options[]; /* with headings of their own */
 
-struct filters; /* what was given, as text */
+/* What was given, as text that must live as long. Start from {0}. */
+struct filters {
+    struct filter_given {
+        const struct option *option;
+        const char *value; /* NULL of flags */
+    } * items;
+    size_t count;
+    char *text;         /* all of them, as they could be given again; NULL: none */
+    bool wants_threads; /* the answer's threads and timeline are needed, though that may take longer
+                         */
+};
+void filters_free(struct filters *filters);
 
-struct filters *filters_new(void);          /* NULL: out of memory */
-void filters_free(struct filters *filters); /* NULL is allowed */
-
-/* Adds one of filter_options with its value (NULL: it takes none), which must live as long as the
- * filters. 0, or -1: error says what is wrong. */
-int filters_take(struct filters *filters, const struct option *option, const char *value,
-                 struct error *error);
-
-/* The answer's threads and timeline are needed, though that may take longer. */
-void filters_want_threads(struct filters *filters);
-
-/* Whether any was given; and all of them, as they could be given again ("" if none): one line. */
+/* Whether any was given. */
 bool filters_given(const struct filters *filters);
 /* Whether it is said when to stop looking: --to, --at, --between. */
 bool filters_have_end(const struct filters *filters);
-const char *filters_text(const struct filters *filters);
 
 /* Times such as "mark:loaded" and names of threads need the file. The selection's strings are the
  * filters'; the caller frees it first. 0 or -1. */
@@ -87,12 +47,29 @@ struct filtered {
     struct model *own;
 };
 
-/* Resolves the filters (NULL: none) and makes the model of what they select. `names`: those of the
+/* Resolves the filters and makes the model of what they select. `names`: those of the
  * source. The caller calls filtered_close() in any case, before it closes names, source and
  * filters. 0 or -1. */
 int filters_apply(const struct filters *filters, const struct source *source,
                   const struct names *names, const struct replay_options *options,
                   struct filtered *filtered, struct error *error);
 void filtered_close(struct filtered *filtered);
+
+/* ---- Their values (filtervalue.c). Each returns 0, or -1 with the reason in error, which does not
+ * name the option. ---- */
+
+/* 1.5s, 40%, start, end, peak, mark:NAME, mark:NAME#2. Without a model only what it looks like is
+ * checked, and *time_ns is 0. */
+int filtervalue_time(const char *text, const struct model *model, uint64_t *time_ns,
+                     struct error *error);
+/* `T..U`, `T..`, `..U`. */
+int filtervalue_times(const char *text, const struct model *model, struct selection_times *times,
+                      struct error *error);
+/* NAME1,NAME2: from the first such mark to the first of the other name behind it. */
+int filtervalue_marks(const char *text, const struct model *model, struct selection_times *times,
+                      struct error *error);
+/* `A..B`, both included, `A..`, `..B`, or `A` alone, of what parse() reads; what: "sizes". */
+int filtervalue_range(const char *text, int (*parse)(const char *text, uint64_t *value),
+                      const char *what, struct selection_range *range, struct error *error);
 
 #endif

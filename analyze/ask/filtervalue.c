@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* filtervalue.c: see filtervalue.h. docs/filters.md tells users the same. */
-#include "analyze/ask/filtervalue.h"
-
+/* filtervalue.c: ranges, times and spans of time. See filters.h; docs/filters.md tells users the
+ * same. */
+#include "analyze/ask/filters.h"
 #include "analyze/ask/quantity.h"
 
 #include <ctype.h>
@@ -13,16 +13,6 @@
 /* ---- Ranges ---- */
 
 typedef int (*value_parser)(const char *text, uint64_t *value);
-
-static int parse_address(const char *text, uint64_t *address) {
-    char *end;
-    if (!isxdigit((unsigned char)text[0])) {
-        return -1;
-    }
-    errno = 0;
-    *address = strtoull(text, &end, 16);
-    return errno == 0 && *end == '\0' ? 0 : -1;
-}
 
 /* The two sides of `..`; an empty one leaves its bound as it is. false: there is no `..`. */
 static bool split(const char *text, char **left, char **right) {
@@ -48,8 +38,8 @@ static int parse_bounds(const char *left, const char *right, bool is_one, value_
     return 0;
 }
 
-static int parse_range(const char *text, value_parser parse, const char *what,
-                       struct selection_range *range, struct error *error) {
+int filtervalue_range(const char *text, value_parser parse, const char *what,
+                      struct selection_range *range, struct error *error) {
     char *left;
     char *right;
     bool is_one = !split(text, &left, &right);
@@ -61,24 +51,6 @@ static int parse_range(const char *text, value_parser parse, const char *what,
         return error_set(error, "'%s' is not a range of %s", text, what);
     }
     return range->least <= range->most ? 0 : error_set(error, "the range '%s' is empty", text);
-}
-
-int filtervalue_sizes(const char *text, struct selection_range *range, struct error *error) {
-    return parse_range(text, quantity_bytes, "sizes (try 1K..64K, 4K.. or ..100)", range, error);
-}
-
-int filtervalue_durations(const char *text, struct selection_range *range, struct error *error) {
-    return parse_range(text, quantity_duration, "durations (try 10ms..2s, 1s.. or ..50us)", range,
-                       error);
-}
-
-int filtervalue_counts(const char *text, struct selection_range *range, struct error *error) {
-    return parse_range(text, quantity_u64, "numbers (try 2..10, 100.. or 1)", range, error);
-}
-
-int filtervalue_addresses(const char *text, struct selection_range *range, struct error *error) {
-    return parse_range(text, parse_address, "addresses (try 0x7f00..0x7fff or 0x55d0c0de)", range,
-                       error);
 }
 
 /* ---- Marks ---- */

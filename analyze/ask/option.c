@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* option.c: tables of options, row by row. See option.h. */
+/* option.c: tables of options, row by row, and values into their places. See option.h. */
 #include "analyze/ask/option.h"
 
-#include <stddef.h>
+#include "analyze/ask/quantity.h"
 
-/* The last row of every walk. */
-static const struct option help_table[] = {OPTION("help", 'h', OPTION_HELP, NULL, "show this"),
-                                           OPTION_END};
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Rows ---- */
+
+static const struct option help_table[] = {
+    {.name = "help", .letter = 'h', .help = "show this", .key = OPTION_HELP}, OPTION_END};
 
 bool option_is_end(const struct option *option) {
     return option->name == NULL && option->help == NULL && option->part == NULL;
@@ -20,17 +26,31 @@ struct option_walk option_walk_start(const struct option *options) {
 const struct option *option_walk_next(struct option_walk *walk) {
     while (walk->depth >= 0) {
         const struct option *option = walk->next[walk->depth];
+        size_t here = walk->bases[walk->depth];
         if (option_is_end(option)) {
             walk->depth--;
             continue;
         }
         walk->next[walk->depth]++;
         if (option->part == NULL) {
+            walk->base = here;
             return option;
         }
-        walk->next[++walk->depth] = option->part;
+        if (option->part != walk->without) {
+            walk->next[++walk->depth] = option->part;
+            walk->bases[walk->depth] = here + option->offset;
+        }
     }
     return NULL;
+}
+
+bool option_has_part(const struct option *options, const struct option *part) {
+    for (; options != NULL && !option_is_end(options); options++) {
+        if (options->part == part) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool option_is_heading(const struct option *option) {
@@ -39,4 +59,122 @@ bool option_is_heading(const struct option *option) {
 
 bool option_is_alias(const struct option *option) {
     return option->name != NULL && option->help == NULL;
+}
+
+/* ---- Words ---- */
+
+bool option_has_words(const char *value) {
+    return value != NULL && islower((unsigned char)value[0]);
+}
+
+int option_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (int i = 0; words != NULL; i++) {
+        if (strcspn(words, "|") == length && strncmp(words, word, length) == 0) {
+            return i;
+        }
+        words = strchr(words, '|');
+        words += words != NULL;
+    }
+    return -1;
+}
+
+/* "a, b or c" */
+static void spell_words(const char *words, char *text, size_t capacity) {
+    size_t used = 0;
+    while (words != NULL && used < capacity) {
+        size_t length = strcspn(words, "|");
+        const char *next = words[length] == '|' ? words + length + 1 : NULL;
+        const char *joint = next == NULL ? "" : strchr(next, '|') == NULL ? " or " : ", ";
+        used += (size_t)snprintf(text + used, capacity - used, "%.*s%s", (int)length, words, joint);
+        words = next;
+    }
+}
+
+/* ---- Values ---- */
+
+int option_refuse(const struct option *option, const char *value, const char *wanted,
+                  struct error *error) {
+    return error_set(error, "--%s is %s, not '%s'", option->name, wanted, value);
+}
+
+/* Its place among the words; -1: error is set. */
+static int find_word(const struct option *option, const char *value, struct error *error) {
+    const char *words = option->words != NULL ? option->words : option->value;
+    int place = option_word(words, value);
+    char wanted[200] = "";
+    if (place < 0) {
+        spell_words(words, wanted, sizeof wanted);
+        option_refuse(option, value, wanted, error);
+    }
+    return place;
+}
+
+static uint64_t most_of(const struct option *option) {
+    uint64_t most = option->size < sizeof(uint64_t) ? UINT32_MAX : UINT64_MAX;
+    return option->most != 0 ? option->most : most;
+}
+
+static int refuse_amount(const struct option *option, const char *value, struct error *error) {
+    char wanted[100];
+    if (option->type == OPTION_SIZE) {
+        return option_refuse(option, value, "a size such as 64K, 1.5M or 2G", error);
+    }
+    if (option->type == OPTION_DURATION) {
+        return option_refuse(option, value, "a duration such as 10ms, 1s or 5m", error);
+    }
+    if (option->most != 0) {
+        snprintf(wanted, sizeof wanted, "a number from %" PRIu64 " to %" PRIu64, option->least,
+                 option->most);
+    } else {
+        snprintf(wanted, sizeof wanted,
+                 option->least != 0 ? "a number from %" PRIu64 " on" : "a number", option->least);
+    }
+    return option_refuse(option, value, wanted, error);
+}
+
+static int store_amount(const struct option *option, const char *value, void *member,
+                        struct error *error) {
+    uint64_t amount;
+    int result = option->type == OPTION_NUMBER ? quantity_u64(value, &amount)
+                 : option->type == OPTION_SIZE ? quantity_bytes(value, &amount)
+                                               : quantity_duration(value, &amount);
+    if (result != 0 || amount < option->least || amount > most_of(option)) {
+        return refuse_amount(option, value, error);
+    }
+    memcpy(member, &amount, option->size); /* the lower bytes come first */
+    return 0;
+}
+
+static int store_value(const struct option *option, const char *value, void *member,
+                       struct error *error) {
+    int word;
+    switch (option->type) {
+    case OPTION_FLAG:
+        *(bool *)member = true;
+        return 0;
+    case OPTION_TEXT:
+        *(const char **)member = value;
+        return option_has_words(option->value) && find_word(option, value, error) < 0 ? -1 : 0;
+    case OPTION_WORD:
+        word = find_word(option, value, error);
+        memcpy(member, &word, option->size);
+        return word < 0 ? -1 : 0;
+    case OPTION_PERCENT:
+        return quantity_percent(value, member) == 0
+                   ? 0
+                   : option_refuse(option, value, "a percentage", error);
+    case OPTION_CALL:
+        return option->call(member, option, value, error);
+    default:
+        return store_amount(option, value, member, error);
+    }
+}
+
+int option_store(const struct option *option, const char *value, void *base, struct error *error) {
+    value = option->implied != NULL ? option->implied : value;
+    if (option->given != 0) {
+        *((bool *)base + option->given - 1) = true;
+    }
+    return store_value(option, value, (char *)base + option->offset, error);
 }

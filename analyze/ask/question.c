@@ -2,47 +2,78 @@
 /* question.c: see question.h. */
 #include "analyze/ask/question.h"
 
+#include <stdlib.h>
+
+#define IN(member) OPTION_IN(struct question, member)
+
+/* For all that this process reads. */
+static int keep_nothing(void *member, const struct option *option, const char *value,
+                        struct error *error) {
+    (void)member;
+    (void)option;
+    (void)value;
+    return setenv("MEMTRACE_CACHE", "", 1) == 0 ? 0 : error_set(error, "out of memory");
+}
+
 const struct option question_options[] = {
-    OPTION("process", 0, QUESTION_PROCESS, "PID|NAME[:IMAGE]",
-           "of a run of several processes (a folder): this one, and of those that replaced "
-           "themselves by exec this image; default: the one that held most"),
-    OPTION("all-processes", 0, QUESTION_ALL_PROCESSES, NULL,
-           "the sum of all by call path, small forked children included"),
-    OPTION("debug-folders", 0, QUESTION_DEBUG_FOLDERS, "FOLDERS",
-           "where separate debug files are, colon-separated (default: /usr/lib/debug)"),
-    OPTION("no-cache", 0, QUESTION_NO_CACHE, NULL, "keep nothing on disk for the next command"),
+    {"process", 0, "PID|NAME[:IMAGE]",
+     "of a run of several processes (a folder): this one, and of those that replaced "
+     "themselves by exec this image; default: the one that held most",
+     OPTION_TEXT, IN(choice.process)},
+    {"all-processes", 0, NULL, "the sum of all by call path, small forked children included",
+     OPTION_FLAG, IN(choice.all)},
+    {"debug-folders", 0, "FOLDERS",
+     "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
+     IN(debug_folders)},
+    {"no-cache", 0, NULL, "keep nothing on disk for the next command", OPTION_CALL,
+     .call = keep_nothing},
     OPTION_END};
 
-int question_take(struct question *question, const struct option *option, const char *value,
-                  struct error *error) {
-    if (option->key >= FILTER_KEYS) {
-        return filters_take(question->filters, option, value, error);
+static int add_file(void *member, const struct option *option, const char *value,
+                    struct error *error) {
+    struct suppressing *suppressing = member;
+    if (suppressing->count == SUPPRESSING_FILES) {
+        return error_set(error, "--%s: at most %d files", option->name, SUPPRESSING_FILES);
     }
-    if (option->key >= SUPPRESSING_KEYS) {
-        return suppressing_take(&question->suppressing, option, value, error);
-    }
-    switch (option->key) {
-    case QUESTION_NO_CACHE:
-        question->no_cache = true;
-        break;
-    case QUESTION_PROCESS:
-        question->choice.process = value;
-        break;
-    case QUESTION_ALL_PROCESSES:
-        question->choice.all = true;
-        break;
-    default:
-        question->debug_folders = value;
-        break;
-    }
+    suppressing->files[suppressing->count++] = value;
     return 0;
+}
+
+const struct option suppressing_options[] = {
+    OPTION_HEADING("leaks to leave out"),
+    {"suppressions", 0, "FILE",
+     "those that LeakSanitizer's suppression file names (leak:PATTERN); may be given again",
+     OPTION_CALL, .call = add_file},
+    {"no-builtin-suppressions", 0, NULL, "report what common libraries keep on purpose, too",
+     OPTION_FLAG, OPTION_IN(struct suppressing, no_builtin)},
+    {"no-embedded-suppressions", 0, NULL, "ignore __lsan_default_suppressions() of the program",
+     OPTION_FLAG, OPTION_IN(struct suppressing, no_embedded)},
+    OPTION_END};
+
+void question_free(struct question *question) {
+    filters_free(&question->filters);
+}
+
+int suppressing_load(const struct suppressing *suppressing, const struct model *model,
+                     const char *debug_folders, struct suppressions *list, struct error *error) {
+    *list = (struct suppressions){0};
+    for (size_t i = 0; i < suppressing->count; i++) {
+        if (suppressions_add_file(list, suppressing->files[i], error) != 0) {
+            return -1;
+        }
+    }
+    if (!suppressing->no_embedded &&
+        suppressions_add_embedded(list, model, debug_folders, error) != 0) {
+        return -1;
+    }
+    return suppressing->no_builtin ? 0 : suppressions_add_builtin(list, error);
 }
 
 static int open_rest(struct answer *answer, const struct question *question,
                      const struct answer_progress *progress, struct error *error) {
     answer->names =
         source_names(&answer->source, question->debug_folders, progress->symbols, error);
-    if (answer->names == NULL || filters_apply(question->filters, &answer->source, answer->names,
+    if (answer->names == NULL || filters_apply(&question->filters, &answer->source, answer->names,
                                                &progress->replay, &answer->filtered, error) != 0) {
         return -1;
     }

@@ -4,40 +4,43 @@
  * and what answers it: the model of that part with its names.
  *
  * It is put together from options (option.h), by whatever they came, and can be spelled as options
- * again (filters_text()). Nothing is printed here. Called by the commands that take filters.
+ * again (filters.text). Nothing is printed here. Called by the commands that take filters.
  */
 #ifndef ANALYZE_ASK_QUESTION_H
 #define ANALYZE_ASK_QUESTION_H
 
 #include "analyze/ask/filters.h"
 #include "analyze/ask/source.h"
-#include "analyze/ask/suppressing.h"
+#include "analyze/filter/suppressions.h"
 #include "analyze/replay/options.h"
 
-/* The options of all questions; keys from QUESTION_KEYS on go to question_take(). Who takes them
- * has filter_options in its table as well, and suppressing_options where it knows leaks. */
-enum {
-    QUESTION_KEYS = 880,
-    QUESTION_DEBUG_FOLDERS = QUESTION_KEYS,
-    QUESTION_NO_CACHE,
-    QUESTION_PROCESS,
-    QUESTION_ALL_PROCESSES
+/* Which leaks not to tell. Start from {0}. */
+enum { SUPPRESSING_FILES = 64 };
+struct suppressing {
+    const char *files[SUPPRESSING_FILES];
+    size_t count;
+    bool no_builtin;
+    bool no_embedded;
 };
-extern const struct option question_options[]; /* which process, names, cache */
 
+/* Start from {0}. Who takes questions has these tables as parts of its own: question_options of the
+ * member, suppressing_options of question.suppressing where it knows leaks, filter_options of
+ * question.filters. */
 struct question {
     struct source_choice choice; /* of the processes of a run */
     const char *debug_folders;
-    struct filters *filters; /* NULL: none */
-    bool no_cache;           /* nothing is kept on disk for the next one */
-    bool has_leaks;          /* the suppressions are wanted */
+    struct filters filters;
+    bool has_leaks; /* the suppressions are wanted */
     struct suppressing suppressing;
 };
+extern const struct option question_options[]; /* which process, names, cache */
+extern const struct option suppressing_options[];
+void question_free(struct question *question);
 
-/* Adds an option with its value (NULL: it takes none), which must live as long as the question. 0,
- * or -1: error says what is wrong with it. */
-int question_take(struct question *question, const struct option *option, const char *value,
-                  struct error *error);
+/* Suppressions of files first, then the program's own, then the built-in list. The caller frees the
+ * list in any case. 0 or -1. */
+int suppressing_load(const struct suppressing *suppressing, const struct model *model,
+                     const char *debug_folders, struct suppressions *list, struct error *error);
 
 struct answer {
     struct source source;

@@ -201,3 +201,54 @@ int pairing_wait(struct pairing *pairing, struct event_block name, struct pairin
 uint64_t pairing_waiting(const struct pairing *pairing) {
     return pairing->waiting.count;
 }
+
+static struct event_block name_of(uint64_t key) {
+    return (struct event_block){.thread = (uint32_t)(key >> NUMBER_BITS),
+                                .number = key & ((UINT64_C(1) << NUMBER_BITS) - 1)};
+}
+
+static int each_of_ring(const struct ring *ring, uint32_t thread,
+                        const struct pairing_visitor *visitor) {
+    int result = 0;
+    for (uint64_t i = ring->size; i != 0 && result == 0; i--) {
+        struct event_block name = {.thread = thread, .number = ring->next - i};
+        struct pairing_block block;
+        if (ring->next < i || !(slot_of(ring, name.number)->context & LIVE)) {
+            continue;
+        }
+        block = *slot_of(ring, name.number);
+        block.context &= ~LIVE;
+        result = visitor->lives(visitor->context, name, &block);
+    }
+    return result;
+}
+
+int pairing_each(const struct pairing *pairing, const struct pairing_visitor *visitor) {
+    int result = 0;
+    for (size_t i = 0; i < pairing->outlived.capacity && result == 0; i++) {
+        const struct blockmap_item *item = &pairing->outlived.items[i];
+        if (item->key != 0) {
+            result = visitor->lives(visitor->context, name_of(item->key), &item->block);
+        }
+    }
+    for (uint32_t thread = 0; thread < THREADS && result == 0; thread++) {
+        result = each_of_ring(&pairing->rings[thread], thread, visitor);
+    }
+    for (size_t i = 0; i < pairing->waiting.capacity && result == 0; i++) {
+        const struct blockmap_item *item = &pairing->waiting.items[i];
+        struct pairing_end end = {
+            .thread = item->block.context, .tick = item->block.tick, .time_ns = item->block.size};
+        if (item->key != 0) {
+            result = visitor->waits(visitor->context, name_of(item->key), &end);
+        }
+    }
+    return result;
+}
+
+uint64_t pairing_living(const struct pairing *pairing) {
+    uint64_t count = pairing->outlived.count;
+    for (uint32_t thread = 0; thread < THREADS; thread++) {
+        count += pairing->rings[thread].live;
+    }
+    return count;
+}

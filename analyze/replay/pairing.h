@@ -45,6 +45,16 @@ int pairing_take(struct pairing *pairing, struct event_block name, struct pairin
  * still bring. 0, or -1: out of memory. */
 int pairing_wait(struct pairing *pairing, struct event_block name, struct pairing_end end);
 
+/* Everything that lives, and every end that waits; each visitor stops it by what is not 0, which it
+ * returns. */
+struct pairing_visitor {
+    int (*lives)(void *context, struct event_block name, const struct pairing_block *block);
+    int (*waits)(void *context, struct event_block name, const struct pairing_end *end);
+    void *context;
+};
+int pairing_each(const struct pairing *pairing, const struct pairing_visitor *visitor);
+uint64_t pairing_living(const struct pairing *pairing);
+
 /* Ends that wait: at the end of a file, frees of blocks that are not in it. */
 uint64_t pairing_waiting(const struct pairing *pairing);
 

@@ -3,6 +3,7 @@
 #include "analyze/replay/peakbound.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define NO_WINDOW UINT64_MAX
 
@@ -17,6 +18,23 @@ int peakbound_start(struct peakbound *bound, size_t stream_count) {
     for (size_t i = 0; i < stream_count; i++) {
         bound->streams[i].now.window = NO_WINDOW;
     }
+    return 0;
+}
+
+int peakbound_grow(struct peakbound *bound, size_t from_count, size_t stream_count) {
+    struct peakbound larger;
+    if (peakbound_start(&larger, stream_count) != 0) {
+        return -1;
+    }
+    memcpy(larger.streams, bound->streams, from_count * sizeof *larger.streams);
+    memcpy(larger.active, bound->active, bound->active_count * sizeof *larger.active);
+    if (bound->current != NULL) {
+        bound->current = &larger.streams[bound->current - bound->streams];
+    }
+    free(bound->streams);
+    free(bound->active);
+    bound->streams = larger.streams;
+    bound->active = larger.active;
     return 0;
 }
 

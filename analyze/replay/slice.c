@@ -4,6 +4,7 @@
 
 #include "analyze/replay/accounts.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* What follows of a context. */
@@ -143,6 +144,7 @@ static double get_double(struct varint_reader *bytes) {
     if (at != NULL) {
         memcpy(&value, at, sizeof value);
     }
+    *bytes->failed |= !isfinite(value);
     return value;
 }
 
@@ -197,6 +199,10 @@ void slice_next_foreign(struct slice_reader *reader, struct slice_foreign *forei
     foreign->owner = (uint32_t)varint_get(bytes);
     foreign->units = varint_get(bytes);
     foreign->bytes = varint_get(bytes);
+    if (foreign->owner >> MEMTRACE_THREAD_BITS != 0) {
+        reader->failed = true;
+        foreign->owner = 0;
+    }
 }
 
 /* ---- Joining ---- */

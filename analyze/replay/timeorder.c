@@ -313,10 +313,10 @@ static uint32_t handed_out(const struct timeorder *order, const struct timeorder
            stream->has_next;
 }
 
-static void put_place(const struct timeorder *order, struct varint_writer *place) {
+void timeorder_put_place(const struct timeorder *order, struct varint_writer *place) {
     for (size_t i = 0; i < order->stream_count; i++) {
         const struct timeorder_stream *stream = &order->streams[i];
-        varint_put(place, stream->next_block - stream->start_block - stream->is_open);
+        varint_put(place, stream->next_block - stream->first_block - stream->is_open);
         varint_put(place, stream->is_open ? handed_out(order, stream) : 0);
         varint_put(place, stream->newest);
     }
@@ -326,7 +326,7 @@ static void put_place(const struct timeorder *order, struct varint_writer *place
 static void note_places(struct timeorder *order) {
     while (order->next_edge < order->edge_count &&
            order->window << order->window_shift >= order->edges[order->next_edge]) {
-        put_place(order, &order->places[order->next_edge++]);
+        timeorder_put_place(order, &order->places[order->next_edge++]);
     }
 }
 
@@ -370,8 +370,14 @@ int timeorder_seek(struct timeorder *order, const void *place, size_t size, uint
     order->queue_size = 0;
     for (uint32_t i = 0; i < order->stream_count; i++) {
         struct timeorder_stream *stream = &order->streams[i];
-        uint64_t blocks = varint_get(&reader);
-        uint32_t count = (uint32_t)varint_get(&reader);
+        uint64_t blocks;
+        uint32_t count;
+        if (reader.next == reader.end) { /* it began later */
+            push(order, i);
+            continue;
+        }
+        blocks = varint_get(&reader);
+        count = (uint32_t)varint_get(&reader);
         stream->newest = varint_get(&reader);
         if (failed || blocks > stream->end_block - stream->next_block) {
             return -1;

@@ -71,9 +71,12 @@ void timeorder_end(struct timeorder *order);
  */
 void timeorder_note_places(struct timeorder *order, const uint64_t *edges, size_t edge_count,
                            struct varint_writer *places);
-/* Starts at a place (of the same parts; size 0: the beginning), up to windows that begin before
- * stop_ns. 0, or -1: no memory, or no such place. */
+/* Starts at a place (of the same parts, which may have more blocks and streams behind those that
+ * were there; size 0: the beginning), up to windows that begin before stop_ns. 0, or -1: no memory,
+ * or no such place. */
 int timeorder_seek(struct timeorder *order, const void *place, size_t size, uint64_t stop_ns);
+/* How far each stream is: after timeorder_read() has said that there is no more up to stop_ns. */
+void timeorder_put_place(const struct timeorder *order, struct varint_writer *place);
 /* What lies before the place in a stream: blocks [first, last) of timeorder.blocks, and so many
  * events of the block `last`. */
 struct timeorder_before {

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * index.h: a recording in slices (slice.h), each with what it takes to read its events once more
- * without those before: so any window of the recording is a sum of slices, and of the events of the
- * few that it cuts (view.h).
+ * index.h: what going through a recording's events gave: the recording in slices (slice.h), each
+ * with what it takes to read its events once more without those before, so that any window of the
+ * recording is a sum of slices, and of the events of the few that it cuts (view.h); and the few
+ * facts that are not sums. With the recording's tables it is the model (wholemodel.h).
  *
- * Called by analyze/model: replay makes it, a model owns it, view and cache read it.
+ * Called by analyze/window: wholereplay makes it, a model owns it, view reads it; as bytes it lies
+ * in the recording itself (a block of kind MEMTRACE_BLOCK_SLICES) or in the cache.
  *
  * Edges are chosen before the replay: about INDEX_SLICES slices of about the same number of events,
- * each at least INDEX_EVENTS, at whole clock ticks. An index never takes more than INDEX_BYTES:
- * when it would, each two neighbours become one.
+ * each at least INDEX_EVENTS, at whole clock ticks. An index never has more of them, and never
+ * takes more than INDEX_BYTES: when it would, each two neighbours become one.
  */
 #ifndef ANALYZE_WINDOW_INDEX_H
 #define ANALYZE_WINDOW_INDEX_H
 
-#include "analyze/read/cachefolder.h"
+#include "analyze/profile/timepoints.h"
+#include "analyze/replay/marks.h"
 #include "analyze/replay/pass.h"
 #include "analyze/replay/timeorder.h"
 
-enum { INDEX_SLICES = 256, INDEX_EVENTS = 1 << 16, INDEX_BYTES = 64 << 20 };
+enum { INDEX_SLICES = 1024, INDEX_EVENTS = 1 << 16, INDEX_BYTES = 48 << 20 };
 
 struct index_entry {
     uint64_t start_ns;           /* the slice has the windows that begin from here on */
@@ -27,27 +30,82 @@ struct index_entry {
     struct slice slice;
 };
 
-struct index {
-    struct index_entry *entries;
-    size_t count;
-    struct slice all; /* every slice, and what the events leave out; freed once it is kept */
-    struct cachefolder_file file; /* not {0}: it owns all bytes of the entries */
+struct index_facts {
+    uint64_t lost_allocs, lost_frees;
+    uint64_t sample_bytes; /* as the last mark that changed it says; 0: none did */
+    uint64_t waiting;      /* ends without beginnings */
+    uint64_t damaged, gaps;
+    int64_t highest, lowest; /* bounds of the maximum: peakbound.h */
+    bool is_shared;          /* by several streams, so that there are bounds */
+    bool is_sampled;
+    bool has_wrong_mapping;
+    bool has_missing; /* contexts that the recording lacks, under the number `missing` */
+    uint32_t missing;
 };
 
-/* The edges between slices of at least so many events, growing; the first slice begins at 0. The
- * caller frees them. NULL: out of memory. */
-uint64_t *index_edges(struct timeorder_parts parts, uint64_t least_events, size_t *count);
+struct index {
+    struct index_entry *entries;
+    size_t count, room;
+    struct slice all; /* every slice, and what the events leave out; no bytes: not added up yet */
+    bool keeps_all;   /* it is to be added up for who asks the next time */
+    struct index_facts facts;
+    struct timepoints points;
+    struct memtrace_point *samples; /* the recording's, by time, with what was live then */
+    size_t sample_count;
+    struct marks marks; /* their names lie in texts */
+    struct texts texts;
+};
 
-/* The slice that begins now, in an index that has room for all. */
+struct index *index_new(void);        /* NULL: out of memory */
+void index_free(struct index *index); /* NULL is allowed */
+
+/* The edges behind from_ns between slices of at least so many events, growing. The caller frees
+ * them. NULL: out of memory. */
+uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t least_events,
+                      size_t *count);
+
+/* The slice that begins now. NULL: out of memory. */
 struct index_entry *index_begin(struct index *index, uint64_t start_ns, const struct pass *pass);
 void index_note_waited(struct index_entry *entry, struct event_block name,
                        const struct pairing_end *end);
-/* Makes it as small as INDEX_BYTES. 0, or -1: out of memory. */
+/* Joins neighbours until there are at most INDEX_SLICES, of INDEX_BYTES. 0, or -1: out of memory.
+ */
 int index_shrink(struct index *index);
-void index_free(struct index *index); /* NULL is allowed */
+/* Joins each two neighbours, once. 0, or -1: out of memory. */
+int index_halve(struct index *index);
 
 /* Puts a pass that was just started into the state where the slice began. 0, or -1: out of memory
  * or damaged. */
 int index_restore(const struct index_entry *entry, struct pass *pass);
+
+/* ---- As bytes ---- */
+
+/* Which events it is of: the headers of the first `blocks` blocks of all parts, without the parts'
+ * indices and slices. They hold sizes, times and checksums. */
+struct index_cover {
+    uint64_t blocks;
+    uint64_t hash[2];
+};
+static inline bool index_is_covered(const struct memtrace_block_header *block) {
+    return block->kind != MEMTRACE_BLOCK_INDEX && block->kind != MEMTRACE_BLOCK_SLICES;
+}
+struct index_cover index_cover(struct timeorder_parts parts, uint64_t most_blocks);
+static inline bool index_covers(struct index_cover left, struct index_cover right) {
+    return left.blocks == right.blocks && left.hash[0] == right.hash[0] &&
+           left.hash[1] == right.hash[1];
+}
+
+/* bytes->failed: out of memory. */
+void index_pack(const struct index *index, struct index_cover cover, struct varint_writer *bytes);
+/* Any bytes may be given: what is not an index of what it says is refused, except that it may lie
+ * about what happened, as events may. *rest: what follows it. NULL: refused, or out of memory. */
+struct index *index_unpack(const unsigned char *bytes, size_t size, struct index_cover *cover,
+                           struct varint_reader *rest);
+
+/* Strings of bytes with their size before them; ranges. Getting: 0, or -1: damaged, no memory. */
+void index_put_bytes(struct varint_writer *writer, const struct varint_writer *bytes);
+int index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes);
+void index_put_ranges(struct varint_writer *writer, const struct ranges *ranges);
+int index_get_ranges(struct varint_reader *reader, struct ranges *ranges);
 
 #endif

@@ -15,6 +15,12 @@
 #include "analyze/model/model.h"
 #include "analyze/replay/options.h"
 #include "analyze/replay/timeorder.h"
+#include "analyze/window/index.h"
+
+/* The two halves: all that does not depend on events, NULL: out of memory; and what happened, of an
+ * index of all events, which becomes the model's in any case. 0, or -1: out of memory. */
+struct model *wholemodel_tables(struct timeorder_parts parts, struct error *error);
+int wholemodel_finish(struct model *model, struct timeorder_parts parts, struct index *index);
 
 /* options may be NULL. NULL: out of memory, or no thread to read with. */
 struct model *model_replay(struct timeorder_parts parts, const struct replay_options *options,

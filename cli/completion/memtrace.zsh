@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # zsh completion of the memtrace command; made by `memtrace completion zsh`
 _memtrace() {
-    local -a commands
+    local -a commands filters
     commands=(
         'run:run a program and profile it'
         'record:run a program and record every event'
@@ -25,6 +25,41 @@ _memtrace() {
         'flags:print compiler and linker flags for other build systems'
         'completion:print what makes a shell complete the command'\''s options'
     )
+    filters=( \
+            '*--from[what happened from T on]:T:(start end peak mark\:)' \
+            '*--to[what happened before T]:T:(start end peak mark\:)' \
+            '*--at[the same as --to T]:T:(start end peak mark\:)' \
+            '*--between[from one mark of the program to another]:M1,M2:' \
+            '*--function[call paths with such a function]:REGEX:' \
+            '*--not-function[call paths without one]:REGEX:' \
+            '*--file[call paths with a frame in such a source file]:REGEX:' \
+            '*--not-file[call paths without one]:REGEX:' \
+            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
+            '*--not-module[call paths without one]:REGEX:' \
+            '*--path[that call path]:HASH:' \
+            '*--path-depth[call paths of so many frames]:RANGE:' \
+            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
+            '*--pool[that pool]:NAME:' \
+            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
+            '*--group-bytes[... so many bytes]:RANGE:' \
+            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
+            '*--group-live-bytes[... so many live bytes]:RANGE:' \
+            '*--size[of so many bytes]:RANGE:' \
+            '*--first-size[of a chain of reallocations]:RANGE:' \
+            '*--last-size[... its last size]:RANGE:' \
+            '*--chain-length[... how many blocks it had]:RANGE:' \
+            '*--chain-lifetime[... how long it lived]:RANGE:' \
+            '*--lifetime[that lived so long]:RANGE:' \
+            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
+            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
+            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
+            '*--address[that lay there]:RANGE:' \
+            '*--thread[that this thread allocated]:ID|NAME:' \
+            '*--freed-by[that this thread freed]:ID|NAME:' \
+            '*--scope[that were allocated in this scope of the program]:NAME:' \
+            '*--leaked[that were never freed]' \
+            '*--temporary[that were freed before their thread'\''s next allocation]' \
+            '*--freed-by-others[that another thread freed]')
     if ((CURRENT == 2)); then
         _describe command commands
         return
@@ -149,8 +184,8 @@ _memtrace() {
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
-            '*--format[json and csv are for programs]:text|markdown|json|csv:(text markdown json csv)' \
-            '*-f[json and csv are for programs]:text|markdown|json|csv:(text markdown json csv)' \
+            '*--format[json and csv are for programs]:text|markdown|csv|json:(text markdown csv json)' \
+            '*-f[json and csv are for programs]:text|markdown|csv|json:(text markdown csv json)' \
             '*--json[the same as --format json]' \
             '*--csv[the same as --format csv]' \
             '*--output[write to FILE]:FILE:_files' \
@@ -158,42 +193,9 @@ _memtrace() {
             '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
             '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
             '*--no-embedded-suppressions[ignore __lsan_default_suppressions]' \
-            '*--from[what happened from T on]:T:(start end peak mark\:)' \
-            '*--to[what happened before T]:T:(start end peak mark\:)' \
-            '*--at[the same as --to T]:T:(start end peak mark\:)' \
-            '*--between[from one mark of the program to another]:M1,M2:' \
-            '*--function[call paths with such a function]:REGEX:' \
-            '*--not-function[call paths without one]:REGEX:' \
-            '*--file[call paths with a frame in such a source file]:REGEX:' \
-            '*--not-file[call paths without one]:REGEX:' \
-            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
-            '*--not-module[call paths without one]:REGEX:' \
-            '*--path[that call path]:HASH:' \
-            '*--path-depth[call paths of so many frames]:RANGE:' \
-            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
-            '*--pool[that pool]:NAME:' \
-            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
-            '*--group-bytes[... so many bytes]:RANGE:' \
-            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
-            '*--group-live-bytes[... so many live bytes]:RANGE:' \
-            '*--size[of so many bytes]:RANGE:' \
-            '*--first-size[of a chain of reallocations]:RANGE:' \
-            '*--last-size[... its last size]:RANGE:' \
-            '*--chain-length[... how many blocks it had]:RANGE:' \
-            '*--chain-lifetime[... how long it lived]:RANGE:' \
-            '*--lifetime[that lived so long]:RANGE:' \
-            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
-            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
-            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
-            '*--address[that lay there]:RANGE:' \
-            '*--thread[that this thread allocated]:ID|NAME:' \
-            '*--freed-by[that this thread freed]:ID|NAME:' \
-            '*--scope[that were allocated in this scope of the program]:NAME:' \
-            '*--leaked[that were never freed]' \
-            '*--temporary[that were freed before their thread'\''s next allocation]' \
-            '*--freed-by-others[that another thread freed]' \
             '*--help[show this]' \
             '*-h[show this]' \
+            $filters \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
             '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
@@ -223,42 +225,9 @@ _memtrace() {
             '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
             '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
             '*--no-embedded-suppressions[ignore __lsan_default_suppressions]' \
-            '*--from[what happened from T on]:T:(start end peak mark\:)' \
-            '*--to[what happened before T]:T:(start end peak mark\:)' \
-            '*--at[the same as --to T]:T:(start end peak mark\:)' \
-            '*--between[from one mark of the program to another]:M1,M2:' \
-            '*--function[call paths with such a function]:REGEX:' \
-            '*--not-function[call paths without one]:REGEX:' \
-            '*--file[call paths with a frame in such a source file]:REGEX:' \
-            '*--not-file[call paths without one]:REGEX:' \
-            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
-            '*--not-module[call paths without one]:REGEX:' \
-            '*--path[that call path]:HASH:' \
-            '*--path-depth[call paths of so many frames]:RANGE:' \
-            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
-            '*--pool[that pool]:NAME:' \
-            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
-            '*--group-bytes[... so many bytes]:RANGE:' \
-            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
-            '*--group-live-bytes[... so many live bytes]:RANGE:' \
-            '*--size[of so many bytes]:RANGE:' \
-            '*--first-size[of a chain of reallocations]:RANGE:' \
-            '*--last-size[... its last size]:RANGE:' \
-            '*--chain-length[... how many blocks it had]:RANGE:' \
-            '*--chain-lifetime[... how long it lived]:RANGE:' \
-            '*--lifetime[that lived so long]:RANGE:' \
-            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
-            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
-            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
-            '*--address[that lay there]:RANGE:' \
-            '*--thread[that this thread allocated]:ID|NAME:' \
-            '*--freed-by[that this thread freed]:ID|NAME:' \
-            '*--scope[that were allocated in this scope of the program]:NAME:' \
-            '*--leaked[that were never freed]' \
-            '*--temporary[that were freed before their thread'\''s next allocation]' \
-            '*--freed-by-others[that another thread freed]' \
             '*--help[show this]' \
             '*-h[show this]' \
+            $filters \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
             '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
@@ -276,42 +245,9 @@ _memtrace() {
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
-            '*--from[what happened from T on]:T:(start end peak mark\:)' \
-            '*--to[what happened before T]:T:(start end peak mark\:)' \
-            '*--at[the same as --to T]:T:(start end peak mark\:)' \
-            '*--between[from one mark of the program to another]:M1,M2:' \
-            '*--function[call paths with such a function]:REGEX:' \
-            '*--not-function[call paths without one]:REGEX:' \
-            '*--file[call paths with a frame in such a source file]:REGEX:' \
-            '*--not-file[call paths without one]:REGEX:' \
-            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
-            '*--not-module[call paths without one]:REGEX:' \
-            '*--path[that call path]:HASH:' \
-            '*--path-depth[call paths of so many frames]:RANGE:' \
-            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
-            '*--pool[that pool]:NAME:' \
-            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
-            '*--group-bytes[... so many bytes]:RANGE:' \
-            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
-            '*--group-live-bytes[... so many live bytes]:RANGE:' \
-            '*--size[of so many bytes]:RANGE:' \
-            '*--first-size[of a chain of reallocations]:RANGE:' \
-            '*--last-size[... its last size]:RANGE:' \
-            '*--chain-length[... how many blocks it had]:RANGE:' \
-            '*--chain-lifetime[... how long it lived]:RANGE:' \
-            '*--lifetime[that lived so long]:RANGE:' \
-            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
-            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
-            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
-            '*--address[that lay there]:RANGE:' \
-            '*--thread[that this thread allocated]:ID|NAME:' \
-            '*--freed-by[that this thread freed]:ID|NAME:' \
-            '*--scope[that were allocated in this scope of the program]:NAME:' \
-            '*--leaked[that were never freed]' \
-            '*--temporary[that were freed before their thread'\''s next allocation]' \
-            '*--freed-by-others[that another thread freed]' \
             '*--help[show this]' \
             '*-h[show this]' \
+            $filters \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
             '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
@@ -344,42 +280,9 @@ _memtrace() {
             '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
             '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
             '*--no-embedded-suppressions[ignore __lsan_default_suppressions]' \
-            '*--from[what happened from T on]:T:(start end peak mark\:)' \
-            '*--to[what happened before T]:T:(start end peak mark\:)' \
-            '*--at[the same as --to T]:T:(start end peak mark\:)' \
-            '*--between[from one mark of the program to another]:M1,M2:' \
-            '*--function[call paths with such a function]:REGEX:' \
-            '*--not-function[call paths without one]:REGEX:' \
-            '*--file[call paths with a frame in such a source file]:REGEX:' \
-            '*--not-file[call paths without one]:REGEX:' \
-            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
-            '*--not-module[call paths without one]:REGEX:' \
-            '*--path[that call path]:HASH:' \
-            '*--path-depth[call paths of so many frames]:RANGE:' \
-            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
-            '*--pool[that pool]:NAME:' \
-            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
-            '*--group-bytes[... so many bytes]:RANGE:' \
-            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
-            '*--group-live-bytes[... so many live bytes]:RANGE:' \
-            '*--size[of so many bytes]:RANGE:' \
-            '*--first-size[of a chain of reallocations]:RANGE:' \
-            '*--last-size[... its last size]:RANGE:' \
-            '*--chain-length[... how many blocks it had]:RANGE:' \
-            '*--chain-lifetime[... how long it lived]:RANGE:' \
-            '*--lifetime[that lived so long]:RANGE:' \
-            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
-            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
-            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
-            '*--address[that lay there]:RANGE:' \
-            '*--thread[that this thread allocated]:ID|NAME:' \
-            '*--freed-by[that this thread freed]:ID|NAME:' \
-            '*--scope[that were allocated in this scope of the program]:NAME:' \
-            '*--leaked[that were never freed]' \
-            '*--temporary[that were freed before their thread'\''s next allocation]' \
-            '*--freed-by-others[that another thread freed]' \
             '*--help[show this]' \
             '*-h[show this]' \
+            $filters \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
             '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
@@ -400,42 +303,9 @@ _memtrace() {
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
-            '*--from[what happened from T on]:T:(start end peak mark\:)' \
-            '*--to[what happened before T]:T:(start end peak mark\:)' \
-            '*--at[the same as --to T]:T:(start end peak mark\:)' \
-            '*--between[from one mark of the program to another]:M1,M2:' \
-            '*--function[call paths with such a function]:REGEX:' \
-            '*--not-function[call paths without one]:REGEX:' \
-            '*--file[call paths with a frame in such a source file]:REGEX:' \
-            '*--not-file[call paths without one]:REGEX:' \
-            '*--module[call paths with a frame in such a program file or library]:REGEX:' \
-            '*--not-module[call paths without one]:REGEX:' \
-            '*--path[that call path]:HASH:' \
-            '*--path-depth[call paths of so many frames]:RANGE:' \
-            '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
-            '*--pool[that pool]:NAME:' \
-            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
-            '*--group-bytes[... so many bytes]:RANGE:' \
-            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
-            '*--group-live-bytes[... so many live bytes]:RANGE:' \
-            '*--size[of so many bytes]:RANGE:' \
-            '*--first-size[of a chain of reallocations]:RANGE:' \
-            '*--last-size[... its last size]:RANGE:' \
-            '*--chain-length[... how many blocks it had]:RANGE:' \
-            '*--chain-lifetime[... how long it lived]:RANGE:' \
-            '*--lifetime[that lived so long]:RANGE:' \
-            '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
-            '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
-            '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
-            '*--address[that lay there]:RANGE:' \
-            '*--thread[that this thread allocated]:ID|NAME:' \
-            '*--freed-by[that this thread freed]:ID|NAME:' \
-            '*--scope[that were allocated in this scope of the program]:NAME:' \
-            '*--leaked[that were never freed]' \
-            '*--temporary[that were freed before their thread'\''s next allocation]' \
-            '*--freed-by-others[that another thread freed]' \
             '*--help[show this]' \
             '*-h[show this]' \
+            $filters \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
             '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;

@@ -10,7 +10,6 @@
 #include "analyze/base/numbermap.h"
 #include "analyze/report/calltree.h"
 #include "collect/transform/fakename.h"
-#include "collect/transform/nameblocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +212,7 @@ static int hide_mappings(struct anonymize *anonymize, struct transform_payload *
     return 1;
 }
 
-/* ---- The hooks ---- */
+/* ---- The step ---- */
 
 static int hide_table(void *context, enum memtrace_block_kind kind,
                       struct transform_payload *payload) {
@@ -272,9 +271,12 @@ static const char *hide_file(struct anonymize *anonymize, const char *file) {
                         : fakename_of(anonymize->fakenames, FAKENAME_FILE, file, strlen(file));
 }
 
+static int no_memory(struct error *error) {
+    return error_set(error, "out of memory while hiding names");
+}
+
 /* All functions at one frame, under other names. 0 or -1. */
-static int write_frame(struct anonymize *anonymize, uint64_t frame, struct nameblocks *blocks,
-                       struct error *error) {
+static int write_frame(struct anonymize *anonymize, uint64_t frame, struct recordwriter *writer) {
     size_t count;
     const struct names_frame *real = names_frames(anonymize->names, frame, &count);
     struct framename *hidden = calloc(count, sizeof *hidden);
@@ -289,36 +291,33 @@ static int write_frame(struct anonymize *anonymize, uint64_t frame, struct nameb
         good = (hidden[i].function != NULL) == (real[i].function != NULL) &&
                (hidden[i].file != NULL) == (real[i].file != NULL);
     }
-    result = good ? nameblocks_add(blocks, hidden, count, error)
-                  : error_set(error, "out of memory while hiding names");
+    result = good ? recordwriter_names(writer, hidden, count) : no_memory(writer->error);
     free(hidden);
     return result;
 }
 
 /* Names for every frame, so that nobody looks any of them up. */
-static int write_names(void *context, struct recordfile *file, struct error *error) {
+static int write_names(void *context, struct recordwriter *writer) {
     struct anonymize *anonymize = context;
     const struct model *model = anonymize->model;
-    struct nameblocks *blocks = nameblocks_new(file);
     struct numbermap seen = {0};
-    int result = blocks != NULL ? 0 : error_set(error, "out of memory while hiding names");
+    int result = 0;
     for (size_t i = 1; i < model->node_count && result == 0; i++) {
         uint64_t frame = model->nodes[i].frame;
         if (frame < MEMTRACE_FRAME_CLASSES || numbermap_get(&seen, frame) != NULL) {
             continue;
         }
-        result = numbermap_put(&seen, frame, anonymize) == 0
-                     ? write_frame(anonymize, frame, blocks, error)
-                     : error_set(error, "out of memory while hiding names");
+        result = numbermap_put(&seen, frame, anonymize) == 0 ? write_frame(anonymize, frame, writer)
+                                                             : no_memory(writer->error);
     }
     numbermap_free(&seen);
-    return blocks == NULL ? -1 : nameblocks_close(blocks, result == 0, error) == 0 ? result : -1;
+    return result;
 }
 
-struct transform_hooks anonymize_hooks(struct anonymize *anonymize) {
-    return (struct transform_hooks){.header = hide_header,
-                                    .event = hide_event,
-                                    .table = hide_table,
-                                    .finish = write_names,
-                                    .context = anonymize};
+struct transform_step anonymize_step(struct anonymize *anonymize) {
+    return (struct transform_step){.header = hide_header,
+                                   .event = hide_event,
+                                   .table = hide_table,
+                                   .finish = write_names,
+                                   .context = anonymize};
 }

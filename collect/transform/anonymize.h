@@ -20,7 +20,7 @@ struct anonymize *anonymize_new(const struct model *model, const struct names *n
                                 const void *key, size_t key_size);
 void anonymize_free(struct anonymize *anonymize); /* NULL is allowed */
 
-/* For transform_recording(). */
-struct transform_hooks anonymize_hooks(struct anonymize *anonymize);
+/* For transform_run(). */
+struct transform_step anonymize_step(struct anonymize *anonymize);
 
 #endif

@@ -1,50 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* importer.c: what a heaptrack file tells, line by line, into blocks of a recording. See
- * importer.h. */
+/* importer.c: what a heaptrack file tells, line by line, into a recording. See importer.h. */
 #include "collect/transform/importer.h"
 
-#include "analyze/read/eventcode.h"
-#include "analyze/read/nodecode.h"
-#include "collect/transform/importlive.h"
-#include "collect/transform/importmodules.h"
-#include "collect/transform/nameblocks.h"
+#include "analyze/base/array.h"
+#include "analyze/replay/blockmap.h"
+#include "collect/transform/recordwriter.h"
 
+#define XXH_INLINE_ALL
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum {
     THREAD = MEMTRACE_THREAD_OTHERS + 1,
     STREAM = 1,
-    BLOCK_EVENTS = 1 << 16,
-    SAMPLES = 1 << 12, /* in a block */
     NODES_MOST = 1 << MEMTRACE_CONTEXT_BITS,
+    MODULES_MOST = MEMTRACE_FRAME_MODULE_MASK + 1,
 };
 
 /* A growing array of numbers. */
 struct numbers {
     uint64_t *items;
     size_t count;
-    size_t capacity;
+    size_t room;
+};
+
+/* The program files, with ids. */
+struct modules {
+    struct memtrace_module *items; /* by id; 0 is none */
+    size_t count;
+    size_t room;
+    struct numbermap ids;  /* hash of path and base -> id */
+    struct numbers mapped; /* ids that are in memory now */
+};
+
+/* A block that lives: its number in the recording, and the one with the same key that began before
+ * it. */
+struct live_block {
+    uint64_t number;
+    uint64_t size;
+    size_t before; /* place + 1; 0: none */
+};
+
+/* The blocks that live, by the keys under which the file ends them (heaptrackfile.h). Memory grows
+ * with these and with the number of keys. */
+struct live_blocks {
+    struct blockmap addresses;
+    struct numbers newest; /* by key: place + 1 of the one that began last; 0: none lives */
+    struct live_block *items;
+    size_t count;
+    size_t room;
+    size_t free; /* place + 1 of the first free one, linked by `before` */
 };
 
 struct importer {
-    struct recordfile file;
+    struct recordwriter writer;
     struct memtrace_header program;
-    struct event_encoder *encoder;
-    struct nameblocks *names;
-    struct importmodules modules;
-    struct importlive live;
-    struct numbers places;                 /* by number: frame; 0: left out of call paths */
-    struct numbers paths;                  /* by number: node */
-    struct memtrace_recording_node *nodes; /* not written yet */
-    size_t node_count;
-    size_t node_capacity;
+    struct modules modules;
+    struct live_blocks live;
+    struct numbers places; /* by number: frame; 0: left out of call paths */
+    struct numbers paths;  /* by number: node */
     uint32_t next_node;
     uint32_t unknown_node; /* of blocks without a call path; 0: none yet */
-    struct memtrace_sample samples[SAMPLES];
-    size_t sample_count;
-    uint32_t sequence; /* of the next block of events */
-    uint64_t number;   /* of the block that began last */
+    uint32_t sequence;     /* of the next block of events */
+    uint64_t number;       /* of the block that began last */
     uint64_t time_ns;
     uint64_t live_bytes;
     void (*progress)(void *context, uint64_t done, uint64_t total);
@@ -64,18 +83,17 @@ static int no_memory(struct importer *importer) {
     return error_set(importer->error, "out of memory");
 }
 
-static int add_number(struct importer *importer, struct numbers *numbers, uint64_t number) {
-    if (numbers->count == numbers->capacity) {
-        size_t capacity = numbers->capacity != 0 ? numbers->capacity * 2 : 1024;
-        uint64_t *grown = reallocarray(numbers->items, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return no_memory(importer);
-        }
-        numbers->items = grown;
-        numbers->capacity = capacity;
+/* 0, or -1: out of memory. */
+static int push(struct numbers *numbers, uint64_t number) {
+    if (array_grow(&numbers->items, &numbers->room, numbers->count, sizeof number) != 0) {
+        return -1;
     }
     numbers->items[numbers->count++] = number;
     return 0;
+}
+
+static int add_number(struct importer *importer, struct numbers *numbers, uint64_t number) {
+    return push(numbers, number) == 0 ? 0 : no_memory(importer);
 }
 
 /* Numbers begin at 1; of 0 and of those that nothing has: 0. */
@@ -83,67 +101,116 @@ static uint64_t number_at(const struct numbers *numbers, uint64_t place) {
     return place != 0 && place <= numbers->count ? numbers->items[place - 1] : 0;
 }
 
-/* ---- Blocks of the recording ---- */
+/* ---- Modules ---- */
 
-static int write_nodes(struct importer *importer) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_NODES,
-                                          .items = (uint32_t)importer->node_count};
-    struct varint_writer payload = {0};
-    int result;
-    if (importer->node_count == 0) {
+/* The id of a module of this path and base, a new one where there is none; its range grows to hold
+ * [start, end). "": 0. 0 also where there is no room for more; -1: out of memory. */
+static int64_t module_of(struct modules *modules, const struct heaptrackfile_module *module) {
+    uint64_t key = XXH3_64bits_withSeed(module->path, strlen(module->path), module->base);
+    size_t id = (size_t)(uintptr_t)numbermap_get(&modules->ids, key);
+    struct memtrace_module *item;
+    if (module->path[0] == '\0') {
         return 0;
     }
-    result = nodecode_pack(importer->nodes, importer->node_count, &payload) == 0
-                 ? recordfile_append(&importer->file, &block, payload.bytes, payload.size,
-                                     importer->error)
-                 : no_memory(importer);
-    free(payload.bytes);
-    importer->node_count = 0;
-    return result;
+    if (id == 0) {
+        id = modules->count != 0 ? modules->count : 1;
+        if (id == MODULES_MOST) {
+            return 0;
+        }
+        if (array_reserve(&modules->items, &modules->room, id + 1, sizeof *item) != 0 ||
+            numbermap_put(&modules->ids, key, (void *)(uintptr_t)id) != 0) {
+            return -1;
+        }
+        modules->count = id + 1;
+        modules->items[id] = (struct memtrace_module){
+            .id = (uint32_t)id, .start = module->start, .end = module->end, .bias = module->base};
+        copy_text(modules->items[id].path, sizeof modules->items[id].path, module->path);
+    }
+    item = &modules->items[id];
+    item->start = module->start < item->start ? module->start : item->start;
+    item->end = module->end > item->end ? module->end : item->end;
+    return (int64_t)id;
 }
 
-static int write_samples(struct importer *importer) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_SAMPLES,
-                                          .items = (uint32_t)importer->sample_count};
-    size_t size = importer->sample_count * sizeof importer->samples[0];
-    if (importer->sample_count == 0) {
-        return 0;
+/* The id of what is mapped at an address; 0: nothing. */
+static uint32_t module_at(const struct modules *modules, uint64_t address) {
+    for (size_t i = 0; i < modules->mapped.count; i++) {
+        const struct memtrace_module *item = &modules->items[modules->mapped.items[i]];
+        if (address >= item->start && address < item->end) {
+            return item->id;
+        }
     }
-    block.first_ns = importer->samples[0].time_ns;
-    block.last_ns = importer->samples[importer->sample_count - 1].time_ns;
-    importer->sample_count = 0;
-    return recordfile_append(&importer->file, &block, importer->samples, size, importer->error);
+    return 0;
 }
 
-/* The nodes that events need stand before them. */
-static int write_events(struct importer *importer) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_EVENTS,
-                                          .stream = STREAM,
-                                          .first_sequence = importer->sequence,
-                                          .end_sequence = importer->sequence + 1};
-    const void *payload;
-    size_t size;
-    if (event_encoder_count(importer->encoder) == 0) {
+/* ---- Live blocks ---- */
+
+/* blockmap.h knows no key of 0. */
+static uint64_t address_key(uint64_t address) {
+    return address != 0 ? address : UINT64_MAX;
+}
+
+/* 0, or -1: out of memory. */
+static int reserve_key(struct numbers *newest, uint64_t key) {
+    size_t known = newest->count;
+    if (key < known) {
         return 0;
     }
-    payload = event_encoder_finish(importer->encoder, &size, &block);
-    if (payload == NULL) {
-        return no_memory(importer);
-    }
-    if (write_nodes(importer) != 0 ||
-        recordfile_append(&importer->file, &block, payload, size, importer->error) != 0) {
+    if (array_reserve(&newest->items, &newest->room, key + 1, sizeof *newest->items) != 0) {
         return -1;
     }
-    importer->sequence++;
-    event_encoder_start(importer->encoder, THREAD, importer->number + 1);
+    memset(newest->items + known, 0, (newest->room - known) * sizeof *newest->items);
+    newest->count = newest->room;
     return 0;
 }
 
-static int add_event(struct importer *importer, const struct event *event) {
-    if (event_encoder_add(importer->encoder, event) != 0) {
-        return no_memory(importer);
+/* A place for a block, + 1. 0: out of memory. */
+static size_t take_live_place(struct live_blocks *live) {
+    size_t place = live->free;
+    if (place != 0) {
+        live->free = live->items[place - 1].before;
+        return place;
     }
+    return array_grow(&live->items, &live->room, live->count, sizeof *live->items) == 0
+               ? ++live->count
+               : 0;
+}
+
+/* 0, or -1: out of memory. */
+static int begin_live(struct live_blocks *live, enum heaptrackfile_key kind, uint64_t key,
+                      uint64_t number, uint64_t size) {
+    size_t place;
+    if (kind == HEAPTRACKFILE_ADDRESS) {
+        const struct pairing_block block = {.size = size, .weight = number};
+        return blockmap_put(&live->addresses, address_key(key), &block);
+    }
+    if (reserve_key(&live->newest, key) != 0 || (place = take_live_place(live)) == 0) {
+        return -1;
+    }
+    live->items[place - 1] = (struct live_block){number, size, live->newest.items[key]};
+    live->newest.items[key] = place;
     return 0;
+}
+
+/* The block that ends; number 0: none is known. */
+static struct live_block end_live(struct live_blocks *live, enum heaptrackfile_key kind,
+                                  uint64_t key) {
+    struct live_block ended = {0};
+    struct pairing_block block;
+    size_t place = key < live->newest.count ? live->newest.items[key] : 0;
+    if (kind == HEAPTRACKFILE_ADDRESS) {
+        return live->addresses.count != 0 &&
+                       blockmap_take(&live->addresses, address_key(key), &block) == 1
+                   ? (struct live_block){.number = block.weight, .size = block.size}
+                   : ended;
+    }
+    if (place != 0) {
+        ended = live->items[place - 1];
+        live->newest.items[key] = ended.before;
+        live->items[place - 1].before = live->free;
+        live->free = place;
+    }
+    return ended;
 }
 
 /* ---- What the file tells: where ---- */
@@ -162,7 +229,7 @@ static int take_command(void *context, const char *text) {
 }
 
 static int take_modules_gone(void *context) {
-    importmodules_unmap_all(&((struct importer *)context)->modules);
+    ((struct importer *)context)->modules.mapped.count = 0;
     return 0;
 }
 
@@ -170,10 +237,15 @@ static int take_modules_gone(void *context) {
 static int take_module(void *context, const struct heaptrackfile_module *module) {
     struct importer *importer = context;
     struct heaptrackfile_module named = *module;
+    int64_t id;
     if (strcmp(module->path, "x") == 0) {
         named.path = importer->program.executable;
     }
-    return importmodules_map(&importer->modules, &named) == 0 ? 0 : no_memory(importer);
+    id = module_of(&importer->modules, &named);
+    if (id <= 0) {
+        return id == 0 ? 0 : no_memory(importer);
+    }
+    return add_number(importer, &importer->modules.mapped, (uint64_t)id);
 }
 
 /* As a return address, which readers take one off. Small addresses of no module would be taken for
@@ -204,14 +276,14 @@ static int add_names(struct importer *importer, uint64_t frame,
                                       .line = frames[i].line};
     }
     /* One without a name is looked up nowhere else. */
-    return nameblocks_add(importer->names, names, count != 0 ? count : 1, importer->error);
+    return recordwriter_names(&importer->writer, names, count != 0 ? count : 1);
 }
 
 static int take_place(void *context, uint64_t address, const char *module,
                       const struct heaptrackfile_frame *frames, size_t count) {
     struct importer *importer = context;
     const struct heaptrackfile_module named = {module, 0, address, address + 1};
-    int64_t id = importmodules_id(&importer->modules, &named);
+    int64_t id = module_of(&importer->modules, &named);
     uint64_t frame;
     if (id < 0) {
         return no_memory(importer);
@@ -225,35 +297,23 @@ static int take_place(void *context, uint64_t address, const char *module,
                : -1;
 }
 
-/* The id of a new node; 0: out of memory. */
+/* The id of a new node; 0: it could not be written. */
 static uint32_t add_node(struct importer *importer, uint64_t frame, uint32_t parent) {
-    if (importer->node_count == importer->node_capacity) {
-        size_t capacity = importer->node_capacity != 0 ? importer->node_capacity * 2 : 1024;
-        struct memtrace_recording_node *grown =
-            reallocarray(importer->nodes, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return 0;
-        }
-        importer->nodes = grown;
-        importer->node_capacity = capacity;
-    }
-    importer->nodes[importer->node_count++] =
-        (struct memtrace_recording_node){frame, parent, importer->next_node};
-    return importer->next_node++;
+    const struct memtrace_recording_node node = {frame, parent, importer->next_node};
+    return recordwriter_node(&importer->writer, &node) == 0 ? importer->next_node++ : 0;
 }
 
 static int take_path(void *context, bool is_address, uint64_t place, uint64_t parent) {
     struct importer *importer = context;
     uint32_t node = (uint32_t)number_at(&importer->paths, parent);
-    uint64_t frame = is_address
-                         ? make_frame(importer, importmodules_at(&importer->modules, place), place)
-                         : number_at(&importer->places, place);
+    uint64_t frame = is_address ? make_frame(importer, module_at(&importer->modules, place), place)
+                                : number_at(&importer->places, place);
     if (frame != 0 && importer->next_node == NODES_MOST) {
         importer->result->missing_paths++;
     } else if (frame != 0) {
         node = add_node(importer, frame, node);
         if (node == 0) {
-            return no_memory(importer);
+            return -1;
         }
     }
     return add_number(importer, &importer->paths, node);
@@ -269,12 +329,29 @@ static int take_time(void *context, uint64_t time_ns) {
 
 static int take_resident(void *context, uint64_t bytes) {
     struct importer *importer = context;
-    importer->samples[importer->sample_count++] = (struct memtrace_sample){
+    const struct memtrace_sample sample = {
         .time_ns = importer->time_ns, .resident_bytes = bytes, .live_bytes = importer->live_bytes};
-    return importer->sample_count == SAMPLES ? write_samples(importer) : 0;
+    return recordwriter_sample(&importer->writer, &sample);
 }
 
-/* The context of blocks with this call path; 0: out of memory. */
+static int add_event(struct importer *importer, const struct event *event) {
+    if (!importer->writer.has_events ||
+        event_encoder_count(importer->writer.encoder) == RECORDWRITER_EVENTS) {
+        struct memtrace_block_header block = {
+            .stream = STREAM,
+            .thread = THREAD,
+            .first_number = event->kind == EVENT_ALLOC ? event->block.number : importer->number + 1,
+            .first_sequence = importer->sequence,
+            .end_sequence = importer->sequence + 1};
+        importer->sequence++;
+        if (recordwriter_begin_events(&importer->writer, &block) != 0) {
+            return -1;
+        }
+    }
+    return recordwriter_event(&importer->writer, event);
+}
+
+/* The context of blocks with this call path; 0: it could not be written. */
 static uint32_t context_of(struct importer *importer, uint64_t path) {
     uint32_t node = (uint32_t)number_at(&importer->paths, path);
     if (node == 0 && importer->unknown_node == 0) {
@@ -293,21 +370,20 @@ static int take_begin(void *context, enum heaptrackfile_key kind, uint64_t key, 
                           .address =
                               kind == HEAPTRACKFILE_ADDRESS ? key & MEMTRACE_FRAME_ADDRESS_MASK : 0,
                           .size = size};
-    if (event.context == 0 ||
-        importlive_begin(&importer->live, kind, key, importer->number, size) != 0) {
+    if (event.context == 0) {
+        return -1;
+    }
+    if (begin_live(&importer->live, kind, key, importer->number, size) != 0) {
         return no_memory(importer);
     }
     importer->live_bytes += size;
     importer->result->begins++;
-    if (add_event(importer, &event) != 0) {
-        return -1;
-    }
-    return event_encoder_count(importer->encoder) >= BLOCK_EVENTS ? write_events(importer) : 0;
+    return add_event(importer, &event);
 }
 
 static int take_end(void *context, enum heaptrackfile_key kind, uint64_t key) {
     struct importer *importer = context;
-    struct importlive_block ended = importlive_end(&importer->live, kind, key);
+    struct live_block ended = end_live(&importer->live, kind, key);
     struct event event = {
         .kind = EVENT_FREE, .time_ns = importer->time_ns, .block = {ended.number, THREAD}};
     if (ended.number == 0) {
@@ -318,10 +394,7 @@ static int take_end(void *context, enum heaptrackfile_key kind, uint64_t key) {
         importer->live_bytes -= ended.size;
         importer->result->ends++;
     }
-    if (add_event(importer, &event) != 0) {
-        return -1;
-    }
-    return event_encoder_count(importer->encoder) >= BLOCK_EVENTS ? write_events(importer) : 0;
+    return add_event(importer, &event);
 }
 
 static void take_progress(void *context, uint64_t done, uint64_t total) {
@@ -374,7 +447,6 @@ static void guess_program(struct importer *importer) {
 }
 
 static int write_program(struct importer *importer) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_PROGRAM, .items = 1};
     struct memtrace_header *program = &importer->program;
     memcpy(program->magic, MEMTRACE_MAGIC, sizeof program->magic);
     program->version = MEMTRACE_FORMAT_VERSION;
@@ -387,35 +459,31 @@ static int write_program(struct importer *importer) {
     program->start_monotonic_ns = 1;
     program->end_monotonic_ns = importer->time_ns + 1;
     program->clock_ns = importer->time_ns;
-    return recordfile_append(&importer->file, &block, program, sizeof *program, importer->error);
+    return recordwriter_table(&importer->writer, MEMTRACE_BLOCK_PROGRAM, program, 1,
+                              sizeof *program);
 }
 
 static int write_thread(struct importer *importer) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_THREADS, .items = 1};
     struct memtrace_thread_record thread = {
         .id = THREAD, .state = MEMTRACE_THREAD_ENDED, .end_ns = importer->time_ns};
     const char *slash = strrchr(importer->program.executable, '/');
     copy_text(thread.name, sizeof thread.name,
               slash != NULL ? slash + 1 : importer->program.executable);
-    return recordfile_append(&importer->file, &block, &thread, sizeof thread, importer->error);
-}
-
-static int close_names(struct importer *importer, bool finish) {
-    struct nameblocks *names = importer->names;
-    importer->names = NULL;
-    return names != NULL ? nameblocks_close(names, finish, importer->error) : 0;
+    return recordwriter_table(&importer->writer, MEMTRACE_BLOCK_THREADS, &thread, 1, sizeof thread);
 }
 
 static int write_rest(struct importer *importer) {
+    const struct modules *modules = &importer->modules;
     split_command(importer);
     guess_program(importer);
-    if (write_events(importer) != 0 || write_nodes(importer) != 0 || write_samples(importer) != 0 ||
-        close_names(importer, true) != 0 ||
-        importmodules_write(&importer->modules, &importer->file, importer->error) != 0 ||
-        write_thread(importer) != 0 || write_program(importer) != 0) {
+    if (modules->count > 1 &&
+        recordwriter_table(&importer->writer, MEMTRACE_BLOCK_MODULES, modules->items + 1,
+                           modules->count - 1, sizeof *modules->items) != 0) {
         return -1;
     }
-    return recordfile_close(&importer->file, importer->error);
+    return write_thread(importer) == 0 && write_program(importer) == 0
+               ? recordwriter_close(&importer->writer)
+               : -1;
 }
 
 static int convert(struct importer *importer, const char *from, const char *to) {
@@ -435,13 +503,7 @@ static int convert(struct importer *importer, const char *from, const char *to) 
                                                .header_size = sizeof header,
                                                .byte_order = MEMTRACE_BYTE_ORDER};
     memcpy(header.magic, MEMTRACE_RECORDING_MAGIC, sizeof header.magic);
-    importer->encoder = event_encoder_new(0);
-    importer->names = nameblocks_new(&importer->file);
-    if (importer->encoder == NULL || importer->names == NULL) {
-        return no_memory(importer);
-    }
-    event_encoder_start(importer->encoder, THREAD, 1);
-    if (recordfile_create(&importer->file, to, &header, importer->error) != 0 ||
+    if (recordwriter_open(&importer->writer, to, &header, BLOCKPACK_LEVEL, importer->error) != 0 ||
         heaptrackfile_read(from, &visitor, &importer->result->file, importer->error) != 0) {
         return -1;
     }
@@ -457,20 +519,21 @@ int importer_run(const char *from, const char *to,
     if (importer == NULL) {
         return error_set(error, "out of memory");
     }
-    importer->file = RECORDFILE_NONE;
+    importer->writer.file = RECORDFILE_NONE;
     importer->next_node = MEMTRACE_FIRST_CONTEXT;
     importer->progress = progress;
     importer->result = result;
     importer->error = error;
     status = convert(importer, from, to);
-    close_names(importer, false);
-    recordfile_release(&importer->file);
-    event_encoder_free(importer->encoder);
-    importmodules_free(&importer->modules);
-    importlive_free(&importer->live);
+    recordwriter_free(&importer->writer);
+    free(importer->modules.items);
+    free(importer->modules.mapped.items);
+    numbermap_free(&importer->modules.ids);
+    blockmap_free(&importer->live.addresses);
+    free(importer->live.newest.items);
+    free(importer->live.items);
     free(importer->places.items);
     free(importer->paths.items);
-    free(importer->nodes);
     free(importer);
     return status;
 }

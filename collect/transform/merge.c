@@ -1,21 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* merge.c: one recording of several. See merge.h. */
+/*
+ * merge.c: one recording of several. See merge.h.
+ *
+ * Each process is replayed once, so that its tables become part of those of all (mergetables.h);
+ * then all of them go through the transform, with a step that gives each id its new number.
+ */
 #include "collect/transform/merge.h"
 
+#include "analyze/base/array.h"
 #include "analyze/window/wholemodel.h"
 #include "collect/transform/mergetables.h"
-#include "collect/transform/mergewrite.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct merge {
-    struct mergeprocess *processes; /* in the order of their starts, whatever that of the files */
-    size_t count;
-    const struct recording **parts; /* of all processes */
-    struct mergetables map;
-    uint64_t start_ns; /* CLOCK_REALTIME: when the first of them started */
+enum {
+    PROCESS_SHIFT = 48, /* mappings of two processes may have the same address: that of process n
+                           is n << 48 higher here, where none can be */
 };
+
+struct process {
+    struct mergesource source;
+    uint64_t end_ns; /* in the new file's time: its latest event */
+    bool has_files;  /* program files, or their symbols, are in its recording */
+};
+
+/* A sample of one process; of its last one a second one follows, all zero: it has ended. */
+struct moment {
+    struct memtrace_sample sample;
+    size_t process;
+};
+
+struct merge {
+    struct timeorder_parts *inputs; /* processes in the order of their starts, whatever that of the
+                                       files */
+    size_t count;
+    struct process *processes;      /* as many */
+    const struct recording **parts; /* of all processes */
+    struct mergetables tables;
+    uint64_t start_ns;    /* CLOCK_REALTIME: when the first of them started */
+    size_t current;       /* whose events or tables pass */
+    uint32_t stream_base; /* added to its streams */
+    uint32_t stream_most; /* of those that passed so far */
+    struct moment *moments;
+    size_t moment_count;
+    size_t moment_room;
+};
+
+static int no_memory(struct error *error) {
+    return error_set(error, "out of memory while merging");
+}
 
 /* ---- Which files belong together ---- */
 
@@ -52,8 +86,8 @@ static size_t take_process(const struct recording *const *files, size_t count, s
     return kept;
 }
 
-static const struct memtrace_header *program_of(const struct mergeprocess *process) {
-    return &process->parts.items[process->parts.count - 1]->program;
+static const struct memtrace_header *program_of(const struct timeorder_parts *parts) {
+    return &parts->items[parts->count - 1]->program;
 }
 
 static int compare_processes(const void *left, const void *right) {
@@ -68,42 +102,39 @@ static int compare_processes(const void *left, const void *right) {
 static int find_processes(struct merge *merge, const struct recording *const *files, size_t count) {
     bool *taken = calloc(count, sizeof *taken);
     size_t used = 0;
-    merge->processes = calloc(count, sizeof *merge->processes);
+    merge->inputs = calloc(count, sizeof *merge->inputs);
     merge->parts = calloc(count, sizeof *merge->parts);
-    if (taken == NULL || merge->processes == NULL || merge->parts == NULL) {
+    if (taken == NULL || merge->inputs == NULL || merge->parts == NULL) {
         free(taken);
         return -1;
     }
     for (size_t i = 0; i < count; i++) {
         if (!taken[i]) {
-            struct mergeprocess *process = &merge->processes[merge->count++];
-            process->parts.items = merge->parts + used;
-            process->parts.count = take_process(files, count, i, taken, merge->parts + used);
-            used += process->parts.count;
+            struct timeorder_parts *process = &merge->inputs[merge->count++];
+            process->items = merge->parts + used;
+            process->count = take_process(files, count, i, taken, merge->parts + used);
+            used += process->count;
         }
     }
     free(taken);
-    qsort(merge->processes, merge->count, sizeof *merge->processes, compare_processes);
-    for (size_t i = 0; i < merge->count; i++) {
-        merge->processes[i].number = (uint32_t)i;
-    }
-    return 0;
+    qsort(merge->inputs, merge->count, sizeof *merge->inputs, compare_processes);
+    merge->processes = calloc(merge->count, sizeof *merge->processes);
+    return merge->processes != NULL ? 0 : -1;
 }
 
 /* Sums of samples with another distance, or of other sizes, tell nothing. */
 static int check_alike(const struct merge *merge, struct error *error) {
     struct memtrace_recording first;
-    memcpy(&first, program_of(&merge->processes[0])->recording, sizeof first);
+    memcpy(&first, program_of(&merge->inputs[0])->recording, sizeof first);
     for (size_t i = 1; i < merge->count; i++) {
         struct memtrace_recording other;
-        memcpy(&other, program_of(&merge->processes[i])->recording, sizeof other);
+        memcpy(&other, program_of(&merge->inputs[i])->recording, sizeof other);
         if (other.sample_bytes != first.sample_bytes || other.size_least != first.size_least ||
             other.size_most != first.size_most) {
             return error_set(error,
                              "%.200s and %.200s cannot be added up: other allocations were "
                              "recorded (--sample, --sizes)",
-                             merge->processes[0].parts.items[0]->path,
-                             merge->processes[i].parts.items[0]->path);
+                             merge->inputs[0].items[0]->path, merge->inputs[i].items[0]->path);
         }
     }
     return 0;
@@ -111,62 +142,342 @@ static int check_alike(const struct merge *merge, struct error *error) {
 
 /* ---- One table of all ---- */
 
-static int map_process(struct merge *merge, struct mergeprocess *process, struct error *error) {
-    struct model *model = model_replay(process->parts, NULL, error);
-    uint64_t shift_ns = program_of(process)->start_realtime_ns - merge->start_ns;
-    int result;
-    if (model == NULL) {
-        return -1;
-    }
-    result = mergetables_add(&merge->map, model, shift_ns, &process->source, error);
-    process->end_ns = shift_ns + model->now_ns;
-    model_free(model);
-    return result;
-}
-
-static int map_all(struct merge *merge, struct error *error) {
-    merge->start_ns = UINT64_MAX;
+/* Sorted as they are, the first process is the one that started first. */
+static int add_tables(struct merge *merge, struct error *error) {
+    merge->start_ns = program_of(&merge->inputs[0])->start_realtime_ns;
     for (size_t i = 0; i < merge->count; i++) {
-        uint64_t start_ns = program_of(&merge->processes[i])->start_realtime_ns;
-        merge->start_ns = start_ns < merge->start_ns ? start_ns : merge->start_ns;
-    }
-    for (size_t i = 0; i < merge->count; i++) {
-        if (map_process(merge, &merge->processes[i], error) != 0) {
+        struct process *process = &merge->processes[i];
+        uint64_t shift_ns = program_of(&merge->inputs[i])->start_realtime_ns - merge->start_ns;
+        struct model *model = model_replay(merge->inputs[i], NULL, error);
+        int result = -1;
+        if (model != NULL) {
+            result = mergetables_add(&merge->tables, model, shift_ns, &process->source, error);
+            process->end_ns = shift_ns + model->now_ns;
+        }
+        model_free(model);
+        if (result != 0) {
             return -1;
         }
     }
     return 0;
 }
 
-static void merge_free(struct merge *merge) {
+/* ---- The step: what stands before the events ---- */
+
+/* What holds for all of them. */
+static void merge_header(void *context, struct memtrace_recording_header *header) {
+    const struct merge *merge = context;
+    const uint32_t for_all = MEMTRACE_RECORDING_PRECISE | MEMTRACE_RECORDING_FREE_STACKS;
+    uint32_t common = for_all;
+    uint32_t any = 0;
     for (size_t i = 0; i < merge->count; i++) {
-        mergesource_free(&merge->processes[i].source);
+        common &= merge->inputs[i].items[0]->header.flags;
+        any |= merge->inputs[i].items[0]->header.flags;
     }
-    mergetables_free(&merge->map);
-    free(merge->processes);
-    free(merge->parts);
+    header->part = 0;
+    header->flags = common | (any & ~for_all);
+}
+
+/* The first process's program, with the sums of all. */
+static int write_program(const struct merge *merge, struct recordwriter *writer) {
+    struct memtrace_header header = *program_of(&merge->inputs[0]);
+    uint64_t end_ns = 0;
+    header.inherited_blocks = header.inherited_bytes = 0; /* they are allocations like others */
+    header.peak_resident_bytes = header.maximum_ns = 0;   /* not known of all */
+    for (size_t i = 0; i < merge->count; i++) {
+        const struct memtrace_header *other = program_of(&merge->inputs[i]);
+        end_ns = merge->processes[i].end_ns > end_ns ? merge->processes[i].end_ns : end_ns;
+        if (header.malloc_by.place == MEMTRACE_MALLOC_COUNTED) {
+            header.malloc_by = other->malloc_by;
+        }
+        header.peak_error_bytes += i != 0 ? other->peak_error_bytes : 0;
+        for (unsigned kind = 0; i != 0 && kind < MEMTRACE_LOSS_KINDS; kind++) {
+            *memtrace_lost(&header, kind) += *memtrace_lost(other, kind);
+        }
+    }
+    header.end_monotonic_ns = header.end_monotonic_ns != 0 ? header.start_monotonic_ns + end_ns : 0;
+    header.clock_ns = end_ns;
+    mergetables_count(&merge->tables, &header);
+    return recordwriter_table(writer, MEMTRACE_BLOCK_PROGRAM, &header, 1, sizeof header);
+}
+
+/* Not all ids are in use: see mergetables.c. */
+static int write_tables(void *context, struct recordwriter *writer) {
+    const struct merge *merge = context;
+    const struct mergetables *tables = &merge->tables;
+    size_t modules = tables->module_count > 1 ? tables->module_count - 1 : 0;
+    int result = write_program(merge, writer);
+    for (size_t i = 0; i < tables->node_count && result == 0; i++) {
+        result = tables->nodes[i].frame != 0 ? recordwriter_node(writer, &tables->nodes[i]) : 0;
+    }
+    return result == 0 && recordwriter_table(writer, MEMTRACE_BLOCK_MODULES, tables->modules + 1,
+                                             modules, sizeof *tables->modules) == 0
+               ? recordwriter_table(writer, MEMTRACE_BLOCK_POOLS, tables->pools, tables->pool_count,
+                                    sizeof *tables->pools)
+               : -1;
+}
+
+/* ---- The step: events ---- */
+
+static void begin_process(void *context, size_t input) {
+    struct merge *merge = context;
+    merge->current = input;
+    merge->stream_base = merge->stream_most;
+}
+
+static uint32_t thread_of(struct merge *merge, uint32_t thread) {
+    return mergesource_thread(&merge->processes[merge->current].source, &merge->tables, thread);
+}
+
+static void number_stream(void *context, struct memtrace_block_header *block) {
+    struct merge *merge = context;
+    block->stream += merge->stream_base;
+    block->thread = thread_of(merge, block->thread);
+    merge->stream_most = block->stream > merge->stream_most ? block->stream : merge->stream_most;
+}
+
+/* Whether the block's thread found a place. */
+static bool number_block(struct merge *merge, struct event_block *block) {
+    block->thread = block->number != 0 ? thread_of(merge, block->thread) : block->thread;
+    return block->number == 0 || block->thread != 0;
+}
+
+/* An event of a thread that found no place is left out. */
+static int number_event(void *context, const struct memtrace_block_header *stream,
+                        struct event *event) {
+    struct merge *merge = context;
+    const struct mergesource *source = &merge->processes[merge->current].source;
+    uint64_t space = (uint64_t)merge->current << PROCESS_SHIFT;
+    (void)stream;
+    event->context = mergesource_context(source, event->context);
+    event->time_ns += source->shift_ns;
+    if (event->kind == EVENT_MAP) {
+        event->address += space;
+        event->old_address += event->old_address != 0 ? space : 0;
+    }
+    return number_block(merge, &event->block) && number_block(merge, &event->old);
+}
+
+/* ---- The step: tables of each process ---- */
+
+static int number_culled(struct merge *merge, const struct transform_payload *payload) {
+    struct memtrace_culled *culled = (struct memtrace_culled *)(void *)payload->bytes;
+    if (payload->size / sizeof *culled < payload->items) {
+        return 0;
+    }
+    for (size_t i = 0; i < payload->items; i++) {
+        culled[i].context =
+            mergesource_context(&merge->processes[merge->current].source, culled[i].context);
+        culled[i].thread = thread_of(merge, culled[i].thread);
+    }
+    return 1;
+}
+
+/* Whether an earlier process has this file, too. */
+static bool has_earlier(const struct merge *merge, const struct memtrace_embedded *file) {
+    for (size_t earlier = 0; earlier < merge->current; earlier++) {
+        const struct process *process = &merge->processes[earlier];
+        for (size_t i = 0; process->has_files && i < process->source.module_count; i++) {
+            uint32_t id = process->source.modules[i];
+            const struct memtrace_module *module = &merge->tables.modules[id];
+            if (id != 0 && module->build_id_size == file->build_id_size &&
+                memcmp(module->build_id, file->build_id, file->build_id_size) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int number_file(struct merge *merge, const struct transform_payload *payload) {
+    struct process *process = &merge->processes[merge->current];
+    struct memtrace_embedded head;
+    if (payload->size < sizeof head) {
+        return 0;
+    }
+    memcpy(&head, payload->bytes, sizeof head);
+    process->has_files = true;
+    if (head.build_id_size > sizeof head.build_id || has_earlier(merge, &head)) {
+        return 0;
+    }
+    head.module =
+        head.module < process->source.module_count ? process->source.modules[head.module] : 0;
+    memcpy(payload->bytes, &head, sizeof head);
+    return 1;
+}
+
+static int add_moment(struct merge *merge, const struct memtrace_sample *sample, size_t process) {
+    if (array_grow(&merge->moments, &merge->moment_room, merge->moment_count,
+                   sizeof *merge->moments) != 0) {
+        return -1;
+    }
+    merge->moments[merge->moment_count++] = (struct moment){*sample, process};
+    return 0;
+}
+
+/* Samples are summed up at the end, in the place of these. */
+static int take_samples(struct merge *merge, const struct transform_payload *payload) {
+    struct process *process = &merge->processes[merge->current];
+    for (size_t at = 0; at + sizeof(struct memtrace_sample) <= payload->size;
+         at += sizeof(struct memtrace_sample)) {
+        struct memtrace_sample sample;
+        memcpy(&sample, payload->bytes + at, sizeof sample);
+        sample.time_ns += process->source.shift_ns;
+        process->end_ns = sample.time_ns >= process->end_ns ? sample.time_ns + 1 : process->end_ns;
+        if (add_moment(merge, &sample, merge->current) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int number_table(void *context, enum memtrace_block_kind kind,
+                        struct transform_payload *payload) {
+    switch (kind) {
+    case MEMTRACE_BLOCK_CULLED:
+        return number_culled(context, payload);
+    case MEMTRACE_BLOCK_FILE:
+        return number_file(context, payload);
+    case MEMTRACE_BLOCK_SAMPLES:
+        return take_samples(context, payload);
+    default: /* of all processes, or left out */
+        return 0;
+    }
+}
+
+/* ---- The step: what all used together ---- */
+
+static int compare_moments(const void *left, const void *right) {
+    const struct moment *a = left;
+    const struct moment *b = right;
+    if (a->sample.time_ns != b->sample.time_ns) {
+        return a->sample.time_ns < b->sample.time_ns ? -1 : 1;
+    }
+    return (a->process > b->process) - (a->process < b->process);
+}
+
+static struct memtrace_sample sum_of(const struct memtrace_sample *latest, size_t count,
+                                     uint64_t time_ns) {
+    struct memtrace_sample sum = {.time_ns = time_ns};
+    for (size_t i = 0; i < count; i++) {
+        sum.resident_bytes += latest[i].resident_bytes;
+        sum.swap_bytes += latest[i].swap_bytes;
+        sum.virtual_bytes += latest[i].virtual_bytes;
+        sum.live_bytes += latest[i].live_bytes;
+        sum.cgroup_bytes =
+            latest[i].cgroup_bytes > sum.cgroup_bytes ? latest[i].cgroup_bytes : sum.cgroup_bytes;
+    }
+    return sum;
+}
+
+/* A process's samples end with its end. 0, or -1: out of memory. */
+static int end_samples(struct merge *merge, struct memtrace_sample *latest) {
+    size_t count = merge->moment_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t process = merge->moments[i].process;
+        const struct memtrace_sample ended = {.time_ns = merge->processes[process].end_ns};
+        if (latest[process].time_ns == 0) { /* once for each */
+            latest[process].time_ns = ended.time_ns;
+            if (add_moment(merge, &ended, process) != 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* At each moment of any process's the sum of the latest samples of all that still ran. Memory that
+ * processes share is counted in each. */
+static int write_samples(struct merge *merge, struct recordwriter *writer) {
+    struct memtrace_sample *latest = calloc(merge->count, sizeof *latest);
+    int result = 0;
+    if (latest == NULL || end_samples(merge, latest) != 0) {
+        free(latest);
+        return no_memory(writer->error);
+    }
+    if (merge->moment_count != 0) {
+        qsort(merge->moments, merge->moment_count, sizeof *merge->moments, compare_moments);
+    }
+    for (size_t i = 0; i < merge->moment_count && result == 0; i++) {
+        const struct moment *moment = &merge->moments[i];
+        struct memtrace_sample sum;
+        latest[moment->process] = moment->sample;
+        sum = sum_of(latest, merge->count, moment->sample.time_ns);
+        result = recordwriter_sample(writer, &sum);
+    }
+    free(latest);
+    return result;
+}
+
+/* What one process's frames are called. */
+static int write_names(struct merge *merge, size_t i, struct recordwriter *writer) {
+    const struct timeorder_parts *parts = &merge->inputs[i];
+    struct framenames names;
+    int result = framenames_read(&names, parts->items, parts->count, writer->error);
+    for (size_t at = 0; result == 0 && at < names.count;) {
+        uint64_t frame = names.items[at].frame;
+        size_t first = at;
+        for (; at < names.count && names.items[at].frame == frame; at++) {
+            names.items[at].frame = mergesource_frame(&merge->processes[i].source, frame);
+        }
+        result = recordwriter_names(writer, names.items + first, at - first);
+    }
+    framenames_free(&names);
+    return result;
+}
+
+static int finish(void *context, struct recordwriter *writer) {
+    struct merge *merge = context;
+    int result = write_samples(merge, writer);
+    for (size_t i = 0; i < merge->count && result == 0; i++) {
+        result = write_names(merge, i, writer);
+    }
+    return result == 0
+               ? recordwriter_table(writer, MEMTRACE_BLOCK_THREADS, merge->tables.threads,
+                                    merge->tables.thread_count, sizeof *merge->tables.threads)
+               : -1;
+}
+
+/* ---- The whole ---- */
+
+static int write_merged(struct merge *merge, const char *path,
+                        const struct transform_options *options, struct merge_result *result,
+                        struct error *error) {
+    struct transform_step step = {.header = merge_header,
+                                  .begin = write_tables,
+                                  .input = begin_process,
+                                  .stream = number_stream,
+                                  .event = number_event,
+                                  .table = number_table,
+                                  .finish = finish,
+                                  .context = merge};
+    if (merge->count == 1) {
+        step = (struct transform_step){0};
+    } else if (check_alike(merge, error) != 0 || add_tables(merge, error) != 0) {
+        return -1;
+    }
+    return transform_run(merge->inputs, merge->count, path, &step, options, &result->written,
+                         error);
 }
 
 int merge_recordings(const struct recording *const *recordings, size_t count, const char *path,
                      const struct transform_options *options, struct merge_result *result,
                      struct error *error) {
     struct merge merge = {0};
-    int status = -1;
+    int status;
     *result = (struct merge_result){0};
-    if (find_processes(&merge, recordings, count) != 0) {
-        error_set(error, "out of memory while merging");
-    } else if (merge.count == 1) {
-        struct transform_hooks none = {0};
-        status = transform_recording(merge.processes[0].parts, path, &none, options,
-                                     &result->written, error);
-    } else if (check_alike(&merge, error) == 0 && map_all(&merge, error) == 0) {
-        struct mergewrite all = {merge.processes, merge.count, &merge.map, merge.start_ns};
-        status = mergewrite_file(&all, path, options, &result->written, error);
-    }
+    status = find_processes(&merge, recordings, count) == 0
+                 ? write_merged(&merge, path, options, result, error)
+                 : no_memory(error);
     result->processes = merge.count;
-    for (size_t i = 0; i < merge.count; i++) {
-        result->files += merge.processes[i].parts.count;
+    for (size_t i = 0; i < merge.count && merge.processes != NULL; i++) {
+        result->files += merge.inputs[i].count;
+        mergesource_free(&merge.processes[i].source);
     }
-    merge_free(&merge);
+    mergetables_free(&merge.tables);
+    free(merge.processes);
+    free(merge.inputs);
+    free(merge.parts);
+    free(merge.moments);
     return status;
 }

@@ -25,7 +25,7 @@ struct input {
 struct merging {
     struct input *inputs; /* in the order of their starts */
     size_t count;
-    struct mergetables map;
+    struct mergetables tables;
     struct memtrace_header header; /* of the first process, with the sums of all */
     uint64_t end_ns;
     struct memtrace_cell *cells; /* by id; cell_count of them; lifetimes: places in `lifetimes` */
@@ -96,7 +96,7 @@ static int look_at(struct merging *merging, char *const *paths, size_t count, st
 
 /* Cells for all contexts of the map, the new ones zero. 0 or -1. */
 static int grow_cells(struct merging *merging) {
-    size_t count = merging->map.node_count;
+    size_t count = merging->tables.node_count;
     struct memtrace_cell *grown;
     struct memtrace_estimate *estimates;
     if (count <= merging->cell_count) {
@@ -231,8 +231,8 @@ static int add_foreign(struct merging *merging, const struct model *model,
     merging->foreign = grown;
     for (size_t i = 0; i < model->foreign_count; i++) {
         struct model_foreign foreign = model->foreign[i];
-        foreign.freer = mergesource_thread(source, &merging->map, foreign.freer);
-        foreign.owner = mergesource_thread(source, &merging->map, foreign.owner);
+        foreign.freer = mergesource_thread(source, &merging->tables, foreign.freer);
+        foreign.owner = mergesource_thread(source, &merging->tables, foreign.owner);
         grown[merging->foreign_count++] = foreign;
     }
     return 0;
@@ -277,7 +277,7 @@ static void add_header(struct merging *merging, const struct model *model, uint6
 static int add_model(struct merging *merging, const struct model *model, uint64_t shift_ns,
                      struct error *error) {
     struct mergesource source;
-    int result = mergetables_add(&merging->map, model, shift_ns, &source, error);
+    int result = mergetables_add(&merging->tables, model, shift_ns, &source, error);
     if (result == 0 &&
         (add_costs(merging, model, &source) != 0 || add_foreign(merging, model, &source) != 0 ||
          mergetimeline_add(&merging->timeline, model, shift_ns) != 0)) {
@@ -431,14 +431,11 @@ static void finish_header(struct merging *merging) {
     header->peak_epoch = PEAK_EPOCH;
     header->clock_ns = merging->end_ns;
     header->end_monotonic_ns = header->start_monotonic_ns + merging->end_ns;
-    header->thread_count = merging->map.thread_ids + MEMTRACE_THREAD_OTHERS + 1;
-    header->module_count = (uint32_t)merging->map.module_count;
-    header->pool_count = (uint32_t)merging->map.pool_count;
-    header->context_count = merging->map.node_count;
+    mergetables_count(&merging->tables, header);
 }
 
 static int write_out(struct merging *merging, FILE *out, struct error *error) {
-    const struct mergetables *map = &merging->map;
+    const struct mergetables *map = &merging->tables;
     struct profilewrite write = profilewrite_begin(out);
     profilewrite_segment(&write, MEMTRACE_SEGMENT_MODULES, 0, 0, map->modules, sizeof *map->modules,
                          map->module_count);
@@ -469,7 +466,7 @@ static int merge_files(struct merging *merging, char *const *paths, size_t count
     if (result == 0) {
         result = write_out(merging, out, error);
     }
-    mergetables_free(&merging->map);
+    mergetables_free(&merging->tables);
     mergetimeline_free(&merging->timeline);
     mergechildren_free(&merging->children);
     free(merging->inputs);

@@ -2,6 +2,8 @@
 /* mergetables.c: several processes' tables as one. See mergetables.h. */
 #include "collect/transform/mergetables.h"
 
+#include "analyze/base/array.h"
+
 #define XXH_INLINE_ALL
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +15,13 @@ enum {
     HIDDEN_NODES = sizeof(struct memtrace_segment) / sizeof(struct memtrace_node),
 };
 
-void mergetables_free(struct mergetables *map) {
-    free(map->modules);
-    free(map->nodes);
-    free(map->pools);
-    free(map->threads);
-    numbermap_free(&map->children);
-    *map = (struct mergetables){0};
+void mergetables_free(struct mergetables *tables) {
+    free(tables->modules);
+    free(tables->nodes);
+    free(tables->pools);
+    free(tables->threads);
+    numbermap_free(&tables->children);
+    *tables = (struct mergetables){0};
 }
 
 void mergesource_free(struct mergesource *source) {
@@ -72,41 +74,42 @@ static void widen_module(struct memtrace_module *known, const struct model_modul
     }
 }
 
-/* The map's module; 0: there are too many. */
-static uint32_t module_of(struct mergetables *map, const struct model_module *module,
+/* The tables' module; 0: there are too many. */
+static uint32_t module_of(struct mergetables *tables, const struct model_module *module,
                           uint64_t shift_ns) {
-    for (size_t i = 1; i < map->module_count; i++) {
-        if (is_same_module(&map->modules[i], module)) {
-            widen_module(&map->modules[i], module, shift_ns);
+    for (size_t i = 1; i < tables->module_count; i++) {
+        if (is_same_module(&tables->modules[i], module)) {
+            widen_module(&tables->modules[i], module, shift_ns);
             return (uint32_t)i;
         }
     }
-    if (map->module_count > MEMTRACE_FRAME_MODULE_MASK) {
+    if (tables->module_count > MEMTRACE_FRAME_MODULE_MASK) {
         return 0;
     }
-    put_module(&map->modules[map->module_count], (uint32_t)map->module_count, module, shift_ns);
-    return (uint32_t)map->module_count++;
+    put_module(&tables->modules[tables->module_count], (uint32_t)tables->module_count, module,
+               shift_ns);
+    return (uint32_t)tables->module_count++;
 }
 
-static int add_modules(struct mergetables *map, const struct model *model,
+static int add_modules(struct mergetables *tables, const struct model *model,
                        struct mergesource *source) {
-    size_t room = (map->module_count != 0 ? map->module_count : 1) + model->module_count;
-    struct memtrace_module *grown = reallocarray(map->modules, room, sizeof *grown);
     source->modules = calloc(model->module_count + 1, sizeof *source->modules);
     source->bases = calloc(model->module_count + 1, sizeof *source->bases);
-    map->modules = grown != NULL ? grown : map->modules;
-    if (grown == NULL || source->modules == NULL || source->bases == NULL) {
+    if (source->modules == NULL || source->bases == NULL ||
+        array_reserve(&tables->modules, &tables->module_room,
+                      tables->module_count + model->module_count + 1,
+                      sizeof *tables->modules) != 0) {
         return -1;
     }
-    if (map->module_count == 0) {
-        map->modules[map->module_count++] = (struct memtrace_module){0};
+    if (tables->module_count == 0) {
+        tables->modules[tables->module_count++] = (struct memtrace_module){0};
     }
     source->module_count = model->module_count;
     for (size_t i = 1; i < model->module_count; i++) {
         const struct model_module *module = &model->modules[i];
-        uint32_t id = module->path[0] != '\0' ? module_of(map, module, source->shift_ns) : 0;
+        uint32_t id = module->path[0] != '\0' ? module_of(tables, module, source->shift_ns) : 0;
         source->modules[i] = id;
-        source->bases[i] = id != 0 ? map->modules[id].bias - module->bias : 0;
+        source->bases[i] = id != 0 ? tables->modules[id].bias - module->bias : 0;
     }
     return 0;
 }
@@ -114,25 +117,24 @@ static int add_modules(struct mergetables *map, const struct model *model,
 /* ---- Pools ---- */
 
 /* The number of a pool of this name. */
-static int add_pools(struct mergetables *map, const struct model *model,
+static int add_pools(struct mergetables *tables, const struct model *model,
                      struct mergesource *source) {
-    struct memtrace_recording_pool *grown =
-        reallocarray(map->pools, map->pool_count + model->pool_count + 1, sizeof *grown);
     source->pools = calloc(model->pool_count + 1, sizeof *source->pools);
-    map->pools = grown != NULL ? grown : map->pools;
-    if (grown == NULL || source->pools == NULL) {
+    if (source->pools == NULL ||
+        array_reserve(&tables->pools, &tables->pool_room, tables->pool_count + model->pool_count,
+                      sizeof *tables->pools) != 0) {
         return -1;
     }
     source->pool_count = model->pool_count;
     for (size_t i = 0; i < model->pool_count; i++) {
         size_t at = 0;
-        while (at < map->pool_count && strcmp(map->pools[at].name, model->pools[i]) != 0) {
+        while (at < tables->pool_count && strcmp(tables->pools[at].name, model->pools[i]) != 0) {
             at++;
         }
-        if (at == map->pool_count) {
-            map->pools[at] = (struct memtrace_recording_pool){.number = (uint32_t)at};
-            memcpy(map->pools[at].name, model->pools[i], sizeof map->pools[at].name);
-            map->pool_count++;
+        if (at == tables->pool_count) {
+            tables->pools[at] = (struct memtrace_recording_pool){.number = (uint32_t)at};
+            memcpy(tables->pools[at].name, model->pools[i], sizeof tables->pools[at].name);
+            tables->pool_count++;
         }
         source->pools[i] = (uint32_t)at;
     }
@@ -159,44 +161,39 @@ uint64_t mergesource_frame(const struct mergesource *source, uint64_t frame) {
 }
 
 /* Room for one more node. In a profile the first places of a leaf lie under its header: no ids. */
-static int grow_nodes(struct mergetables *map) {
-    if (map->node_count == map->node_capacity) {
-        size_t capacity = map->node_capacity * 2 + MEMTRACE_LEAF_ITEMS;
-        struct memtrace_recording_node *grown = reallocarray(map->nodes, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        map->nodes = grown;
-        map->node_capacity = capacity;
+static int reserve_node(struct mergetables *tables) {
+    if (array_reserve(&tables->nodes, &tables->node_room, tables->node_count + HIDDEN_NODES + 1,
+                      sizeof *tables->nodes) != 0) {
+        return -1;
     }
-    while (map->node_count % MEMTRACE_LEAF_ITEMS < HIDDEN_NODES) {
-        map->nodes[map->node_count++] = (struct memtrace_recording_node){0};
+    while (tables->node_count % MEMTRACE_LEAF_ITEMS < HIDDEN_NODES) {
+        tables->nodes[tables->node_count++] = (struct memtrace_recording_node){0};
     }
     return 0;
 }
 
 /* The id of the node, which is added if it is new; 0: out of memory, or too many. */
-static uint32_t node_of(struct mergetables *map, uint32_t parent, uint64_t frame) {
+static uint32_t node_of(struct mergetables *tables, uint32_t parent, uint64_t frame) {
     uint64_t key[2] = {parent, frame};
     uint64_t hash = XXH3_64bits(key, sizeof key);
     uintptr_t known;
-    while ((known = (uintptr_t)numbermap_get(&map->children, hash)) != 0) {
-        if (map->nodes[known].parent == parent && map->nodes[known].frame == frame) {
+    while ((known = (uintptr_t)numbermap_get(&tables->children, hash)) != 0) {
+        if (tables->nodes[known].parent == parent && tables->nodes[known].frame == frame) {
             return (uint32_t)known;
         }
         hash++;
     }
-    if (grow_nodes(map) != 0 || map->node_count >> MEMTRACE_CONTEXT_BITS != 0 ||
-        numbermap_put(&map->children, hash, (void *)map->node_count) != 0) {
+    if (reserve_node(tables) != 0 || tables->node_count >> MEMTRACE_CONTEXT_BITS != 0 ||
+        numbermap_put(&tables->children, hash, (void *)tables->node_count) != 0) {
         return 0;
     }
-    map->nodes[map->node_count] = (struct memtrace_recording_node){
-        .frame = frame, .parent = parent, .id = (uint32_t)map->node_count};
-    return (uint32_t)map->node_count++;
+    tables->nodes[tables->node_count] = (struct memtrace_recording_node){
+        .frame = frame, .parent = parent, .id = (uint32_t)tables->node_count};
+    return (uint32_t)tables->node_count++;
 }
 
-static int add_nodes(struct mergetables *map, const struct model *model, struct mergesource *source,
-                     struct error *error) {
+static int add_nodes(struct mergetables *tables, const struct model *model,
+                     struct mergesource *source, struct error *error) {
     source->contexts = calloc(model->node_count + 1, sizeof *source->contexts);
     source->context_count = model->node_count;
     if (source->contexts == NULL) {
@@ -208,9 +205,9 @@ static int add_nodes(struct mergetables *map, const struct model *model, struct 
             continue; /* it is not there */
         }
         source->contexts[i] =
-            node_of(map, source->contexts[node->parent], mergesource_frame(source, node->frame));
+            node_of(tables, source->contexts[node->parent], mergesource_frame(source, node->frame));
         if (source->contexts[i] == 0) {
-            return map->node_count >> MEMTRACE_CONTEXT_BITS != 0
+            return tables->node_count >> MEMTRACE_CONTEXT_BITS != 0
                        ? error_set(error, "together they have more than %u contexts",
                                    1u << MEMTRACE_CONTEXT_BITS)
                        : no_memory(error);
@@ -226,12 +223,13 @@ uint32_t mergesource_context(const struct mergesource *source, uint32_t context)
 /* ---- Threads ---- */
 
 /* A process's threads past its table become one thread, as they are there: they share numbers. */
-uint32_t mergesource_thread(struct mergesource *source, struct mergetables *map, uint32_t thread) {
+uint32_t mergesource_thread(struct mergesource *source, struct mergetables *tables,
+                            uint32_t thread) {
     if (thread >= MERGETABLES_THREADS || thread == 0) {
         return 0;
     }
-    if (source->threads[thread] == 0 && map->thread_ids + FIRST_THREAD < MERGETABLES_THREADS) {
-        source->threads[thread] = FIRST_THREAD + map->thread_ids++;
+    if (source->threads[thread] == 0 && tables->thread_ids + FIRST_THREAD < MERGETABLES_THREADS) {
+        source->threads[thread] = FIRST_THREAD + tables->thread_ids++;
     }
     return source->threads[thread];
 }
@@ -254,30 +252,37 @@ static struct memtrace_thread_record record_of(const struct model_thread *thread
     return record;
 }
 
-static int add_threads(struct mergetables *map, const struct model *model,
+static int add_threads(struct mergetables *tables, const struct model *model,
                        struct mergesource *source, struct error *error) {
-    struct memtrace_thread_record *grown =
-        reallocarray(map->threads, map->thread_count + model->thread_count + 1, sizeof *grown);
-    if (grown == NULL) {
+    if (array_reserve(&tables->threads, &tables->thread_room,
+                      tables->thread_count + model->thread_count, sizeof *tables->threads) != 0) {
         return no_memory(error);
     }
-    map->threads = grown;
     for (size_t i = 0; i < model->thread_count; i++) {
-        uint32_t id = mergesource_thread(source, map, model->threads[i].id);
+        uint32_t id = mergesource_thread(source, tables, model->threads[i].id);
         if (id == 0) {
             return error_set(error, "together they have more than %d threads",
                              MERGETABLES_THREADS - FIRST_THREAD);
         }
-        map->threads[map->thread_count++] = record_of(&model->threads[i], id, source->shift_ns);
+        tables->threads[tables->thread_count++] =
+            record_of(&model->threads[i], id, source->shift_ns);
     }
     return 0;
 }
 
-int mergetables_add(struct mergetables *map, const struct model *model, uint64_t shift_ns,
+void mergetables_count(const struct mergetables *tables, struct memtrace_header *header) {
+    header->thread_count = tables->thread_ids + FIRST_THREAD;
+    header->module_count = (uint32_t)tables->module_count;
+    header->pool_count = (uint32_t)tables->pool_count;
+    header->context_count = tables->node_count;
+}
+
+int mergetables_add(struct mergetables *tables, const struct model *model, uint64_t shift_ns,
                     struct mergesource *source, struct error *error) {
     *source = (struct mergesource){.shift_ns = shift_ns};
-    if (add_modules(map, model, source) != 0 || add_pools(map, model, source) != 0) {
+    if (add_modules(tables, model, source) != 0 || add_pools(tables, model, source) != 0) {
         return no_memory(error);
     }
-    return add_nodes(map, model, source, error) == 0 ? add_threads(map, model, source, error) : -1;
+    return add_nodes(tables, model, source, error) == 0 ? add_threads(tables, model, source, error)
+                                                        : -1;
 }

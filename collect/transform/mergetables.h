@@ -3,7 +3,7 @@
  * mergetables.h: the tables of a recording that is made of several processes': one tree of
  * contexts, one list of modules, pools and threads, and how each process's ids become those.
  *
- * Called by collect/merge. One thread.
+ * Called by merge and mergeprofiles. One thread.
  *
  * A module is the same in two processes if its build-id (or, without, its path) is; where it was
  * loaded makes no difference: its addresses become those of the process that had it first. So
@@ -21,14 +21,17 @@ enum { MERGETABLES_THREADS = 1 << MEMTRACE_THREAD_BITS };
 struct mergetables {
     struct memtrace_module *modules; /* [0] is none; id: index */
     size_t module_count;
+    size_t module_room;
     struct memtrace_recording_node *nodes; /* id: index; frame 0: no such id */
     size_t node_count;
-    size_t node_capacity;
+    size_t node_room;
     struct numbermap children; /* hash of parent and frame -> its id */
     struct memtrace_recording_pool *pools;
     size_t pool_count;
+    size_t pool_room;
     struct memtrace_thread_record *threads; /* in the order of their ids */
     size_t thread_count;
+    size_t thread_room;
     uint32_t thread_ids; /* given out so far; 0 and 1 at the start */
 };
 
@@ -46,17 +49,21 @@ struct mergesource {
 };
 
 /* All zero is empty and ready. */
-void mergetables_free(struct mergetables *map);
+void mergetables_free(struct mergetables *tables);
 void mergesource_free(struct mergesource *source);
 
 /* Adds the process of this model, whose times are shift_ns later in the map's. 0 or -1; the source
  * is to be freed in both cases. */
-int mergetables_add(struct mergetables *map, const struct model *model, uint64_t shift_ns,
+int mergetables_add(struct mergetables *tables, const struct model *model, uint64_t shift_ns,
                     struct mergesource *source, struct error *error);
+
+/* Puts into a header how many there are of what the tables hold. */
+void mergetables_count(const struct mergetables *tables, struct memtrace_header *header);
 
 /* What becomes of a frame, a context or a thread. A thread's is 0 if there are too many. */
 uint64_t mergesource_frame(const struct mergesource *source, uint64_t frame);
 uint32_t mergesource_context(const struct mergesource *source, uint32_t context);
-uint32_t mergesource_thread(struct mergesource *source, struct mergetables *map, uint32_t thread);
+uint32_t mergesource_thread(struct mergesource *source, struct mergetables *tables,
+                            uint32_t thread);
 
 #endif

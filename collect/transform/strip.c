@@ -2,6 +2,7 @@
 /* strip.c: see strip.h. */
 #include "collect/transform/strip.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/replay/lives.h"
 
@@ -156,7 +157,7 @@ struct strip {
     struct blockset *dropped;
     struct memtrace_culled *totals;
     size_t total_count;
-    size_t total_capacity;
+    size_t total_room;
     struct numbermap places; /* by context and thread: its place in totals, plus one */
     uint64_t count;
     uint64_t bytes;
@@ -184,14 +185,9 @@ static struct memtrace_culled *total_of(struct strip *strip, uint32_t context, u
     if (place != 0) {
         return &strip->totals[place - 1];
     }
-    if (strip->total_count == strip->total_capacity) {
-        size_t capacity = strip->total_capacity != 0 ? strip->total_capacity * 2 : 256;
-        struct memtrace_culled *grown = reallocarray(strip->totals, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return NULL;
-        }
-        strip->totals = grown;
-        strip->total_capacity = capacity;
+    if (array_grow(&strip->totals, &strip->total_room, strip->total_count, sizeof *strip->totals) !=
+        0) {
+        return NULL;
     }
     if (numbermap_put(&strip->places, key, (void *)(strip->total_count + 1)) != 0) {
         return NULL;
@@ -368,20 +364,17 @@ static int by_context(const void *left, const void *right) {
                                     : (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static int write_totals(void *context, struct recordfile *file, struct error *error) {
+static int write_totals(void *context, struct recordwriter *writer) {
     struct strip *strip = context;
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_CULLED,
-                                          .items = (uint32_t)strip->total_count};
-    if (strip->total_count == 0) {
-        return 0;
+    if (strip->total_count != 0) {
+        qsort(strip->totals, strip->total_count, sizeof *strip->totals, by_context);
     }
-    qsort(strip->totals, strip->total_count, sizeof *strip->totals, by_context);
-    return recordfile_append(file, &block, strip->totals,
-                             strip->total_count * sizeof *strip->totals, error);
+    return recordwriter_table(writer, MEMTRACE_BLOCK_CULLED, strip->totals, strip->total_count,
+                              sizeof *strip->totals);
 }
 
-struct transform_hooks strip_hooks(struct strip *strip) {
-    return (struct transform_hooks){.event = strip_event, .finish = write_totals, .context = strip};
+struct transform_step strip_step(struct strip *strip) {
+    return (struct transform_step){.event = strip_event, .finish = write_totals, .context = strip};
 }
 
 uint64_t strip_count(const struct strip *strip) {

@@ -28,8 +28,8 @@ struct strip *strip_new(struct timeorder_parts parts, const struct model *whole,
                         const struct replay_options *replay_options, struct error *error);
 void strip_free(struct strip *strip); /* NULL is allowed */
 
-/* For transform_recording(); the strip must outlive them. */
-struct transform_hooks strip_hooks(struct strip *strip);
+/* For transform_run(); the strip must outlive it. */
+struct transform_step strip_step(struct strip *strip);
 
 /* How many blocks go, and their bytes. */
 uint64_t strip_count(const struct strip *strip);

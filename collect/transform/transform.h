@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transform.h: a recording written anew: its parts joined, blocks of full size, damage left out,
- * and on the way each event and each table handed to who wants to change it.
+ * transform.h: the one way from recordings to a new one: each table and each event of the inputs
+ * goes through a step, which may change it or leave it out, to the writer. Parts are joined, blocks
+ * get their full size, what is damaged is left out.
  *
- * Called by cli (repack, strip, anonymize, merge). One thread. One block at a time is in memory.
+ * Called by cli (repack), and by strip, anonymize and merge, which are steps. One thread. One block
+ * at a time and the tree of call paths are in memory.
+ *
+ * The file: the program, nodes, modules and pools; events; other tables; threads.
  */
 #ifndef COLLECT_TRANSFORM_TRANSFORM_H
 #define COLLECT_TRANSFORM_TRANSFORM_H
 
 #include "analyze/replay/timeorder.h"
-#include "collect/recordfile.h"
+#include "collect/transform/recordwriter.h"
 
 /* The payload of a block that holds no events and no nodes; whoever makes it longer reallocates. */
 struct transform_payload {
@@ -19,9 +23,13 @@ struct transform_payload {
 };
 
 /* Each may be NULL: nothing changes. */
-struct transform_hooks {
+struct transform_step {
     /* Of the new file. */
     void (*header)(void *context, struct memtrace_recording_header *header);
+    /* Writes what stands before the events, in place of what the inputs have. 0 or -1. */
+    int (*begin)(void *context, struct recordwriter *writer);
+    /* What follows is of this input: for its events, and once more for its tables. */
+    void (*input)(void *context, size_t input);
     /* Gives a stream, and its thread, other numbers; of a block's header only these two count. */
     void (*stream)(void *context, struct memtrace_block_header *stream);
     /* An event of this stream, whose header is as it was. 1: it is written, perhaps changed; 0: it
@@ -30,10 +38,8 @@ struct transform_hooks {
     int (*event)(void *context, const struct memtrace_block_header *stream, struct event *event);
     /* 1: it is written; 0: it is left out; -1: no memory. */
     int (*table)(void *context, enum memtrace_block_kind kind, struct transform_payload *payload);
-    /* The node's frame may be changed. */
-    void (*node)(void *context, struct memtrace_recording_node *node);
-    /* All that was there is written: more blocks may be appended. 0 or -1. */
-    int (*finish)(void *context, struct recordfile *file, struct error *error);
+    /* All that was there is written: more may be added. 0 or -1. */
+    int (*finish)(void *context, struct recordwriter *writer);
     void *context;
 };
 
@@ -55,16 +61,10 @@ struct transform_result {
     uint64_t bytes_written;
 };
 
-/* Writes the file `path`, which is replaced if it is there. 0 or -1. */
-int transform_recording(struct timeorder_parts parts, const char *path,
-                        const struct transform_hooks *hooks,
-                        const struct transform_options *options, struct transform_result *result,
-                        struct error *error);
-
-/* The events alone, to the end of an open file with these flags (of its header); adds to the
- * result. 0 or -1. */
-int transform_events(struct timeorder_parts parts, struct recordfile *file, uint32_t flags,
-                     const struct transform_hooks *hooks, const struct transform_options *options,
-                     struct transform_result *result, struct error *error);
+/* Writes the file `path`, which is replaced if it is there. An input is the parts of one process's
+ * recording; a step with begin() makes one of several. 0 or -1. */
+int transform_run(const struct timeorder_parts *inputs, size_t count, const char *path,
+                  const struct transform_step *step, const struct transform_options *options,
+                  struct transform_result *result, struct error *error);
 
 #endif

@@ -48,6 +48,8 @@ def test_completion_bash():
     equal(bash("memtrace", "report", "--color", ""), ["auto", "always", "never"])
     equal(bash("memtrace", "report", "-f", "m"), ["markdown"])
     equal(bash("memtrace", "query", "--not-mod"), ["--not-module"])
+    equal(bash("memtrace", "query", "--class", ""), ["heap", "mapping", "pool"])
+    equal(bash("memtrace", "record", "--not-mod"), [""])
     equal(sorted(bash("memtrace", "diff", "one"))[:1], ["one.mtp"])
     check("three.txt" not in bash("memtrace", "report", ""), "a text file is no profile")
     equal(bash("memtrace", "strip", "t"), ["two.mtr", "tmp"])
@@ -66,6 +68,9 @@ def test_completion_fish():
     equal(fish("memtrace report --show-le"), ["--show-leaked"])
     equal(fish("memtrace report --color a"), ["always", "auto"])
     equal(fish("memtrace export --format spee"), ["speedscope"])
+    equal(fish("memtrace check --not-mod"), ["--not-module"])
+    equal(fish("memtrace query --class m"), ["mapping"])
+    check("--not-module" not in fish("memtrace list --not"), "filters of commands that take none")
     check("--suppressions" not in fish("memtrace run --su"), "options of other commands")
 
 

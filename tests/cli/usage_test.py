@@ -32,8 +32,9 @@ def test_misspelt_names():
 
 def test_two_answers():
     """One output has one form."""
-    refused(["report", "--json", "--csv", "x.mtp"], "json and csv exclude each other")
-    refused(["report", "--format", "markdown", "--json", "x.mtp"], "exclude each other")
+    refused(["report", "--json", "--csv", "x.mtp"], "--json and --csv exclude each other")
+    refused(["report", "--format", "markdown", "--json", "x.mtp"],
+            "--format markdown and --json exclude each other")
     refused(["report", "--flat", "--paths", "x.mtp"], "--flat and --paths")
     refused(["report", "--top-down", "--bottom-up", "x.mtp"], "exclude each other")
     refused(["diff", "--markdown", "--csv", "a.mtp", "b.mtp"], "--markdown and --csv")
@@ -51,6 +52,19 @@ def test_wrong_values():
         equal(execute(MEMTRACE, "record", "--sizes", sizes, "--", "true").returncode, 0, sizes)
     refused(["report", "--size", "10..5", "x.mtp"], "10..5")
     refused(["report", "--size", "10-5", "x.mtp"], "try 1K..64K")
+    for arguments in (["report", "--format", "xml"], ["report", "--by", "lines"], ["report", "--color", ""],
+                      ["report", "--blocks-by", "big"], ["diff", "--by", "line"], ["diff", "--metric", "x"],
+                      ["query", "--header", "yes"], ["query", "--format", "xml"], ["check", "--format", "xml"],
+                      ["export", "--by", "x"], ["export", "--cost", "x"], ["flags", "--mode", "x"],
+                      ["run", "--stacks", "x"], ["record", "--embed", "x"], ["report", "--class", "x"]):
+        refused(arguments, arguments[1], " or ", "'%s'" % arguments[2], "memtrace %s --help" % arguments[0])
+    for arguments in (["report", "--limit", "x"], ["report", "-n", "-1"], ["report", "--limit=18446744073709551616"],
+                      ["diff", "--line-tolerance", "4294967296"], ["run", "--top", "1e3"], ["run", "--contexts", "0"],
+                      ["strip", "--below", "0"], ["strip", "--below", "x"], ["repack", "--level", "20"],
+                      ["report", "--min-percent", "101"], ["report", "--temporary-within", ""],
+                      ["check", "--tolerance", "x"], ["diff", "--min", "1Q"], ["run", "--every", "x"],
+                      ["run", "--limit", "0"], ["record", "--rotate", ""]):
+        refused(arguments, " is ", ", not '")
     for command in ("run", "record"):
         refused([command, "-o", folder + "/absent/x", "--", "true"], "/absent/: No such file or directory")
 

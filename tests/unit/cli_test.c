@@ -14,61 +14,139 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct option options[] = {OPTION("top", 'n', 1, "N", "rows"),
-                                        OPTION("json", 0, 2, NULL, "for programs"),
-                                        OPTION("color", 0, 3, "WHEN", "colours"), OPTION_END};
+struct inner {
+    const char *name;
+    bool is_deep;
+};
+struct request {
+    bool json;
+    bool top_given;
+    uint32_t top;
+    size_t rows;
+    const char *color;
+    enum { KIND_A, KIND_B, KIND_C } kind;
+    uint64_t bytes;
+    uint64_t time_ns;
+    double share;
+    struct inner inner;
+    size_t calls;
+};
+#define IN(member) OPTION_IN(struct request, member)
 
-static int count(char **argv) {
-    int argc = 0;
-    while (argv[argc] != NULL) {
-        argc++;
+static int count_call(void *member, const struct option *option, const char *value,
+                      struct error *error) {
+    struct request *request = member;
+    request->calls += *(const size_t *)option->data;
+    return strcmp(value, "good") == 0 ? 0 : option_refuse(option, value, "good", error);
+}
+
+static const struct option inner_options[] = {
+    {"name", 0, "NAME", "a name", OPTION_TEXT, OPTION_IN(struct inner, name)},
+    {"deep", 0, NULL, "a flag", OPTION_FLAG, OPTION_IN(struct inner, is_deep)},
+    OPTION_END};
+static const struct option options[] = {
+    OPTION_HEADING("all of them"),
+    {"top", 'n', "N", "rows", OPTION_NUMBER, IN(top), OPTION_GIVEN(struct request, top_given)},
+    {"rows", 0, "N", "rows", OPTION_NUMBER, IN(rows), .least = 2, .most = 9},
+    {"json", 0, NULL, "for programs", OPTION_FLAG, IN(json)},
+    {"color", 0, "auto|always|never", "colours", OPTION_TEXT, IN(color)},
+    {"kind", 0, "a|b|c", "a kind", OPTION_WORD, IN(kind), .is_choice = true},
+    {"c", 0, NULL, "the same as --kind c", OPTION_WORD, IN(kind), .words = "a|b|c", .implied = "c",
+     .is_choice = true},
+    {"bytes", 0, "SIZE", "bytes", OPTION_SIZE, IN(bytes)},
+    {"time", 0, "T", "a time", OPTION_DURATION, IN(time_ns)},
+    {"share", 0, "P", "a percentage", OPTION_PERCENT, IN(share)},
+    {"call", 0, "WORD", "a call", OPTION_CALL, .call = count_call, .data = &(const size_t){3}},
+    {.part = inner_options, IN(inner)},
+    OPTION_END};
+static const struct command report = {.name = "report", .options = options};
+static const struct command run = {.name = "run", .options = options, .takes_program = true};
+
+/* Reads a line of words, NULL at the end; what stays are the operands. */
+static int read_line(const struct command *command, char ***words, int *count,
+                     struct request *request) {
+    *count = 0;
+    while ((*words)[*count] != NULL) {
+        ++*count;
     }
-    return argc;
+    *request = (struct request){0};
+    return cli_read(command, count, words, request);
 }
 
 static void mixed_with_operands(void **state) {
-    char *argv[] = {"report",        "one", "--top", "5",  "two",    "--json",
+    char *line[] = {"report",        "one", "--top", "5",  "two",    "--json",
                     "--color=never", "-n7", "-",     "--", "--json", NULL};
-    struct cli_scan scan = cli_scan_start("report", count(argv), argv, options);
+    char **words = line;
+    struct request request;
+    int count;
     (void)state;
-    scan.permute = true;
-    assert_int_equal(cli_scan_next(&scan), 1);
-    assert_string_equal(scan.value, "5");
-    assert_int_equal(cli_scan_next(&scan), 2);
-    assert_int_equal(cli_scan_next(&scan), 3);
-    assert_string_equal(scan.value, "never");
-    assert_int_equal(cli_scan_next(&scan), 1);
-    assert_string_equal(scan.value, "7");
-    assert_int_equal(cli_scan_next(&scan), 0);
-    assert_int_equal(count(argv) - scan.index, 4);
-    assert_string_equal(argv[scan.index], "one");
-    assert_string_equal(argv[scan.index + 1], "two");
-    assert_string_equal(argv[scan.index + 2], "-");
-    assert_string_equal(argv[scan.index + 3], "--json");
+    assert_int_equal(read_line(&report, &words, &count, &request), CLI_OK);
+    assert_true(request.json);
+    assert_true(request.top_given);
+    assert_int_equal(request.top, 7);
+    assert_string_equal(request.color, "never");
+    assert_int_equal(count, 4);
+    assert_string_equal(words[0], "one");
+    assert_string_equal(words[1], "two");
+    assert_string_equal(words[2], "-");
+    assert_string_equal(words[3], "--json");
 }
 
 static void stops_at_operand(void **state) {
-    char *argv[] = {"run", "--json", "prog", "--top", NULL};
-    struct cli_scan scan = cli_scan_start("run", count(argv), argv, options);
+    char *line[] = {"run", "--json", "prog", "--top", NULL};
+    char **words = line;
+    struct request request;
+    int count;
     (void)state;
-    assert_int_equal(cli_scan_next(&scan), 2);
-    assert_int_equal(cli_scan_next(&scan), 0);
-    assert_string_equal(argv[scan.index], "prog");
-    assert_string_equal(argv[scan.index + 1], "--top");
+    assert_int_equal(read_line(&run, &words, &count, &request), CLI_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(words[0], "prog");
+    assert_string_equal(words[1], "--top");
+}
+
+/* Each type into its member, and nothing beside it. */
+static void values(void **state) {
+    char *line[] = {"report", "--kind",  "c",      "--c",    "--bytes",    "1.5K",   "--time",
+                    "10ms",   "--share", "2.5%",   "--call", "good",       "--rows", "9",
+                    "--name", "x",       "--deep", "--top",  "4294967295", NULL};
+    char **words = line;
+    struct request request;
+    int count;
+    (void)state;
+    assert_int_equal(read_line(&report, &words, &count, &request), CLI_OK);
+    assert_int_equal(request.kind, KIND_C);
+    assert_int_equal(request.bytes, 1536);
+    assert_int_equal(request.time_ns, 10000000);
+    assert_true(request.share == 2.5);
+    assert_int_equal(request.calls, 3);
+    assert_int_equal(request.rows, 9);
+    assert_string_equal(request.inner.name, "x");
+    assert_true(request.inner.is_deep);
+    assert_int_equal(request.top, UINT32_MAX);
+    assert_false(request.json);
+    assert_null(request.color);
 }
 
 static void wrong_lines(void **state) {
-    char *unknown[] = {"report", "--tops", NULL};
-    char *missing[] = {"report", "file", "--top", NULL};
-    char *surplus[] = {"report", "--json=yes", NULL};
-    char **lines[] = {unknown, missing, surplus};
+    static char *lines[][4] = {{"report", "--tops"},          {"report", "file", "--top"},
+                               {"report", "--json=yes"},      {"report", "--top", "x"},
+                               {"report", "--top", "-1"},     {"report", "--top", "4294967296"},
+                               {"report", "--top", ""},       {"report", "--rows", "1"},
+                               {"report", "--rows", "10"},    {"report", "--kind", "d"},
+                               {"report", "--kind", "a|b"},   {"report", "--kind", ""},
+                               {"report", "--kind=a", "--c"}, {"report", "--c", "--kind=b"},
+                               {"report", "--color", "x"},    {"report", "--bytes", "1X"},
+                               {"report", "--time", "5x"},    {"report", "--share", "101"},
+                               {"report", "--call", "bad"},   {"report", "-x"},
+                               {"report", "--share", "NaN"}};
     int keep = dup(STDERR_FILENO);
     (void)state;
     assert_non_null(freopen("/dev/null", "w", stderr));
-    for (size_t i = 0; i < 3; i++) {
-        struct cli_scan scan = cli_scan_start("report", count(lines[i]), lines[i], options);
-        scan.permute = true;
-        assert_int_equal(cli_scan_next(&scan), -1);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char **words = lines[i];
+        struct request request;
+        int count;
+        assert_int_equal(read_line(&report, &words, &count, &request), CLI_USAGE);
     }
     dup2(keep, STDERR_FILENO);
     close(keep);
@@ -119,6 +197,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mixed_with_operands),
         cmocka_unit_test(stops_at_operand),
+        cmocka_unit_test(values),
         cmocka_unit_test(wrong_lines),
         cmocka_unit_test(numbers),
         cmocka_unit_test(colors),

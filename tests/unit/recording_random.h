@@ -24,8 +24,9 @@ struct recording_random {
     unsigned seed;
     unsigned threads;
     bool is_precise;
-    bool is_late;   /* some thread believes in an old time for long */
-    bool is_shared; /* all threads but one have one id, each a stream of its own */
+    bool is_late;          /* some thread believes in an old time for long */
+    bool is_shared;        /* all threads but one have one id, each a stream of its own */
+    bool is_sampled_often; /* samples all the time, not two at the end */
 };
 
 struct random_program {
@@ -162,10 +163,25 @@ static inline void random_nodes(struct recording_build *build) {
     recording_build_nodes(build, &nodes[4], RANDOM_CONTEXTS - 4);
 }
 
+static inline void random_sample(struct random_program *program) {
+    const struct memtrace_sample sample = {.time_ns = (program->now / RANDOM_PER_TICK)
+                                                      << MEMTRACE_TICK_SHIFT,
+                                           .resident_bytes = 1 + program->now};
+    recording_build_block(program->build,
+                          (struct memtrace_block_header){.kind = MEMTRACE_BLOCK_SAMPLES,
+                                                         .first_ns = sample.time_ns,
+                                                         .last_ns = sample.time_ns,
+                                                         .items = 1},
+                          &sample, sizeof sample);
+}
+
 static inline void random_run(struct random_program *program) {
     unsigned threads = program->options->threads;
     for (int i = 0; i < RANDOM_EVENTS; i++) {
         unsigned thread = (unsigned)rand() % threads;
+        if (program->options->is_sampled_often && i % 500 == 0) {
+            random_sample(program);
+        }
         if (rand() % 60 == 0) {
             random_other(program, thread);
         } else if (program->live_count != 0 && rand() % 100 < 45) {
@@ -199,7 +215,9 @@ static inline void recording_random(struct recording_build *build,
         random_flush(&program, thread);
         event_encoder_free(program.encoders[thread]);
     }
-    recording_build_items(build, MEMTRACE_BLOCK_SAMPLES, samples, sizeof samples[0], 2);
+    if (!options->is_sampled_often) {
+        recording_build_items(build, MEMTRACE_BLOCK_SAMPLES, samples, sizeof samples[0], 2);
+    }
 }
 
 #endif
