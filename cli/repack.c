@@ -17,19 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-<<<<<<< HEAD
-enum { KEY_NO_ADDRESSES = 1, KEY_NO_SYMBOLS, KEY_RAW };
-
-static const struct option options[] = {
-    OPTION_PART(rewriting_options),
-    OPTION("no-addresses", 0, KEY_NO_ADDRESSES, NULL, "without the blocks' addresses"),
-    OPTION("no-symbols", 0, KEY_NO_SYMBOLS, NULL,
-           "without the program files and symbols that it carries"),
-    OPTION("raw", 0, KEY_RAW, NULL, "a profile that is not compressed, as other programs read it"),
-    OPTION_END};
-
-=======
->>>>>>> main
 struct request {
     struct rewriting rewriting;
     const char *file;
@@ -38,36 +25,15 @@ struct request {
     bool raw;
 };
 
-<<<<<<< HEAD
-static int take_option(void *context, const struct cli_scan *scan, int key) {
-    struct request *request = context;
-    if (key >= REWRITING_KEYS) {
-        return rewriting_take(&request->rewriting, scan, key);
-    }
-    request->no_symbols |= key == KEY_NO_SYMBOLS;
-    request->raw |= key == KEY_RAW;
-    request->rewriting.options.add_flags |=
-        key == KEY_NO_ADDRESSES ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
-    return CLI_OK;
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    struct cli_scan scan = cli_scan_start("repack", argc, argv, options);
-    int status = cli_scan_all(&scan, take_option, request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    return rewriting_operand(&request->rewriting, &scan, &request->file);
-}
-=======
 static const struct option options[] = {
     {.part = rewriting_options, OPTION_IN(struct request, rewriting)},
     {"no-addresses", 0, NULL, "without the blocks' addresses", OPTION_FLAG,
      OPTION_IN(struct request, no_addresses)},
     {"no-symbols", 0, NULL, "without the program files and symbols that it carries", OPTION_FLAG,
      OPTION_IN(struct request, no_symbols)},
+    {"raw", 0, NULL, "a profile that is not compressed, as other programs read it", OPTION_FLAG,
+     OPTION_IN(struct request, raw)},
     OPTION_END};
->>>>>>> main
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,
                            struct transform_payload *payload) {
@@ -136,13 +102,9 @@ static int run_repack(int argc, char **argv) {
     struct transform_step step = {0};
     struct source source;
     struct error error = {""};
-<<<<<<< HEAD
     struct memtrace_header header;
-    int status = read_arguments(&request, argc, argv);
-=======
     int status =
         rewriting_read(&repack_command, argc, argv, &request, &request.rewriting, &request.file);
->>>>>>> main
     if (status != CLI_OK) {
         return status;
     }

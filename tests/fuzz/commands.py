@@ -71,16 +71,17 @@ def main():
     folder = scratch()
     record([build(os.path.join(SUBJECTS, "allocations.c"), "gcc", "-O1"), "realloc"], folder)
     recording, profile = recordings(folder)[0], profiles(folder)[0]
-    raw = os.path.join(folder, "raw")
+    packed, raw = os.path.join(folder, "packed.mtp"), os.path.join(folder, "raw")
+    execute([MEMTRACE, "repack", "--output", packed, profile])
     execute([MEMTRACE, "repack", "--raw", "--output", raw, profile])
-    whole = [open(path, "rb").read() for path in (recording, profile, raw)]
+    whole = [open(path, "rb").read() for path in (recording, packed, raw)]
     for number in range(count):
         for data, ending in zip(whole, ("mtr", "mtp", "raw.mtp")):
             path = os.path.join(folder, "damaged.%d.%s" % (number, ending))
             with open(path, "wb") as file:
                 file.write(damage(data, dice))
             run_all(path, folder)
-        for source in (recording, profile):
+        for source in (recording, packed):
             path = os.path.join(folder, "damaged.%d.blocks%s" % (number, source[-4:]))
             made = execute([DAMAGE_BLOCKS, source, path, str(seed * 1000 + number)])
             if made.returncode != 0:
