@@ -251,6 +251,22 @@ def test_companion_finishes_killed():
     no_leftovers()
 
 
+def test_companion_log_level():
+    """What the companion has to say minds the program's level."""
+    program = build()
+    for level, is_told in ((None, True), ("warning", True), ("error", False), ("none", False)):
+        settings = {"MEMTRACE_LOG_LEVEL": level} if level else {}
+        process = preload(program, "churn10", "sleep600",
+                          env=dict(settings, MEMTRACE_LIMIT="4K", MEMTRACE_COMMAND=MEMTRACE,
+                                   MEMTRACE_EVERY="1h", MEMTRACE_OUTPUT="out.mtp"))
+        _, err = process.communicate(timeout=30)
+        wait_until(lambda: not companions(), "the companion's end")
+        equal(b"memtrace: limit: the process has" in err, is_told, level, err)
+        check(allocations(err) >= 1, level, err)
+        equal(profiles(), ["out.mtp"])
+    no_leftovers()
+
+
 def ticks_of(process):
     fields = open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()
     return int(fields[11]) + int(fields[12])
