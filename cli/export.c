@@ -42,6 +42,8 @@ struct request {
     bool full_names;
     bool all_frames;
     bool list;
+    bool is_depth_given;
+    size_t depth;
 };
 
 static int take_cost(void *member, const struct option *option, const char *value,
@@ -63,6 +65,9 @@ static const struct option options[] = {
      .call = take_cost},
     {"by", 0, "function|line", "what is told apart where call paths are merged (default: function)",
      OPTION_WORD, IN(by_line)},
+    {"depth", 'd', "N",
+     "at most N frames of each call path where a format writes them whole (0: all)", OPTION_NUMBER,
+     IN(depth), OPTION_GIVEN(struct request, is_depth_given)},
     {"full-names", 0, NULL, "C++ names with parameters, template arguments, return types",
      OPTION_FLAG, IN(full_names)},
     {"all-frames", 0, NULL, "also what the system runs before main and each level of a recursion",
@@ -98,6 +103,12 @@ static int choose_format(struct request *request) {
     }
     if (request->has_cost && (request->format->traits & EXPORTFORMAT_COST) == 0) {
         return cli_usage("export", "--format %s holds all costs: --cost has no effect",
+                         request->format->name);
+    }
+    if (request->is_depth_given && (request->format->traits & EXPORTFORMAT_DEPTH) == 0) {
+        return cli_usage("export",
+                         "--format %s does not write each call path whole: --depth has no "
+                         "effect",
                          request->format->name);
     }
     if ((request->format->traits & EXPORTFORMAT_FILE) != 0 && to_stdout) {
@@ -153,6 +164,8 @@ static int export_answer(const struct answer *answer, const struct request *requ
                             .full_names = request->full_names,
                             .by_line = request->by_line,
                             .all_frames = request->all_frames,
+                            .depth = request->depth,
+                            .is_depth_given = request->is_depth_given,
                             .whole = answer->source.model,
                             .selection = given ? &answer->filtered.selection : NULL,
                             .selected = given ? request->question.filters.text : NULL,

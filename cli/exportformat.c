@@ -6,13 +6,13 @@
 
 const struct exportformat exportformats[] = {
     {"folded", ".folded", "folded stacks, for flamegraph.pl, inferno, speedscope", export_folded,
-     EXPORTFORMAT_COST},
+     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
     {"flamegraph", ".svg", "a flame graph to look at in a browser", export_flamegraph,
      EXPORTFORMAT_COST},
     {"html", ".html", "a report in one file, to mail around and open anywhere", export_html,
      EXPORTFORMAT_COST},
     {"gprof2dot", ".gprof2dot.json", "call graph, for gprof2dot --format=json", export_gprof2dot,
-     EXPORTFORMAT_COST},
+     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
     {"speedscope", ".speedscope.json", "speedscope, a profile for each cost", export_speedscope,
      EXPORTFORMAT_COST},
     {"callgrind", ".callgrind", "call graph by line, for kcachegrind and callgrind_annotate",
@@ -21,12 +21,13 @@ const struct exportformat exportformats[] = {
      EXPORTFORMAT_BINARY},
     {"massif", ".massif", "the heap over time, with call trees, for ms_print", export_massif, 0},
     {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
-     EXPORTFORMAT_COST | EXPORTFORMAT_BINARY},
+     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH | EXPORTFORMAT_BINARY},
     {"sqlite", ".sqlite", "the tables of memtrace query, as an SQLite database", export_sqlite,
      EXPORTFORMAT_BINARY | EXPORTFORMAT_FILE},
     {"json", ".json", "all call paths, threads and modules, as memtrace report has them",
-     export_json, 0},
-    {"csv", ".csv", "one line for each call path, as memtrace report has them", export_csv, 0},
+     export_json, EXPORTFORMAT_DEPTH},
+    {"csv", ".csv", "one line for each call path, as memtrace report has them", export_csv,
+     EXPORTFORMAT_DEPTH},
 };
 const size_t exportformat_count = sizeof exportformats / sizeof exportformats[0];
 

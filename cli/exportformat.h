@@ -8,7 +8,8 @@
 enum exportformat_trait {
     EXPORTFORMAT_COST = 1,   /* holds one cost, or shows one first: --cost chooses */
     EXPORTFORMAT_BINARY = 2, /* nothing for terminals */
-    EXPORTFORMAT_FILE = 4    /* no stream: needs --output */
+    EXPORTFORMAT_FILE = 4,   /* no stream: needs --output */
+    EXPORTFORMAT_DEPTH = 8   /* writes each call path whole: --depth bounds it */
 };
 
 struct exportformat {

@@ -7,6 +7,7 @@
  * path stands in it once, at its innermost place: of A, B, A, C that is B, A, C. A call that nobody
  * made can only come into being where functions call each other in circles.
  */
+#include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/export/commandline.h"
 #include "analyze/export/mergedtree.h"
@@ -48,15 +49,15 @@ struct function {
     const char *file;
     char *name;
     struct line *first;
-    struct line **last; /* where the next one is noted */
-    struct function *next;
-    size_t mark; /* the last path it was met in */
+    struct line **last;    /* where the next one is noted */
+    struct function *next; /* of those that have lines */
 };
 
-/* Texts that have numbers: (1) file.c, later (1). */
-struct numbered {
-    struct numbermap numbers;
-    uint64_t count;
+/* A function of a path, at its innermost place there. */
+struct place {
+    struct function *function;
+    unsigned line;
+    uint32_t outer; /* what stands outside of it; 0: nothing */
 };
 
 struct callgrind {
@@ -67,10 +68,13 @@ struct callgrind {
     struct numbermap lines;     /* by function, line and callee */
     struct function *first;
     struct function **last;
-    size_t paths;
-    struct numbered objects;
-    struct numbered files;
-    struct numbered names;
+    struct place *places; /* paths of several nodes share what is outside */
+    size_t place_count;   /* from 1 on */
+    size_t place_room;
+    uint32_t *paths;          /* by node: its innermost place */
+    struct numbering objects; /* texts that have numbers: (1) file.c, later (1) */
+    struct numbering files;
+    struct numbering names;
     bool out_of_memory;
 };
 
@@ -91,8 +95,6 @@ static struct function *new_function(struct callgrind *callgrind, uint64_t key, 
     function->module = frame->module[0] != '\0' ? frame->module : "???";
     function->file = frame->file != NULL ? frame->file : "???";
     function->last = &function->first;
-    *callgrind->last = function;
-    callgrind->last = &function->next;
     return function;
 }
 
@@ -100,15 +102,13 @@ static struct function *new_function(struct callgrind *callgrind, uint64_t key, 
  * of memory. */
 static struct function *function_of(struct callgrind *callgrind, const struct names_frame *frame) {
     struct function *function = numbermap_get(&callgrind->frames, (uintptr_t)frame);
-    struct export plain = *callgrind->export;
     char label[MERGEDTREE_LABEL];
     const char *file = frame->file != NULL ? frame->file : "";
     uint64_t key;
     if (function != NULL) {
         return function;
     }
-    plain.by_line = false; /* lines have a place of their own */
-    mergedtree_label(&plain, frame, label);
+    mergedtree_name(callgrind->export, frame, label);
     key = XXH3_64bits(frame->module, strlen(frame->module));
     key = XXH3_64bits_withSeed(file, strlen(file), key);
     key = XXH3_64bits_withSeed(label, strlen(label), key);
@@ -139,68 +139,106 @@ static struct line *line_of(struct callgrind *callgrind, struct function *functi
     }
     found->line = line;
     found->callee = callee;
+    if (function->first == NULL) {
+        *callgrind->last = function;
+        callgrind->last = &function->next;
+    }
     *function->last = found;
     function->last = &found->next;
     return found;
 }
 
-/* One frame of a path, after those it called; the function that it is in, or that it called, where
- * it was met before. */
-static struct function *take_frame(struct callgrind *callgrind, const struct names_frame *frame,
-                                   struct function *callee, const struct model_context *context) {
+/* A new place; 0: out of memory. */
+static uint32_t new_place(struct callgrind *callgrind, struct place place) {
+    if (callgrind->place_count >= UINT32_MAX - 1 ||
+        array_grow(&callgrind->places, &callgrind->place_room, callgrind->place_count + 1,
+                   sizeof *callgrind->places) != 0) {
+        callgrind->out_of_memory = true;
+        return 0;
+    }
+    callgrind->places[++callgrind->place_count] = place;
+    return (uint32_t)callgrind->place_count;
+}
+
+/* The path with a frame more: if its function stands in it already, it leaves that place, and what
+ * is inside of it is put down anew. */
+static uint32_t enter_frame(struct callgrind *callgrind, uint32_t path,
+                            const struct names_frame *frame) {
     struct function *function = function_of(callgrind, frame);
-    struct line *line;
-    if (function == NULL || function->mark == callgrind->paths) {
-        return callee;
+    uint32_t former = path;
+    uint32_t at;
+    uint32_t entered;
+    while (former != 0 && callgrind->places[former].function != function) {
+        former = callgrind->places[former].outer;
     }
-    function->mark = callgrind->paths;
-    line = line_of(callgrind, function, frame->line, callee);
-    if (line == NULL) {
-        return callee;
+    entered = at =
+        function != NULL ? new_place(callgrind, (struct place){function, frame->line, path}) : 0;
+    for (; at != 0 && former != 0 && path != former; path = callgrind->places[path].outer) {
+        uint32_t copy = new_place(callgrind, callgrind->places[path]);
+        callgrind->places[at].outer = copy;
+        at = copy;
     }
-    line->calls += context->allocations;
-    for (int i = 0; i < COSTS; i++) {
-        line->costs[i] += metric_cost(callgrind->order[i], context).main;
+    if (at != 0 && former != 0) {
+        callgrind->places[at].outer = callgrind->places[former].outer;
     }
-    return function;
+    return entered;
+}
+
+static uint32_t enter_node(struct callgrind *callgrind, uint32_t path, uint64_t recorded) {
+    size_t count;
+    const struct names_frame *frames = names_frames(callgrind->export->names, recorded, &count);
+    while (count-- > 0 && !callgrind->out_of_memory) {
+        path = enter_frame(callgrind, path, &frames[count]);
+    }
+    return path;
+}
+
+/* Parents come first, so each node is one step: a recursion costs no more for its depth. */
+static void enter_nodes(struct callgrind *callgrind) {
+    const struct model *model = callgrind->export->model;
+    callgrind->paths = calloc(model->node_count + 1, sizeof *callgrind->paths);
+    callgrind->out_of_memory |= callgrind->paths == NULL;
+    for (size_t id = 1; id < model->node_count && !callgrind->out_of_memory; id++) {
+        const struct model_node *node = &model->nodes[id];
+        if (node->frame != 0) {
+            callgrind->paths[id] =
+                enter_node(callgrind, callgrind->paths[node->parent], node->frame);
+        }
+    }
+    if (!callgrind->out_of_memory) {
+        callgrind->paths[0] = enter_node(callgrind, 0, MEMTRACE_FRAME_UNKNOWN);
+    }
 }
 
 static void take_path(struct callgrind *callgrind, const struct model_context *context) {
-    const struct model_node *nodes = callgrind->export->model->nodes;
-    struct function *callee = NULL;
-    size_t count;
-    callgrind->paths++;
-    for (uint32_t node = context->path; node != 0; node = nodes[node].parent) {
-        const struct names_frame *frames =
-            names_frames(callgrind->export->names, nodes[node].frame, &count);
-        for (size_t i = 0; i < count; i++) {
-            callee = take_frame(callgrind, &frames[i], callee, context);
+    const struct function *callee = NULL;
+    for (uint32_t at = callgrind->paths[context->path]; at != 0; at = callgrind->places[at].outer) {
+        const struct place *place = &callgrind->places[at];
+        struct line *line = line_of(callgrind, place->function, place->line, callee);
+        if (line == NULL) {
+            return;
         }
-    }
-    if (context->path == 0) {
-        take_frame(callgrind,
-                   names_frames(callgrind->export->names, MEMTRACE_FRAME_UNKNOWN, &count), NULL,
-                   context);
+        line->calls += context->allocations;
+        for (int i = 0; i < COSTS; i++) {
+            line->costs[i] += metric_cost(callgrind->order[i], context).main;
+        }
+        callee = place->function;
     }
 }
 
 /* ---- The file ---- */
 
-static void put_numbered(struct callgrind *callgrind, const char *key, struct numbered *numbered,
+static void put_numbered(struct callgrind *callgrind, const char *key, struct numbering *numbering,
                          const char *text) {
     FILE *out = callgrind->export->out;
-    uint64_t hash = XXH3_64bits(text, strlen(text));
-    void *known = numbermap_get(&numbered->numbers, hash);
-    if (known != NULL) {
-        fprintf(out, "%s=(%" PRIu64 ")\n", key, (uint64_t)(uintptr_t)known);
-        return;
+    bool is_new;
+    fprintf(out, "%s=(%zu)", key, numbering_of(numbering, numbering_key(text), &is_new));
+    if (is_new) {
+        fputc(' ', out);
+        put_safe(out, text);
     }
-    ++numbered->count;
-    callgrind->out_of_memory |=
-        numbermap_put(&numbered->numbers, hash, (void *)(uintptr_t)numbered->count) != 0;
-    fprintf(out, "%s=(%" PRIu64 ") ", key, numbered->count);
-    put_safe(out, text);
     fputc('\n', out);
+    callgrind->out_of_memory |= numbering->out_of_memory;
 }
 
 /* A function that is called: as in callgrind's own files, its object and its file where they are
@@ -284,6 +322,7 @@ static void put_file(struct callgrind *callgrind, const uint64_t *totals) {
 
 static void take_all(struct callgrind *callgrind, uint64_t *totals) {
     const struct model *model = callgrind->export->model;
+    enter_nodes(callgrind);
     for (size_t i = 0; i < model->context_count && !callgrind->out_of_memory; i++) {
         const struct model_context *context = &model->contexts[i];
         if (context->class != MODEL_HEAP) {
@@ -323,14 +362,19 @@ int export_callgrind(const struct export *export, struct error *error) {
     if (!callgrind.out_of_memory) {
         put_file(&callgrind, totals);
     }
-    for (struct function *at = callgrind.first; at != NULL; at = at->next) {
-        free(at->name);
+    for (size_t i = 0; i < callgrind.functions.places; i++) {
+        struct function *function = callgrind.functions.entries[i].value;
+        if (function != NULL) {
+            free(function->name);
+        }
     }
+    free(callgrind.places);
+    free(callgrind.paths);
     free_values(&callgrind.functions);
     free_values(&callgrind.lines);
     numbermap_free(&callgrind.frames);
-    numbermap_free(&callgrind.objects.numbers);
-    numbermap_free(&callgrind.files.numbers);
-    numbermap_free(&callgrind.names.numbers);
+    numbering_free(&callgrind.objects);
+    numbering_free(&callgrind.files);
+    numbering_free(&callgrind.names);
     return callgrind.out_of_memory ? error_set(error, "out of memory") : 0;
 }

@@ -33,6 +33,10 @@ struct export {
     bool full_names;              /* C++ names with parameters and template arguments */
     bool by_line;    /* lines of a function are told apart, where the format merges call paths */
     bool all_frames; /* what the system runs before main, and each level of a recursion, too */
+    /* Where a format writes each call path whole: at most so many frames of it, the innermost, or
+     * of trees the calls nearest main; 0: all. If it is not given, 100 MB of frames are refused. */
+    size_t depth;
+    bool is_depth_given;
     const char *selected; /* the filters, as they were given; NULL: none */
     const char *source;   /* the file or the process, as the user named it */
 

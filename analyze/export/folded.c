@@ -18,43 +18,83 @@ static void put_label(FILE *out, const char *label) {
     }
 }
 
-/* One stack: `path` is the calls from the outermost to this one. */
-static void put_stack(const struct export *export, const struct calltree *tree,
-                      const uint32_t *path, size_t depth) {
-    char label[MERGEDTREE_LABEL];
-    for (size_t i = 0; i < depth; i++) {
-        if (i != 0) {
-            fputc_unlocked(';', export->out);
+struct stacks {
+    const struct export *export;
+    struct calltree tree;
+    struct numbering functions;
+    char **labels; /* by number of a function, from 0 on */
+    size_t *sizes; /* of them, with the ';' */
+    uint32_t *path;
+};
+
+/* 0, or -1: out of memory. */
+static int make_labels(struct stacks *stacks) {
+    stacks->labels = calloc(stacks->functions.count + 1, sizeof *stacks->labels);
+    stacks->sizes = calloc(stacks->functions.count + 1, sizeof *stacks->sizes);
+    stacks->path = calloc(stacks->tree.count, sizeof *stacks->path);
+    for (size_t i = 0; stacks->labels != NULL && i < stacks->functions.count; i++) {
+        char label[MERGEDTREE_LABEL];
+        FILE *memory = open_memstream(&stacks->labels[i], &stacks->sizes[i]);
+        if (memory == NULL) {
+            return -1;
         }
-        put_label(export->out, mergedtree_label(export, tree->calls[path[i]].frame, label));
+        put_label(memory, mergedtree_label(stacks->export, stacks->functions.items[i], label));
+        fputc_unlocked(';', memory);
+        if (fclose(memory) != 0) {
+            return -1;
+        }
     }
-    fprintf(export->out, " %" PRIu64 "\n", tree->calls[path[depth - 1]].self.main);
+    return stacks->labels != NULL && stacks->sizes != NULL && stacks->path != NULL ? 0 : -1;
 }
 
-static int put_stacks(const struct export *export, const struct calltree *tree) {
-    uint32_t *path = calloc(tree->count, sizeof *path);
-    size_t depth = 0;
-    if (path == NULL) {
-        return -1;
+/* One stack: the path is the calls from the outermost to this one. */
+static void put_stack(struct stacks *stacks, size_t depth) {
+    const struct call *call = NULL;
+    for (size_t i = 0; i < depth; i++) {
+        size_t function;
+        call = &stacks->tree.calls[stacks->path[i]];
+        function = mergedtree_number(&stacks->functions, stacks->export, call->frame) - 1;
+        fwrite_unlocked(stacks->labels[function], 1, stacks->sizes[function] - (i + 1 == depth),
+                        stacks->export->out);
     }
+    fprintf(stacks->export->out, " %" PRIu64 "\n", call->self.main);
+}
+
+static void put_stacks(struct stacks *stacks) {
+    const struct calltree *tree = &stacks->tree;
+    size_t depth = 0;
     for (uint32_t at = mergedtree_next(tree, 0, &depth); at != 0;
          at = mergedtree_next(tree, at, &depth)) {
-        path[depth - 1] = at;
+        stacks->path[depth - 1] = at;
         if (tree->calls[at].self.main != 0) {
-            put_stack(export, tree, path, depth);
+            put_stack(stacks, depth);
         }
     }
-    free(path);
-    return 0;
 }
 
 int export_folded(const struct export *export, struct error *error) {
-    struct calltree tree;
+    struct stacks stacks = {.export = export};
     int result;
-    if (mergedtree_open(&tree, export, export->cost, error) != 0) {
+    if (mergedtree_open(&stacks.tree, export, export->cost, error) != 0) {
         return -1;
     }
-    result = put_stacks(export, &tree);
-    calltree_free(&tree);
-    return result == 0 ? 0 : error_set(error, "out of memory");
+    if (mergedtree_number_all(&stacks.functions, export, &stacks.tree) != 0 ||
+        make_labels(&stacks) != 0) {
+        result = error_set(error, "out of memory");
+    } else {
+        result =
+            mergedtree_refuse_bulk(&stacks.tree, export, &stacks.functions, stacks.sizes, error);
+    }
+    if (result == 0) {
+        put_stacks(&stacks);
+    }
+    for (size_t i = 0; stacks.labels != NULL && i < stacks.functions.count; i++) {
+        free(stacks.labels[i]);
+    }
+    free(stacks.labels);
+    free(stacks.sizes);
+    free(stacks.path);
+    numbering_free(&stacks.functions);
+    calltree_free(&stacks.tree);
+    return result;
 }

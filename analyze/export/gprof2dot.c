@@ -4,10 +4,10 @@
  *     {"version": 0, "costs": [...], "functions": [{"name", "module"}],
  *      "events": [{"callchain": [function, its caller, ...], "cost": [bytes]}]}
  */
-#include "analyze/export/functiontable.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/rows/jsonwriter.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void put_costs(struct jsonwriter *json, enum metric cost) {
@@ -20,26 +20,28 @@ static void put_costs(struct jsonwriter *json, enum metric cost) {
 }
 
 static void put_functions(struct jsonwriter *json, const struct export *export,
-                          const struct functiontable *functions) {
+                          const struct numbering *functions) {
     jsonwriter_array(json, "functions");
     for (size_t i = 0; i < functions->count; i++) {
-        const char *module = functions->frames[i]->module;
+        const struct names_frame *frame = functions->items[i];
+        const char *module = frame->module;
         const char *slash = strrchr(module, '/');
         char label[MERGEDTREE_LABEL];
         jsonwriter_map(json, NULL);
-        jsonwriter_string(json, "name", mergedtree_label(export, functions->frames[i], label));
+        jsonwriter_string(json, "name", mergedtree_label(export, frame, label));
         jsonwriter_string(json, "module", slash != NULL ? slash + 1 : module);
         jsonwriter_end_map(json);
     }
     jsonwriter_end_array(json);
 }
 
-static void put_event(struct jsonwriter *json, const struct calltree *tree,
-                      const struct functiontable *functions, uint32_t at) {
+static void put_event(struct jsonwriter *json, const struct export *export,
+                      const struct calltree *tree, struct numbering *functions, uint32_t at) {
     jsonwriter_map(json, NULL);
     jsonwriter_array(json, "callchain");
     for (uint32_t call = at; call != 0; call = tree->calls[call].parent) {
-        jsonwriter_number(json, NULL, functiontable_number(functions, tree->calls[call].frame));
+        jsonwriter_number(json, NULL,
+                          mergedtree_number(functions, export, tree->calls[call].frame) - 1);
     }
     jsonwriter_end_array(json);
     jsonwriter_array(json, "cost");
@@ -49,7 +51,7 @@ static void put_event(struct jsonwriter *json, const struct calltree *tree,
 }
 
 static int put_all(const struct export *export, const struct calltree *tree,
-                   const struct functiontable *functions) {
+                   struct numbering *functions) {
     struct jsonwriter *json = jsonwriter_open(export->out, JSONWRITER_COMPACT);
     size_t depth = 0;
     if (json == NULL) {
@@ -63,7 +65,7 @@ static int put_all(const struct export *export, const struct calltree *tree,
     for (uint32_t at = mergedtree_next(tree, 0, &depth); at != 0;
          at = mergedtree_next(tree, at, &depth)) {
         if (tree->calls[at].self.main != 0) {
-            put_event(json, tree, functions, at);
+            put_event(json, export, tree, functions, at);
         }
     }
     jsonwriter_end_array(json);
@@ -73,18 +75,36 @@ static int put_all(const struct export *export, const struct calltree *tree,
     return 0;
 }
 
+/* What a function takes in a chain: the digits of its number and a comma. */
+static int refuse_bulk(const struct calltree *tree, const struct export *export,
+                       struct numbering *functions, struct error *error) {
+    size_t *sizes = calloc(functions->count + 1, sizeof *sizes);
+    int result;
+    for (size_t i = 0; sizes != NULL && i < functions->count; i++) {
+        sizes[i] = (size_t)snprintf(NULL, 0, "%zu,", i);
+    }
+    result = sizes != NULL ? mergedtree_refuse_bulk(tree, export, functions, sizes, error)
+                           : error_set(error, "out of memory");
+    free(sizes);
+    return result;
+}
+
 int export_gprof2dot(const struct export *export, struct error *error) {
-    struct functiontable functions = {.by_line = export->by_line};
+    struct numbering functions = {0};
     struct calltree tree;
     int result;
     if (mergedtree_open(&tree, export, export->cost, error) != 0) {
         return -1;
     }
-    result = functiontable_add(&functions, &tree);
-    if (result == 0) {
-        result = put_all(export, &tree, &functions);
+    if (mergedtree_number_all(&functions, export, &tree) != 0) {
+        result = error_set(error, "out of memory");
+    } else {
+        result = refuse_bulk(&tree, export, &functions, error);
     }
-    functiontable_free(&functions);
+    if (result == 0 && put_all(export, &tree, &functions) != 0) {
+        result = error_set(error, "out of memory");
+    }
+    numbering_free(&functions);
     calltree_free(&tree);
-    return result == 0 ? 0 : error_set(error, "out of memory");
+    return result;
 }

@@ -269,7 +269,8 @@ static int put_file(const struct export *export, FILE *out, struct error *error)
     if (result == 0) {
         heaptracktext_time(&pass.text, export->model->now_ns);
     }
-    if (result == 0 && pass.text.out_of_memory) {
+    if (result == 0 && (pass.text.out_of_memory || pass.text.texts.out_of_memory ||
+                        pass.text.places.out_of_memory || pass.text.infos.out_of_memory)) {
         result = error_set(error, "out of memory");
     }
     heaptracktext_end(&pass.text);

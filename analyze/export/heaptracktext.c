@@ -50,21 +50,6 @@ static void put_bytes(FILE *out, const char *bytes, size_t size) {
 
 /* ---- What is told once ---- */
 
-/* The number of what has this key; 0: it has none yet, and gets the next one. */
-static uint64_t number_of(struct heaptracktext *text, struct numbermap *map, uint64_t key,
-                          uint64_t *count, bool *is_new) {
-    void *known = numbermap_get(map, key);
-    *is_new = known == NULL;
-    if (known != NULL) {
-        return (uint64_t)(uintptr_t)known;
-    }
-    ++*count;
-    if (numbermap_put(map, key, (void *)(uintptr_t)*count) != 0) {
-        text->out_of_memory = true;
-    }
-    return *count;
-}
-
 /* NULL and "": 0. */
 static uint64_t text_number(struct heaptracktext *text, const char *bytes) {
     size_t size = bytes != NULL ? strlen(bytes) : 0;
@@ -73,7 +58,7 @@ static uint64_t text_number(struct heaptracktext *text, const char *bytes) {
     if (size == 0) {
         return 0;
     }
-    number = number_of(text, &text->texts, XXH3_64bits(bytes, size), &text->text_count, &is_new);
+    number = numbering_of(&text->texts, numbering_key(bytes), &is_new);
     if (is_new) {
         fputs("s", text->out);
         put_number(text->out, size);
@@ -112,7 +97,7 @@ static uint64_t place_number(struct heaptracktext *text, uint64_t frame) {
     uint64_t number;
     size_t count;
     bool is_new;
-    number = number_of(text, &text->places, frame, &text->place_count, &is_new);
+    number = numbering_of(&text->places, frame, &is_new);
     if (!is_new) {
         return number;
     }
@@ -131,7 +116,7 @@ static uint64_t place_number(struct heaptracktext *text, uint64_t frame) {
 static uint64_t unknown_place(struct heaptracktext *text) {
     uint64_t numbers[] = {0, 0, text_number(text, "(unknown)"), 0, 0};
     put_line(text->out, 'i', numbers, sizeof numbers / sizeof numbers[0]);
-    return ++text->place_count;
+    return ++text->places.count;
 }
 
 static void put_trace(struct heaptracktext *text, uint32_t node, uint32_t parent) {
@@ -178,15 +163,13 @@ static uint64_t info_number(struct heaptracktext *text, uint32_t context, uint64
     const uint64_t none[] = {0, trace};
     uint64_t number;
     bool is_new;
-    if (text->infos.used >= INFOS_MOST) {
-        numbermap_free(&text->infos);
-        text->infos = (struct numbermap){0};
+    if (text->infos.numbers.used >= INFOS_MOST) {
+        numbermap_free(&text->infos.numbers);
     }
-    if (text->info_count == 0) {
+    if (text->infos.count == 0) {
         put_line(text->out, 'a', none, 2); /* number 0 */
     }
-    number =
-        number_of(text, &text->infos, XXH3_64bits(pair, sizeof pair), &text->info_count, &is_new);
+    number = numbering_of(&text->infos, XXH3_64bits(pair, sizeof pair), &is_new);
     if (is_new) {
         put_line(text->out, 'a', pair, 2);
     }
@@ -251,8 +234,8 @@ int heaptracktext_start(struct heaptracktext *text, FILE *out, const struct expo
 }
 
 void heaptracktext_end(struct heaptracktext *text) {
-    numbermap_free(&text->texts);
-    numbermap_free(&text->places);
-    numbermap_free(&text->infos);
+    numbering_free(&text->texts);
+    numbering_free(&text->places);
+    numbering_free(&text->infos);
     free(text->traces);
 }

@@ -15,23 +15,20 @@
 #ifndef ANALYZE_EXPORT_HEAPTRACKTEXT_H
 #define ANALYZE_EXPORT_HEAPTRACKTEXT_H
 
-#include "analyze/base/numbermap.h"
 #include "analyze/export/export.h"
+#include "analyze/export/numbering.h"
 #include "analyze/model/model.h"
 
 struct heaptracktext {
     FILE *out;
     const struct model *model;
     const struct names *names;
-    struct numbermap texts;  /* hash of the text -> number */
-    struct numbermap places; /* frame -> number */
-    struct numbermap infos;  /* size and call path -> number; emptied when it grows too large */
+    struct numbering texts;
+    struct numbering places; /* by frame */
+    struct numbering infos;  /* by size and call path; number 0 is the block of no bytes */
     uint64_t *traces;        /* by node: number of its call path; 0: none yet */
-    uint64_t text_count;
-    uint64_t place_count;
     uint64_t trace_count;
-    uint64_t info_count; /* number 0 is the block of no bytes */
-    uint64_t last;       /* number of the info that was allocated last; 0: a free came since */
+    uint64_t last; /* number of the info that was allocated last; 0: a free came since */
     uint64_t time_ms;
     size_t point; /* of the model's timeline: the next one to write */
     bool out_of_memory;

@@ -2,9 +2,7 @@
 /* htmlcalls.c: see htmlcalls.h. */
 #include "analyze/export/htmlcalls.h"
 
-#include "analyze/export/functiontable.h"
 #include "analyze/export/mergedtree.h"
-#include "analyze/export/stringtable.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +13,8 @@ struct writer {
     const struct export *export;
     const struct callforest *forest;
     struct jsonwriter *json;
-    struct functiontable functions; /* of the calls that are kept */
-    struct stringtable strings;     /* files and modules */
+    struct numbering functions;     /* of the calls that are kept */
+    struct numbering strings;       /* files and modules */
     uint64_t (*rest)[EXPORT_COSTS]; /* by number of a call: what its callees left out bear */
     uint32_t *rest_count;           /* how many they are */
 };
@@ -46,22 +44,20 @@ static int gather_rest(struct writer *writer) {
 }
 
 static int gather_functions(struct writer *writer) {
-    int result = 0;
-    for (size_t i = 1; result == 0 && i < writer->forest->count; i++) {
+    for (size_t i = 1; i < writer->forest->count; i++) {
         const struct callforest_call *call = &writer->forest->calls[i];
         if (call->number != CALLFOREST_OUT) {
-            result = functiontable_add_frame(&writer->functions, call->frame);
+            mergedtree_number(&writer->functions, writer->export, call->frame);
         }
     }
-    return result;
+    return writer->functions.out_of_memory ? -1 : 0;
 }
 
 /* A column of the calls: what `value` says of each one that is kept, then of the rests. */
 static void put_column(struct writer *writer, const char *name,
-                       uint64_t (*value)(const struct writer *writer,
-                                         const struct callforest_call *call, size_t which),
-                       uint64_t (*of_rest)(const struct writer *writer, uint32_t parent,
-                                           size_t which),
+                       uint64_t (*value)(struct writer *writer, const struct callforest_call *call,
+                                         size_t which),
+                       uint64_t (*of_rest)(struct writer *writer, uint32_t parent, size_t which),
                        size_t which) {
     const struct callforest *forest = writer->forest;
     jsonwriter_array(writer->json, name);
@@ -78,48 +74,46 @@ static void put_column(struct writer *writer, const char *name,
     jsonwriter_end_array(writer->json);
 }
 
-static uint64_t parent_of(const struct writer *writer, const struct callforest_call *call,
-                          size_t which) {
+static uint64_t parent_of(struct writer *writer, const struct callforest_call *call, size_t which) {
     (void)which;
     return writer->forest->calls[call->parent].number;
 }
-static uint64_t parent_of_rest(const struct writer *writer, uint32_t parent, size_t which) {
+static uint64_t parent_of_rest(struct writer *writer, uint32_t parent, size_t which) {
     (void)writer;
     (void)which;
     return parent;
 }
 
 /* functions[count] is "left out" */
-static uint64_t function_of(const struct writer *writer, const struct callforest_call *call,
+static uint64_t function_of(struct writer *writer, const struct callforest_call *call,
                             size_t which) {
     (void)which;
-    return call->frame != NULL ? functiontable_number(&writer->functions, call->frame)
-                               : writer->functions.count;
+    return call->frame != NULL
+               ? mergedtree_number(&writer->functions, writer->export, call->frame) - 1
+               : writer->functions.count;
 }
-static uint64_t function_of_rest(const struct writer *writer, uint32_t parent, size_t which) {
+static uint64_t function_of_rest(struct writer *writer, uint32_t parent, size_t which) {
     (void)parent;
     (void)which;
     return writer->functions.count;
 }
 
 /* Of a call: 1 inlined, 2 recursive. Of a rest: how many calls it stands for. */
-static uint64_t note_of(const struct writer *writer, const struct callforest_call *call,
-                        size_t which) {
+static uint64_t note_of(struct writer *writer, const struct callforest_call *call, size_t which) {
     (void)writer;
     (void)which;
     return (call->frame != NULL && call->frame->inlined ? 1u : 0u) | (call->recursive ? 2u : 0u);
 }
-static uint64_t note_of_rest(const struct writer *writer, uint32_t parent, size_t which) {
+static uint64_t note_of_rest(struct writer *writer, uint32_t parent, size_t which) {
     (void)which;
     return writer->rest_count[parent];
 }
 
-static uint64_t self_of(const struct writer *writer, const struct callforest_call *call,
-                        size_t metric) {
+static uint64_t self_of(struct writer *writer, const struct callforest_call *call, size_t metric) {
     (void)writer;
     return call->self[metric];
 }
-static uint64_t self_of_rest(const struct writer *writer, uint32_t parent, size_t metric) {
+static uint64_t self_of_rest(struct writer *writer, uint32_t parent, size_t metric) {
     return writer->rest[parent][metric];
 }
 
@@ -148,19 +142,16 @@ static void put_name(struct writer *writer, const struct names_frame *frame) {
     jsonwriter_string(writer->json, NULL, label);
 }
 
-static int put_string_numbers(struct writer *writer, const char *name, bool modules) {
+static void put_string_numbers(struct writer *writer, const char *name, bool modules) {
     jsonwriter_array(writer->json, name);
     for (size_t i = 0; i < writer->functions.count; i++) {
-        const struct names_frame *frame = writer->functions.frames[i];
+        const struct names_frame *frame = writer->functions.items[i];
         const char *file = frame->file != NULL ? frame->file : "";
-        size_t number = stringtable_number(&writer->strings, modules ? frame->module : file);
-        if (number == SIZE_MAX) {
-            return -1;
-        }
-        jsonwriter_number(writer->json, NULL, number);
+        const char *text = modules ? frame->module : file;
+        jsonwriter_number(writer->json, NULL,
+                          numbering_add(&writer->strings, numbering_key(text), text) - 1);
     }
     jsonwriter_end_array(writer->json);
-    return 0;
 }
 
 /* Columns, as of the calls. */
@@ -168,28 +159,23 @@ static int put_functions(struct writer *writer) {
     jsonwriter_map(writer->json, "functions");
     jsonwriter_array(writer->json, "name");
     for (size_t i = 0; i < writer->functions.count; i++) {
-        put_name(writer, writer->functions.frames[i]);
+        put_name(writer, writer->functions.items[i]);
     }
     jsonwriter_end_array(writer->json);
-    if (put_string_numbers(writer, "file", false) != 0 ||
-        put_string_numbers(writer, "module", true) != 0) {
-        return -1;
-    }
+    put_string_numbers(writer, "file", false);
+    put_string_numbers(writer, "module", true);
     jsonwriter_end_map(writer->json);
     jsonwriter_array(writer->json, "strings");
     for (size_t i = 0; i < writer->strings.count; i++) {
         jsonwriter_string(writer->json, NULL, writer->strings.items[i]);
     }
     jsonwriter_end_array(writer->json);
-    return 0;
+    return writer->strings.out_of_memory ? -1 : 0;
 }
 
 int htmlcalls_write(struct jsonwriter *json, const struct export *export,
                     const struct callforest *forest) {
-    struct writer writer = {.export = export,
-                            .forest = forest,
-                            .json = json,
-                            .functions = {.by_line = export->by_line}};
+    struct writer writer = {.export = export, .forest = forest, .json = json};
     int result = -1;
     if (gather_rest(&writer) == 0 && gather_functions(&writer) == 0) {
         put_calls(&writer);
@@ -197,7 +183,7 @@ int htmlcalls_write(struct jsonwriter *json, const struct export *export,
     }
     free(writer.rest);
     free(writer.rest_count);
-    functiontable_free(&writer.functions);
-    stringtable_free(&writer.strings);
+    numbering_free(&writer.functions);
+    numbering_free(&writer.strings);
     return result;
 }

@@ -79,13 +79,11 @@ static void put_place(const struct tree *tree, const struct calltree_walk *walk)
     const struct model *model = tree->export->model;
     struct model_place place = model_place(model, model->nodes[walk->node].frame);
     const struct names_frame *frame = walk->frame;
-    struct export plain = *tree->export;
     FILE *out = tree->export->out;
     char label[MERGEDTREE_LABEL];
     const char *slash;
-    plain.by_line = false;
     fprintf(out, " 0x%" PRIX64 ": ", place.address - (place.exact || place.address == 0 ? 0 : 1));
-    put_text(out, mergedtree_label(&plain, frame, label));
+    put_text(out, mergedtree_name(tree->export, frame, label));
     if (frame->file != NULL) {
         slash = strrchr(frame->file, '/');
         fputs(" (", out);

@@ -9,9 +9,11 @@
 #define ANALYZE_EXPORT_MERGEDTREE_H
 
 #include "analyze/export/export.h"
+#include "analyze/export/numbering.h"
 #include "analyze/report/calltree.h"
 
-/* The tree for a cost; calltree_free() it. calls[0] is the root: all of it. 0 or -1. */
+/* The tree for a cost, export.depth calls deep: those that are deeper count in the last of these;
+ * calltree_free() it. calls[0] is the root: all of it. 0 or -1. */
 int mergedtree_open(struct calltree *tree, const struct export *export, enum metric metric,
                     struct error *error);
 
@@ -27,5 +29,21 @@ enum { MERGEDTREE_LABEL = 4200 };
  * buffer of MERGEDTREE_LABEL bytes, which is returned. */
 const char *mergedtree_label(const struct export *export, const struct names_frame *frame,
                              char *buffer);
+/* The same without a line, for formats in which lines have a place of their own. */
+const char *mergedtree_name(const struct export *export, const struct names_frame *frame,
+                            char *buffer);
+
+/* The number of a frame's function, or of its line by_line; the items are frames. */
+size_t mergedtree_number(struct numbering *functions, const struct export *export,
+                         const struct names_frame *frame);
+/* Numbers the functions of all calls. 0, or -1: out of memory. */
+int mergedtree_number_all(struct numbering *functions, const struct export *export,
+                          const struct calltree *tree);
+
+/* Before a format writes the whole path of each call that has a cost of its own: -1, and error says
+ * why, where that would be more than 100 MB and export.depth does not bound it. sizes: what each
+ * function takes, by its number. */
+int mergedtree_refuse_bulk(const struct calltree *tree, const struct export *export,
+                           struct numbering *functions, const size_t *sizes, struct error *error);
 
 #endif

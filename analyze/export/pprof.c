@@ -6,15 +6,13 @@
  * A message may come in pieces, one behind the other: so each sample, location and function is
  * written when it is known, and only numbers of what was written are kept.
  */
-#include "analyze/base/numbermap.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/export/packedout.h"
 #include "analyze/export/pprof.pb-c.h"
+#include "analyze/report/bulk.h"
 
-#define XXH_INLINE_ALL
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { TYPES = 6 };
 
@@ -36,12 +34,9 @@ static const struct {
 struct pprof {
     const struct export *export;
     FILE *out;
-    struct numbermap texts;     /* hash -> number */
-    struct numbermap functions; /* names_frame.function_key -> id */
-    struct numbermap locations; /* frame -> id */
-    uint64_t text_count;
-    uint64_t function_count;
-    uint64_t location_count;
+    struct numbering texts;
+    struct numbering functions; /* by names_frame.function_key */
+    struct numbering locations; /* by frame */
     bool out_of_memory;
 };
 
@@ -59,19 +54,6 @@ static void put_bytes(ProtobufCBuffer *buffer, size_t size, const uint8_t *bytes
 static void put_piece(const struct pprof *pprof, const Pprof__Profile *piece) {
     struct stream stream = {{put_bytes}, pprof->out};
     pprof__profile__pack_to_buffer(piece, &stream.buffer);
-}
-
-/* The number of what has this key, *is_new where it has none yet. */
-static uint64_t number_of(struct pprof *pprof, struct numbermap *map, uint64_t key, uint64_t *count,
-                          bool *is_new) {
-    void *known = numbermap_get(map, key);
-    *is_new = known == NULL;
-    if (known != NULL) {
-        return (uint64_t)(uintptr_t)known;
-    }
-    ++*count;
-    pprof->out_of_memory |= numbermap_put(map, key, (void *)(uintptr_t)*count) != 0;
-    return *count;
 }
 
 /* Texts must be UTF-8, or readers refuse the whole file: other bytes become '?'. */
@@ -97,14 +79,13 @@ static void make_utf8(char *text) {
 
 /* The number of a text; NULL and "": 0. */
 static int64_t text_number(struct pprof *pprof, const char *text) {
-    size_t size = text != NULL ? strlen(text) : 0;
     uint64_t number;
     bool is_new;
     char *copy;
-    if (size == 0) {
+    if (text == NULL || text[0] == '\0') {
         return 0;
     }
-    number = number_of(pprof, &pprof->texts, XXH3_64bits(text, size), &pprof->text_count, &is_new);
+    number = numbering_of(&pprof->texts, numbering_key(text), &is_new);
     if (is_new) {
         Pprof__Profile piece = PPROF__PROFILE__INIT;
         copy = strdup(text);
@@ -126,17 +107,14 @@ static uint64_t function_id(struct pprof *pprof, const struct names_frame *frame
     Pprof__Function function = PPROF__FUNCTION__INIT;
     Pprof__Function *item = &function;
     Pprof__Profile piece = PPROF__PROFILE__INIT;
-    struct export plain = *pprof->export;
     char label[MERGEDTREE_LABEL];
     bool is_new;
-    uint64_t id =
-        number_of(pprof, &pprof->functions, frame->function_key, &pprof->function_count, &is_new);
+    uint64_t id = numbering_of(&pprof->functions, frame->function_key, &is_new);
     if (!is_new) {
         return id;
     }
-    plain.by_line = false; /* lines have a place of their own */
     function.id = id;
-    function.name = text_number(pprof, mergedtree_label(&plain, frame, label));
+    function.name = text_number(pprof, mergedtree_name(pprof->export, frame, label));
     function.full_name = frame->function != NULL ? text_number(pprof, frame->function) : 0;
     function.file = text_number(pprof, frame->file);
     piece.functions = &item;
@@ -181,7 +159,7 @@ static void put_location(struct pprof *pprof, uint64_t id, uint64_t frame) {
 
 static uint64_t location_id(struct pprof *pprof, uint64_t frame) {
     bool is_new;
-    uint64_t id = number_of(pprof, &pprof->locations, frame, &pprof->location_count, &is_new);
+    uint64_t id = numbering_of(&pprof->locations, frame, &is_new);
     if (is_new) {
         put_location(pprof, id, frame);
     }
@@ -191,14 +169,15 @@ static uint64_t location_id(struct pprof *pprof, uint64_t frame) {
 /* Innermost first; the caller frees it. NULL: out of memory. */
 static uint64_t *locations_of(struct pprof *pprof, uint32_t path, size_t *count) {
     const struct model_node *nodes = pprof->export->model->nodes;
+    size_t most = pprof->export->depth != 0 ? pprof->export->depth : SIZE_MAX;
     uint64_t *ids;
     size_t depth = 0;
-    for (uint32_t node = path; node != 0; node = nodes[node].parent) {
+    for (uint32_t node = path; node != 0 && depth < most; node = nodes[node].parent) {
         depth += nodes[node].frame >= MEMTRACE_FRAME_CLASSES;
     }
     ids = malloc((depth + 1) * sizeof *ids);
     *count = 0;
-    for (uint32_t node = path; ids != NULL && node != 0; node = nodes[node].parent) {
+    for (uint32_t node = path; ids != NULL && *count < depth; node = nodes[node].parent) {
         if (nodes[node].frame >= MEMTRACE_FRAME_CLASSES) {
             ids[(*count)++] = location_id(pprof, nodes[node].frame);
         }
@@ -321,6 +300,12 @@ static void put_profile(struct pprof *pprof) {
 
 int export_pprof(const struct export *export, struct error *error) {
     struct pprof pprof = {.export = export};
+    if (!export->is_depth_given &&
+        bulk_refuse_paths(export->model, export->names, BULK_NUMBERS,
+                          " unpacked: --depth N writes the N innermost frames of each",
+                          error) != 0) {
+        return -1;
+    }
     pprof.out_of_memory = names_prepare_all(export->names) != 0;
     pprof.out = packedout_open(export->out, PACKING_GZIP);
     if (pprof.out == NULL) {
@@ -328,8 +313,10 @@ int export_pprof(const struct export *export, struct error *error) {
     }
     put_profile(&pprof);
     packedout_close(pprof.out, export->out);
-    numbermap_free(&pprof.texts);
-    numbermap_free(&pprof.functions);
-    numbermap_free(&pprof.locations);
+    pprof.out_of_memory |=
+        pprof.texts.out_of_memory || pprof.functions.out_of_memory || pprof.locations.out_of_memory;
+    numbering_free(&pprof.texts);
+    numbering_free(&pprof.functions);
+    numbering_free(&pprof.locations);
     return pprof.out_of_memory ? error_set(error, "out of memory") : 0;
 }

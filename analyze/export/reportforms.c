@@ -8,6 +8,7 @@ static struct report report_of(const struct export *export, enum report_format f
                            .model = export->model,
                            .names = export->names,
                            .options = {.format = format,
+                                       .depth = export->depth,
                                        .full_names = export->full_names,
                                        .all_frames = export->all_frames},
                            .source = export->source};
@@ -15,7 +16,7 @@ static struct report report_of(const struct export *export, enum report_format f
 
 int export_json(const struct export *export, struct error *error) {
     const struct report report = report_of(export, REPORT_JSON);
-    if (report_refuse_bulk(&report, error) != 0) {
+    if (!export->is_depth_given && report_refuse_bulk(&report, error) != 0) {
         return -1;
     }
     if (report_json(&report) != 0) {
@@ -27,7 +28,7 @@ int export_json(const struct export *export, struct error *error) {
 
 int export_csv(const struct export *export, struct error *error) {
     const struct report report = report_of(export, REPORT_CSV);
-    if (report_refuse_bulk(&report, error) != 0) {
+    if (!export->is_depth_given && report_refuse_bulk(&report, error) != 0) {
         return -1;
     }
     return report_csv(&report) == 0 ? 0 : error_set(error, "out of memory");

@@ -4,7 +4,6 @@
  * one open at first. Profiles are "evented": a call opens at the sum of all costs left of it and
  * closes further right by its own, so that the file grows with calls and not with their depth.
  */
-#include "analyze/export/functiontable.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/rows/jsonwriter.h"
 #include "memtrace/version.h"
@@ -15,14 +14,14 @@ struct writer {
     struct jsonwriter *json;
     const struct export *export;
     struct calltree trees[EXPORT_COSTS];
-    struct functiontable functions;
+    struct numbering functions;
 };
 
 static void put_frames(struct writer *writer) {
     jsonwriter_map(writer->json, "shared");
     jsonwriter_array(writer->json, "frames");
     for (size_t i = 0; i < writer->functions.count; i++) {
-        const struct names_frame *frame = writer->functions.frames[i];
+        const struct names_frame *frame = writer->functions.items[i];
         char label[MERGEDTREE_LABEL];
         jsonwriter_map(writer->json, NULL);
         jsonwriter_string(writer->json, "name", mergedtree_label(writer->export, frame, label));
@@ -40,7 +39,8 @@ static void put_event(struct writer *writer, const char *type, const struct call
                       uint64_t at) {
     jsonwriter_map(writer->json, NULL);
     jsonwriter_string(writer->json, "type", type);
-    jsonwriter_number(writer->json, "frame", functiontable_number(&writer->functions, call->frame));
+    jsonwriter_number(writer->json, "frame",
+                      mergedtree_number(&writer->functions, writer->export, call->frame) - 1);
     jsonwriter_number(writer->json, "at", at);
     jsonwriter_end_map(writer->json);
 }
@@ -103,16 +103,16 @@ static int put_all(struct writer *writer) {
 }
 
 int export_speedscope(const struct export *export, struct error *error) {
-    struct writer writer = {.export = export, .functions = {.by_line = export->by_line}};
+    struct writer writer = {.export = export};
     int result = 0;
     for (enum metric metric = 0; result == 0 && metric < EXPORT_COSTS; metric++) {
         result = mergedtree_open(&writer.trees[metric], export, metric, error);
         if (result == 0) {
-            result = functiontable_add(&writer.functions, &writer.trees[metric]);
+            result = mergedtree_number_all(&writer.functions, export, &writer.trees[metric]);
         }
     }
     result = result == 0 && put_all(&writer) == 0 ? 0 : error_set(error, "out of memory");
-    functiontable_free(&writer.functions);
+    numbering_free(&writer.functions);
     for (enum metric metric = 0; metric < EXPORT_COSTS; metric++) {
         calltree_free(&writer.trees[metric]);
     }

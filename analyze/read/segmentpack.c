@@ -26,6 +26,13 @@ static struct segmentpack_form node_form(void) {
     return form;
 }
 
+/* Of a packed node: the frame's lower bits, the parent, the area. */
+static struct segmentpack_form packed_node_form(void) {
+    struct segmentpack_form form = fields(3, 3, true);
+    form.width[2] = 2;
+    return form;
+}
+
 static struct segmentpack_form cell_form(void) {
     struct segmentpack_form form = fields(8, 8, false);
     form.width[6] = form.width[7] = 4; /* peak_epoch, lifetimes */
@@ -45,6 +52,9 @@ struct segmentpack_form segmentpack_form(uint32_t kind, uint32_t item_size) {
     switch (kind) {
     case MEMTRACE_SEGMENT_TREE:
         form = node_form();
+        break;
+    case MEMTRACE_SEGMENT_NODES:
+        form = packed_node_form();
         break;
     case MEMTRACE_SEGMENT_LEDGER:
     case MEMTRACE_SEGMENT_CELLS:

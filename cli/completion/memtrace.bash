@@ -186,11 +186,12 @@ _memtrace() {
         --output | -o) _memtrace_files '*'; return 0 ;;
         --cost | -c) _memtrace_reply -W 'peak leaked allocated allocations temporary'; return 0 ;;
         --by) _memtrace_reply -W 'function line'; return 0 ;;
+        --depth | -d) :; return 0 ;;
         --process) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --format --output --cost --by --full-names --all-frames --list --process --all-processes --debug-folders --no-cache --help'$_memtrace_filters
+        options=' --format --output --cost --by --depth --full-names --all-frames --list --process --all-processes --debug-folders --no-cache --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     import)

@@ -179,6 +179,7 @@ complete -c memtrace -n '__memtrace_on export' -l format -s f -x -a '(memtrace e
 complete -c memtrace -n '__memtrace_on export' -l output -s o -r -F -d 'write to FILE'
 complete -c memtrace -n '__memtrace_on export' -l cost -s c -x -a 'peak leaked allocated allocations temporary' -d 'what is counted, where a format holds one, or shows one first '
 complete -c memtrace -n '__memtrace_on export' -l by -x -a 'function line' -d 'what is told apart where call paths are merged '
+complete -c memtrace -n '__memtrace_on export' -l depth -s d -x -d 'at most N frames of each call path where a format writes them whole '
 complete -c memtrace -n '__memtrace_on export' -l full-names -d 'C++ names with parameters, template arguments, return types'
 complete -c memtrace -n '__memtrace_on export' -l all-frames -d 'also what the system runs before main and each level of a recursion'
 complete -c memtrace -n '__memtrace_on export' -l list -s l -d 'only the names of the formats'

@@ -295,6 +295,8 @@ _memtrace() {
             '*--cost[what is counted, where a format holds one, or shows one first ]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
             '*-c[what is counted, where a format holds one, or shows one first ]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
             '*--by[what is told apart where call paths are merged ]:function|line:(function line)' \
+            '*--depth[at most N frames of each call path where a format writes them whole ]:N:' \
+            '*-d[at most N frames of each call path where a format writes them whole ]:N:' \
             '*--full-names[C++ names with parameters, template arguments, return types]' \
             '*--all-frames[also what the system runs before main and each level of a recursion]' \
             '*--list[only the names of the formats]' \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* deep.c DEPTH: a recursion that allocates at each level: as many call paths as it is deep. */
+/* deep.c DEPTH [two]: a recursion that allocates at each level: as many call paths as it is deep.
+ * "two": of two functions that call each other. */
 #include <stdlib.h>
 
 static void *volatile kept;
@@ -12,7 +13,30 @@ static __attribute__((noinline)) void descend(long levels) {
     __asm__ volatile(""); /* no tail call */
 }
 
+static void dig(long levels);
+
+static __attribute__((noinline)) void shovel(long levels) {
+    kept = malloc(16);
+    if (levels > 0) {
+        dig(levels - 1);
+    }
+    __asm__ volatile("");
+}
+
+static __attribute__((noinline)) void dig(long levels) {
+    kept = malloc(16);
+    if (levels > 0) {
+        shovel(levels - 1);
+    }
+    __asm__ volatile("");
+}
+
 int main(int argc, char **argv) {
-    descend(argc > 1 ? atol(argv[1]) : 10);
+    long levels = argc > 1 ? atol(argv[1]) : 10;
+    if (argc > 2) {
+        shovel(levels);
+    } else {
+        descend(levels);
+    }
     return 0;
 }

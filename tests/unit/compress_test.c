@@ -62,7 +62,8 @@ static void fill(struct stream *stream, uint64_t *words, size_t bytes) {
 
 /* Segments of all kinds and of none, holes, words between them. */
 static struct image random_image(uint64_t seed) {
-    static const uint32_t sizes[] = {8, 16, 56, 64, 128, 1024, 64, 1, 16, 64, 112, 48, 32, 56, 24};
+    static const uint32_t sizes[] = {8,  16, 56,  64, 128, 1024, 64, 1,
+                                     16, 64, 112, 48, 32,  56,   8,  8};
     struct stream stream = stream_start(seed, 1, 1);
     struct image image = image_new();
     size_t segments = stream_below(&stream, 60);

@@ -10,7 +10,7 @@
 
 #include "analyze/export/callforest.h"
 #include "analyze/export/markup.h"
-#include "analyze/export/stringtable.h"
+#include "analyze/export/numbering.h"
 #include "tests/unit/profile_builder.h"
 
 /* A built profile; its modules are not there, so functions are module+offset. */
@@ -111,20 +111,28 @@ static void markup(void **state) {
     expect_markup("abc", 1, "..");
 }
 
-static void strings(void **state) {
-    struct stringtable table = {0};
+static void numbers(void **state) {
+    struct numbering numbering = {0};
+    struct numbering bare = {0};
     char text[200][8];
+    bool is_new;
     (void)state;
     for (size_t i = 0; i < 200; i++) {
         snprintf(text[i], sizeof text[i], "%zu", i);
-        assert_int_equal(stringtable_number(&table, text[i]), i);
+        assert_int_equal(numbering_add(&numbering, numbering_key(text[i]), text[i]), i + 1);
+        assert_int_equal(numbering_of(&bare, i + 7, &is_new), i + 1);
+        assert_true(is_new);
     }
     for (size_t i = 0; i < 200; i++) {
-        assert_int_equal(stringtable_number(&table, text[i]), i);
-        assert_string_equal(table.items[i], text[i]);
+        assert_int_equal(numbering_add(&numbering, numbering_key(text[i]), "another"), i + 1);
+        assert_string_equal(numbering.items[i], text[i]);
+        assert_int_equal(numbering_of(&bare, i + 7, &is_new), i + 1);
+        assert_false(is_new);
     }
-    assert_int_equal(table.count, 200);
-    stringtable_free(&table);
+    assert_int_equal(numbering.count, 200);
+    assert_false(numbering.out_of_memory);
+    numbering_free(&numbering);
+    numbering_free(&bare);
 }
 
 enum { MANY = 9 * MEMTRACE_LEAF_ITEMS };
@@ -223,7 +231,7 @@ static void empty(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folded), cmocka_unit_test(markup),        cmocka_unit_test(strings),
+        cmocka_unit_test(folded), cmocka_unit_test(markup),        cmocka_unit_test(numbers),
         cmocka_unit_test(keeps),  cmocka_unit_test(page_is_small), cmocka_unit_test(empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
