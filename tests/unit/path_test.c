@@ -16,7 +16,9 @@
 
 enum { WORDS = 64 };
 
-static _Alignas(STACK_PAGE) uintptr_t made[STACK_PAGE / sizeof(uintptr_t)];
+enum { PAGE_WORDS = STACK_PAGE / sizeof(uintptr_t) };
+
+static _Alignas(STACK_PAGE) uintptr_t made[2 * PAGE_WORDS];
 
 static uintptr_t pc_of(unsigned number) {
     return 0x100000 + number * 0x1000;
@@ -151,6 +153,11 @@ static void a_chain_that_leads_inwards(void **state) {
         walk(12, chains[i]);
         assert_met(1, (const unsigned[]){0});
     }
+    begin(WORDS); /* the very same slot, where the caller has the same frame pointer */
+    put_rule(0, (struct rule){.kind = RULE_FP, .plain = 1, .cfa_offset = 2});
+    made[12] = pc_of(0);
+    walk(12, (uintptr_t)&made[11]);
+    assert_met(1, (const unsigned[]){0});
     begin(WORDS);
     put_rule(0, by_fp);
     made[12] = pc_of(0);
@@ -173,6 +180,19 @@ static void the_stack_has_an_end(void **state) {
         assert_met(4, (const unsigned[]){0, 1, 2, 7});
         assert_int_equal((walker.remembered.frame[1].how & WALK_UNPATCHED) != 0, words == 8);
         assert_int_equal(walker.remembered.frame[2].how & WALK_UNPATCHED, 0);
+    }
+}
+
+/* The first word beyond lies on a page that may go: what is there is not remembered. */
+static void what_lies_beyond_the_end(void **state) {
+    (void)state;
+    for (unsigned words = PAGE_WORDS; words <= PAGE_WORDS + 1; words++) {
+        begin(words);
+        made[PAGE_WORDS - 8] = pc_of(0);
+        made[PAGE_WORDS - 4] = pc_of(1);
+        made[PAGE_WORDS] = pc_of(7);
+        walk(PAGE_WORDS - 8, 0);
+        assert_met(words == PAGE_WORDS ? 2 : 3, (const unsigned[]){0, 1, 7});
     }
 }
 
@@ -202,6 +222,7 @@ int main(void) {
         cmocka_unit_test(an_end_without_a_caller),
         cmocka_unit_test(a_chain_that_leads_inwards),
         cmocka_unit_test(the_stack_has_an_end),
+        cmocka_unit_test(what_lies_beyond_the_end),
         cmocka_unit_test(rules_that_do_not_lead_out),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
