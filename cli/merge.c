@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
-#include "collect/transform/merge.h"
-#include "analyze/ask/source.h"
+#include "analyze/ask/runsource.h"
+#include "analyze/base/array.h"
 #include "analyze/read/run.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -17,19 +17,18 @@
 
 struct request {
     struct rewriting rewriting;
-    char **files; /* of ours */
+    char **files; /* of ours: those that were named, and those of runs */
     size_t count;
+    size_t room;
 };
 
 static int add_file(struct request *request, char *path, struct error *error) {
-    char **grown =
-        path != NULL ? reallocarray(request->files, request->count + 1, sizeof *grown) : NULL;
-    if (grown == NULL) {
+    if (path == NULL ||
+        array_grow(&request->files, &request->room, request->count, sizeof path) != 0) {
         free(path);
         return error_set(error, "out of memory");
     }
-    request->files = grown;
-    grown[request->count++] = path;
+    request->files[request->count++] = path;
     return 0;
 }
 
@@ -69,47 +68,6 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     return status == CLI_OK ? add_operands(request, argv, (size_t)argc) : status;
 }
 
-/* The files that were named, and the parts that lie beside them. */
-struct opened {
-    struct source *sources;
-    size_t count;
-    const struct recording **recordings;
-    size_t recording_count;
-};
-
-static void close_all(struct opened *opened) {
-    for (size_t i = 0; i < opened->count; i++) {
-        source_close(&opened->sources[i]);
-    }
-    free(opened->sources);
-    free(opened->recordings);
-}
-
-/* CLI_OK, or CLI_FAILURE after a line was printed. */
-static int open_all(struct opened *opened, const struct request *request) {
-    struct error error = {""};
-    size_t total = 0;
-    *opened = (struct opened){.sources = calloc(request->count, sizeof *opened->sources)};
-    for (size_t i = 0; opened->sources != NULL && i < request->count; i++) {
-        if (source_open_parts(&opened->sources[i], request->files[i], &error) != 0) {
-            return cli_error("%s", error.message);
-        }
-        opened->count++;
-        total += opened->sources[i].parts.count;
-    }
-    opened->recordings = calloc(total + 1, sizeof *opened->recordings);
-    if (opened->sources == NULL || opened->recordings == NULL) {
-        return cli_error("out of memory");
-    }
-    for (size_t i = 0; i < opened->count; i++) {
-        const struct timeorder_parts *parts = &opened->sources[i].parts;
-        memcpy(opened->recordings + opened->recording_count, parts->items,
-               parts->count * sizeof *parts->items);
-        opened->recording_count += parts->count;
-    }
-    return CLI_OK;
-}
-
 static void tell(const char *output, const struct merge_result *result) {
     struct number events;
     struct number processes;
@@ -126,7 +84,7 @@ static void tell(const char *output, const struct merge_result *result) {
     }
 }
 
-static int merge_recorded(const struct opened *opened, const struct request *request) {
+static int merge_recorded(const struct request *request) {
     struct transform_options shown = request->rewriting.options;
     struct merge_result result;
     struct outfile file;
@@ -136,23 +94,12 @@ static int merge_recorded(const struct opened *opened, const struct request *req
         return cli_error("%s", error.message);
     }
     shown.progress = rewriting_progress();
-    status = outfile_end(&file,
-                         merge_recordings(opened->recordings, opened->recording_count, file.path,
-                                          &shown, &result, &error),
-                         &error);
+    status = outfile_end(
+        &file, runsource_merge(request->files, request->count, file.path, &shown, &result, &error),
+        &error);
     if (status == CLI_OK) {
         tell(request->rewriting.output, &result);
     }
-    return status;
-}
-
-static int merge_files(const struct request *request) {
-    struct opened opened;
-    int status = open_all(&opened, request);
-    if (status == CLI_OK) {
-        status = merge_recorded(&opened, request);
-    }
-    close_all(&opened);
     return status;
 }
 
@@ -164,8 +111,9 @@ static int merge_sums(const struct request *request) {
     if (outfile_open_named(&file, request->rewriting.output, "a profile", &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = outfile_end(&file, merge_profiles(request->files, request->count, file.stream, &error),
-                         &error);
+    status = outfile_end(
+        &file, merge_profiles(request->files, request->count, NULL, NULL, file.stream, &error),
+        &error);
     if (status == CLI_OK) {
         print_safe(stderr, "memtrace: %s has the sums of %s\n", request->rewriting.output,
                    number_items(&number, request->count, "profile"));
@@ -183,7 +131,7 @@ static int merge(const struct request *request) {
         return merge_sums(request);
     }
     return recordings == request->count
-               ? merge_files(request)
+               ? merge_recorded(request)
                : cli_error("some of these files are profiles, some recordings: not both at once");
 }
 

@@ -2,7 +2,8 @@
 /*
  * profilewrite.h: writes a profile (memtrace/format.h): the header, then segments.
  *
- * Called by collect/mergeprofiles. One thread. Whether all could be written is known at the end.
+ * Called by collect/transform/mergeprofiles. One thread. Whether all could be written is known at
+ * the end.
  */
 #ifndef COLLECT_PROFILEWRITE_H
 #define COLLECT_PROFILEWRITE_H
@@ -27,6 +28,10 @@ struct profilewrite profilewrite_begin(FILE *out);
 void profilewrite_segment(struct profilewrite *write, enum memtrace_segment_kind kind,
                           uint32_t owner, uint32_t index, const void *items, size_t item_size,
                           size_t item_count);
+
+/* Appends an array by id, MEMTRACE_LEAF_ITEMS a segment; the last one is filled up with zeros. */
+void profilewrite_leaves(struct profilewrite *write, enum memtrace_segment_kind kind,
+                         uint32_t owner, const void *items, size_t item_size, size_t item_count);
 
 /* Writes the header, whose fields of the format itself are filled in. 0 or -1. */
 int profilewrite_end(struct profilewrite *write, struct memtrace_header *header,

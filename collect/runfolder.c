@@ -203,7 +203,7 @@ static int merge_into(char *const *paths, size_t count, const char *path, struct
     if (out == NULL) {
         return error_set(error, "cannot write %s: %s", path, strerror(errno));
     }
-    result = merge_profiles(paths, count, out, error);
+    result = merge_profiles(paths, count, NULL, NULL, out, error);
     if (fclose(out) != 0 && result == 0) {
         result = error_set(error, "cannot write %s: %s", path, strerror(errno));
     }

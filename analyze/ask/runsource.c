@@ -4,9 +4,9 @@
 
 #include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
+#include "analyze/base/array.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
-#include "collect/transform/merge.h"
 #include "collect/transform/mergeprofiles.h"
 
 #include <ctype.h>
@@ -17,6 +17,42 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- Several recordings ---- */
+
+int runsource_merge(char *const *paths, size_t count, const char *output,
+                    const struct transform_options *options, struct merge_result *result,
+                    struct error *error) {
+    struct source *sources = calloc(count, sizeof *sources);
+    const struct recording **all = NULL;
+    size_t opened = 0;
+    size_t all_count = 0;
+    size_t room = 0;
+    int status = sources != NULL ? 0 : error_set(error, "out of memory");
+    while (status == 0 && opened < count) {
+        const struct timeorder_parts *parts = &sources[opened].parts;
+        status = source_open_parts(&sources[opened], paths[opened], error);
+        if (status != 0) {
+            break;
+        }
+        opened++;
+        if (array_reserve(&all, &room, all_count + parts->count, sizeof *all) != 0) {
+            status = error_set(error, "out of memory");
+            break;
+        }
+        memcpy(all + all_count, parts->items, parts->count * sizeof *all);
+        all_count += parts->count;
+    }
+    if (status == 0) {
+        status = merge_recordings(all, all_count, output, options, result, error);
+    }
+    while (opened > 0) {
+        source_close(&sources[--opened]);
+    }
+    free(all);
+    free(sources);
+    return status;
+}
 
 /* ---- One process ---- */
 
@@ -248,44 +284,9 @@ static struct model *load_recording(void *context, const char *path, struct erro
 
 /* Recordings alone become one with all their events. */
 static int merge_recorded(const struct inputs *inputs, const char *path, struct error *error) {
-    struct source *sources = calloc(inputs->count, sizeof *sources);
-    const struct recording **all = NULL;
-    struct transform_options options = {.level = 1};
+    const struct transform_options options = {.level = 1};
     struct merge_result merged;
-    size_t opened = 0;
-    size_t count = 0;
-    int result = sources != NULL ? 0 : error_set(error, "out of memory");
-    for (; result == 0 && opened < inputs->count; opened += result == 0) {
-        const struct recording **grown;
-        result = source_open_parts(&sources[opened], inputs->paths[opened], error);
-        if (result != 0) {
-            break;
-        }
-        grown = reallocarray(all, count + sources[opened].parts.count, sizeof *grown);
-        if (grown == NULL) {
-            opened++;
-            result = error_set(error, "out of memory");
-            break;
-        }
-        all = grown;
-        memcpy(all + count, sources[opened].parts.items,
-               sources[opened].parts.count * sizeof *grown);
-        count += sources[opened].parts.count;
-    }
-    if (result == 0) {
-        result = merge_recordings(all, count, path, &options, &merged, error);
-    }
-    while (opened > 0) {
-        source_close(&sources[--opened]);
-    }
-    free(all);
-    free(sources);
-    return result;
-}
-
-static int merge_summed(const struct inputs *inputs, FILE *out, struct error *error) {
-    const struct merge_everything how = {.load = load_recording};
-    return merge_everything(inputs->paths, inputs->count, &how, out, error);
+    return runsource_merge(inputs->paths, inputs->count, path, &options, &merged, error);
 }
 
 /* A new file in a new folder of ours, open. NULL: error is set. */
@@ -330,8 +331,9 @@ static int merge_inputs(struct source *source, const struct inputs *inputs, stru
     if (file == NULL) {
         return -1;
     }
-    result = is_recording ? merge_recorded(inputs, source->merged, error)
-                          : merge_summed(inputs, file, error);
+    result = is_recording
+                 ? merge_recorded(inputs, source->merged, error)
+                 : merge_profiles(inputs->paths, inputs->count, load_recording, NULL, file, error);
     if (fclose(file) != 0 && result == 0) {
         result = error_set(error, "cannot write %s: %m", source->merged);
     }

@@ -2,17 +2,19 @@
 /* mergeprofiles.c: one profile of several. See mergeprofiles.h. */
 #include "collect/transform/mergeprofiles.h"
 
+#include "analyze/base/array.h"
 #include "analyze/read/recording.h"
 #include "collect/profilewrite.h"
-#include "collect/transform/mergechildren.h"
 #include "collect/transform/mergetables.h"
-#include "collect/transform/mergetimeline.h"
 #include "memtrace/sampled.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PEAK_EPOCH = 2 }; /* even: each cell says what it held at the maximum */
+enum {
+    PEAK_EPOCH = 2,   /* even: each cell says what it held at the maximum */
+    HIDDEN_PATHS = 2, /* the places of a segment of paths that lie under its header */
+};
 
 /* One file, and when its process started. */
 struct input {
@@ -21,24 +23,35 @@ struct input {
     uint32_t pid;
 };
 
-/* What a context of the map costs in all. */
 struct merging {
     struct input *inputs; /* in the order of their starts */
     size_t count;
+    model_loader *load; /* of recordings; NULL: profiles alone, children stay children */
+    void *context;
     struct mergetables tables;
     struct memtrace_header header; /* of the first process, with the sums of all */
     uint64_t end_ns;
     struct memtrace_cell *cells; /* by id; cell_count of them; lifetimes: places in `lifetimes` */
     size_t cell_count;
+    size_t cell_room;
     struct memtrace_estimate *estimates; /* as many */
+    size_t estimate_room;
     struct memtrace_lifetimes *lifetimes;
     size_t lifetime_count;
-    size_t lifetime_capacity;
-    struct model_foreign *foreign; /* with the map's thread ids */
+    size_t lifetime_room;
+    struct model_foreign *foreign; /* with the tables' thread ids */
     size_t foreign_count;
-    struct mergetimeline timeline;
-    struct mergechildren children;
-    const struct merge_everything *everything; /* NULL: profiles alone, children stay children */
+    size_t foreign_room;
+    struct memtrace_point *changes; /* of the timeline: by how much its sums grow; modulo 2^64: or
+                                       fall */
+    size_t change_count;
+    size_t change_room;
+    struct memtrace_process *children; /* [0] lies under the segment's header */
+    size_t child_count;                /* that one included; 0: there are none yet */
+    size_t child_room;
+    struct memtrace_path *paths; /* of all children, one after the other */
+    size_t path_count;
+    size_t path_room;
 };
 
 static int no_memory(struct error *error) {
@@ -59,7 +72,7 @@ static int compare_inputs(const void *left, const void *right) {
 /* The head of a file. 0 or -1. */
 static int look_at_file(const struct merging *merging, const char *path, struct input *input,
                         struct error *error) {
-    if (merging->everything != NULL && recording_is(path)) {
+    if (merging->load != NULL && recording_is(path)) {
         struct recording *recording = recording_open(path, error);
         if (recording == NULL) {
             return -1;
@@ -94,45 +107,20 @@ static int look_at(struct merging *merging, char *const *paths, size_t count, st
 
 /* ---- Costs ---- */
 
-/* Cells for all contexts of the map, the new ones zero. 0 or -1. */
+/* Cells for all contexts of the tables, the new ones zero. 0 or -1. */
 static int grow_cells(struct merging *merging) {
+    size_t before = merging->cell_count;
     size_t count = merging->tables.node_count;
-    struct memtrace_cell *grown;
-    struct memtrace_estimate *estimates;
-    if (count <= merging->cell_count) {
-        return 0;
-    }
-    grown = reallocarray(merging->cells, count, sizeof *grown);
-    if (grown == NULL) {
+    if (array_reserve(&merging->cells, &merging->cell_room, count, sizeof *merging->cells) != 0 ||
+        array_reserve(&merging->estimates, &merging->estimate_room, count,
+                      sizeof *merging->estimates) != 0) {
         return -1;
     }
-    memset(grown + merging->cell_count, 0, (count - merging->cell_count) * sizeof *grown);
-    merging->cells = grown;
-    estimates = reallocarray(merging->estimates, count, sizeof *estimates);
-    if (estimates == NULL) {
-        return -1;
+    if (count > before) {
+        memset(merging->cells + before, 0, (count - before) * sizeof *merging->cells);
+        memset(merging->estimates + before, 0, (count - before) * sizeof *merging->estimates);
+        merging->cell_count = count;
     }
-    memset(estimates + merging->cell_count, 0, (count - merging->cell_count) * sizeof *estimates);
-    merging->estimates = estimates;
-    merging->cell_count = count;
-    return 0;
-}
-
-/* Room for one more record. 0 or -1. */
-static int grow_lifetimes(struct merging *merging) {
-    size_t capacity = merging->lifetime_capacity * 2 + MEMTRACE_LEAF_ITEMS;
-    struct memtrace_lifetimes *grown;
-    if (merging->lifetime_count < merging->lifetime_capacity) {
-        return 0;
-    }
-    grown = reallocarray(merging->lifetimes, capacity, sizeof *grown);
-    if (grown == NULL) {
-        return -1;
-    }
-    memset(grown + merging->lifetime_capacity, 0,
-           (capacity - merging->lifetime_capacity) * sizeof *grown);
-    merging->lifetimes = grown;
-    merging->lifetime_capacity = capacity;
     return 0;
 }
 
@@ -140,11 +128,15 @@ static int grow_lifetimes(struct merging *merging) {
 static struct memtrace_lifetimes *lifetimes_of(struct merging *merging,
                                                struct memtrace_cell *cell) {
     if (cell->lifetimes == 0) {
-        merging->lifetime_count += merging->lifetime_count % MEMTRACE_LEAF_ITEMS == 0;
-        if (grow_lifetimes(merging) != 0) {
+        size_t place = merging->lifetime_count;
+        if (array_reserve(&merging->lifetimes, &merging->lifetime_room, place + 2,
+                          sizeof *merging->lifetimes) != 0) {
             return NULL;
         }
-        cell->lifetimes = (uint32_t)merging->lifetime_count++;
+        memset(merging->lifetimes + place, 0, 2 * sizeof *merging->lifetimes);
+        place += place % MEMTRACE_LEAF_ITEMS == 0;
+        cell->lifetimes = (uint32_t)place;
+        merging->lifetime_count = place + 1;
     }
     return &merging->lifetimes[cell->lifetimes];
 }
@@ -212,10 +204,62 @@ static void fold_children(struct merging *merging, const struct model *model,
     }
 }
 
+/* A child that stays one. */
+static struct memtrace_process child_of(const struct model_child *child, uint64_t shift_ns) {
+    struct memtrace_process record = {
+        .pid = child->pid,
+        .parent_pid = child->parent_pid,
+        .state = child->execed  ? MEMTRACE_PROCESS_EXECED
+                 : child->ended ? MEMTRACE_PROCESS_ENDED
+                                : MEMTRACE_PROCESS_RUNNING,
+        .path_count = (uint32_t)child->path_count,
+        .start_ns = child->start_ns + shift_ns,
+        .end_ns = child->end_ns != 0 ? child->end_ns + shift_ns : 0,
+        .alloc_count = child->allocations,
+        .alloc_bytes = child->total_bytes,
+        .free_count = child->frees,
+        .free_bytes = child->freed_bytes,
+        .maximum_bytes = child->maximum_bytes,
+        .lost = child->lost,
+    };
+    memcpy(record.name, child->name, sizeof record.name);
+    return record;
+}
+
+/* What children made themselves is of the new profile's tree, too: all paths name contexts of it.
+ */
+static int keep_children(struct merging *merging, const struct model *model,
+                         const struct mergesource *source) {
+    if (array_reserve(&merging->children, &merging->child_room,
+                      merging->child_count + model->child_count + 1,
+                      sizeof *merging->children) != 0 ||
+        array_reserve(&merging->paths, &merging->path_room,
+                      merging->path_count + model->child_path_count, sizeof *merging->paths) != 0) {
+        return -1;
+    }
+    if (merging->child_count == 0 && model->child_count != 0) {
+        merging->children[merging->child_count++] = (struct memtrace_process){0};
+    }
+    for (size_t i = 0; i < model->child_count; i++) {
+        const struct model_child *child = &model->children[i];
+        merging->children[merging->child_count++] = child_of(child, source->shift_ns);
+        for (size_t at = 0; at < child->path_count; at++) {
+            const struct model_child_path *path = &model->child_paths[child->first_path + at];
+            merging->paths[merging->path_count++] =
+                (struct memtrace_path){.id = mergesource_context(source, path->node),
+                                       .alloc_bytes = path->total_bytes,
+                                       .alloc_count = path->allocations,
+                                       .free_bytes = path->freed_bytes,
+                                       .free_count = path->frees};
+        }
+    }
+    return 0;
+}
+
 static int add_children(struct merging *merging, const struct model *model,
                         const struct mergesource *source) {
-    if (merging->everything == NULL) {
-        return mergechildren_add(&merging->children, model, source);
+    if (merging->load == NULL) {
+        return keep_children(merging, model, source);
     }
     fold_children(merging, model, source);
     return 0;
@@ -223,18 +267,48 @@ static int add_children(struct merging *merging, const struct model *model,
 
 static int add_foreign(struct merging *merging, const struct model *model,
                        struct mergesource *source) {
-    struct model_foreign *grown = reallocarray(
-        merging->foreign, merging->foreign_count + model->foreign_count + 1, sizeof *grown);
-    if (grown == NULL) {
+    if (array_reserve(&merging->foreign, &merging->foreign_room,
+                      merging->foreign_count + model->foreign_count,
+                      sizeof *merging->foreign) != 0) {
         return -1;
     }
-    merging->foreign = grown;
     for (size_t i = 0; i < model->foreign_count; i++) {
         struct model_foreign foreign = model->foreign[i];
         foreign.freer = mergesource_thread(source, &merging->tables, foreign.freer);
         foreign.owner = mergesource_thread(source, &merging->tables, foreign.owner);
-        grown[merging->foreign_count++] = foreign;
+        merging->foreign[merging->foreign_count++] = foreign;
     }
+    return 0;
+}
+
+static struct memtrace_point difference(const struct memtrace_point *now,
+                                        const struct memtrace_point *before) {
+    return (struct memtrace_point){.time_ns = now->time_ns,
+                                   .live_bytes = now->live_bytes - before->live_bytes,
+                                   .resident_bytes = now->resident_bytes - before->resident_bytes,
+                                   .alloc_count = now->alloc_count - before->alloc_count,
+                                   .alloc_bytes = now->alloc_bytes - before->alloc_bytes};
+}
+
+/* What a process held at its end stays; its resident set goes. */
+static int add_timeline(struct merging *merging, const struct model *model, uint64_t shift_ns) {
+    struct memtrace_point before = {0};
+    if (model->timeline_count == 0) {
+        return 0;
+    }
+    if (array_reserve(&merging->changes, &merging->change_room,
+                      merging->change_count + model->timeline_count + 1,
+                      sizeof *merging->changes) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < model->timeline_count; i++) {
+        struct memtrace_point point = model->timeline[i];
+        point.time_ns += shift_ns;
+        merging->changes[merging->change_count++] = difference(&point, &before);
+        before = point;
+    }
+    merging->changes[merging->change_count++] = (struct memtrace_point){
+        .time_ns = before.time_ns + 1, .resident_bytes = -before.resident_bytes};
     return 0;
 }
 
@@ -280,7 +354,7 @@ static int add_model(struct merging *merging, const struct model *model, uint64_
     int result = mergetables_add(&merging->tables, model, shift_ns, &source, error);
     if (result == 0 &&
         (add_costs(merging, model, &source) != 0 || add_foreign(merging, model, &source) != 0 ||
-         mergetimeline_add(&merging->timeline, model, shift_ns) != 0)) {
+         add_timeline(merging, model, shift_ns) != 0)) {
         result = no_memory(error);
     }
     add_header(merging, model, shift_ns);
@@ -295,8 +369,8 @@ static struct model *load_input(const struct merging *merging, const struct inpu
                                 struct error *error) {
     struct profile *profile;
     struct model *model;
-    if (merging->everything != NULL && recording_is(input->path)) {
-        return merging->everything->load(merging->everything->context, input->path, error);
+    if (merging->load != NULL && recording_is(input->path)) {
+        return merging->load(merging->context, input->path, error);
     }
     profile = profile_open(input->path, error);
     model = profile != NULL ? model_load(profile, error) : NULL;
@@ -316,49 +390,30 @@ static int add_input(struct merging *merging, const struct input *input, struct 
 
 /* ---- Writing ---- */
 
-/* The leaves of an array by id. Its last leaf is filled up with zeros. 0 or -1. */
-static int write_leaves(struct profilewrite *write, enum memtrace_segment_kind kind, uint32_t owner,
-                        const void *items, size_t item_size, size_t count) {
-    char *leaf = calloc(MEMTRACE_LEAF_ITEMS, item_size);
-    if (leaf == NULL) {
-        return -1;
+static void write_tree(struct profilewrite *write, const struct mergetables *tables) {
+    struct memtrace_node leaf[MEMTRACE_LEAF_ITEMS];
+    for (size_t first = 0; first < tables->node_count; first += MEMTRACE_LEAF_ITEMS) {
+        memset(leaf, 0, sizeof leaf);
+        for (size_t i = 0; i < MEMTRACE_LEAF_ITEMS && first + i < tables->node_count; i++) {
+            const struct memtrace_recording_node *node = &tables->nodes[first + i];
+            leaf[i] = (struct memtrace_node){.frame = node->frame, .parent = node->parent};
+        }
+        profilewrite_segment(write, MEMTRACE_SEGMENT_TREE, 0,
+                             (uint32_t)(first / MEMTRACE_LEAF_ITEMS), leaf, sizeof *leaf,
+                             MEMTRACE_LEAF_ITEMS);
     }
-    for (size_t first = 0; first < count; first += MEMTRACE_LEAF_ITEMS) {
-        size_t left = count - first < MEMTRACE_LEAF_ITEMS ? count - first : MEMTRACE_LEAF_ITEMS;
-        memset(leaf, 0, MEMTRACE_LEAF_ITEMS * item_size);
-        memcpy(leaf, (const char *)items + first * item_size, left * item_size);
-        profilewrite_segment(write, kind, owner, (uint32_t)(first / MEMTRACE_LEAF_ITEMS), leaf,
-                             item_size, MEMTRACE_LEAF_ITEMS);
-    }
-    free(leaf);
-    return 0;
-}
-
-static int write_tree(struct profilewrite *write, const struct mergetables *map) {
-    struct memtrace_node *nodes = calloc(map->node_count + 1, sizeof *nodes);
-    int result = nodes != NULL ? 0 : -1;
-    for (size_t i = 1; result == 0 && i < map->node_count; i++) {
-        nodes[i] =
-            (struct memtrace_node){.frame = map->nodes[i].frame, .parent = map->nodes[i].parent};
-    }
-    if (result == 0) {
-        result =
-            write_leaves(write, MEMTRACE_SEGMENT_TREE, 0, nodes, sizeof *nodes, map->node_count);
-    }
-    free(nodes);
-    return result;
 }
 
 /* One leaf that holds all ids. */
-static int write_threads(struct profilewrite *write, const struct mergetables *map) {
+static int write_threads(struct profilewrite *write, const struct mergetables *tables) {
     struct memtrace_thread_record *threads = calloc(MERGETABLES_THREADS, sizeof *threads);
     size_t count = 0;
     if (threads == NULL) {
         return -1;
     }
-    for (size_t i = 0; i < map->thread_count; i++) {
-        uint32_t id = map->threads[i].id;
-        threads[id] = map->threads[i];
+    for (size_t i = 0; i < tables->thread_count; i++) {
+        uint32_t id = tables->threads[i].id;
+        threads[id] = tables->threads[i];
         count = id >= count ? id + 1 : count;
     }
     profilewrite_segment(write, MEMTRACE_SEGMENT_THREADS, 0, 0, threads, sizeof *threads, count);
@@ -366,16 +421,16 @@ static int write_threads(struct profilewrite *write, const struct mergetables *m
     return 0;
 }
 
-static int write_pools(struct profilewrite *write, const struct mergetables *map) {
-    struct memtrace_pool *pools = calloc(map->pool_count + 1, sizeof *pools);
+static int write_pools(struct profilewrite *write, const struct mergetables *tables) {
+    struct memtrace_pool *pools = calloc(tables->pool_count + 1, sizeof *pools);
     if (pools == NULL) {
         return -1;
     }
-    for (size_t i = 0; i < map->pool_count; i++) {
-        memcpy(pools[i].name, map->pools[i].name, sizeof pools[i].name);
+    for (size_t i = 0; i < tables->pool_count; i++) {
+        memcpy(pools[i].name, tables->pools[i].name, sizeof pools[i].name);
     }
     profilewrite_segment(write, MEMTRACE_SEGMENT_POOLS, 0, 0, pools, sizeof *pools,
-                         map->pool_count);
+                         tables->pool_count);
     free(pools);
     return 0;
 }
@@ -412,15 +467,77 @@ static void write_foreign(struct profilewrite *write, struct merging *merging) {
     }
 }
 
+static int compare_points(const void *left, const void *right) {
+    const struct memtrace_point *a = left;
+    const struct memtrace_point *b = right;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* Changes become sums, one for each moment. */
+static void sum_up(struct merging *merging) {
+    struct memtrace_point sum = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < merging->change_count; i++) {
+        const struct memtrace_point *change = &merging->changes[i];
+        count += i != 0 && change->time_ns != sum.time_ns;
+        sum.time_ns = change->time_ns;
+        sum.live_bytes += change->live_bytes;
+        sum.resident_bytes += change->resident_bytes;
+        sum.alloc_count += change->alloc_count;
+        sum.alloc_bytes += change->alloc_bytes;
+        merging->changes[count] = sum;
+    }
+    merging->change_count = count + 1;
+}
+
+/* Of the points [from, to) that with the most live bytes, so that peaks stay. */
+static const struct memtrace_point *highest(const struct merging *merging, size_t from, size_t to) {
+    const struct memtrace_point *best = &merging->changes[from];
+    for (size_t i = from; i < to && i < merging->change_count; i++) {
+        best = merging->changes[i].live_bytes > best->live_bytes ? &merging->changes[i] : best;
+    }
+    return best;
+}
+
+/* The sums at as many moments as there is room for, the last one included. 0 or -1. */
 static int write_timeline(struct profilewrite *write, struct merging *merging) {
     struct memtrace_timeline *timeline = calloc(1, sizeof *timeline);
     if (timeline == NULL) {
         return -1;
     }
-    timeline->count =
-        (uint32_t)mergetimeline_sum(&merging->timeline, timeline->point, MEMTRACE_TIMELINE_POINTS);
+    if (merging->change_count != 0) {
+        size_t stride;
+        qsort(merging->changes, merging->change_count, sizeof *merging->changes, compare_points);
+        sum_up(merging);
+        stride = (merging->change_count + MEMTRACE_TIMELINE_POINTS - 1) / MEMTRACE_TIMELINE_POINTS;
+        for (size_t i = 0; i < merging->change_count; i += stride) {
+            timeline->point[timeline->count++] = *highest(merging, i, i + stride);
+        }
+    }
     profilewrite_segment(write, MEMTRACE_SEGMENT_TIMELINE, 0, 0, timeline, sizeof *timeline, 1);
     free(timeline);
+    return 0;
+}
+
+/* 0 or -1. */
+static int write_children(struct profilewrite *write, const struct merging *merging) {
+    const struct memtrace_path *from = merging->paths;
+    profilewrite_segment(write, MEMTRACE_SEGMENT_PROCESSES, 0, 0, merging->children,
+                         sizeof *merging->children, merging->child_count);
+    for (size_t number = 1; number < merging->child_count; number++) {
+        size_t count = merging->children[number].path_count;
+        struct memtrace_path *paths = calloc(count + HIDDEN_PATHS, sizeof *paths);
+        if (paths == NULL) {
+            return -1;
+        }
+        if (count != 0) {
+            memcpy(paths + HIDDEN_PATHS, from, count * sizeof *paths);
+            profilewrite_segment(write, MEMTRACE_SEGMENT_PATHS, (uint32_t)number, 0, paths,
+                                 sizeof *paths, count + HIDDEN_PATHS);
+        }
+        from += count;
+        free(paths);
+    }
     return 0;
 }
 
@@ -435,21 +552,21 @@ static void finish_header(struct merging *merging) {
 }
 
 static int write_out(struct merging *merging, FILE *out, struct error *error) {
-    const struct mergetables *map = &merging->tables;
+    const struct mergetables *tables = &merging->tables;
     struct profilewrite write = profilewrite_begin(out);
-    profilewrite_segment(&write, MEMTRACE_SEGMENT_MODULES, 0, 0, map->modules, sizeof *map->modules,
-                         map->module_count);
-    if (write_tree(&write, map) != 0 ||
-        ((merging->header.flags & MEMTRACE_FLAG_SAMPLED) != 0 &&
-         write_leaves(&write, MEMTRACE_SEGMENT_ESTIMATES, 0, merging->estimates,
-                      sizeof *merging->estimates, merging->cell_count) != 0) ||
-        write_leaves(&write, MEMTRACE_SEGMENT_LEDGER, 1, merging->cells, sizeof *merging->cells,
-                     merging->cell_count) != 0 ||
-        write_leaves(&write, MEMTRACE_SEGMENT_LIFETIMES, 0, merging->lifetimes,
-                     sizeof *merging->lifetimes, merging->lifetime_count) != 0 ||
-        write_threads(&write, map) != 0 || write_pools(&write, map) != 0 ||
-        write_timeline(&write, merging) != 0 ||
-        mergechildren_write(&merging->children, &write) != 0) {
+    profilewrite_segment(&write, MEMTRACE_SEGMENT_MODULES, 0, 0, tables->modules,
+                         sizeof *tables->modules, tables->module_count);
+    write_tree(&write, tables);
+    if ((merging->header.flags & MEMTRACE_FLAG_SAMPLED) != 0) {
+        profilewrite_leaves(&write, MEMTRACE_SEGMENT_ESTIMATES, 0, merging->estimates,
+                            sizeof *merging->estimates, merging->cell_count);
+    }
+    profilewrite_leaves(&write, MEMTRACE_SEGMENT_LEDGER, 1, merging->cells, sizeof *merging->cells,
+                        merging->cell_count);
+    profilewrite_leaves(&write, MEMTRACE_SEGMENT_LIFETIMES, 0, merging->lifetimes,
+                        sizeof *merging->lifetimes, merging->lifetime_count);
+    if (write_threads(&write, tables) != 0 || write_pools(&write, tables) != 0 ||
+        write_timeline(&write, merging) != 0 || write_children(&write, merging) != 0) {
         return no_memory(error);
     }
     write_foreign(&write, merging);
@@ -457,33 +574,24 @@ static int write_out(struct merging *merging, FILE *out, struct error *error) {
     return profilewrite_end(&write, &merging->header, error);
 }
 
-static int merge_files(struct merging *merging, char *const *paths, size_t count, FILE *out,
-                       struct error *error) {
-    int result = look_at(merging, paths, count, error);
-    for (size_t i = 0; result == 0 && i < merging->count; i++) {
-        result = add_input(merging, &merging->inputs[i], error);
+int merge_profiles(char *const *paths, size_t count, model_loader *load, void *context, FILE *out,
+                   struct error *error) {
+    struct merging merging = {.load = load, .context = context};
+    int result = look_at(&merging, paths, count, error);
+    for (size_t i = 0; result == 0 && i < merging.count; i++) {
+        result = add_input(&merging, &merging.inputs[i], error);
     }
     if (result == 0) {
-        result = write_out(merging, out, error);
+        result = write_out(&merging, out, error);
     }
-    mergetables_free(&merging->tables);
-    mergetimeline_free(&merging->timeline);
-    mergechildren_free(&merging->children);
-    free(merging->inputs);
-    free(merging->cells);
-    free(merging->estimates);
-    free(merging->lifetimes);
-    free(merging->foreign);
+    mergetables_free(&merging.tables);
+    free(merging.inputs);
+    free(merging.cells);
+    free(merging.estimates);
+    free(merging.lifetimes);
+    free(merging.foreign);
+    free(merging.changes);
+    free(merging.children);
+    free(merging.paths);
     return result;
-}
-
-int merge_profiles(char *const *paths, size_t count, FILE *out, struct error *error) {
-    struct merging merging = {0};
-    return merge_files(&merging, paths, count, out, error);
-}
-
-int merge_everything(char *const *paths, size_t count, const struct merge_everything *how,
-                     FILE *out, struct error *error) {
-    struct merging merging = {.everything = how};
-    return merge_files(&merging, paths, count, out, error);
 }

@@ -133,6 +133,26 @@ def several(folder):
     return paths
 
 
+def told_of_damage(path, other, folder):
+    """A block of a file that its writer did not finish is hit: what it held is left out, and told."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    at = 64
+    for block, payload in reader.Recording(path).blocks:
+        if block.kind == reader.INDEX:
+            break
+        if block.kind == reader.EVENTS:
+            data[at + 80 + len(payload) // 2] ^= 0xff
+        at += 80 + (len(payload) + 7) // 8 * 8
+    hit = os.path.join(folder, "hit.unfinished")
+    with open(hit, "wb") as file:
+        file.write(data[:at])
+    count = sum(block.kind == reader.EVENTS for block, _ in reader.Recording(path).blocks)
+    done = execute([MEMTRACE, "merge", hit, other, "--output", os.path.join(folder, "rest.merged")])
+    equal(done.returncode, 0, "merging what is damaged", done.stderr)
+    equal(b"damaged blocks are left out: %d\n" % count in done.stderr, True, "damage is told", done.stderr)
+
+
 def freed_for_others(*reports):
     return sorted((thread["name"], sorted((freed["blocks"], freed["bytes"])
                                           for freed in thread["freed_of"]))
@@ -216,6 +236,7 @@ def refused(paths, folder):
 def main():
     folder = scratch()
     paths = several(folder)
+    told_of_damage(paths[0], paths[1], folder)
     refused(paths, folder)
     summed(folder)
     rotated(scratch())
