@@ -273,7 +273,10 @@ static void end_text(struct text *text) {
     free(text->traces);
 }
 
-enum { CULLED_MOST = 200 * 1000 * 1000 }; /* that are made up from their sums */
+/* Blocks that were culled are made up from their sums, which take a few bytes for any number: at
+ * most so many for each block that is in the recording, but always the least (120 MB of lines), and
+ * never more than the most. */
+enum { CULLED_FOR_EACH = 100, CULLED_LEAST = 10 * 1000 * 1000, CULLED_MOST = 200 * 1000 * 1000 };
 
 /* A stream's newest block, not written yet. */
 struct pending {
@@ -449,9 +452,14 @@ static void put_brief(struct text *text, uint32_t context, uint64_t count, uint6
 static int put_culled(struct text *text, const struct survey *survey, struct error *error) {
     const struct model *model = survey->model;
     uint64_t sum = 0;
+    uint64_t most = CULLED_LEAST;
+    for (size_t i = 0; i < model->node_count && most < CULLED_MOST; i++) {
+        most += survey->counts[i] < CULLED_MOST ? survey->counts[i] * CULLED_FOR_EACH : CULLED_MOST;
+    }
+    most = most < CULLED_MOST ? most : CULLED_MOST;
     for (size_t i = 0; i < model->context_count; i++) {
         if (__builtin_add_overflow(sum, culled_of(survey, &model->contexts[i]), &sum) ||
-            sum > CULLED_MOST) {
+            sum > most) {
             return error_set(error, "heaptrack's format is made of events, and this recording left "
                                     "out too many to make them up: record without `--cull-below`");
         }
