@@ -2,7 +2,7 @@
 /* suppressions.c: reading suppressions, and what their patterns mean. See suppressions.h. */
 #include "analyze/filter/suppressions.h"
 
-#include "analyze/symbol/lsanoptions.h"
+#include "analyze/symbol/programfile.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -238,7 +238,7 @@ int suppressions_add_embedded(struct suppressions *suppressions, const struct mo
         return 0;
     }
     text =
-        lsanoptions_suppressions(&(struct symbol_module){.path = program->path,
+        programfile_suppressions(&(struct symbol_module){.path = program->path,
                                                          .build_id = program->build_id,
                                                          .build_id_size = program->build_id_size},
                                  debug_folders);

@@ -49,7 +49,7 @@ int suppressions_add_text(struct suppressions *suppressions, const char *text, c
 /* Known harmless leaks of common libraries. */
 int suppressions_add_builtin(struct suppressions *suppressions, struct error *error);
 /* What the program's own __lsan_default_suppressions() returns, read from its file; nothing where
- * there is none. See lsanoptions.h for the limits. debug_folders as for the symbolizer. */
+ * there is none. See programfile.h for the limits. debug_folders as for the symbolizer. */
 int suppressions_add_embedded(struct suppressions *suppressions, const struct model *model,
                               const char *debug_folders, struct error *error);
 

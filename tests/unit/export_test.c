@@ -9,8 +9,7 @@
 // clang-format on
 
 #include "analyze/export/callforest.h"
-#include "analyze/export/markup.h"
-#include "analyze/export/numbering.h"
+#include "analyze/export/shared.h"
 #include "tests/unit/profile_builder.h"
 
 /* A built profile; its modules are not there, so functions are module+offset. */
