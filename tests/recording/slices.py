@@ -112,6 +112,10 @@ def main():
     record(command, without, "--no-slices")
     equal(kinds(only_recording(without, "--no-slices")).count(SLICES), 0, "--no-slices: blocks")
 
+    long = scratch()  # enough of it that most is summed up while it runs, where a processor is free
+    record([program, counts, str(THREADS), "3000000"], long)
+    check_whole(only_recording(long, "a long one"))
+
     small = scratch()
     record([program, counts, "1", "100"], small)
     equal(kinds(only_recording(small, "a short one")).count(SLICES), 0, "a short recording: blocks")
