@@ -270,6 +270,17 @@ int index_shrink(struct index *index) {
 
 /* ---- Of which events ---- */
 
+uint64_t index_count_events(struct timeorder_parts parts) {
+    uint64_t count = 0;
+    for (size_t part = 0; part < parts.count; part++) {
+        for (size_t i = 0; i < parts.items[part]->block_count; i++) {
+            const struct memtrace_block_header *block = &parts.items[part]->blocks[i].block;
+            count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
+        }
+    }
+    return count;
+}
+
 struct index_cover index_cover(struct timeorder_parts parts, uint64_t most_blocks) {
     XXH3_state_t *state = XXH3_createState();
     struct index_cover cover = {0};

@@ -78,6 +78,9 @@ int index_halve(struct index *index);
  * or damaged. */
 int index_restore(const struct index_entry *entry, struct pass *pass);
 
+/* So many the headers of the blocks tell. */
+uint64_t index_count_events(struct timeorder_parts parts);
+
 /* ---- As bytes ---- */
 
 /* Which events it is of: the headers of the first `blocks` blocks of all parts, without the parts'

@@ -262,20 +262,11 @@ static int note_streams(struct wholereplay *replay, const struct timeorder *orde
 
 /* ---- Beginning ---- */
 
-static int by_time(const void *left, const void *right) {
-    const struct memtrace_point *a = left;
-    const struct memtrace_point *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
-}
-
 /* Those that are over are as they were told. */
 static enum wholereplay_result load_samples(struct run *run, struct timeorder_parts parts) {
     const struct index *index = run->index;
     if (recorded_samples(parts, &run->samples, &run->sample_count) != 0) {
         return WHOLEREPLAY_FAILED;
-    }
-    if (run->sample_count != 0) {
-        qsort(run->samples, run->sample_count, sizeof *run->samples, by_time);
     }
     for (size_t i = 0; i < run->replay->next_sample; i++) {
         if (i >= run->sample_count || i >= index->sample_count ||
@@ -362,18 +353,6 @@ static enum wholereplay_result start(struct run *run, const struct model *model,
 
 /* ---- The run ---- */
 
-static uint64_t count_events(struct timeorder_parts parts) {
-    uint64_t count = 0;
-    for (size_t part = 0; part < parts.count; part++) {
-        const struct recording *recording = parts.items[part];
-        for (size_t i = 0; i < recording->block_count; i++) {
-            const struct memtrace_block_header *block = &recording->blocks[i].block;
-            count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
-        }
-    }
-    return count;
-}
-
 /* Keeps what the next run needs. */
 static void finish(struct run *run, const struct timeorder *order, uint64_t repeated,
                    uint64_t until_ns) {
@@ -418,7 +397,7 @@ static enum wholereplay_result replay_run(struct run *run, struct timeorder *ord
     begin_slice(run, SIZE_MAX);
     if (run->out_of_memory ||
         timeorder_seek(order, replay->place.bytes, replay->place.size, until_ns) != 0 ||
-        pass_run(run->pass, order, &visitor, options, count_events(order->parts)) != 0) {
+        pass_run(run->pass, order, &visitor, options, index_count_events(order->parts)) != 0) {
         return WHOLEREPLAY_FAILED;
     }
     if (until_ns == UINT64_MAX) {
