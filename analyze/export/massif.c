@@ -53,7 +53,7 @@ static void put_detailed(struct massif *massif, uint64_t time_ns, uint64_t total
         uint64_t bytes = context->class == MODEL_HEAP ? bytes_of(massif, context) : 0;
         if (bytes != 0) {
             items[count++] =
-                (struct massiftree_item){calltree_walk(&massif->report, context->path), bytes};
+                (struct massiftree_item){pathwalk(&massif->report, context->path), bytes};
         }
     }
     put_snapshot(massif, time_ns, total, kind);

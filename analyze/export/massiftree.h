@@ -13,11 +13,11 @@
 
 /* What a context holds at the moment. */
 struct massiftree_item {
-    struct calltree_walk walk; /* where in its path the tree has come */
+    struct pathwalk walk; /* where in its path the tree has come */
     uint64_t bytes;
 };
 
-/* An item for a context (calltree_walk() wants its path); `report` as for calltree.h. The items'
+/* An item for a context (pathwalk() wants its path); `report` as for calltree.h. The items'
  * order is changed; `total` is what they hold together. */
 void massiftree_put(const struct export *export, struct massiftree_item *items, size_t count,
                     uint64_t total);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reportforms.c: JSON and CSV are those of `memtrace report`. */
 #include "analyze/export/export.h"
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 
 static struct report report_of(const struct export *export, enum report_format format) {
     return (struct report){.out = export->out,
