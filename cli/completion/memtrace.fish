@@ -32,6 +32,7 @@ complete -c memtrace -n '__memtrace_on record' -l output -s o -r -F -d 'where th
 complete -c memtrace -n '__memtrace_on record' -l precise -d 'the time of each event, not of every few milliseconds'
 complete -c memtrace -n '__memtrace_on record' -l free-stacks -d 'the call path of frees, too'
 complete -c memtrace -n '__memtrace_on record' -l no-addresses -d 'a smaller file, without the addresses of blocks'
+complete -c memtrace -n '__memtrace_on record' -l no-slices -d 'without the sums that make its first report quick'
 complete -c memtrace -n '__memtrace_on record' -l sample -x -d 'not all'
 complete -c memtrace -n '__memtrace_on record' -l sizes -x -d 'only blocks of such sizes'
 complete -c memtrace -n '__memtrace_on record' -l modules -x -d 'only what these allocate'

@@ -105,6 +105,7 @@ _memtrace() {
             '*--precise[the time of each event, not of every few milliseconds]' \
             '*--free-stacks[the call path of frees, too]' \
             '*--no-addresses[a smaller file, without the addresses of blocks]' \
+            '*--no-slices[without the sums that make its first report quick]' \
             '*--sample[not all]:SIZE:' \
             '*--sizes[only blocks of such sizes]:MIN-MAX:' \
             '*--modules[only what these allocate]:LIST:' \

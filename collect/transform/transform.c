@@ -84,6 +84,7 @@ static bool is_copied(uint16_t kind, bool before_events) {
     case MEMTRACE_BLOCK_EVENTS:
     case MEMTRACE_BLOCK_THREADS: /* the last one, last of all */
     case MEMTRACE_BLOCK_INDEX:
+    case MEMTRACE_BLOCK_SLICES: /* they are of the blocks that were there */
         return false;
     case MEMTRACE_BLOCK_MODULES:
     case MEMTRACE_BLOCK_POOLS:
