@@ -195,7 +195,6 @@ static int copy_events(struct transform *transform, const struct timeorder_parts
     struct event event;
     int found;
     int result = 0;
-    transform->result->blocks++;
     if (recording_payload(recording, place.block, &transform->buffer, NULL) != 0) {
         transform->result->damaged++;
         return 0; /* what follows does not join: the gap is seen */
@@ -303,7 +302,6 @@ static int write_file(struct transform *transform, const char *path) {
         return -1;
     }
     transform->result->kept = transform->writer.event_count;
-    transform->result->blocks_written = transform->writer.block_count;
     transform->result->bytes_written = transform->writer.file.size;
     return 0;
 }
