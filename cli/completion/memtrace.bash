@@ -213,8 +213,8 @@ _memtrace() {
         --output | -o) _memtrace_files '*'; return 0 ;;
         --level | -l) :; return 0 ;;
         esac
-        options=' --output --level --no-addresses --no-symbols --help'
-        [[ $current == -* ]] || { _memtrace_files '*.mtr'; return; }
+        options=' --output --level --no-addresses --no-symbols --raw --help'
+        [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     strip)
         case $previous in
