@@ -7,15 +7,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What is too long loses its middle: the reason stands at the end. */
 static void shorten(struct error *error, const char *text, size_t length) {
-    static const char joint[] = " ... ";
-    size_t end = sizeof error->message / 3;
-    char *tail = error->message + sizeof error->message - end - 1;
-    memcpy(tail - strlen(joint), joint, strlen(joint));
-    memcpy(tail, text + length - end, end + 1);
+    enum { END = sizeof error->message / 3, JOINT = sizeof error->message - END - 8 };
+    snprintf(error->message + JOINT, sizeof error->message - JOINT, " ... %s", text + length - END);
 }
 
 int error_set(struct error *error, const char *format, ...) {
