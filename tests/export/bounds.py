@@ -128,6 +128,7 @@ def check_paths(deep, short):
     for form in ("json", "csv"):
         expected = execute([MEMTRACE, "report", "--" + form, "--depth", "3", short]).stdout
         equal(export("--format", form, "--depth", "3", short)[1], expected, form, "--depth 3")
+        equal(export("--format", form, "--depth", "3", deep)[0], 0, form, "--depth 3 of the deep one")
 
 
 def main():
