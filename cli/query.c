@@ -21,7 +21,7 @@ struct request {
     const char *output;
     const char *source;
     const char *sql;
-    enum result_format result;
+    enum report_format result;
     bool schema;
     bool full_names;
 };
@@ -35,7 +35,9 @@ static const struct option options[] = {
     {"script", 0, "FILE", "run the statements of a file", OPTION_TEXT, IN(script)},
     {"format", 'f', "table|markdown|csv|tsv|json",
      "default: at a terminal a table, else tsv without a heading", OPTION_WORD, IN(result),
-     OPTION_GIVEN(struct request, has_format), .is_choice = true},
+     OPTION_GIVEN(struct request, has_format), .is_choice = true,
+     /* in the order of enum report_format */
+     .words = "table|markdown|csv|json|tsv"},
     {"header", 0, "on|off", "with names of columns or without", OPTION_TEXT, IN(header)},
     {"full-names", 0, NULL, "C++ names with parameters, template arguments, return types",
      OPTION_FLAG, IN(full_names)},
@@ -73,21 +75,19 @@ static size_t terminal_width(void) {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static struct result_options choose_result(const struct request *request, FILE *out) {
+static struct statement_writer choose_writer(const struct request *request, FILE *out) {
     bool at_terminal = request->output == NULL && isatty(STDOUT_FILENO);
-    struct result_options result = {
-        .out = out,
-        .format = request->has_format ? request->result
-                  : at_terminal       ? RESULT_TABLE
-                                      : RESULT_TSV,
-        .has_header = at_terminal || request->has_format,
-        .is_grouped = at_terminal,
-        .cell_most = at_terminal ? terminal_width() : 0,
+    enum report_format usual = at_terminal ? REPORT_TEXT : REPORT_TSV;
+    struct statement_writer writer = {
+        .report = {.out = out, .options.format = request->has_format ? request->result : usual},
+        .options = {.has_header = at_terminal || request->has_format,
+                    .is_grouped = at_terminal,
+                    .cell_most = at_terminal ? terminal_width() : 0},
     };
     if (request->header != NULL) {
-        result.has_header = strcmp(request->header, "on") == 0;
+        writer.options.has_header = strcmp(request->header, "on") == 0;
     }
-    return result;
+    return writer;
 }
 
 static int run_script(struct queryshell *shell, const char *path) {
@@ -121,11 +121,8 @@ static int run_into(struct queryshell *shell, const struct request *request,
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    shell->options = choose_result(request, file.stream);
-    shell->writer = result_writer_open(&shell->options);
-    status =
-        shell->writer != NULL ? run_statements(shell, request, source) : cli_error("out of memory");
-    result_writer_close(shell->writer);
+    shell->writer = choose_writer(request, file.stream);
+    status = run_statements(shell, request, source);
     if (status != CLI_OK && request->output != NULL) {
         outfile_drop(&file);
         return status;

@@ -35,37 +35,27 @@ void queryshell_progress(void *context, uint64_t done, uint64_t total) {
 /* ---- Statements ---- */
 
 static int begin(void *context, sqlite3_stmt *statement) {
-    struct queryshell *shell = context;
-    struct query_sink sink = result_writer_sink(shell->writer);
+    struct statement_writer *writer = context;
+    struct queryshell *shell =
+        (struct queryshell *)((char *)writer - offsetof(struct queryshell, writer));
     if (!atomic_exchange(&shell->is_printing, true) && progress_wanted()) {
         fputs("\r\033[K", stderr);
     }
-    return sink.begin(sink.context, statement);
-}
-
-static int row(void *context, sqlite3_stmt *statement) {
-    struct queryshell *shell = context;
-    struct query_sink sink = result_writer_sink(shell->writer);
-    return sink.row(sink.context, statement);
-}
-
-static int end(void *context) {
-    struct queryshell *shell = context;
-    struct query_sink sink = result_writer_sink(shell->writer);
-    return sink.end(sink.context);
+    return statement_sink(writer).begin(writer, statement);
 }
 
 int queryshell_text(struct queryshell *shell, const char *sql) {
-    struct query_sink sink = {.begin = begin, .row = row, .end = end, .context = shell};
+    struct query_sink sink = statement_sink(&shell->writer);
     struct error error;
     int result;
+    sink.begin = begin;
     atomic_store(&shell->is_printing, false);
     result = query_run(shell->query, sql, &sink, &error);
     if (result < 0) {
-        fflush(shell->options.out);
+        fflush(shell->writer.report.out);
         return cli_error("%s", error.message);
     }
-    if (result == QUERY_STOPPED && !ferror(shell->options.out)) {
+    if (result == QUERY_STOPPED && !ferror(shell->writer.report.out)) {
         return cli_error("out of memory while writing rows");
     }
     return CLI_OK; /* what could not be written is said at the end */
@@ -75,20 +65,19 @@ int queryshell_text(struct queryshell *shell, const char *sql) {
 
 static int show_schema(const struct queryshell *shell, const char *table) {
     if (*table == '\0') {
-        query_describe_columns(shell->options.out);
+        query_describe_columns(shell->writer.report.out);
         return CLI_OK;
     }
-    return query_describe(shell->options.out, table) == 0
+    return query_describe(shell->writer.report.out, table) == 0
                ? CLI_OK
                : cli_error("there is no table '%s'; .tables lists them", table);
 }
 
 static int set_format(struct queryshell *shell, const char *name) {
-    if (!result_format_named(name, &shell->options.format)) {
-        return cli_error(".format is " RESULT_FORMATS ", not '%s'", name);
+    if (!statement_format_named(name, &shell->writer.report.options.format)) {
+        return cli_error(".format is " STATEMENT_FORMATS ", not '%s'", name);
     }
-    shell->options.has_header = true;
-    result_writer_set(shell->writer, &shell->options);
+    shell->writer.options.has_header = true;
     return CLI_OK;
 }
 
@@ -97,8 +86,7 @@ static int set_header(struct queryshell *shell, const char *value) {
     if (!is_on && strcmp(value, "off") != 0) {
         return cli_error(".header is on or off, not '%s'", value);
     }
-    shell->options.has_header = is_on;
-    result_writer_set(shell->writer, &shell->options);
+    shell->writer.options.has_header = is_on;
     return CLI_OK;
 }
 
@@ -107,7 +95,7 @@ static int obey_command(struct queryshell *shell, const char *line) {
     char argument[64] = "";
     sscanf(line, "%15s %63s", name, argument);
     if (strcmp(name, ".tables") == 0) {
-        query_describe_all(shell->options.out);
+        query_describe_all(shell->writer.report.out);
     } else if (strcmp(name, ".schema") == 0) {
         return show_schema(shell, argument);
     } else if (strcmp(name, ".format") == 0) {
@@ -115,7 +103,7 @@ static int obey_command(struct queryshell *shell, const char *line) {
     } else if (strcmp(name, ".header") == 0) {
         return set_header(shell, argument);
     } else if (strcmp(name, ".help") == 0) {
-        fputs(queryshell_help, shell->options.out);
+        fputs(queryshell_help, shell->writer.report.out);
     } else if (strcmp(name, ".quit") == 0 || strcmp(name, ".exit") == 0) {
         shell->wants_to_quit = true;
     } else {

@@ -7,14 +7,13 @@
 #ifndef CLI_QUERYSHELL_H
 #define CLI_QUERYSHELL_H
 
-#include "analyze/query/resultwriter.h"
+#include "analyze/query/statement.h"
 
 #include <stdatomic.h>
 
 struct queryshell {
     struct query *query;
-    struct result_writer *writer;
-    struct result_options options;
+    struct statement_writer writer;
     atomic_bool is_printing; /* rows come: no progress any more */
     char *pending;           /* lines of a statement that is not complete yet */
     size_t pending_size;

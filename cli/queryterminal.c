@@ -60,7 +60,7 @@ static void drop_pending(struct queryshell *shell) {
     free(shell->pending);
     shell->pending = NULL;
     shell->pending_size = 0;
-    fputc('\n', shell->options.out);
+    fputc('\n', shell->writer.report.out);
 }
 
 static void ask(struct queryshell *shell) {
@@ -80,11 +80,11 @@ static void ask(struct queryshell *shell) {
                 add_history(line);
             }
             queryshell_line(shell, line);
-            fflush(shell->options.out);
+            fflush(shell->writer.report.out);
         }
         running = NULL;
         if (was_interrupted != 0) {
-            clearerr(shell->options.out); /* a write that Ctrl-C cut off */
+            clearerr(shell->writer.report.out); /* a write that Ctrl-C cut off */
         }
         free(line);
     }
@@ -94,7 +94,7 @@ int queryterminal_run(struct queryshell *shell, const char *source) {
     struct sigaction action = {.sa_handler = interrupt}; /* no SA_RESTART: readline() shall end */
     struct sigaction before;
     char *path = history_path();
-    fprintf(shell->options.out,
+    fprintf(shell->writer.report.out,
             "%s\nSQL, then a semicolon. .tables lists what there is, .help more.\n", source);
     using_history();
     stifle_history(HISTORY_MOST);
@@ -108,6 +108,6 @@ int queryterminal_run(struct queryshell *shell, const char *source) {
         write_history(path);
     }
     free(path);
-    fputc('\n', shell->options.out);
+    fputc('\n', shell->writer.report.out);
     return CLI_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "analyze/ask/source.h"
 #include "analyze/replay/options.h"
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 #include "cli/asking.h"
 
 enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64, REQUEST_TABLE_DEPTH = 3 };

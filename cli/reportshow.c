@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reportshow.c: which reports `memtrace report` writes, in which form. See reportrequest.h. */
-#include "analyze/report/table.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/table.h"
 #include "cli/reportrequest.h"
 
 /* ---- Metrics ---- */

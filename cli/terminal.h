@@ -3,7 +3,7 @@
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 
 /* Sets colour, lines and width for this output (NULL, "-": stdout). color: as the user said, NULL:
  * nothing, which is "auto" on stdout and "never" in a file. */

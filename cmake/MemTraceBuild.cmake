@@ -34,7 +34,7 @@ set(MEMTRACE_LIB_OUTPUT "${PROJECT_BINARY_DIR}/lib")
 set(MEMTRACE_BIN_OUTPUT "${PROJECT_BINARY_DIR}/bin")
 set(MEMTRACE_INCLUDES "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include"
                       "${PROJECT_BINARY_DIR}/include")
-set(MEMTRACE_WARNINGS -Wall -Wextra -Wshadow $<$<C_COMPILER_ID:Clang>:-Wno-string-concatenation>)
+set(MEMTRACE_WARNINGS -Wall -Wextra -Wno-missing-field-initializers -Wshadow $<$<C_COMPILER_ID:Clang>:-Wno-string-concatenation>)
 
 # Flags of everything that runs outside the user's program: tools, their libraries, unit tests.
 function(memtrace_tool_options target)

@@ -21,7 +21,7 @@ enum { MOMENTS = 100, DETAILED = 10 };
 
 /* What a context holds at the moment. */
 struct item {
-    struct calltree_walk walk; /* where in its path the tree has come */
+    struct pathwalk walk; /* where in its path the tree has come */
     uint64_t bytes;
 };
 
@@ -91,7 +91,7 @@ static void put_text(FILE *out, const char *text) {
     }
 }
 
-static void put_place(const struct tree *tree, const struct calltree_walk *walk) {
+static void put_place(const struct tree *tree, const struct pathwalk *walk) {
     const struct model *model = tree->export->model;
     struct model_place place = model_place(model, model->nodes[walk->node].frame);
     const struct names_frame *frame = walk->frame;
@@ -117,16 +117,16 @@ static void put_node(const struct tree *tree, size_t depth, size_t children, uin
 }
 
 static void put_children(const struct tree *tree, size_t first, size_t count, size_t depth,
-                         uint64_t bytes, const struct calltree_walk *walk);
+                         uint64_t bytes, const struct pathwalk *walk);
 
 static void put_groups(const struct tree *tree, const struct group *groups, size_t kept,
                        size_t count, size_t depth) {
     uint64_t rest = 0;
     for (size_t i = 0; i < kept; i++) {
         const struct group *group = &groups[i];
-        struct calltree_walk place = tree->items[group->first].walk;
+        struct pathwalk place = tree->items[group->first].walk;
         for (size_t item = group->first; item < group->first + group->count; item++) {
-            calltree_walk_next(&tree->items[item].walk);
+            pathwalk_next(&tree->items[item].walk);
         }
         put_children(tree, group->first, group->count, depth + 1, group->bytes, &place);
     }
@@ -142,7 +142,7 @@ static void put_groups(const struct tree *tree, const struct group *groups, size
 
 /* A node (walk NULL: the root) and what is below it. */
 static void put_children(const struct tree *tree, size_t first, size_t count, size_t depth,
-                         uint64_t bytes, const struct calltree_walk *walk) {
+                         uint64_t bytes, const struct pathwalk *walk) {
     size_t group_count = 0;
     size_t kept = 0;
     struct group *groups = NULL;
@@ -206,7 +206,7 @@ static void put_detailed(struct massif *massif, uint64_t time_ns, uint64_t total
         const struct model_context *context = &model->contexts[i];
         uint64_t bytes = context->class == MODEL_HEAP ? bytes_of(massif, context) : 0;
         if (bytes != 0) {
-            items[count++] = (struct item){calltree_walk(&massif->report, context->path), bytes};
+            items[count++] = (struct item){pathwalk(&massif->report, context->path), bytes};
         }
     }
     put_snapshot(massif, time_ns, total, kind);

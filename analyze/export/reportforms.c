@@ -4,7 +4,7 @@
 #include "analyze/export/export.h"
 #include "analyze/query/query.h"
 #include "analyze/report/bulk.h"
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 
 static struct report report_of(const struct export *export, enum report_format format) {
     return (struct report){.out = export->out,

@@ -4,9 +4,9 @@
  * Lines without a live byte are left out, and said to be.
  */
 #include "analyze/report/fragmentation.h"
-#include "analyze/report/style.h"
-#include "analyze/report/table.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <inttypes.h>
 #include <string.h>

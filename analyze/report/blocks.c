@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* blocks.c: the list of single blocks: the largest, the oldest or the first ones. */
-#include "analyze/report/table.h"
+#include "analyze/rows/table.h"
 
 static const char *title_of(enum detail_order order) {
     return order == DETAIL_LARGEST  ? "Blocks: the largest"

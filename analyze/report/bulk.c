@@ -2,7 +2,7 @@
 /* bulk.c: see bulk.h. */
 #include "analyze/report/bulk.h"
 
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  */
 #include "analyze/base/numbermap.h"
 #include "analyze/report/calltree.h"
-#include "analyze/report/table.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +65,8 @@ static bool look_along(const struct report *report, const struct callers_of *of,
     const struct names_frame *inside = NULL;
     bool is_met = false;
     bool is_next = false;
-    struct calltree_walk walk = calltree_walk(report, path);
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+    struct pathwalk walk = pathwalk(report, path);
+    for (; walk.frame != NULL; pathwalk_next(&walk)) {
         if (is_next) {
             *caller = walk.frame;
             is_next = false;
@@ -102,8 +102,8 @@ static void put_sides(const struct report *report, enum metric metric, struct si
                       struct cost total) {
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
-        {"cost", metric_main_heading(metric), table_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), table_side_kind(metric), 0},
+        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
         {"function", "function", TABLE_FRAME, 0},
     };
     size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
@@ -137,8 +137,8 @@ static void put_total(const struct report *report, enum metric metric, const str
     const struct table_column columns[] = {
         {"function", "function", TABLE_TEXT, 0},
         {"percent", "share", TABLE_PERCENT, 0},
-        {"cost", metric_main_heading(metric), table_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), table_side_kind(metric), 0},
+        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
     };
     struct report_title title;
     struct table table =

@@ -3,7 +3,6 @@
 #include "analyze/report/calltree.h"
 
 #include "analyze/base/numbermap.h"
-#include "analyze/model/shortname.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>
@@ -21,61 +20,6 @@ struct build {
 };
 
 static const struct names_frame unknown_frame = {.module = ""};
-
-bool calltree_is_startup(const struct names_frame *frame) {
-    static const char *const names[] = {
-        "_start",
-        "__libc_start_main",
-        "__libc_start_main_impl",
-        "__libc_start_call_main",
-        "clone",
-        "clone3",
-        "__clone3",
-        "__clone",
-        "__clone3_internal",
-        "start_thread",
-        "__GI___clone3",
-        "thread_start",
-    };
-    const char *function = frame->function;
-    if (function == NULL ||
-        (function[0] != '_' && function[0] != 'c' && function[0] != 's' && function[0] != 't')) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(function, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool starts_with(const char *text, const char *word) {
-    return strncmp(text, word, strlen(word)) == 0;
-}
-
-static bool is_library_name(const char *name) {
-    return starts_with(name, "std::") || starts_with(name, "__gnu_cxx::") ||
-           starts_with(name, "operator new");
-}
-
-bool calltree_is_library(const struct names_frame *frame) {
-    char brief[256];
-    if (frame->function == NULL) {
-        return false;
-    }
-    if (is_library_name(frame->function) ||
-        (frame->file != NULL && starts_with(frame->file, "/rustc/"))) {
-        return true;
-    }
-    /* "void std::vector<...>::_M_realloc_insert<...>(...)" */
-    return strchr(frame->function, ' ') != NULL && strstr(frame->function, "std::") != NULL &&
-           is_library_name(shortname(frame->function, brief, sizeof brief));
-}
-
-static bool is_main(const struct names_frame *frame) {
-    return frame->function != NULL && strcmp(frame->function, "main") == 0;
-}
 
 static int init(struct build *build, struct calltree *tree, const struct report *report) {
     *build = (struct build){.tree = tree,
@@ -125,8 +69,8 @@ static bool folds(const struct build *build, uint32_t parent, uint64_t key) {
 /* Library functions that library functions call are one call with them, for people. */
 static bool folds_library(const struct build *build, uint32_t parent,
                           const struct names_frame *frame) {
-    return parent != 0 && build->folds && calltree_is_library(build->tree->calls[parent].frame) &&
-           calltree_is_library(frame);
+    return parent != 0 && build->folds && pathwalk_is_library(build->tree->calls[parent].frame) &&
+           pathwalk_is_library(frame);
 }
 
 /* Counts a folded function once. 0: out of memory. */
@@ -247,11 +191,11 @@ static uint32_t map_node(struct build *build, uint32_t parent, uint64_t recorded
     const struct names_frame *frames = names_frames(build->report->names, recorded, &count);
     for (size_t i = count; i-- > 0;) {
         const struct names_frame *frame = &frames[i];
-        if (!all && !is_end && calltree_is_startup(frame)) {
+        if (!all && !is_end && pathwalk_is_startup(frame)) {
             at = 0; /* what stands outside of it is start-up code as well */
             continue;
         }
-        at = child_of(build, !all && is_main(frame) ? 0 : at, frame);
+        at = child_of(build, !all && pathwalk_is_main(frame) ? 0 : at, frame);
         if (at == 0) {
             return UINT32_MAX;
         }
@@ -329,82 +273,11 @@ int calltree_top_down(struct calltree *tree, const struct report *report, enum m
     return result;
 }
 
-/* ---- Walking one path ---- */
-
-static const struct model_node *node_of(const struct calltree_walk *walk) {
-    return &walk->report->model->nodes[walk->node];
-}
-
-/* The frame the walk stands on; past the end: NULL. */
-static void settle(struct calltree_walk *walk) {
-    size_t count;
-    const struct names_frame *frames;
-    walk->frame = NULL;
-    while (walk->node != 0) {
-        uint64_t recorded = node_of(walk)->frame;
-        frames = names_frames(walk->report->names, recorded, &count);
-        if (recorded >= MEMTRACE_FRAME_CLASSES && walk->index < count) {
-            walk->frame = &frames[walk->index];
-            break;
-        }
-        walk->node = node_of(walk)->parent;
-        walk->index = 0;
-    }
-    if (walk->frame != NULL && walk->steps > 0 && !walk->report->options.all_frames &&
-        calltree_is_startup(walk->frame)) {
-        walk->frame = NULL;
-        walk->node = 0;
-    }
-}
-
-static void step(struct calltree_walk *walk) {
-    bool over = walk->frame == NULL || (is_main(walk->frame) && !walk->frame->inlined &&
-                                        !walk->report->options.all_frames);
-    if (over) {
-        walk->node = 0;
-    }
-    walk->index++;
-    settle(walk);
-}
-
-/* On to the outermost of a run of library frames. */
-static void fold(struct calltree_walk *walk) {
-    walk->folded = 0;
-    while (walk->folds && walk->frame != NULL && calltree_is_library(walk->frame)) {
-        struct calltree_walk next = *walk;
-        step(&next);
-        if (next.frame == NULL || !calltree_is_library(next.frame)) {
-            return;
-        }
-        next.folded = walk->folded + 1;
-        *walk = next;
-    }
-}
-
-struct calltree_walk calltree_walk(const struct report *report, uint32_t id) {
-    struct calltree_walk walk = {.report = report, .node = id};
-    settle(&walk);
-    return walk;
-}
-
-struct calltree_walk calltree_walk_folded(const struct report *report, uint32_t id) {
-    struct calltree_walk walk = calltree_walk(report, id);
-    walk.folds = !report->options.all_frames;
-    fold(&walk);
-    return walk;
-}
-
-void calltree_walk_next(struct calltree_walk *walk) {
-    walk->steps++;
-    step(walk);
-    fold(walk);
-}
-
 /* ---- Bottom-up ---- */
 
 /* A context on its way out. */
 struct climber {
-    struct calltree_walk walk;
+    struct pathwalk walk;
     struct cost cost;
     uint32_t call;
 };
@@ -433,7 +306,7 @@ static int climb(struct build *build, struct climber *climbers, size_t *count, u
             metric_add(&build->tree->calls[call].cost, climber.cost);
         }
         climber.call = call;
-        calltree_walk_next(&climber.walk);
+        pathwalk_next(&climber.walk);
         climbers[kept++] = climber;
     }
     *count = kept;
@@ -448,10 +321,9 @@ static size_t start_climbing(struct build *build, struct climber *climbers, enum
         struct cost cost = metric_cost(metric, context);
         if (context->class == MODEL_HEAP && cost.main != 0) {
             struct climber *climber = &climbers[count++];
-            *climber =
-                (struct climber){.walk = (build->folds ? calltree_walk_folded : calltree_walk)(
-                                     build->report, context->path),
-                                 .cost = cost};
+            *climber = (struct climber){
+                .walk = (build->folds ? pathwalk_folded : pathwalk)(build->report, context->path),
+                .cost = cost};
             if (climber->walk.frame == NULL) {
                 climber->walk.frame = &unknown_frame;
             }

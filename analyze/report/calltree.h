@@ -10,7 +10,8 @@
 #ifndef ANALYZE_REPORT_CALLTREE_H
 #define ANALYZE_REPORT_CALLTREE_H
 
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
+#include "analyze/rows/pathwalk.h"
 
 struct call {
     const struct names_frame *frame; /* NULL: the root */
@@ -36,28 +37,5 @@ int calltree_top_down(struct calltree *tree, const struct report *report, enum m
 /* Branches below options.min_percent and frames beyond options.depth are not expanded. */
 int calltree_bottom_up(struct calltree *tree, const struct report *report, enum metric metric);
 void calltree_free(struct calltree *tree);
-
-/* Whether the system runs this before the program's own code: _start, clone and the like. */
-bool calltree_is_startup(const struct names_frame *frame);
-
-/* Whether the frame is plumbing of a language's library: std:: and the like, operator new. For
- * people a run of such frames is one line, that of the outermost: what their own code called. */
-bool calltree_is_library(const struct names_frame *frame);
-
-/* The path that ends in node `id`, innermost first, as people want to see it: from main on unless
- * options.all_frames. Step with calltree_walk_next(); frame is NULL at the end. */
-struct calltree_walk {
-    const struct report *report;
-    const struct names_frame *frame;
-    uint32_t node;
-    size_t index;
-    size_t steps; /* frames given so far */
-    bool folds;
-    size_t folded; /* library frames that the present one stands for, itself apart */
-};
-struct calltree_walk calltree_walk(const struct report *report, uint32_t id);
-/* The same with runs of library frames folded, unless options.all_frames. */
-struct calltree_walk calltree_walk_folded(const struct report *report, uint32_t id);
-void calltree_walk_next(struct calltree_walk *walk);
 
 #endif

@@ -24,10 +24,10 @@ static bool is_system(const struct names_frame *frame) {
 
 /* Innermost first: the first line of the user's own code, else the first of its functions, else the
  * first of all. */
-static const struct names_frame *place_of(struct calltree_walk walk) {
+static const struct names_frame *place_of(struct pathwalk walk) {
     const struct names_frame *first = walk.frame;
     const struct names_frame *own = NULL;
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+    for (; walk.frame != NULL; pathwalk_next(&walk)) {
         if (is_system(walk.frame)) {
             continue;
         }
@@ -49,14 +49,14 @@ static char *shorten(const char *file) {
     return copy;
 }
 
-static char *spell_path(struct calltree_walk walk) {
+static char *spell_path(struct pathwalk walk) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) {
         return NULL;
     }
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+    for (; walk.frame != NULL; pathwalk_next(&walk)) {
         char name[4096];
         fputs(names_spell(walk.frame, name, sizeof name), out);
         if (walk.frame->file != NULL) {
@@ -71,7 +71,7 @@ static char *spell_path(struct calltree_walk walk) {
 static int blame(struct check_result *result, const struct check_subject *subject,
                  const struct model *model, uint32_t path, uint64_t share) {
     const struct report report = {.model = model, .names = subject->names};
-    struct calltree_walk walk = calltree_walk(&report, path);
+    struct pathwalk walk = pathwalk(&report, path);
     const struct names_frame *frame = place_of(walk);
     char name[4096];
     result->share = share;

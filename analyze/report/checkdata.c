@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* checkdata.c: results of a check as JUnit XML, which CI servers show as tests, and as JSON. */
 #include "analyze/report/checktext.h"
-#include "analyze/report/style.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/style.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -165,5 +165,5 @@ uint32_t diff_path(const struct diff *diff, const struct diff_row *row, struct r
 const struct names_frame *diff_frame(const struct diff *diff, const struct diff_row *row) {
     struct report report = {0};
     uint32_t node = diff_path(diff, row, &report);
-    return calltree_walk(&report, node).frame;
+    return pathwalk(&report, node).frame;
 }

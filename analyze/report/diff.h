@@ -14,7 +14,7 @@
 
 #include "analyze/filter/suppressions.h"
 #include "analyze/model/model.h"
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 
 enum diff_by { DIFF_BY_PATH, DIFF_BY_FUNCTION, DIFF_BY_FILE, DIFF_BY_MODULE };
 
@@ -71,7 +71,7 @@ void diff_sort(struct diff *diff, enum metric metric);
 /* The frame that names a row: of the later side if it is there. NULL: no call path was recorded. */
 const struct names_frame *diff_frame(const struct diff *diff, const struct diff_row *row);
 
-/* The report that walks over a row's path (calltree_walk), and the node where it begins. */
+/* The report that walks over a row's path (pathwalk), and the node where it begins. */
 uint32_t diff_path(const struct diff *diff, const struct diff_row *row, struct report *report);
 
 /* What to show. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* diffdata.c: a difference as JSON and CSV: every row and every metric, without threshold. */
-#include "analyze/report/csvtext.h"
 #include "analyze/report/diffrow.h"
 #include "analyze/rows/jsonwriter.h"
+#include "analyze/rows/table.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 
 static enum metric first_metric(const struct diff_view *view) {
     enum metric metric = 0;
@@ -42,28 +42,6 @@ static void put_side(struct jsonwriter *json, const char *name, const struct dif
     jsonwriter_end_map(json);
 }
 
-static void put_frame(struct jsonwriter *json, const struct names_frame *frame) {
-    jsonwriter_map(json, NULL);
-    jsonwriter_string(json, "function", frame->function);
-    jsonwriter_string(json, "file", frame->file);
-    jsonwriter_number(json, "line", frame->line);
-    jsonwriter_string(json, "module", frame->module);
-    jsonwriter_number(json, "offset", frame->offset);
-    jsonwriter_bool(json, "inlined", frame->inlined);
-    jsonwriter_end_map(json);
-}
-
-static void put_frames(struct jsonwriter *json, const struct diff *diff,
-                       const struct diff_row *row) {
-    struct report on = {0};
-    struct calltree_walk walk = calltree_walk(&on, diff_path(diff, row, &on));
-    jsonwriter_array(json, "frames");
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
-        put_frame(json, walk.frame);
-    }
-    jsonwriter_end_array(json);
-}
-
 static void put_row(struct jsonwriter *json, const struct diff *diff, const struct diff_row *row) {
     char name[4096];
     jsonwriter_map(json, NULL);
@@ -71,7 +49,9 @@ static void put_row(struct jsonwriter *json, const struct diff *diff, const stru
     jsonwriter_string(json, "state", state_of(row));
     put_costs(json, row->costs);
     if (diff->by == DIFF_BY_PATH) {
-        put_frames(json, diff, row);
+        struct report on = {0};
+        uint32_t node = diff_path(diff, row, &on);
+        tabledata_json_path(&on, json, "frames", node);
     }
     jsonwriter_end_map(json);
 }
@@ -103,33 +83,48 @@ int diff_json(struct diff *diff, const struct diff_view *view) {
 
 /* ---- CSV ---- */
 
-static void put_csv_row(FILE *out, const struct diff *diff, const struct diff_row *row) {
+/* state, name, three numbers a metric, path */
+enum { COLUMNS = 3 + 3 * METRIC_COUNT };
+
+static void put_csv_row(struct table *table, struct report *report, const struct diff *diff,
+                        const struct diff_row *row) {
     char name[4096];
-    fprintf(out, "%s,", state_of(row));
-    csvtext_put(out, diffrow_name(diff, row, true, name, sizeof name));
+    struct table_cell cells[COLUMNS] = {
+        table_text(state_of(row)), table_text(diffrow_name(diff, row, true, name, sizeof name))};
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64, row->costs[0].of[metric],
-                row->costs[1].of[metric], diff_change(row->costs, metric));
+        struct table_cell *three = &cells[2 + 3 * metric];
+        three[0] = table_number(row->costs[0].of[metric]);
+        three[1] = table_number(row->costs[1].of[metric]);
+        three[2] = table_number((uint64_t)diff_change(row->costs, metric));
     }
-    fputc(',', out);
+    cells[COLUMNS - 1] = table_text("");
     if (diff->by == DIFF_BY_PATH) {
-        struct report on = {0};
-        csvtext_put_path(out, calltree_walk(&on, diff_path(diff, row, &on)), 0);
-    } else {
-        csvtext_put(out, "");
+        cells[COLUMNS - 1] = table_path(diff_path(diff, row, report));
     }
-    fputs("\r\n", out);
+    table_row(table, cells);
 }
 
 void diff_csv(struct diff *diff, const struct diff_view *view) {
+    static const char *const ends[] = {"before", "after", "change"};
+    bool has_paths = diff->by == DIFF_BY_PATH;
+    struct table_column columns[COLUMNS] = {
+        {"state", NULL, TABLE_WORD},
+        {"name", NULL, TABLE_TEXT},
+        [COLUMNS - 1] = {"path", NULL, has_paths ? TABLE_PATH : TABLE_TEXT},
+    };
+    char names[COLUMNS][40];
+    struct report report = {.out = view->out, .options = {.format = REPORT_CSV}};
+    struct table table;
     diff_sort(diff, first_metric(view));
-    fputs("state,name", view->out);
-    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        const char *name = diffrow_metric(metric);
-        fprintf(view->out, ",%s_before,%s_after,%s_change", name, name, name);
+    for (size_t i = 2; i < COLUMNS - 1; i++) {
+        snprintf(names[i], sizeof names[i], "%s_%s", diffrow_metric((i - 2) / 3),
+                 ends[(i - 2) % 3]);
+        columns[i] =
+            (struct table_column){names[i], NULL, (i - 2) % 3 == 2 ? TABLE_SIGNED : TABLE_COUNT};
     }
-    fputs(",path\r\n", view->out);
+    table = table_open(&report, "difference", NULL, columns, COLUMNS);
     for (size_t i = 0; i < diff->row_count; i++) {
-        put_csv_row(view->out, diff, &diff->rows[i]);
+        put_csv_row(&table, &report, diff, &diff->rows[i]);
     }
+    table_close(&table);
 }

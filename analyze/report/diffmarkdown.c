@@ -3,8 +3,8 @@
 #include "analyze/model/shortname.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/diffrow.h"
-#include "analyze/report/style.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/style.h"
 
 #include <string.h>
 
@@ -44,9 +44,9 @@ static void put_totals(const struct diff *diff, FILE *out) {
 static void put_path(const struct diff *diff, const struct diff_row *row,
                      const struct diff_view *view) {
     struct report on = {0};
-    struct calltree_walk walk = calltree_walk(&on, diff_path(diff, row, &on));
+    struct pathwalk walk = pathwalk(&on, diff_path(diff, row, &on));
     size_t most = view->depth != 0 ? view->depth : SIZE_MAX;
-    for (; walk.frame != NULL && walk.steps < most; calltree_walk_next(&walk)) {
+    for (; walk.frame != NULL && walk.steps < most; pathwalk_next(&walk)) {
         char name[4096];
         char brief[4096];
         fputs(walk.steps != 0 ? " ← " : "", view->out);

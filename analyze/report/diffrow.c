@@ -3,7 +3,7 @@
 #include "analyze/report/diffrow.h"
 
 #include "analyze/model/shortname.h"
-#include "analyze/report/style.h"
+#include "analyze/rows/style.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* difftext.c: a difference for people: totals of both sides, then what grew and what shrank. */
 #include "analyze/report/calltree.h"
 #include "analyze/report/diffrow.h"
-#include "analyze/report/style.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/style.h"
 
 #include <inttypes.h>
 
@@ -74,7 +74,7 @@ static void put_row(const struct report *report, const struct diff *diff,
         fprintf(report->out, "%s%s\n", state[0] != '\0' ? "  " : "", state);
         struct report on = *report;
         uint32_t node = diff_path(diff, row, &on);
-        style_path(report, calltree_walk_folded(&on, node), view->depth);
+        style_path(report, pathwalk_folded(&on, node), view->depth);
         return;
     }
     fprintf(report->out, "  %-4s  ", state);

@@ -3,7 +3,7 @@
 #include "analyze/report/difftree.h"
 
 #include "analyze/report/calltree.h"
-#include "analyze/report/style.h"
+#include "analyze/rows/style.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>
@@ -190,12 +190,12 @@ static uint32_t function_of(struct difftree_words *words, const struct names_fra
 }
 
 /* One function further in. What the system runs before main, and all outside of it, is not told
- * (calltree_walk()); a function that called itself is one, and the innermost call leads on. */
+ * (pathwalk()); a function that called itself is one, and the innermost call leads on. */
 static int enter(struct growing *growing, struct place *place, const struct names_frame *frame,
                  uint64_t build) {
     uint32_t function = function_of(growing->words, frame);
     const struct difftree_node *here = &growing->tree->nodes[place->at];
-    bool startup = calltree_is_startup(frame);
+    bool startup = pathwalk_is_startup(frame);
     if (function == 0) {
         return -1;
     }
@@ -308,7 +308,7 @@ static struct model_context whole(const struct model *model) {
 static uint32_t named_leaf(struct growing *growing, uint32_t id, enum diff_by by) {
     enum { FILES = 3, MODULES = 4, NOTHING = 5 };
     const struct report report = {.model = growing->side->model, .names = growing->side->names};
-    const struct names_frame *frame = calltree_walk(&report, id).frame;
+    const struct names_frame *frame = pathwalk(&report, id).frame;
     uint64_t hash = NOTHING;
     uint32_t function;
     if (frame != NULL && by == DIFF_BY_FUNCTION) {

@@ -5,7 +5,7 @@
  */
 #include "analyze/base/numbermap.h"
 #include "analyze/report/calltree.h"
-#include "analyze/report/table.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 
@@ -180,7 +180,7 @@ static bool is_shown(const struct report *report, const struct function *functio
     double least = (double)total / 100.0 * report->options.min_percent;
     bool is_all = report->options.all_frames || !report_is_for_people(report);
     return (double)most >= least &&
-           (is_all || function->self.main != 0 || !calltree_is_startup(function->frame));
+           (is_all || function->self.main != 0 || !pathwalk_is_startup(function->frame));
 }
 
 static void put_row(struct table *table, const struct function *function, struct cost total) {
@@ -215,10 +215,10 @@ static void put_rows(struct table *table, const struct functions *functions, str
 int report_flat(const struct report *report, enum metric metric) {
     const struct table_column columns[] = {
         {"self_percent", "self", TABLE_PERCENT, 0},
-        {"self", metric_main_heading(metric), table_main_kind(metric), 11},
-        {metric_side_key(metric), metric_side_heading(metric), table_side_kind(metric), 12},
+        {"self", metric_main_heading(metric), metric_main_kind(metric), 11},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 12},
         {"inclusive_percent", "incl.", TABLE_PERCENT, 8},
-        {"inclusive", metric_main_heading(metric), table_main_kind(metric), 11},
+        {"inclusive", metric_main_heading(metric), metric_main_kind(metric), 11},
         {"function", "function", TABLE_FRAME, 0},
     };
     struct functions functions = {.report = report};

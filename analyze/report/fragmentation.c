@@ -5,8 +5,8 @@
  */
 #include "analyze/report/fragmentation.h"
 
-#include "analyze/report/table.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 

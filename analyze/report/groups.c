@@ -4,7 +4,8 @@
  * allocated first and last and how long its blocks lived.
  */
 #include "analyze/replay/accounts.h"
-#include "analyze/report/table.h"
+#include "analyze/report/reports.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 

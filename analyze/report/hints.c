@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* hints.c: what is wrong with a program's memory at first sight, and what to ask next. */
-#include "analyze/report/report.h"
-#include "analyze/report/table.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/table.h"
 
 /* Below these, nobody would change a program for it. */
 enum {

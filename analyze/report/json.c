@@ -3,7 +3,7 @@
  * json.c: everything a profile says, as one JSON object with stable names (docs/report.md lists
  * them). Streamed: the output may be larger than memory.
  */
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/jsonwriter.h"
 
 #include <inttypes.h>

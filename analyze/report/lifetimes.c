@@ -4,8 +4,8 @@
  * sketches (model/sketch.h), of a profile from its buckets.
  */
 #include "analyze/replay/accounts.h"
-#include "analyze/report/table.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,9 @@
  * dirty, swapped), and by the call paths that called mmap and friends.
  */
 #include "analyze/replay/smaps.h"
-#include "analyze/report/table.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* marktable.c: what the program said of itself while it ran. */
-#include "analyze/report/table.h"
+#include "analyze/rows/table.h"
 
 static const char *what_of(uint32_t what) {
     static const char *const names[] = {

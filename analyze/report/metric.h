@@ -6,7 +6,7 @@
 #ifndef ANALYZE_REPORT_METRIC_H
 #define ANALYZE_REPORT_METRIC_H
 
-#include "analyze/model/model.h"
+#include "analyze/rows/table.h"
 
 enum metric {
     METRIC_MAXIMUM,     /* bytes held when the program held most */
@@ -53,6 +53,12 @@ const char *metric_side_heading(enum metric metric);
 const char *metric_side_key(enum metric metric);
 bool metric_main_is_bytes(enum metric metric);
 bool metric_side_is_bytes(enum metric metric);
+static inline enum table_kind metric_main_kind(enum metric metric) {
+    return metric_main_is_bytes(metric) ? TABLE_BYTES : TABLE_COUNT;
+}
+static inline enum table_kind metric_side_kind(enum metric metric) {
+    return metric_side_is_bytes(metric) ? TABLE_BYTES : TABLE_COUNT;
+}
 
 struct number;
 /* The two numbers, spelled: bytes as "1.2 MiB", counts as "1,234". */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* paths.c: the dearest call paths, one below the other. */
 #include "analyze/report/calltree.h"
-#include "analyze/report/style.h"
-#include "analyze/report/table.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static void put_path(const struct report *report, enum metric metric, size_t ran
         }
         free(text);
     }
-    style_path(report, calltree_walk_folded(report, ranked->context->path), report->options.depth);
+    style_path(report, pathwalk_folded(report, ranked->context->path), report->options.depth);
 }
 
 static struct ranked *rank(const struct report *report, enum metric metric, size_t *count) {
@@ -148,8 +148,8 @@ static void list_paths(const struct report *report, enum metric metric, const st
     struct report_title title;
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
-        {"cost", metric_main_heading(metric), table_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), table_side_kind(metric), 0},
+        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
         {"hash", "hash", TABLE_HASH, 0},
         {"path", "call path", TABLE_PATH, 0},
     };

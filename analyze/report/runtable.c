@@ -3,9 +3,9 @@
  * tells what the numbers mean. */
 #include "analyze/report/runtable.h"
 
-#include "analyze/report/report.h"
-#include "analyze/report/table.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/jsonwriter.h"
+#include "analyze/rows/table.h"
 
 #include <string.h>
 

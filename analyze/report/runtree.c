@@ -5,10 +5,10 @@
  * A process that replaced itself by exec is one line: its images one after the other, its peak that
  * of the image that held most. Those that held most have a line, the others are summed up in one.
  */
-#include "analyze/report/report.h"
-#include "analyze/report/style.h"
-#include "analyze/report/table.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sizes.c: how large blocks are: a histogram of all, and percentiles by context. */
-#include "analyze/report/style.h"
-#include "analyze/report/table.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* summary.c: the head of a report: what was profiled, its totals, its memory over time. */
-#include "analyze/report/report.h"
-#include "analyze/report/style.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/style.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* suppressedtable.c: which leaks were left out of a report, and because of what. */
-#include "analyze/report/table.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/table.h"
 
 static const char *spell_pattern(const struct suppression *item, char *buffer, size_t size) {
     snprintf(buffer, size, "%s%s%s", item->pattern, item->caller != NULL ? " called by " : "",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c: the table of threads, and who freed whose blocks. */
-#include "analyze/report/report.h"
-#include "analyze/report/style.h"
-#include "analyze/report/table.h"
+#include "analyze/report/reports.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 #include <string.h>

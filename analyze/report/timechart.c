@@ -3,9 +3,9 @@
  * timechart.c: live bytes, resident bytes and allocations per second over time, as charts for
  * people and as a table for programs.
  */
-#include "analyze/report/style.h"
-#include "analyze/report/table.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* title.c: what a report is about, in words: the metric, and the time that is looked at. */
-#include "analyze/report/report.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 
 #include <stdio.h>

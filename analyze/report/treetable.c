@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* treetable.c: a tree of calls for programs: each call a row, callers before what they call. */
 #include "analyze/report/calltree.h"
-#include "analyze/report/table.h"
 #include "analyze/report/treetext.h"
+#include "analyze/rows/table.h"
 
 static const struct names_frame unknown = {.module = ""};
 
@@ -48,9 +48,9 @@ void treetable_put(const struct report *report, enum metric metric, const struct
     const struct table_column columns[] = {
         {"depth", "depth", TABLE_COUNT, 0},
         {"percent", "share", TABLE_PERCENT, 0},
-        {"cost", metric_main_heading(metric), table_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), table_side_kind(metric), 0},
-        {"self", "self", table_main_kind(metric), 0},
+        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {"self", "self", metric_main_kind(metric), 0},
         {"function", "function", TABLE_FRAME, 0},
     };
     struct report_title title;

@@ -7,9 +7,9 @@
  */
 #include "analyze/report/treetext.h"
 #include "analyze/report/calltree.h"
-#include "analyze/report/style.h"
-#include "analyze/report/table.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -257,7 +257,7 @@ static void hide_header(void *context, struct memtrace_recording_header *header)
 /* Names by which tools know where a program begins; every program has them. */
 static bool is_public(const char *function) {
     const struct names_frame frame = {.function = function};
-    return strcmp(function, "main") == 0 || calltree_is_startup(&frame);
+    return strcmp(function, "main") == 0 || pathwalk_is_startup(&frame);
 }
 
 static const char *hide_function(struct anonymize *anonymize, const char *function) {

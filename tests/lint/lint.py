@@ -17,7 +17,7 @@ PARTS = ("runtime", "instrument", "analyze", "collect", "cli")
 LONGEST_FILE = 800
 
 # The rooms of the analysis, each of which stands on those before it.
-ANALYZE = ("base", "read", "symbol", "model", "rows", "profile", "replay", "window", "filter", "blocks", "report",
+ANALYZE = ("base", "read", "symbol", "model", "profile", "replay", "window", "filter", "blocks", "rows", "report",
            "query", "export")
 
 # Which folders a folder may include, itself apart.

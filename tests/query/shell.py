@@ -30,6 +30,8 @@ def check_formats(path):
     rows = list(csv.reader(io.StringIO(output(path, "--format", "csv", ROW), newline="")))
     equal(rows[0], names, "csv heading")
     equal(rows[1][:5], ["1234567", 'a"b,c', "", "1.5", "x\n\t|\\"], "csv")
+    equal(output(path, "--format", "csv", "SELECT '' AS a, NULL AS b, x'00ff' AS c, 1.0 AS d"),
+          'a,b,c,d\r\n"",,"00ff",1.0\r\n', "csv: what is empty, what is not there")
     equal(json.loads(output(path, "--format", "json", ROW)),
           [dict(zip(names, [1234567, 'a"b,c', None, 1.5, "x\n\t|\\", "00ff"]))], "json")
     tsv = output(path, "--format", "tsv", ROW).split("\n")

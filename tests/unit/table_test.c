@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/report/table.h"
+#include "analyze/rows/table.h"
 #include "tests/unit/profile_builder.h"
 
 #include <yajl/yajl_tree.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* style.c: see style.h. */
-#include "analyze/report/style.h"
+#include "analyze/rows/style.h"
 
 #include "analyze/model/shortname.h"
 #include "analyze/rows/number.h"
@@ -161,7 +161,7 @@ void style_frame(const struct report *report, const struct names_frame *frame, s
     style_frame_lines(report, frame, column, frame->line, frame->line, 0);
 }
 
-void style_step(const struct report *report, const struct calltree_walk *walk, size_t column) {
+void style_step(const struct report *report, const struct pathwalk *walk, size_t column) {
     style_frame_lines(report, walk->frame, column, walk->frame->line, walk->frame->line,
                       walk->folded);
 }
@@ -215,12 +215,12 @@ void style_frame_lines(const struct report *report, const struct names_frame *fr
             style_off(report));
 }
 
-void style_path(const struct report *report, struct calltree_walk walk, size_t most) {
+void style_path(const struct report *report, struct pathwalk walk, size_t most) {
     size_t more = 0;
     if (walk.frame == NULL) {
         fputs("         (no call path was recorded)\n", report->out);
     }
-    for (; walk.frame != NULL; calltree_walk_next(&walk)) {
+    for (; walk.frame != NULL; pathwalk_next(&walk)) {
         if (most != 0 && walk.steps >= most) {
             more++;
             continue;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* table.c: what all forms of a table share. See table.h. */
-#include "analyze/report/table.h"
+#include "analyze/rows/table.h"
 
-#include "analyze/report/style.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/style.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -13,10 +13,6 @@
 
 static enum report_format format_of(const struct table *table) {
     return table->report->options.format;
-}
-
-static struct jsonwriter *json_of(const struct report *report) {
-    return report->document->json;
 }
 
 /* ---- All tables of an output ---- */
@@ -94,11 +90,10 @@ void table_drawing_end(const struct report *report) {
 /* ---- One table ---- */
 
 static void begin_json(const struct table *table, const char *title) {
-    struct jsonwriter *json = json_of(table->report);
-    jsonwriter_map(json, NULL);
-    jsonwriter_string(json, "name", table->name);
-    jsonwriter_string(json, "title", title);
-    jsonwriter_array(json, "notes");
+    jsonwriter_map(table->json, NULL);
+    jsonwriter_string(table->json, "name", table->name);
+    jsonwriter_string(table->json, "title", title);
+    jsonwriter_array(table->json, "notes");
 }
 
 struct table table_open(const struct report *report, const char *name, const char *title,
@@ -106,10 +101,14 @@ struct table table_open(const struct report *report, const char *name, const cha
     struct table table = {.report = report, .name = name, .columns = columns, .count = count};
     switch (report->options.format) {
     case REPORT_JSON:
+        table.json = report->document->json;
         begin_json(&table, title);
         break;
     case REPORT_CSV:
-        fputs(report->document->tables != 0 ? "\r\n" : "", report->out);
+    case REPORT_TSV:
+        if (report->document != NULL && report->document->tables != 0) {
+            fputs(report->options.format == REPORT_CSV ? "\r\n" : "\n", report->out);
+        }
         break;
     case REPORT_MARKDOWN:
         put_markdown_title(report, title);
@@ -135,9 +134,10 @@ static void put_note(const struct table *table, const char *text) {
     const struct report *report = table->report;
     switch (format_of(table)) {
     case REPORT_JSON:
-        jsonwriter_string(json_of(report), NULL, text);
+        jsonwriter_string(table->json, NULL, text);
         break;
     case REPORT_CSV:
+    case REPORT_TSV:
         break;
     case REPORT_MARKDOWN:
         fputc('\n', report->out);
@@ -167,11 +167,12 @@ void table_note(struct table *table, const char *format, ...) {
 static void begin_rows(struct table *table) {
     switch (format_of(table)) {
     case REPORT_JSON:
-        jsonwriter_end_array(json_of(table->report));
-        jsonwriter_array(json_of(table->report), "rows");
+        jsonwriter_end_array(table->json);
+        jsonwriter_array(table->json, "rows");
         break;
     case REPORT_CSV:
-        tabledata_csv_headings(table);
+    case REPORT_TSV:
+        tabledata_fields_headings(table);
         break;
     case REPORT_MARKDOWN:
         tabletext_markdown_headings(table);
@@ -193,13 +194,17 @@ void table_row(struct table *table, const struct table_cell *cells) {
         tabledata_json_row(table, cells);
         break;
     case REPORT_CSV:
-        tabledata_csv_row(table, cells);
-        break;
-    case REPORT_MARKDOWN:
-        tabletext_markdown_row(table, cells);
+    case REPORT_TSV:
+        tabledata_fields_row(table, cells);
         break;
     default:
-        tabletext_row(table, cells);
+        if (table->widths != NULL) {
+            table->is_failed |= tabletext_keep(table, cells) != 0;
+        } else if (format_of(table) == REPORT_MARKDOWN) {
+            tabletext_markdown_row(table, cells);
+        } else {
+            tabletext_row(table, cells);
+        }
         break;
     }
 }
@@ -218,16 +223,51 @@ static void put_rest(const struct table *table) {
 }
 
 void table_close(struct table *table) {
-    bool for_people = format_of(table) == REPORT_TEXT || format_of(table) == REPORT_MARKDOWN;
+    bool for_people = report_is_for_people(table->report);
     if (!table->is_begun && !(for_people && table->rows == 0)) {
         begin_rows(table);
     }
     if (for_people) {
         put_rest(table);
     } else if (format_of(table) == REPORT_JSON) {
-        struct jsonwriter *json = json_of(table->report);
-        jsonwriter_end_array(json);
-        jsonwriter_number(json, "not_shown", table->hidden);
-        jsonwriter_end_map(json);
+        jsonwriter_end_array(table->json);
+        jsonwriter_number(table->json, "not_shown", table->hidden);
+        jsonwriter_end_map(table->json);
     }
+}
+
+/* ---- The rows of a statement ---- */
+
+int table_open_statement(struct table *table, const struct report *report,
+                         const struct table_statement *statement,
+                         const struct table_column *columns, size_t count) {
+    *table = (struct table){.report = report, .columns = columns, .count = count, .is_begun = true};
+    if (report_is_for_people(report)) {
+        table->widths = tabletext_widths(table, statement);
+        return table->widths != NULL ? 0 : -1;
+    }
+    if (report->options.format == REPORT_JSON) {
+        table->json = jsonwriter_open(report->out, JSONWRITER_INDENTED);
+        if (table->json == NULL) {
+            return -1;
+        }
+        jsonwriter_array(table->json, NULL);
+        return 0;
+    }
+    if (statement->has_header) {
+        tabledata_fields_headings(table);
+    }
+    return 0;
+}
+
+void table_close_statement(struct table *table) {
+    if (table->widths != NULL) {
+        tabletext_settle(table);
+        tabletext_widths_free(table->widths);
+    } else if (table->json != NULL) {
+        jsonwriter_end_array(table->json);
+        jsonwriter_close(table->json);
+        fputc('\n', table->report->out);
+    }
+    *table = (struct table){0};
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* tabletext.c: tables for people, as aligned text and as Markdown. See table.h. */
-#include "analyze/report/calltree.h"
-#include "analyze/report/style.h"
-#include "analyze/report/table.h"
+#include "analyze/base/array.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/pathwalk.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LABEL_WIDTH = 26, LONG_LEAST = 40, NEXT_LINE = 8 };
@@ -14,9 +16,10 @@ enum { LABEL_WIDTH = 26, LONG_LEAST = 40, NEXT_LINE = 8 };
 /* ---- Cells ---- */
 
 static const unsigned char usual_width[] = {
-    [TABLE_TEXT] = 12,   [TABLE_COUNT] = 12,    [TABLE_BYTES] = 11,   [TABLE_REAL] = 9,
-    [TABLE_PERCENT] = 7, [TABLE_DURATION] = 10, [TABLE_ADDRESS] = 14, [TABLE_HASH] = 16,
-    [TABLE_FRAME] = 0,   [TABLE_PATH] = 0,
+    [TABLE_TEXT] = 12,    [TABLE_WORD] = 12, [TABLE_COUNT] = 12,  [TABLE_BYTES] = 11,
+    [TABLE_SIGNED] = 12,  [TABLE_REAL] = 9,  [TABLE_PERCENT] = 7, [TABLE_DURATION] = 10,
+    [TABLE_ADDRESS] = 14, [TABLE_HASH] = 16, [TABLE_FRAME] = 0,   [TABLE_PATH] = 0,
+    [TABLE_ANY] = 12,
 };
 
 static int width_of(const struct table_column *column) {
@@ -27,8 +30,12 @@ static bool is_long(enum table_kind kind) {
     return kind == TABLE_FRAME || kind == TABLE_PATH;
 }
 
+static bool is_text(enum table_kind kind) {
+    return kind == TABLE_TEXT || kind == TABLE_WORD;
+}
+
 static bool is_left(const struct table_column *column) {
-    return column->kind == TABLE_TEXT || is_long(column->kind);
+    return is_text(column->kind) || is_long(column->kind);
 }
 
 /* "<0.1%" is more than nothing. */
@@ -50,6 +57,13 @@ static const char *spell(struct number *buffer, enum table_kind kind,
     case TABLE_BYTES:
         number_bytes(&number, cell->number);
         break;
+    case TABLE_SIGNED: {
+        bool is_below = (int64_t)cell->number < 0;
+        struct number size;
+        snprintf(number.text, sizeof number.text, "%s%.60s", is_below ? "-" : "",
+                 number_count(&size, is_below ? -cell->number : cell->number));
+        break;
+    }
     case TABLE_DURATION:
         number_duration(&number, cell->number);
         break;
@@ -69,6 +83,7 @@ static const char *spell(struct number *buffer, enum table_kind kind,
         text = "";
         break;
     }
+    text = cell->text != NULL ? cell->text : text;
     snprintf(buffer->text, sizeof buffer->text, "%s%.37s", notes[cell->note], text);
     return buffer->text;
 }
@@ -80,12 +95,12 @@ static size_t path_frames(const struct report *report) {
 }
 
 static void put_path(const struct report *report, uint32_t node, size_t column) {
-    struct calltree_walk walk = calltree_walk_folded(report, node);
+    struct pathwalk walk = pathwalk_folded(report, node);
     size_t frames = path_frames(report);
     if (walk.frame == NULL) {
         fputs("(no call path was recorded)", report->out);
     }
-    for (; walk.frame != NULL && walk.steps < frames; calltree_walk_next(&walk)) {
+    for (; walk.frame != NULL && walk.steps < frames; pathwalk_next(&walk)) {
         if (walk.steps != 0) {
             fprintf(report->out, "\n%*s", (int)column, "");
         }
@@ -156,7 +171,7 @@ static size_t put_text(const struct report *report, const char *text, int width)
 static size_t put_cell(const struct report *report, enum table_kind kind,
                        const struct table_cell *cell, int width, size_t column) {
     struct number number;
-    if (kind == TABLE_TEXT) {
+    if (is_text(kind)) {
         return put_text(report, cell->is_known ? cell->text : "-", width);
     }
     if (!cell->is_known) {
@@ -201,7 +216,7 @@ void tabletext_row(const struct table *table, const struct table_cell *cells) {
     for (size_t i = 0; i < table->count; i++) {
         const struct table_column *column = &table->columns[i];
         bool is_last = i + 1 == table->count;
-        bool is_blank = column->kind == TABLE_TEXT && cells[i].is_known && cells[i].text[0] == '\0';
+        bool is_blank = is_text(column->kind) && cells[i].is_known && cells[i].text[0] == '\0';
         if (column->heading == NULL || (is_last && is_blank)) {
             continue;
         }
@@ -255,12 +270,12 @@ static void put_markdown_frame(FILE *out, const struct names_frame *frame) {
 }
 
 static void put_markdown_path(const struct report *report, uint32_t node) {
-    struct calltree_walk walk = calltree_walk(report, node);
+    struct pathwalk walk = pathwalk(report, node);
     size_t frames = path_frames(report);
     if (walk.frame == NULL) {
         fputs("(no call path was recorded)", report->out);
     }
-    for (; walk.frame != NULL && walk.steps < frames; calltree_walk_next(&walk)) {
+    for (; walk.frame != NULL && walk.steps < frames; pathwalk_next(&walk)) {
         fputs(walk.steps != 0 ? "<br>" : "", report->out);
         put_markdown_frame(report->out, walk.frame);
     }
@@ -276,8 +291,7 @@ static void put_markdown_cell(const struct report *report, enum table_kind kind,
     } else if (kind == TABLE_PATH) {
         put_markdown_path(report, cell->path);
     } else {
-        tabletext_escaped(report->out,
-                          kind == TABLE_TEXT ? cell->text : spell(&number, kind, cell));
+        tabletext_escaped(report->out, is_text(kind) ? cell->text : spell(&number, kind, cell));
     }
 }
 
@@ -296,4 +310,188 @@ void tabletext_markdown_row(const struct table *table, const struct table_cell *
         fputs(table->is_record ? " |\n" : " |", out);
     }
     fputs(table->is_record ? "" : "\n", out);
+}
+
+/* ---- Statements: columns below each other, as wide as what comes first ---- */
+
+/* Rows that are kept to see how wide columns are; those that follow may be wider. */
+enum { KEPT_ROWS = 1000, MARKDOWN_RULE = 3 };
+
+struct table_widths {
+    struct table_statement statement;
+    char **cells; /* row by row, the heading first */
+    size_t cell_count;
+    size_t cell_room;
+    bool is_settled;
+    struct column_width {
+        size_t width;
+        bool is_number; /* only numbers so far */
+    } columns[];
+};
+
+/* Characters, not bytes. */
+static size_t count_characters(const char *text) {
+    size_t count = 0;
+    for (; *text != '\0'; text++) {
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return count;
+}
+
+/* Where the character begins that has so many before it. */
+static size_t bytes_of(const char *text, size_t characters) {
+    size_t at = 0;
+    for (; text[at] != '\0'; at++) {
+        if (((unsigned char)text[at] & 0xc0) != 0x80 && characters-- == 0) {
+            break;
+        }
+    }
+    return at;
+}
+
+static bool is_markdown(const struct table *table) {
+    return table->report->options.format == REPORT_MARKDOWN;
+}
+
+/* Text on one line, without what a terminal would obey; Markdown's own sign is escaped. The caller
+ * frees it. NULL: out of memory. */
+static char *plain(const struct table *table, const char *from) {
+    char *copy = malloc(strlen(from) * 2 + 1);
+    char *to = copy;
+    for (; copy != NULL && *from != '\0'; from++) {
+        if (*from == '|' && is_markdown(table)) {
+            *to++ = '\\';
+        }
+        *to++ = *from;
+    }
+    if (copy != NULL) {
+        *to = '\0';
+        make_safe(copy);
+    }
+    return copy;
+}
+
+static char *plain_cell(const struct table *table, const struct table_cell *cell) {
+    static const char dots[] = "...";
+    const struct table_statement *statement = &table->widths->statement;
+    struct number number;
+    char *text;
+    if (!cell->is_known) {
+        return strdup("NULL");
+    }
+    if (cell->kind == TABLE_SIGNED && statement->is_grouped) {
+        return strdup(spell(&number, cell->kind, &(struct table_cell){.number = cell->number}));
+    }
+    text = plain(table, cell->text);
+    if (text != NULL && cell->kind == TABLE_TEXT && statement->cell_most >= sizeof dots &&
+        count_characters(text) > statement->cell_most) {
+        memcpy(text + bytes_of(text, statement->cell_most - strlen(dots)), dots, sizeof dots);
+    }
+    return text;
+}
+
+static void put_line_cell(const struct table *table, size_t column, const char *cell) {
+    FILE *out = table->report->out;
+    const struct column_width *wanted = &table->widths->columns[column];
+    size_t width = count_characters(cell);
+    int padding = width < wanted->width ? (int)(wanted->width - width) : 0;
+    bool is_last = column + 1 == table->count;
+    fputs(is_markdown(table) ? "| " : column != 0 ? "  " : "", out);
+    if (wanted->is_number) {
+        fprintf(out, "%*s%s", padding, "", cell);
+    } else {
+        fprintf(out, "%s%*s", cell, is_last && !is_markdown(table) ? 0 : padding, "");
+    }
+    fputs(is_last ? is_markdown(table) ? " |\n" : "\n" : is_markdown(table) ? " " : "", out);
+}
+
+/* Below the heading. */
+static void put_rule(const struct table *table) {
+    FILE *out = table->report->out;
+    for (size_t column = 0; column < table->count; column++) {
+        const struct column_width *wanted = &table->widths->columns[column];
+        fputs(is_markdown(table) ? "| " : column != 0 ? "  " : "", out);
+        for (size_t i = 0; i < wanted->width; i++) {
+            bool is_right = is_markdown(table) && wanted->is_number && i + 1 == wanted->width;
+            fputc(is_right ? ':' : '-', out);
+        }
+        fputs(is_markdown(table) ? " " : "", out);
+    }
+    fputs(is_markdown(table) ? "|\n" : "\n", out);
+}
+
+static int keep(struct table_widths *widths, size_t column, char *cell, bool is_shown) {
+    size_t width = cell != NULL ? count_characters(cell) : 0;
+    if (cell == NULL || array_grow(&widths->cells, &widths->cell_room, widths->cell_count,
+                                   sizeof *widths->cells) != 0) {
+        free(cell);
+        return -1;
+    }
+    widths->cells[widths->cell_count++] = cell;
+    if (is_shown && width > widths->columns[column].width) {
+        widths->columns[column].width = width;
+    }
+    return 0;
+}
+
+struct table_widths *tabletext_widths(const struct table *table,
+                                      const struct table_statement *statement) {
+    struct table_widths *widths =
+        calloc(1, sizeof *widths + table->count * sizeof *widths->columns);
+    if (widths == NULL) {
+        return NULL;
+    }
+    widths->statement = *statement;
+    for (size_t i = 0; i < table->count; i++) {
+        widths->columns[i] = (struct column_width){is_markdown(table) ? MARKDOWN_RULE : 1, true};
+        if (keep(widths, i, plain(table, table->columns[i].name), statement->has_header) != 0) {
+            tabletext_widths_free(widths);
+            return NULL;
+        }
+    }
+    return widths;
+}
+
+void tabletext_widths_free(struct table_widths *widths) {
+    for (size_t i = 0; i < widths->cell_count; i++) {
+        free(widths->cells[i]);
+    }
+    free(widths->cells);
+    free(widths);
+}
+
+void tabletext_settle(struct table *table) {
+    struct table_widths *widths = table->widths;
+    for (size_t i = widths->statement.has_header ? 0 : table->count;
+         !widths->is_settled && i < widths->cell_count; i++) {
+        put_line_cell(table, i % table->count, widths->cells[i]);
+        if (i + 1 == table->count) {
+            put_rule(table);
+        }
+    }
+    widths->is_settled = true;
+}
+
+int tabletext_keep(struct table *table, const struct table_cell *cells) {
+    struct table_widths *widths = table->widths;
+    for (size_t i = 0; i < table->count; i++) {
+        char *cell = plain_cell(table, &cells[i]);
+        bool is_number = cells[i].kind != TABLE_TEXT || !cells[i].is_known;
+        if (cell == NULL) {
+            return -1;
+        }
+        if (widths->is_settled) {
+            put_line_cell(table, i, cell);
+            free(cell);
+            continue;
+        }
+        widths->columns[i].is_number &= is_number;
+        if (keep(widths, i, cell, true) != 0) {
+            return -1;
+        }
+    }
+    if (table->rows + 1 == KEPT_ROWS) {
+        tabletext_settle(table);
+    }
+    return 0;
 }

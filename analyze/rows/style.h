@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* style.h: colours, lines and places as the text reports draw them. Used inside analyze/report. */
-#ifndef ANALYZE_REPORT_STYLE_H
-#define ANALYZE_REPORT_STYLE_H
+/* style.h: colours, lines and places as the text reports draw them. Used by analyze/rows and
+ * analyze/report. */
+#ifndef ANALYZE_ROWS_STYLE_H
+#define ANALYZE_ROWS_STYLE_H
 
-#include "analyze/report/calltree.h"
+#include "analyze/rows/pathwalk.h"
 
 enum style {
     STYLE_PLAIN,
@@ -36,10 +37,10 @@ void style_frame(const struct report *report, const struct names_frame *frame, s
 void style_frame_lines(const struct report *report, const struct names_frame *frame, size_t column,
                        unsigned first, unsigned last, size_t folded);
 /* The frame that a walk stands on. */
-void style_step(const struct report *report, const struct calltree_walk *walk, size_t column);
+void style_step(const struct report *report, const struct pathwalk *walk, size_t column);
 
 /* A call path, a line a frame, at most `most` of them (0: all), and how many more there are. */
-void style_path(const struct report *report, struct calltree_walk walk, size_t most);
+void style_path(const struct report *report, struct pathwalk walk, size_t most);
 
 /* Whole lines of ours, which may hold colours: broken between words where the terminal ends, and
  * continued that many columns from the left. Returns the columns that the last one takes. */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reports.h: a model as text for people, as tables and as JSON for programs.
+ *
+ * Called by cli and collect. Everything is written to report.out; whether writing worked the caller
+ * asks ferror(). Functions return 0, or -1: out of memory.
+ */
+#ifndef ANALYZE_REPORT_REPORTS_H
+#define ANALYZE_REPORT_REPORTS_H
+
+#include "analyze/report/metric.h"
+#include "analyze/rows/report.h"
+
+/* "Leaked: never freed", or in a view of some time "Live at 1.5 s". Returns the buffer's text. */
+struct report_title {
+    char text[200];
+};
+const char *report_title(const struct report *report, enum metric metric,
+                         struct report_title *buffer);
+/* "leaked", "live now" or "live then" */
+const char *report_held(const struct model *model);
+
+void report_summary(const struct report *report);
+/* The processes of a run as a tree, and what all of them held. -1: out of memory. */
+int report_run(const struct report *report);
+/* A line: which process of the run the rest is about. */
+void report_run_chosen(const struct report *report);
+/* A row for each process of the run, or for each forked child of the profile. */
+void report_processes(const struct report *report);
+struct jsonwriter;
+/* The run as a member of an object. */
+void report_run_json(const struct report *report, struct jsonwriter *json);
+void report_warnings(const struct report *report);
+/* A line that says which part of the file this is about, if it is a part. */
+void report_selected(const struct report *report);
+int report_paths(const struct report *report, enum metric metric);
+/* In the forms for programs a tree is a list of its calls, each with its depth, callers first. */
+int report_tree(const struct report *report, enum metric metric);
+int report_flat(const struct report *report, enum metric metric);
+/* The functions of this name, or, where that is NULL, whose names match. */
+struct callers_of {
+    const char *text; /* as the user wrote it */
+    const char *function;
+    const regex_t *regex;
+};
+int report_callers(const struct report *report, enum metric metric, const struct callers_of *of);
+int report_threads(const struct report *report);
+int report_lifetimes(const struct report *report);
+int report_sizes(const struct report *report);
+int report_groups(const struct report *report);
+int report_blocks(const struct report *report);
+int report_fragmentation(const struct report *report);
+/* The first of its tables and who keeps the pages, for the usual report. */
+int report_fragmentation_brief(const struct report *report);
+int report_mappings(const struct report *report);
+int report_timeline(const struct report *report);
+/* What the last suppressions_apply() left out. */
+void report_suppressed(const struct report *report);
+void report_marks(const struct report *report);
+/* Whether so many allocations are temporary that they are worth a section of the usual report. */
+bool report_has_much_temporary(const struct model *model);
+/* The commands that answer what the usual report leaves open. */
+int report_next(const struct report *report);
+int report_json(const struct report *report);
+int report_csv(const struct report *report);
+
+/* Before these two: where the frames of all call paths would be more than 100 MB, and neither
+ * options.depth nor options.nodes bounds them, -1, and error says so with their number. */
+int report_refuse_bulk(const struct report *report, struct error *error);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* pathwalk.c: see pathwalk.h. */
+#include "analyze/rows/pathwalk.h"
+
+#include "analyze/model/shortname.h"
+
+#include <string.h>
+
+/* ---- Which functions ---- */
+
+bool pathwalk_is_startup(const struct names_frame *frame) {
+    static const char *const names[] = {
+        "_start",
+        "__libc_start_main",
+        "__libc_start_main_impl",
+        "__libc_start_call_main",
+        "clone",
+        "clone3",
+        "__clone3",
+        "__clone",
+        "__clone3_internal",
+        "start_thread",
+        "__GI___clone3",
+        "thread_start",
+    };
+    const char *function = frame->function;
+    if (function == NULL ||
+        (function[0] != '_' && function[0] != 'c' && function[0] != 's' && function[0] != 't')) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(function, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool starts_with(const char *text, const char *word) {
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
+static bool is_library_name(const char *name) {
+    return starts_with(name, "std::") || starts_with(name, "__gnu_cxx::") ||
+           starts_with(name, "operator new");
+}
+
+bool pathwalk_is_library(const struct names_frame *frame) {
+    char brief[256];
+    if (frame->function == NULL) {
+        return false;
+    }
+    if (is_library_name(frame->function) ||
+        (frame->file != NULL && starts_with(frame->file, "/rustc/"))) {
+        return true;
+    }
+    /* "void std::vector<...>::_M_realloc_insert<...>(...)" */
+    return strchr(frame->function, ' ') != NULL && strstr(frame->function, "std::") != NULL &&
+           is_library_name(shortname(frame->function, brief, sizeof brief));
+}
+
+bool pathwalk_is_main(const struct names_frame *frame) {
+    return frame->function != NULL && strcmp(frame->function, "main") == 0;
+}
+
+/* ---- Walking one path ---- */
+
+static const struct model_node *node_of(const struct pathwalk *walk) {
+    return &walk->report->model->nodes[walk->node];
+}
+
+/* The frame the walk stands on; past the end: NULL. */
+static void settle(struct pathwalk *walk) {
+    size_t count;
+    const struct names_frame *frames;
+    walk->frame = NULL;
+    while (walk->node != 0) {
+        uint64_t recorded = node_of(walk)->frame;
+        frames = names_frames(walk->report->names, recorded, &count);
+        if (recorded >= MEMTRACE_FRAME_CLASSES && walk->index < count) {
+            walk->frame = &frames[walk->index];
+            break;
+        }
+        walk->node = node_of(walk)->parent;
+        walk->index = 0;
+    }
+    if (walk->frame != NULL && walk->steps > 0 && !walk->report->options.all_frames &&
+        pathwalk_is_startup(walk->frame)) {
+        walk->frame = NULL;
+        walk->node = 0;
+    }
+}
+
+static void step(struct pathwalk *walk) {
+    bool over = walk->frame == NULL || (pathwalk_is_main(walk->frame) && !walk->frame->inlined &&
+                                        !walk->report->options.all_frames);
+    if (over) {
+        walk->node = 0;
+    }
+    walk->index++;
+    settle(walk);
+}
+
+/* On to the outermost of a run of library frames. */
+static void fold(struct pathwalk *walk) {
+    walk->folded = 0;
+    while (walk->folds && walk->frame != NULL && pathwalk_is_library(walk->frame)) {
+        struct pathwalk next = *walk;
+        step(&next);
+        if (next.frame == NULL || !pathwalk_is_library(next.frame)) {
+            return;
+        }
+        next.folded = walk->folded + 1;
+        *walk = next;
+    }
+}
+
+struct pathwalk pathwalk(const struct report *report, uint32_t id) {
+    struct pathwalk walk = {.report = report, .node = id};
+    settle(&walk);
+    return walk;
+}
+
+struct pathwalk pathwalk_folded(const struct report *report, uint32_t id) {
+    struct pathwalk walk = pathwalk(report, id);
+    walk.folds = !report->options.all_frames;
+    fold(&walk);
+    return walk;
+}
+
+void pathwalk_next(struct pathwalk *walk) {
+    walk->steps++;
+    step(walk);
+    fold(walk);
+}
