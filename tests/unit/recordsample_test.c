@@ -84,7 +84,7 @@ static void a_look_is_whole_or_none(void **state) {
             kill_after(pid, round * 500);
             count = look(pid, path);
             /* The test's own, of which each is born with a copy, may change by a few. */
-            assert_true(count == 0 || (count >= whole - 8 && count <= whole + 8))
+            assert_true(count == 0 || (count >= whole - 8 && count <= whole + 8));
         }
         while (wait(NULL) > 0) {
         }
