@@ -87,7 +87,7 @@ static bool is_wanted(const struct allocations_pass *pass, const struct life *li
 
 static int take_life(void *context, const struct life *life) {
     struct allocations_pass *pass = context;
-    struct allocations_row row = {.life = *life};
+    struct rows_allocation row = {.life = *life};
     if (pass->question.only_births &&
         life->birth_order > pass->question.bounds[ALLOCATIONS_ID].most) {
         return 1; /* births come in order */
@@ -150,7 +150,7 @@ struct allocations_pass *allocations_start(struct query *query,
     narrow(pass);
     pass->scopes = scopes_new();
     queue =
-        pass->scopes != NULL ? rowqueue_start(sizeof(struct allocations_row), produce, pass) : NULL;
+        pass->scopes != NULL ? rowqueue_start(sizeof(struct rows_allocation), produce, pass) : NULL;
     if (queue == NULL) {
         allocations_close(pass);
         return NULL;
@@ -159,7 +159,7 @@ struct allocations_pass *allocations_start(struct query *query,
     return pass;
 }
 
-int allocations_next(struct allocations_pass *pass, const struct allocations_row **row,
+int allocations_next(struct allocations_pass *pass, const struct rows_allocation **row,
                      struct error *error) {
     const void *next = NULL;
     int result;

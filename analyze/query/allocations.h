@@ -30,19 +30,15 @@ struct allocations_question {
     bool only_births; /* no column of a block's end is needed: rows come by id */
 };
 
-struct allocations_row {
-    struct life life;
-    const char *scope; /* the innermost that it was born in; NULL: none. Until close */
-};
-
 /* A pass under way. */
 struct allocations_pass;
 
 /* NULL: no memory or no thread. */
 struct allocations_pass *allocations_start(struct query *query,
                                            const struct allocations_question *question);
-/* As rowqueue_next(): 1, 0 or -1. -2: the pass failed, error says why. */
-int allocations_next(struct allocations_pass *pass, const struct allocations_row **row,
+/* As rowqueue_next(): 1, 0 or -1; the row's scope lasts until close. -2: the pass failed, error
+ * says why. */
+int allocations_next(struct allocations_pass *pass, const struct rows_allocation **row,
                      struct error *error);
 void allocations_close(struct allocations_pass *pass); /* NULL is allowed */
 

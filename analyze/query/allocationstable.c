@@ -7,7 +7,7 @@
  * idxStr, for EXPLAIN QUERY PLAN and for filter(): "births" or "lives", then for each argument a
  * space, the column's name and the operator: = < > and l (<=), g (>=), i (IN).
  */
-#include "analyze/query/allocationrow.h"
+#include "analyze/query/allocations.h"
 #include "analyze/query/bounds.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static const int bound_columns[ALLOCATIONS_BOUNDS] = {
 struct cursor {
     sqlite3_vtab_cursor base;
     struct allocations_pass *pass;
-    const struct allocations_row *row; /* NULL: at the end */
+    const struct rows_allocation *row; /* NULL: at the end */
 };
 
 static const struct query *query_of(const sqlite3_vtab_cursor *cursor) {
@@ -68,7 +68,7 @@ static double take_constraint(sqlite3_index_info *info, int i, int *argument, sq
         letter = 'i'; /* all values at once: one pass */
     }
     info->aConstraintUsage[i].argvIndex = ++*argument;
-    sqlite3_str_appendf(text, " %s%c", allocation_columns[bound_columns[bound]].name, letter);
+    sqlite3_str_appendf(text, " %s%c", rows_allocations.columns[bound_columns[bound]].sql, letter);
     return letter == '=' ? of_one : of_many;
 }
 
@@ -99,7 +99,7 @@ static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
 static enum allocations_bound named_bound(const char *word, size_t length) {
     enum allocations_bound bound = 0;
     while (bound < ALLOCATIONS_BOUNDS) {
-        const char *name = allocation_columns[bound_columns[bound]].name;
+        const char *name = rows_allocations.columns[bound_columns[bound]].sql;
         if (strlen(name) == length - 1 && strncmp(name, word, length - 1) == 0) {
             break;
         }
@@ -171,8 +171,7 @@ static int at_end(sqlite3_vtab_cursor *cursor) {
 }
 
 static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
-    allocation_put(query_of(base), ((const struct cursor *)base)->row,
-                   (enum allocation_column)number, out);
+    vtable_put(query_of(base), &rows_allocations, ((const struct cursor *)base)->row, number, out);
     return SQLITE_OK;
 }
 
@@ -186,9 +185,7 @@ static const sqlite3_module module = VTABLE_MODULE(close_cursor, column);
 static const char *const indices[] = {"id", "context", "born", "size", NULL};
 
 const struct vtable vtable_allocations = {
-    .name = "allocations",
-    .about = "every allocation of a recording, reallocations included",
-    VTABLE_COLUMNS(allocation_columns),
+    .rows = &rows_allocations,
     .indices = indices,
     .module = &module,
     .cursor_size = sizeof(struct cursor),

@@ -19,7 +19,7 @@ static int write_table(struct query *query, const struct vtable *table) {
     int result = run(query, vtable_declaration(table, "main."));
     if (result == SQLITE_OK && has_rows(query, table)) {
         result = run(query, sqlite3_mprintf("INSERT INTO main.%s SELECT * FROM temp.%s",
-                                            table->name, table->name));
+                                            table->rows->name, table->rows->name));
     }
     return result;
 }
@@ -28,8 +28,9 @@ static int write_indices(struct query *query, const struct vtable *table) {
     int result = SQLITE_OK;
     for (size_t i = 0; table->indices != NULL && table->indices[i] != NULL && result == SQLITE_OK;
          i++) {
-        result = run(query, sqlite3_mprintf("CREATE INDEX main.%s_by_%s ON %s(%s)", table->name,
-                                            table->indices[i], table->name, table->indices[i]));
+        result =
+            run(query, sqlite3_mprintf("CREATE INDEX main.%s_by_%s ON %s(%s)", table->rows->name,
+                                       table->indices[i], table->rows->name, table->indices[i]));
     }
     return result;
 }

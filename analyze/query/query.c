@@ -51,12 +51,12 @@ static int add_tables(struct query *query, const char *schema) {
     for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
         char module[64];
         char *text;
-        snprintf(module, sizeof module, "memtrace_%s", vtable_list[i]->name);
+        snprintf(module, sizeof module, "memtrace_%s", vtable_list[i]->rows->name);
         query->bindings[i] = (struct vtable_binding){query, vtable_list[i]};
         result =
             sqlite3_create_module(query->db, module, vtable_list[i]->module, &query->bindings[i]);
-        text = sqlite3_mprintf("CREATE VIRTUAL TABLE %s.%s USING %s", schema, vtable_list[i]->name,
-                               module);
+        text = sqlite3_mprintf("CREATE VIRTUAL TABLE %s.%s USING %s", schema,
+                               vtable_list[i]->rows->name, module);
         if (result == SQLITE_OK) {
             result = text != NULL ? sqlite3_exec(query->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
         }
@@ -74,9 +74,11 @@ struct query *session_open(const struct query_source *source, const char *path, 
         return NULL;
     }
     query->source = *source;
+    query->of = (struct rows_of){
+        .whole = source->whole, .model = source->model, .names = source->names, .run = source->run};
     query->bindings = calloc(VTABLES, sizeof *query->bindings);
     query->callpaths = callpaths_new();
-    if (query->bindings != NULL && query->callpaths != NULL && vtable_pair_scopes(query) == 0) {
+    if (query->bindings != NULL && query->callpaths != NULL && rows_pair_scopes(&query->of) == 0) {
         result = sqlite3_open(path, &query->db);
     }
     if (result == SQLITE_OK && (result = bound_memory(query->db)) == SQLITE_OK &&
@@ -119,7 +121,7 @@ void query_close(struct query *query) {
     }
     sqlite3_close(query->db);
     callpaths_free(query->callpaths);
-    free(query->scopes);
+    free(query->of.scopes);
     free(query->bindings);
     free(query);
 }

@@ -1,34 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* csv.c: a row for each context, of all classes. */
 #include "analyze/report/reports.h"
-#include "analyze/rows/table.h"
+#include "analyze/rows/rows.h"
 
 int report_csv(const struct report *report) {
-    static const struct table_column columns[] = {
-        {"id", NULL, TABLE_COUNT},          {"hash", NULL, TABLE_HASH},
-        {"class", NULL, TABLE_TEXT},        {"live_bytes", NULL, TABLE_BYTES},
-        {"live_blocks", NULL, TABLE_COUNT}, {"peak_bytes", NULL, TABLE_BYTES},
-        {"total_bytes", NULL, TABLE_BYTES}, {"allocations", NULL, TABLE_COUNT},
-        {"frees", NULL, TABLE_COUNT},       {"temporary", NULL, TABLE_COUNT},
-        {"path", NULL, TABLE_PATH},
+    static const unsigned char shown[] = {
+        CONTEXT_ID,          CONTEXT_HASH,       CONTEXT_CLASS_NAME,  CONTEXT_LIVE_BYTES,
+        CONTEXT_LIVE_BLOCKS, CONTEXT_PEAK_BYTES, CONTEXT_TOTAL_BYTES, CONTEXT_ALLOCATIONS,
+        CONTEXT_FREES,       CONTEXT_TEMPORARY,  CONTEXT_PATH,
     };
-    const struct model *model = report->model;
-    struct report bounded = *report;
+    struct rows_view view = rows_view(report, &rows_contexts, shown, sizeof shown);
+    struct report all = *report;
     struct table table;
-    bounded.options.format = REPORT_CSV;
-    bounded.options.path_depth = report->options.depth;
-    table = table_open(&bounded, "contexts", "Contexts", columns, 11);
-    for (size_t i = 0; i < model->context_count; i++) {
-        const struct model_context *context = &model->contexts[i];
-        table_row(&table,
-                  (struct table_cell[]){
-                      table_number(context->id), table_number(model_hash(model, context->id)),
-                      table_text(model_class_name(model, context)),
-                      table_number(context->live_bytes), table_number(context->live_blocks),
-                      table_number(context->peak_bytes), table_number(context->total_bytes),
-                      table_number(context->allocations), table_number(context->frees),
-                      table_number(context->temporary), table_path(context->path)});
-    }
+    all.options.format = REPORT_CSV;
+    all.options.limit = 0;
+    all.options.path_depth = report->options.depth;
+    table = table_open(&all, "contexts", "Contexts", view.columns, view.count);
+    rows_put_all(&table, &view);
     table_close(&table);
     return 0;
 }
