@@ -10,7 +10,7 @@ PAGE = 4096
 CONTEXT_COUNT_OFFSET = 72
 LOST_OFFSET = 168
 SEGMENT_MAGIC = 0x474D4553
-TREE, LEDGER, LIFETIMES = 1, 2, 3
+TREE, LEDGER, LIFETIMES, NODES, AREAS = 1, 2, 3, 14, 15
 LEAF_ITEMS = 1024
 
 Sizes = collections.namedtuple("Sizes", "contexts allocating context_bytes file_bytes lost")
@@ -42,5 +42,5 @@ def read(path):
             allocating.update(index * LEAF_ITEMS + item for item, count in enumerate(counts)
                               if count)
         place += size
-    in_contexts = bytes_by_kind[TREE] + bytes_by_kind[LEDGER] + bytes_by_kind[LIFETIMES]
+    in_contexts = sum(bytes_by_kind[kind] for kind in (TREE, NODES, AREAS, LEDGER, LIFETIMES))
     return Sizes(context_count, len(allocating), in_contexts, end, lost)

@@ -32,10 +32,9 @@ void recordtables_close(struct recordtables *tables) {
 void recordtables_refresh(struct recordtables *tables) {
     for (size_t i = 0; i < tables->profile->segment_count; i++) {
         const struct profile_segment *segment = &tables->profile->segments[i];
-        if (segment->kind == MEMTRACE_SEGMENT_TREE && segment->index < RECORDTABLES_LEAVES &&
-            segment->item_size == sizeof(struct memtrace_node) &&
+        if (profile_is_tree(segment) && segment->index < RECORDTABLES_LEAVES &&
             segment->item_count == MEMTRACE_LEAF_ITEMS) {
-            tables->leaves[segment->index] = segment->offset;
+            tables->leaves[segment->index] = (uint32_t)i + 1;
         }
     }
 }
@@ -65,14 +64,11 @@ int recordtables_resume(struct recordtables *tables, const struct recording *the
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
-/* NULL: not in the tree as it is known. */
-static const struct memtrace_node *find_node(const struct recordtables *tables, uint32_t id) {
-    uint64_t leaf = tables->leaves[id / MEMTRACE_LEAF_ITEMS];
-    uint32_t place = id % MEMTRACE_LEAF_ITEMS;
-    if (leaf == 0 || place < MEMTRACE_FIRST_CONTEXT) {
-        return NULL;
-    }
-    return (const struct memtrace_node *)(tables->profile->bytes + leaf) + place;
+/* false: not in the tree as it is known. */
+static bool find_node(const struct recordtables *tables, uint32_t id, struct memtrace_node *node) {
+    uint32_t leaf = tables->leaves[id / MEMTRACE_LEAF_ITEMS];
+    return leaf != 0 && profile_node(tables->profile, &tables->profile->segments[leaf - 1],
+                                     id % MEMTRACE_LEAF_ITEMS, node);
 }
 
 static int add_node(struct recordtables *tables, uint32_t id, const struct memtrace_node *node) {
@@ -103,15 +99,15 @@ int recordtables_note(struct recordtables *tables, uint32_t context) {
     size_t first = tables->node_count;
     uint32_t id = context;
     while (id != 0 && id < RECORDTABLES_CONTEXTS && !recordtables_has(tables, id)) {
-        const struct memtrace_node *node = find_node(tables, id);
-        if (node == NULL || node->frame == 0 || node->parent >= id) {
+        struct memtrace_node node;
+        if (!find_node(tables, id, &node) || node.frame == 0 || node.parent >= id) {
             tables->node_count = first;
             return 1;
         }
-        if (add_node(tables, id, node) != 0) {
+        if (add_node(tables, id, &node) != 0) {
             return -1;
         }
-        id = node->parent;
+        id = node.parent;
     }
     for (size_t i = first; i < tables->node_count; i++) {
         id = tables->nodes[i].id;

@@ -20,7 +20,7 @@ enum {
 
 struct recordtables {
     const struct profile *profile;
-    uint64_t *leaves;    /* offsets of the tree's leaves in the region; 0: not there yet */
+    uint32_t *leaves;    /* of the tree, by index: the segment's number + 1; 0: not there yet */
     uint64_t *noted;     /* a bit a context: it is in the file, or among `nodes` */
     uint64_t *modules;   /* by id: unload_ns + 1 as it is in the file; 0: it is not */
     uint32_t pool_count; /* in the file */

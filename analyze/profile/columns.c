@@ -54,7 +54,7 @@ static size_t count_nodes(const struct profile *profile) {
         uint64_t end = segment->kind == MEMTRACE_SEGMENT_CELLS
                            ? ((uint64_t)segment->index + 1) * MEMTRACE_GROUP_ITEMS
                            : (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + places;
-        if ((segment->kind == MEMTRACE_SEGMENT_TREE || segment->kind == MEMTRACE_SEGMENT_LEDGER ||
+        if ((profile_is_tree(segment) || segment->kind == MEMTRACE_SEGMENT_LEDGER ||
              segment->kind == MEMTRACE_SEGMENT_CELLS) &&
             end <= 1u << MEMTRACE_CONTEXT_BITS && end > count) {
             count = end;
@@ -297,13 +297,14 @@ static void load_estimates(struct work *work) {
 static void load_leaf(struct work *work, const struct profile_segment *segment) {
     struct model *model = work->model;
     for (uint32_t place = segment->item_count; place-- > 0;) {
-        const struct memtrace_node *node = profile_item(work->profile, segment, place);
+        struct memtrace_node node;
         uint32_t id;
-        if (node == NULL || !id_at(segment, place, &id) || id >= model->node_count) {
+        if (!profile_node(work->profile, segment, place, &node) || !id_at(segment, place, &id) ||
+            id >= model->node_count) {
             continue;
         }
-        model->nodes[id].frame = profile_load_u64(&node->frame);
-        model->nodes[id].parent = profile_load_u32(&node->parent);
+        model->nodes[id].frame = node.frame;
+        model->nodes[id].parent = node.parent;
         if (model->nodes[id].parent >= id) {
             model->nodes[id].parent = 0;
             model_damage(model, "context %u has an impossible parent", id);
@@ -325,7 +326,7 @@ static int load_nodes(struct work *work) {
         return -1;
     }
     for (size_t i = 0; i < profile->segment_count; i++) {
-        if (profile->segments[i].kind == MEMTRACE_SEGMENT_TREE) {
+        if (profile_is_tree(&profile->segments[i])) {
             trees[count++] = &profile->segments[i];
         }
     }

@@ -24,6 +24,9 @@ static uint32_t item_size_of(uint32_t kind) {
     switch (kind) {
     case MEMTRACE_SEGMENT_TREE:
         return sizeof(struct memtrace_node);
+    case MEMTRACE_SEGMENT_NODES:
+    case MEMTRACE_SEGMENT_AREAS:
+        return sizeof(uint64_t);
     case MEMTRACE_SEGMENT_LEDGER:
     case MEMTRACE_SEGMENT_CELLS:
         return sizeof(struct memtrace_cell);
@@ -98,6 +101,9 @@ static int add_segment(struct profile *profile, const struct memtrace_segment *f
         }
         profile->segments = grown;
     }
+    if (found->kind == MEMTRACE_SEGMENT_AREAS && found->index < MEMTRACE_AREA_LEAVES) {
+        profile->area_leaves[found->index] = (uint32_t)profile->segment_count + 1;
+    }
     profile->segments[profile->segment_count++] = (struct profile_segment){
         .kind = found->kind,
         .owner = found->owner,
@@ -114,6 +120,7 @@ static int add_segment(struct profile *profile, const struct memtrace_segment *f
 static int scan_segments(struct profile *profile, struct error *error) {
     uint64_t offset = MEMTRACE_HEADER_SIZE;
     profile->segment_count = 0;
+    memset(profile->area_leaves, 0, sizeof profile->area_leaves);
     while (offset + sizeof(struct memtrace_segment) <= profile->size) {
         const struct memtrace_segment *there = (const void *)(profile->bytes + offset);
         uint64_t room = profile->size - offset;
@@ -178,7 +185,7 @@ static int check_header(const struct memtrace_header *header, const char *path,
             error,
             "%s has profile format %u, this memtrace reads formats up to %u; use the memtrace "
             "it was made with",
-            path, header->version, MEMTRACE_FORMAT_SAMPLED);
+            path, header->version, MEMTRACE_FORMAT_PACKED);
     }
     if (header->byte_order != MEMTRACE_BYTE_ORDER || header->header_size != MEMTRACE_HEADER_SIZE) {
         return error_set(error, "%s has a damaged header; the profile cannot be read", path);
@@ -411,6 +418,30 @@ const void *profile_item(const struct profile *profile, const struct profile_seg
         return NULL;
     }
     return profile->bytes + segment->offset + start;
+}
+
+/* What stands at the area of this node. 0: none. */
+static uint64_t area_of(const struct profile *profile, uint64_t packed) {
+    uint64_t number = packed >> MEMTRACE_NODE_AREA_SHIFT;
+    uint32_t leaf = profile->area_leaves[number / MEMTRACE_AREA_LEAF_ITEMS];
+    const uint64_t *start = leaf != 0 ? profile_item(profile, &profile->segments[leaf - 1],
+                                                     number % MEMTRACE_AREA_LEAF_ITEMS)
+                                      : NULL;
+    return start != NULL ? profile_load_u64(start) : 0;
+}
+
+bool profile_node(const struct profile *profile, const struct profile_segment *segment,
+                  uint32_t place, struct memtrace_node *node) {
+    const void *item = profile_item(profile, segment, place);
+    if (item != NULL && segment->kind == MEMTRACE_SEGMENT_NODES) {
+        uint64_t packed = profile_load_u64(item);
+        *node = memtrace_unpack(packed, area_of(profile, packed));
+    } else if (item != NULL) {
+        const struct memtrace_node *whole = item;
+        *node = (struct memtrace_node){.frame = profile_load_u64(&whole->frame),
+                                       .parent = profile_load_u32(&whole->parent)};
+    }
+    return item != NULL;
 }
 
 const struct memtrace_header *profile_header(const struct profile *profile) {

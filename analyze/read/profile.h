@@ -43,6 +43,7 @@ struct profile {
     uint64_t size;
     struct profile_segment *segments; /* in the order of the file */
     size_t segment_count;
+    uint32_t area_leaves[MEMTRACE_AREA_LEAVES]; /* by index: number of the segment + 1; 0: none */
     bool live;        /* mapped from a file whose writer may still write */
     char damage[256]; /* empty: whole; else one phrase, e.g. "cut off at byte 8192 of 40960" */
     char *path;
@@ -52,9 +53,10 @@ struct profile {
     void *owned;     /* not live: the copy; NULL for profile_wrap */
 };
 
-/* Whether files of this version can be read here: exact ones, and those with estimates. */
+/* Whether files of this version can be read here: exact ones, those with estimates, and those with
+ * packed nodes. */
 static inline bool profile_knows_version(uint32_t version) {
-    return version == MEMTRACE_FORMAT_VERSION || version == MEMTRACE_FORMAT_SAMPLED;
+    return version >= MEMTRACE_FORMAT_VERSION && version <= MEMTRACE_FORMAT_PACKED;
 }
 
 /* Opens a file or a region. NULL on failure: no such file, no profile, another format version,
@@ -83,6 +85,15 @@ void profile_close(struct profile *profile);
  * Aligned as the item needs. Live items change under the reader. */
 const void *profile_item(const struct profile *profile, const struct profile_segment *segment,
                          uint32_t place);
+
+/* Whether a segment holds nodes of the tree. */
+static inline bool profile_is_tree(const struct profile_segment *segment) {
+    return segment->kind == MEMTRACE_SEGMENT_TREE || segment->kind == MEMTRACE_SEGMENT_NODES;
+}
+
+/* The same of a node, whichever of the two forms it has. false: there is no such item. */
+bool profile_node(const struct profile *profile, const struct profile_segment *segment,
+                  uint32_t place, struct memtrace_node *node);
 
 /* The header in the file itself, for reading live fields with profile_load_*. */
 const struct memtrace_header *profile_header(const struct profile *profile);

@@ -361,6 +361,8 @@ static const char *const segment_names[] = {
     [MEMTRACE_SEGMENT_PROCESSES] = "processes",
     [MEMTRACE_SEGMENT_PATHS] = "paths",
     [MEMTRACE_SEGMENT_CELLS] = "cells",
+    [MEMTRACE_SEGMENT_NODES] = "nodes",
+    [MEMTRACE_SEGMENT_AREAS] = "areas",
 };
 enum { SEGMENT_KINDS = sizeof segment_names / sizeof segment_names[0] };
 

@@ -14,7 +14,7 @@ uintptr_t micro_open_walk(char **argv) {
     high = high < (uintptr_t)argv ? high : (uintptr_t)argv;
     micro_open_space(&space);
     module_init(&modules, &space, argv[0] ? argv[0] : "");
-    rule_init(&rules, &modules);
+    rule_init(&rules, &modules, &tree.areas);
     context_init(&tree, &space, UINT32_MAX);
     micro_world = (struct walk_world){.tree = &tree, .rules = &rules, .space = &space};
     if (walk_init(&micro_walker, high - (8 << 20), high) != 0) {

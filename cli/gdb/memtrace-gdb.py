@@ -20,9 +20,9 @@ import gdb
 
 HEADER_SIZE = 16384
 SAMPLED_HEAP_OFFSET = 1840
-VERSIONS = (b"\1\0\0\0", b"\2\0\0\0")
+VERSIONS = (b"\1\0\0\0", b"\2\0\0\0", b"\3\0\0\0")
 SEGMENT_MAGIC = 0x474D4553
-TREE, THREADS, MODULES, POOLS = 1, 4, 5, 6
+TREE, THREADS, MODULES, POOLS, NODES, AREAS = 1, 4, 5, 6, 14, 15
 FRAME_MAPPING, FRAME_POOL, FRAME_CLASSES = 1, 16, 4096
 SPAN_SHIFT, COARSE_SHIFT, TICK_SHIFT = 25, 10, 22
 COARSE_RECORDS = 1 << (SPAN_SHIFT - COARSE_SHIFT)
@@ -95,13 +95,27 @@ class Profile:
         """The frames of a context, innermost first. Parents are older, so this ends."""
         frames = []
         while context:
-            node = self.item(TREE, context, 1024)
-            if node is None:
+            frame, parent = self.node(context)
+            if not frame:
                 break
-            frame, parent = struct.unpack_from("<QI", node)
             frames.append(frame)
             context = parent if parent < context else 0
         return frames
+
+    def node(self, context):
+        """Frame and parent, of either form (include/memtrace/format.h); 0, 0: there is none."""
+        whole = self.item(TREE, context, 1024)
+        if whole is not None:
+            return struct.unpack_from("<QI", whole)
+        packed = self.item(NODES, context, 1024)
+        if packed is None:
+            return 0, 0
+        packed, = struct.unpack("<Q", packed)
+        area = self.item(AREAS, packed >> 48, 512)
+        area, = struct.unpack("<Q", area) if area is not None else (0,)
+        if area == 0 and packed >> 48:
+            area = 0x7fff << 48
+        return area | packed & 0xffffff, packed >> 24 & 0xffffff
 
     def module(self, number):
         record = self.item(MODULES, number, self.items_per_leaf(MODULES)) if number else None

@@ -26,6 +26,7 @@
 #define MEMTRACE_MAGIC          "MEMTRACE" /* 8 bytes, no terminator */
 #define MEMTRACE_FORMAT_VERSION 1u         /* every count is exact */
 #define MEMTRACE_FORMAT_SAMPLED 2u         /* counts are estimates: see struct memtrace_estimate */
+#define MEMTRACE_FORMAT_PACKED  3u         /* packed nodes; estimates: see MEMTRACE_FLAG_SAMPLED */
 #define MEMTRACE_BYTE_ORDER     0x01020304u
 
 enum {
@@ -37,7 +38,7 @@ enum {
     MEMTRACE_LIFETIME_BUCKETS = 16,
     MEMTRACE_TICK_SHIFT = 22, /* one lifetime tick is 2^22 ns, about 4.2 ms */
     MEMTRACE_TIMELINE_POINTS = 1023,
-    MEMTRACE_FIRST_CONTEXT = 4, /* ids 0..3 of each tree leaf lie under the segment header */
+    MEMTRACE_FIRST_CONTEXT = 8, /* ids 0..7 of each tree leaf lie under the segment header */
 };
 
 enum memtrace_state {
@@ -82,7 +83,7 @@ enum {
     MEMTRACE_FLAG_FOREIGN_MALLOC = 1u
                                    << 5, /* the allocator is not glibc's: tiny requests rounded */
     MEMTRACE_FLAG_ADJACENT = 1u << 6, /* imported: a temporary block ends in the very next event */
-    MEMTRACE_FLAG_SAMPLED = 1u << 7   /* some allocations stood for others; version is 2 then */
+    MEMTRACE_FLAG_SAMPLED = 1u << 7   /* some allocations stood for others; version is not 1 then */
 };
 
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and
@@ -239,7 +240,8 @@ static inline uint64_t memtrace_lost_sum(const struct memtrace_header *header) {
 }
 
 enum memtrace_segment_kind {
-    MEMTRACE_SEGMENT_TREE = 1,      /* struct memtrace_node[1024], ids index * 1024 + i */
+    MEMTRACE_SEGMENT_TREE = 1,      /* struct memtrace_node[1024], ids index * 1024 + i; before
+                                       version 3 and in merged profiles */
     MEMTRACE_SEGMENT_LEDGER = 2,    /* struct memtrace_cell[1024] of column `owner` */
     MEMTRACE_SEGMENT_LIFETIMES = 3, /* struct memtrace_lifetimes[1024], any column */
     MEMTRACE_SEGMENT_THREADS = 4,   /* struct memtrace_thread_record[] */
@@ -253,6 +255,8 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_ESTIMATES =
         12, /* struct memtrace_estimate[1024] (sampled.h), ids as of the tree */
     MEMTRACE_SEGMENT_CELLS = 13, /* struct memtrace_cell[66] of column `owner`: see there */
+    MEMTRACE_SEGMENT_NODES = 14, /* uint64_t[1024], nodes, packed, ids index * 1024 + i */
+    MEMTRACE_SEGMENT_AREAS = 15, /* uint64_t[512], areas index * 512 + i: memtrace_unpack() */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
@@ -308,6 +312,34 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_node) == 16, "node size");
 #define MEMTRACE_FRAME_UNKNOWN      UINT64_C(2) /* a heap block whose backtrace was not taken */
 #define MEMTRACE_FRAME_POOL         UINT64_C(16)
 #define MEMTRACE_FRAME_CLASSES      UINT64_C(4096)
+
+/*
+ * The same in 8 bytes: bits 0..23 of the frame, in bits 24..47 the parent, in bits 48..63 the
+ * number of an area, which has the upper bits of the frame. 0: reserved but never written. An area
+ * is 16 MiB of a module's addresses; area 0 is that of the classes. A number without an area stands
+ * for all for which there was no room: frames there belong to no module.
+ */
+enum {
+    MEMTRACE_AREA_SHIFT = 24,
+    MEMTRACE_AREA_LEAF_ITEMS = 512,
+    MEMTRACE_AREA_LEAVES = (1 << 16) / MEMTRACE_AREA_LEAF_ITEMS,
+};
+
+#define MEMTRACE_NODE_FRAME_MASK   ((UINT64_C(1) << MEMTRACE_AREA_SHIFT) - 1)
+#define MEMTRACE_NODE_PARENT_SHIFT 24
+#define MEMTRACE_NODE_AREA_SHIFT   48
+#define MEMTRACE_AREA_UNKNOWN      ((uint64_t)MEMTRACE_FRAME_MODULE_MASK << MEMTRACE_FRAME_MODULE_SHIFT)
+
+/* `area`: what stands at the node's area, 0: there is none. */
+static inline struct memtrace_node memtrace_unpack(uint64_t packed, uint64_t area) {
+    struct memtrace_node node = {0, 0, 0};
+    node.frame = packed & MEMTRACE_NODE_FRAME_MASK;
+    node.frame |=
+        area != 0 || packed >> MEMTRACE_NODE_AREA_SHIFT == 0 ? area : MEMTRACE_AREA_UNKNOWN;
+    node.parent = (uint32_t)(packed >> MEMTRACE_NODE_PARENT_SHIFT) &
+                  ((UINT32_C(1) << MEMTRACE_CONTEXT_BITS) - 1);
+    return node;
+}
 
 /*
  * What one thread column allocated and freed in one context. Only its owner writes it, each field

@@ -80,7 +80,7 @@ COLD uint32_t event_ancestor(const struct thread *thread, struct context_id path
     struct context_id at = known_part(path);
     count_cut(context_is_cut(path));
     while (at.value != 0 && !ledger_has_room(&runtime.ledger, thread->column, at.value)) {
-        at.value = context_node(&runtime.tree, at)->parent;
+        at.value = context_read(&runtime.tree, at).parent;
     }
     return at.value != 0 ? at.value : runtime.unknown_context;
 }

@@ -18,11 +18,11 @@ static struct frame caller_of(const struct thread *thread) {
 static int is_in_handler(struct thread *thread) {
     struct context_id at = context_kept(event_path(thread, caller_of(thread)));
     while (at.value != 0) {
-        const struct memtrace_node *node = context_node(&runtime.tree, at);
-        if ((node->frame & MEMTRACE_FRAME_EXACT) != 0) {
+        struct memtrace_node node = context_read(&runtime.tree, at);
+        if ((node.frame & MEMTRACE_FRAME_EXACT) != 0) {
             return 1;
         }
-        at.value = node->parent;
+        at.value = node.parent;
     }
     return 0;
 }

@@ -37,11 +37,11 @@ static uint8_t decide(const char *list, const struct memtrace_module *module) {
 
 /* The class of what was allocated is no code; the frame below it is. */
 static uint32_t module_of(struct context_tree *tree, struct context_id context) {
-    const struct memtrace_node *node = context_node(tree, context);
-    if (node->frame < MEMTRACE_FRAME_CLASSES && node->parent != 0) {
-        node = context_node(tree, (struct context_id){node->parent});
+    struct memtrace_node node = context_read(tree, context);
+    if (node.frame < MEMTRACE_FRAME_CLASSES && node.parent != 0) {
+        node = context_read(tree, (struct context_id){node.parent});
     }
-    return (uint32_t)(node->frame >> MEMTRACE_FRAME_MODULE_SHIFT) & MEMTRACE_FRAME_MODULE_MASK;
+    return (uint32_t)(node.frame >> MEMTRACE_FRAME_MODULE_SHIFT) & MEMTRACE_FRAME_MODULE_MASK;
 }
 
 int module_filter_wants(struct module_filter *filter, const char *list,

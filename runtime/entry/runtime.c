@@ -73,7 +73,7 @@ static int make_own_contexts(void) {
 static int make_structures(void) {
     struct memtrace_header *header = runtime.space.header;
     module_init(&runtime.modules, &runtime.space, header->executable);
-    rule_init(&runtime.rules, &runtime.modules);
+    rule_init(&runtime.rules, &runtime.modules, &runtime.tree.areas);
     runtime.rules.by_frame_pointer = runtime.settings.unwind == UNWIND_FP;
     context_init(&runtime.tree, &runtime.space, (uint32_t)runtime.settings.context_limit);
     runtime.world = (struct walk_world){

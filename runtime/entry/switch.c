@@ -61,7 +61,6 @@ static void describe(void) {
     if (mean != 0) { /* nothing that is estimated may be read as if it were counted */
         STORE_RELAXED(&header->sample_bytes, mean);
         __atomic_fetch_or(&header->flags, MEMTRACE_FLAG_SAMPLED, __ATOMIC_RELAXED);
-        STORE_RELAXED(&header->version, MEMTRACE_FORMAT_SAMPLED);
         STORE_RELAXED(&header->sampled_heap, (uint64_t)(uintptr_t)&sampled_heap);
     }
     STORE_RELAXED(&header->mode, mode);

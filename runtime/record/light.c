@@ -234,12 +234,12 @@ static uint32_t collect_leaf(const struct light_work *work, uint32_t leaf,
     uint32_t end = first + context_places(work->tree, leaf);
     uint32_t count = 0;
     for (uint32_t id = first + MEMTRACE_FIRST_CONTEXT; id < end; id++) {
-        const struct memtrace_node *node = context_node(work->tree, (struct context_id){id});
+        struct memtrace_node node = context_read(work->tree, (struct context_id){id});
         struct memtrace_path path;
         int is_used = add_up(work, id, &path);
-        if (context_is_own(work->tree, id) && node->frame != 0) {
-            path.frame = node->frame;
-            path.parent = node->parent;
+        if (context_is_own(work->tree, id) && node.frame != 0) {
+            path.frame = node.frame;
+            path.parent = node.parent;
             is_used = 1;
         }
         if (is_used && to != NULL) {

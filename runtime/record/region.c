@@ -130,7 +130,7 @@ static int add_threads(struct region *region) {
 
 static void fill_header(struct memtrace_header *header, const struct settings *settings,
                         uint32_t flags) {
-    header->version = MEMTRACE_FORMAT_VERSION;
+    header->version = MEMTRACE_FORMAT_PACKED;
     header->header_size = MEMTRACE_HEADER_SIZE;
     header->byte_order = MEMTRACE_BYTE_ORDER;
     header->machine = MACHINE_ELF;

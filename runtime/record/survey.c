@@ -7,7 +7,7 @@
 enum { LONGEST_PATH = 256 };
 
 int survey_is_heap(struct context_tree *tree, uint32_t context) {
-    uint64_t frame = context_node(tree, (struct context_id){context})->frame;
+    uint64_t frame = context_read(tree, (struct context_id){context}).frame;
     return frame >= MEMTRACE_FRAME_CLASSES || frame == MEMTRACE_FRAME_UNKNOWN;
 }
 
@@ -87,14 +87,14 @@ uint32_t survey_frames(struct context_tree *tree, uint32_t context, uint64_t *fr
                        uint32_t capacity) {
     uint32_t count = 0;
     while (context != 0) {
-        const struct memtrace_node *node = context_node(tree, (struct context_id){context});
-        if (node->frame >= MEMTRACE_FRAME_CLASSES) {
+        struct memtrace_node node = context_read(tree, (struct context_id){context});
+        if (node.frame >= MEMTRACE_FRAME_CLASSES) {
             if (count < capacity) {
-                frames[count] = node->frame;
+                frames[count] = node.frame;
             }
             count++;
         }
-        context = node->parent;
+        context = node.parent;
     }
     return count;
 }

@@ -32,6 +32,7 @@ static struct context_table *new_table(size_t places) {
 
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit) {
     tree->space = space;
+    area_init(&tree->areas, space);
     tree->limit = limit < CONTEXT_LEAVES * PER_LEAF ? limit : CONTEXT_LEAVES * PER_LEAF;
     tree->limit = tree->limit < LEAST_LIMIT ? LEAST_LIMIT : tree->limit;
     if (sys_address_limit() / 32 >= sizeof *tree->link << MEMTRACE_CONTEXT_BITS) {
@@ -41,8 +42,8 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
     space->header->context_limit = tree->limit;
 }
 
-static uint64_t hash(uint32_t parent, uint64_t frame) {
-    uint64_t mixed = (frame ^ ((uint64_t)parent << 40 | parent)) * UINT64_C(0x9e3779b97f4a7c15);
+static uint64_t hash(uint64_t node) {
+    uint64_t mixed = node * UINT64_C(0x9e3779b97f4a7c15);
     mixed ^= mixed >> 29;
     mixed *= UINT64_C(0xbf58476d1ce4e5b9); /* splitmix64's finalizer */
     return mixed ^ mixed >> 31;
@@ -53,9 +54,7 @@ static uint32_t tag_of(uint64_t key) {
 }
 
 static void write_node(struct context_tree *tree, uint32_t id, uint32_t parent, uint64_t frame) {
-    struct memtrace_node *node = context_node(tree, (struct context_id){id});
-    node->parent = parent;
-    STORE_RELAXED(&node->frame, frame);
+    STORE_RELAXED(context_node(tree, (struct context_id){id}), context_pack(parent, frame));
 }
 
 static uint32_t make_node(struct context_tree *tree, enum context_kind kind, uint32_t parent,
@@ -68,7 +67,7 @@ static uint32_t make_node(struct context_tree *tree, enum context_kind kind, uin
 }
 
 static void drop_node(struct context_tree *tree, uint32_t id) {
-    STORE_RELAXED(&context_node(tree, (struct context_id){id})->frame, 0);
+    STORE_RELAXED(context_node(tree, (struct context_id){id}), 0);
     if (tree->link != NULL) {
         STORE_RELAXED(&tree->link[id].first_child, 0);
     }
@@ -81,7 +80,7 @@ struct chain_end {
 };
 
 static struct chain_end search(struct context_tree *tree, struct context_table *table, uint64_t key,
-                               uint32_t parent, uint64_t frame) {
+                               uint64_t node) {
     uint32_t tag = tag_of(key);
     for (uint32_t step = 0; step <= table->mask; step++) {
         uint32_t *place = &table->place[(key + step) & table->mask];
@@ -93,9 +92,7 @@ static struct chain_end search(struct context_tree *tree, struct context_table *
             break;
         }
         if ((entry & ~id_mask) == tag) {
-            const struct memtrace_node *node =
-                context_node(tree, (struct context_id){entry & id_mask});
-            if (node->parent == parent && node->frame == frame) {
+            if (*context_node(tree, (struct context_id){entry & id_mask}) == node) {
                 return (struct chain_end){.found = entry & id_mask};
             }
         }
@@ -125,8 +122,7 @@ static struct context_table *twin_of(struct context_table *table) {
  * it if others have filled it meanwhile. Its key is not there under another id: who looks for it
  * finds it in the old table. */
 static void copy(struct context_tree *tree, struct context_table *to, uint32_t id) {
-    const struct memtrace_node *node = context_node(tree, (struct context_id){id});
-    uint64_t key = hash(node->parent, node->frame);
+    uint64_t key = hash(*context_node(tree, (struct context_id){id}));
     uint32_t entry = tag_of(key) | id;
     for (; to != NULL; to = twin_of(to)) {
         for (size_t step = 0; step <= to->mask; step++) {
@@ -176,8 +172,9 @@ static COLD void grow(struct context_tree *tree, struct context_table *old) {
 }
 
 int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment) {
-    return segment->kind == MEMTRACE_SEGMENT_TREE && segment->index < CONTEXT_LEAVES &&
-           (const void *)tree->leaf[segment->index] == (const void *)segment;
+    return area_is_leaf(&tree->areas, segment) ||
+           (segment->kind == MEMTRACE_SEGMENT_NODES && segment->index < CONTEXT_LEAVES &&
+            (const void *)tree->leaf[segment->index] == (const void *)segment);
 }
 
 void context_begin_private(struct context_tree *tree) {
@@ -191,9 +188,10 @@ void context_begin_private(struct context_tree *tree) {
 void context_end_private(struct context_tree *tree) {
     for (enum context_kind kind = CONTEXT_INNER; kind <= CONTEXT_CHARGED; kind++) {
         for (uint32_t id = tree->shared_next[kind]; id % MEMTRACE_LEAF_ITEMS != 0; id++) {
-            *context_node(tree, (struct context_id){id}) = (struct memtrace_node){0};
+            *context_node(tree, (struct context_id){id}) = 0;
         }
     }
+    area_write_all(&tree->areas);
 }
 
 int context_is_own(const struct context_tree *tree, uint32_t id) {
@@ -243,10 +241,11 @@ static struct context_id cut(struct context_id parent) {
 /* The child of a crowded parent. `made`: its node, if it was made already, or 0. */
 static COLD struct context_id table_child(struct context_tree *tree, struct context_id parent,
                                           uint64_t frame, enum context_kind kind, uint32_t made) {
-    uint64_t key = hash(parent.value, frame);
+    uint64_t node = context_pack(parent.value, frame);
+    uint64_t key = hash(node);
     struct context_table *table = LOAD_ACQUIRE(&tree->table);
     while (table != NULL) {
-        struct chain_end end = search(tree, table, key, parent.value, frame);
+        struct chain_end end = search(tree, table, key, node);
         uint32_t none = 0;
         if (end.found != 0) {
             return known(tree, end.found, made);
@@ -283,6 +282,7 @@ static COLD struct context_id table_child(struct context_tree *tree, struct cont
 }
 
 uint32_t context_find(struct context_tree *tree, struct context_id parent, uint64_t frame) {
+    uint64_t node = context_pack(parent.value, frame);
     uint32_t id;
     if (UNLIKELY(tree->link == NULL || context_is_cut(parent))) {
         return CONTEXT_UNKNOWN;
@@ -292,7 +292,7 @@ uint32_t context_find(struct context_tree *tree, struct context_id parent, uint6
         if (steps == LIST_MOST) {
             return CONTEXT_UNKNOWN;
         }
-        if (context_node(tree, (struct context_id){id})->frame == frame) {
+        if (*context_node(tree, (struct context_id){id}) == node) {
             return id;
         }
         id = LOAD_ACQUIRE(&tree->link[id].next_sibling);
@@ -303,6 +303,7 @@ uint32_t context_find(struct context_tree *tree, struct context_id parent, uint6
 /* context_child(). `made`: its node, if it was made already, or 0. */
 static struct context_id insert(struct context_tree *tree, struct context_id parent, uint64_t frame,
                                 enum context_kind kind, uint32_t made) {
+    uint64_t node = context_pack(parent.value, frame);
     uint32_t *link;
     if (UNLIKELY(context_is_cut(parent))) {
         return parent;
@@ -322,7 +323,7 @@ static struct context_id insert(struct context_tree *tree, struct context_id par
                 return (struct context_id){made};
             }
         }
-        if (context_node(tree, (struct context_id){id})->frame == frame) {
+        if (*context_node(tree, (struct context_id){id}) == node) {
             return known(tree, id, made);
         }
         link = &tree->link[id].next_sibling;
@@ -338,10 +339,10 @@ struct context_id context_child(struct context_tree *tree, struct context_id par
 /* The inner nodes of a path, the oldest, whose frame is `frame`, first. */
 static void write_inner(struct context_tree *tree, struct context_run run, uint32_t parent,
                         const uint64_t *frame, size_t stride) {
-    struct memtrace_node *node = context_node(tree, (struct context_id){run.first});
+    uint64_t *node = context_node(tree, (struct context_id){run.first});
     for (uint32_t id = run.first; id != run.first + run.count; id++, node++, frame -= stride) {
-        node->parent = id == run.first ? parent : id - 1;
-        STORE_RELAXED(&node->frame, *frame);
+        STORE_RELAXED(node, context_pack(parent, *frame));
+        parent = id;
         STORE_RELAXED(&tree->link[id].first_child, id + 1); /* the last one's: below */
     }
 }

@@ -10,6 +10,10 @@
  * whoever holds the lock freezes the empty places of the old one and copies the others; who meets a
  * frozen place goes on in the twin. Nobody waits.
  *
+ * A node is one word (format.h: memtrace_unpack). What is called `frame` here is a return address
+ * (or class) with the number of its area above it, in bits 48 up; of the rest the node keeps the
+ * lowest bits.
+ *
  * Invariants: node.parent < id; an id is linked only after its node is written; a list never
  * exceeds LIST_MOST, and only when it is full are further children in the table; a key that is in
  * neither an unfrozen chain of a table nor behind it in its twin is in no table.
@@ -19,6 +23,7 @@
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/space.h"
+#include "runtime/stack/area.h"
 
 /* A context id; 0 is the root, above every outermost frame. With CONTEXT_CUT: a path that leads
  * through this context and goes on, but for the rest there was no room. Every child of such a one
@@ -63,7 +68,8 @@ union context_next {
 
 struct context_tree {
     struct space *space;
-    struct memtrace_node *leaf[CONTEXT_LEAVES];
+    uint64_t *leaf[CONTEXT_LEAVES]; /* nodes, packed */
+    struct areas areas;
     struct context_link *link;   /* by id; NULL: no address space, the table alone */
     struct context_table *table; /* NULL: no memory, every path is charged to the root */
     uint32_t table_count;        /* keys in the table */
@@ -89,7 +95,7 @@ INLINE struct context_id context_kept(struct context_id context) {
 
 void context_init(struct context_tree *tree, struct space *space, uint32_t limit);
 
-/* The child of `parent` over `frame` (format.h: struct memtrace_node), made if it is new. When the
+/* The child of `parent` over `frame`, made if it is new. When the
  * limit is reached or there is no room: `parent` itself, cut. Any thread, any time. */
 struct context_id context_child(struct context_tree *tree, struct context_id parent, uint64_t frame,
                                 enum context_kind kind);
@@ -128,9 +134,21 @@ uint32_t context_places(const struct context_tree *tree, uint32_t leaf);
 /* Whether this segment is a leaf of the tree as we know it. */
 int context_is_leaf(const struct context_tree *tree, const struct memtrace_segment *segment);
 
-INLINE struct memtrace_node *context_node(struct context_tree *tree, struct context_id id) {
+INLINE uint64_t *context_node(struct context_tree *tree, struct context_id id) {
     /* Pairs with the release in space_leaf(). */
     return LOAD_ACQUIRE(&tree->leaf[id.value >> 10]) + (id.value & (MEMTRACE_LEAF_ITEMS - 1));
+}
+
+INLINE uint64_t context_pack(uint32_t parent, uint64_t frame) {
+    const uint64_t area = (uint64_t)(AREA_LIMIT - 1) << MEMTRACE_NODE_AREA_SHIFT;
+    return (frame & (area | MEMTRACE_NODE_FRAME_MASK)) | (uint64_t)parent
+                                                             << MEMTRACE_NODE_PARENT_SHIFT;
+}
+
+/* The node as others know it, with the whole frame. */
+INLINE struct memtrace_node context_read(struct context_tree *tree, struct context_id id) {
+    uint64_t packed = LOAD_RELAXED(context_node(tree, id));
+    return memtrace_unpack(packed, area_start(&tree->areas, packed));
 }
 
 /* Whether this can be a context of the tree's, or a cut one: what it says may be read. */
@@ -145,34 +163,35 @@ enum { CONTEXT_CACHE_PLACES = 512 };
 
 struct context_cache {
     struct {
-        uint64_t frame; /* 0: empty */
-        uint32_t parent;
+        uint64_t node; /* as the child's; 0: empty */
         uint32_t child;
     } place[CONTEXT_CACHE_PLACES];
 };
 
-INLINE size_t context_cache_place(struct context_id parent, uint64_t frame) {
-    return ((frame ^ (uint64_t)parent.value << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 55;
+INLINE size_t context_cache_place(uint64_t node) {
+    return (node * UINT64_C(0x9e3779b97f4a7c15)) >> 55;
 }
 
 /* 0: it is not in the cache. */
 INLINE uint32_t context_cache_look(const struct context_cache *cache, struct context_id parent,
                                    uint64_t frame) {
-    size_t i = context_cache_place(parent, frame);
-    return LIKELY(cache->place[i].frame == frame && cache->place[i].parent == parent.value)
-               ? cache->place[i].child
-               : 0;
+    uint64_t node = context_pack(parent.value, frame);
+    size_t i = context_cache_place(node);
+    if (UNLIKELY(context_is_cut(parent))) {
+        return parent.value; /* as any child of it; packed, it would be another's */
+    }
+    return LIKELY(cache->place[i].node == node) ? cache->place[i].child : 0;
 }
 
 INLINE void context_cache_keep(struct context_cache *cache, struct context_id parent,
                                uint64_t frame, uint32_t child) {
-    size_t i = context_cache_place(parent, frame);
-    cache->place[i].frame = 0; /* a handler may leave by longjmp: what counts is whole */
+    uint64_t node = context_pack(parent.value, frame);
+    size_t i = context_cache_place(node);
+    cache->place[i].node = 0; /* a handler may leave by longjmp: what counts is whole */
     SIGNAL_FENCE();
-    cache->place[i].parent = parent.value;
     cache->place[i].child = child;
     SIGNAL_FENCE();
-    cache->place[i].frame = frame;
+    cache->place[i].node = node;
 }
 
 INLINE struct context_id context_cached_child(struct context_tree *tree,

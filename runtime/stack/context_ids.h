@@ -69,8 +69,8 @@ static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kin
     uint32_t index = take_leaf_index(tree, kind, parent);
     uint32_t id = index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
     if (index >= CONTEXT_LEAVES ||
-        space_leaf(tree->space, &tree->leaf[index], MEMTRACE_SEGMENT_TREE, index,
-                   sizeof(struct memtrace_node), MEMTRACE_LEAF_ITEMS) == NULL) {
+        space_leaf(tree->space, &tree->leaf[index], MEMTRACE_SEGMENT_NODES, index, sizeof(uint64_t),
+                   MEMTRACE_LEAF_ITEMS) == NULL) {
         /* Full: do not try again each time. */
         STORE_RELAXED(&tree->limit, LOAD_RELAXED(&tree->taken));
         return 0;

@@ -87,7 +87,7 @@ static COLD void note_end(struct walk_world *world, const struct walker *walker,
 }
 
 INLINE uint64_t code_of(uintptr_t pc, union rule_word found) {
-    return pc | (found.word & RULE_MODULE_MASK);
+    return pc | (found.word & RULE_AREA_MASK);
 }
 
 INLINE uint32_t how_of(union rule_word found, uint32_t fp_bits) {

@@ -45,8 +45,9 @@ static void discard(struct rule_table *table) {
                 table_bytes(table->mask + 1) - MEMTRACE_PAGE_SIZE);
 }
 
-void rule_init(struct rules *rules, struct modules *modules) {
+void rule_init(struct rules *rules, struct modules *modules, struct areas *areas) {
     rules->modules = modules;
+    rules->areas = areas;
     rules->lock.held = 0;
     rules->debug_frames.lock.held = 0;
     /* Started as a command, the loader has no base of its own to tell. */
@@ -201,11 +202,18 @@ static struct rule follow_frame_pointer(struct rule rule) {
     return rule;
 }
 
+/* The rule's area: that of its return address in this module, `pc` as a frame has it. */
+static uint32_t area_of(struct rules *rules, struct rule rule, uintptr_t pc, uint32_t module) {
+    uint64_t frame = pc | (uint64_t)module << MEMTRACE_FRAME_MODULE_SHIFT;
+    return area_find(rules->areas, rule.entry ? frame | MEMTRACE_FRAME_EXACT : frame);
+}
+
 /* Code that the loader does not know. Its rules are never plain: who made it may know its frames by
  * their return addresses, so no guard may stand there. */
 static COLD struct rule compute_for_jit(struct rules *rules, uintptr_t pc, uintptr_t address) {
     struct rule rule = {.kind = RULE_UNKNOWN, .own = 1};
     struct cfi_row row;
+    rule.area = area_of(rules, rule, pc, 0);
     if (jit_find(address, &row) != 0) {
         return rule; /* not kept: code may be mapped there later */
     }
@@ -214,6 +222,7 @@ static COLD struct rule compute_for_jit(struct rules *rules, uintptr_t pc, uintp
         rule = follow_frame_pointer(rule);
     }
     rule.own = 1;
+    rule.area = area_of(rules, rule, pc, 0);
     keep(rules, pc, rule);
     return rule;
 }
@@ -264,7 +273,7 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
         rule = follow_frame_pointer(rule);
     }
     rule.entry |= rule.kind == RULE_SIGNAL;
-    rule.module = place.id;
+    rule.area = area_of(rules, rule, pc, place.id);
     rule.hidden = lies_in(&place, (uintptr_t)rule_compute);
     rule.loader = lies_in(&place, rules->loader);
     rule.own = place.own != 0;
@@ -290,7 +299,7 @@ COLD uint64_t rule_cache_fill(struct rules *rules, struct rule_cache *cache, siz
     return rule.word;
 }
 
-/* Rules carry their module, so plug-ins loaded again and again use numbers up: start anew. */
+/* Rules carry their area, so plug-ins loaded again and again use numbers up: start anew. */
 static void renew(struct rules *rules) {
     struct rule_table *old = rules->table;
     struct rule_table *table = new_world();

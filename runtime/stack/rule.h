@@ -15,6 +15,7 @@
 #define RUNTIME_STACK_RULE_H
 
 #include "runtime/base/compiler.h"
+#include "runtime/stack/area.h"
 #include "runtime/stack/debug_frame.h"
 #include "runtime/stack/module.h"
 
@@ -31,7 +32,7 @@ enum rule_kind {
 enum { RULE_WORD_BITS = 16 };
 
 /* One word, so that it is published in one store. In this order reading the fields that each step
- * needs takes the fewest instructions: the module lies where the context tree has it. */
+ * needs takes the fewest instructions: the area lies where the context tree has it. */
 struct rule {
     int64_t fp_offset : 8;                /* from the CFA, in words; 0: unchanged */
     uint64_t frame_word : RULE_WORD_BITS; /* so many times 4 bytes below the CFA; 0: none */
@@ -43,9 +44,9 @@ struct rule {
     /* Saves its caller's fp and does not need it for itself: RULE_SP. */
     uint64_t own_fp : 1;
     int64_t cfa_offset : 18; /* in words */
-    uint64_t module : 12;
-    uint64_t own : 1;    /* in the program's own code */
-    uint64_t hidden : 1; /* in the runtime itself: our pthread_create */
+    uint64_t area : 12;      /* of the return address, or what of it is exact: area.h */
+    uint64_t own : 1;        /* in the program's own code */
+    uint64_t hidden : 1;     /* in the runtime itself: our pthread_create */
     uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
     uint64_t loader : 1; /* in the dynamic loader, which lazy binding enters from any call */
 };
@@ -65,7 +66,7 @@ enum {
     RULE_MAY_CATCH = 1 << 28,
     RULE_OWN_FP = 1 << 29
 };
-#define RULE_MODULE_MASK (UINT64_C(0xfff) << 48)
+#define RULE_AREA_MASK ((uint64_t)(AREA_LIMIT - 1) << MEMTRACE_NODE_AREA_SHIFT)
 
 /* A place: the key (below) and above it the rule's number; 0: empty. */
 struct rule_table {
@@ -89,6 +90,7 @@ struct rules {
     uint16_t number_hint[RULE_HINTS];
     struct trylock lock;
     struct modules *modules;
+    struct areas *areas;
     uintptr_t loader;     /* an address in the dynamic loader */
     int has_frame_words;  /* some code was built with a pass */
     int by_frame_pointer; /* MEMTRACE_UNWIND=fp: every function is said to keep one */
@@ -97,7 +99,7 @@ struct rules {
     uint64_t function[RULE_FUNCTIONS]; /* start << RULE_WORD_BITS | frame_word; 0: empty */
 };
 
-void rule_init(struct rules *rules, struct modules *modules);
+void rule_init(struct rules *rules, struct modules *modules, struct areas *areas);
 /* Forgets the rules for addresses in [start, end): the object is gone. */
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end);
 struct rule rule_compute(struct rules *rules, uintptr_t pc);

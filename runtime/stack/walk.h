@@ -20,7 +20,7 @@
 
 /* A frame of a walk: on its path, or remembered. Half a cache line. */
 struct walk_frame {
-    uint64_t code; /* return address and module, as in the context tree */
+    uint64_t code; /* return address and area, as context.h has them */
     uintptr_t slot;
     uintptr_t fp;
     uint32_t context; /* once it is remembered */

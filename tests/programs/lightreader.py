@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 PAGE, LEAF = 4096, 1024
-TREE, LEDGER, MODULES, POOLS, PROCESSES, PATHS = 1, 2, 5, 6, 10, 11
+LEDGER, MODULES, POOLS, PROCESSES, PATHS, NODES, AREAS = 2, 5, 6, 10, 11, 14, 15
 RUNNING, ENDED, EXECED, GROWN = 1, 2, 3, 4
 SEGMENT = struct.Struct("<IHHIIQII")
 PROCESS = struct.Struct("<IIIIQQQQQQQQ32s")
@@ -33,12 +33,18 @@ class Profile:
         self.segments = list(self._segments())
         self.nodes = {}
         self.modules = {}
+        areas = {0: 0}
         for segment in self.segments:
-            if segment.kind == TREE:
-                for place in range(4, LEAF):
-                    frame, parent = struct.unpack_from("<QI", self.data, segment.offset + 16 * place)
-                    if frame:
-                        self.nodes[segment.index * LEAF + place] = (frame, parent)
+            if segment.kind == AREAS:
+                for place in range(8, segment.item_count):
+                    areas[segment.index * 512 + place], = struct.unpack_from("<Q", self.data, segment.offset + 8 * place)
+        for segment in self.segments:
+            if segment.kind == NODES:
+                for place in range(8, LEAF):
+                    node, = struct.unpack_from("<Q", self.data, segment.offset + 8 * place)
+                    if node:
+                        frame = areas[node >> 48] | node & 0xffffff
+                        self.nodes[segment.index * LEAF + place] = (frame, node >> 24 & 0xffffff)
             if segment.kind == MODULES:
                 for place in range(1, segment.item_count):
                     at = segment.offset + 1024 * place

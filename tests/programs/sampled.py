@@ -209,7 +209,7 @@ def test_two_controls():
 def test_readers():
     """An older reader refuses what it would take for exact counts; one without samples stays as is."""
     folder = scratch()
-    for settings, version, flag in (({}, 1, 0), ({"MEMTRACE_SAMPLE": "64K"}, 2, 128)):
+    for settings, version, flag in (({}, 3, 0), ({"MEMTRACE_SAMPLE": "64K"}, 3, 128)):
         under = traced([build("sampled.c", "gcc", "-O1", "preload"), "mixed"], "preload", folder, settings)
         equal(under.returncode, 0, "status")
         path = [name for name in os.listdir(folder) if name.endswith(".mtp")][0]

@@ -122,12 +122,19 @@ def nodes(path):
     with open(path, "rb") as file:
         data = file.read()
     offset = HEADER
+    packed, areas = {}, {0: 0}
     while offset + 64 <= len(data):
         magic, kind, _, _, index, size, item, count = struct.unpack_from("<IHHIIQII", data, offset)
-        if magic == 0x474d4553 and kind == 1:
-            for place in range(4, min(count, (len(data) - offset) // item)):
+        for place in range(64 // item, min(count, (len(data) - offset) // item)) if magic == 0x474d4553 else ():
+            if kind == 1:
                 frame, parent = struct.unpack_from("<QI", data, offset + place * item)
                 if frame:
                     found[index * 1024 + place] = (frame, parent)
+            elif kind in (14, 15):
+                value, = struct.unpack_from("<Q", data, offset + place * item)
+                (packed if kind == 14 else areas)[index * count + place] = value
         offset += size if magic == 0x474d4553 else PAGE
+    for context, node in packed.items():
+        if node:
+            found[context] = (areas[node >> 48] | node & 0xffffff, node >> 24 & 0xffffff)
     return found

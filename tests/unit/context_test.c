@@ -56,10 +56,10 @@ static void nodes_say_their_path(void **state) {
     uint32_t id = 0;
     for (uint64_t depth = 1; depth <= 5000; depth++) {
         uint32_t next = child(world, id, depth << 4).value;
-        const struct memtrace_node *node = context_node(world->tree, (struct context_id){next});
+        struct memtrace_node node = context_read(world->tree, (struct context_id){next});
         assert_true(next > id);
-        assert_int_equal(node->parent, id);
-        assert_int_equal(node->frame, depth << 4);
+        assert_int_equal(node.parent, id);
+        assert_int_equal(node.frame, depth << 4);
         id = next;
     }
 }
@@ -96,7 +96,7 @@ static void past_the_limit_paths_are_cut(void **state) {
         assert_int_equal(context_cached_child(tree, cache, last, 1 << 8, CONTEXT_INNER).value,
                          last.value);
     }
-    assert_int_equal(context_node(tree, brother)->parent, parent.value);
+    assert_int_equal(context_read(tree, brother).parent, parent.value);
     free(cache);
     free(tree);
 }
@@ -149,7 +149,7 @@ static void a_path_in_one_piece_is_the_same(void **state) {
         for (uint32_t i = count; i-- > 0;) { /* the same one by one, and nothing is made */
             at = context_child(world->tree, at, frame[i * STRIDE],
                                i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER);
-            assert_int_equal(context_node(world->tree, at)->frame, frame[i * STRIDE]);
+            assert_int_equal(context_read(world->tree, at).frame, frame[i * STRIDE]);
         }
         assert_int_equal(at.value, made);
         assert_int_equal(world->tree->taken, nodes);
@@ -180,12 +180,12 @@ static void pieces_fill_leaves(void **state) {
             made = context_add_path(tree, at, frame, 1, count);
             assert_int_not_equal(made.inner, 0);
             for (uint32_t id = made.first; id < made.first + made.inner; id++, count--) {
-                const struct memtrace_node *node = context_node(tree, (struct context_id){id});
+                struct memtrace_node node = context_read(tree, (struct context_id){id});
                 assert_true(id > at.value);
                 assert_true(id % MEMTRACE_LEAF_ITEMS >= MEMTRACE_FIRST_CONTEXT);
                 assert_int_equal(kind[id]++, 0);
-                assert_int_equal(node->parent, at.value);
-                assert_int_equal(node->frame, frame[count - 1]);
+                assert_int_equal(node.parent, at.value);
+                assert_int_equal(node.frame, frame[count - 1]);
                 at.value = id;
             }
             if (count == 1 && made.charged == 0) {

@@ -24,7 +24,7 @@ static int open_world(void **state) {
     space = world.space = space_fixture_open();
     context_init(&tree, space, UINT32_MAX);
     module_init(&modules, space, "/proc/self/exe");
-    rule_init(&rules, &modules);
+    rule_init(&rules, &modules, &tree.areas);
     pthread_getattr_np(pthread_self(), &attributes);
     pthread_attr_getstack(&attributes, &low, &size);
     pthread_attr_destroy(&attributes);

@@ -136,7 +136,7 @@ static NOINLINE uint32_t context_at(unsigned depth) {
 
 static unsigned path_length(uint32_t id) {
     unsigned length = 0;
-    for (; id != 0; id = context_node(&tree, (struct context_id){id})->parent) {
+    for (; id != 0; id = context_read(&tree, (struct context_id){id}).parent) {
         length++;
     }
     return length;

@@ -154,19 +154,35 @@ static void find_leaves(void) {
         if (segment == NULL) {
             return;
         }
-        if (segment->kind == MEMTRACE_SEGMENT_TREE) {
-            tree.leaf[segment->index] = (struct memtrace_node *)(uintptr_t)segment;
+        if (segment->kind == MEMTRACE_SEGMENT_NODES) {
+            tree.leaf[segment->index] = (uint64_t *)(uintptr_t)segment;
+        } else if (segment->kind == MEMTRACE_SEGMENT_AREAS) {
+            tree.areas.leaf[segment->index] = (uint64_t *)(uintptr_t)segment;
         }
     }
 }
 
-/* The node of a context, in a leaf that may be new to us; NULL: there is none. */
-static const struct memtrace_node *node_of(uint32_t context) {
+/* What stands at an area, in a leaf that may be new to us; 0: nothing. */
+static uint64_t area_at(uint64_t number) {
+    uint64_t **leaf = &tree.areas.leaf[number / MEMTRACE_AREA_LEAF_ITEMS % AREA_LEAVES];
+    if (*leaf == NULL) {
+        find_leaves();
+    }
+    return *leaf != NULL ? (*leaf)[number % MEMTRACE_AREA_LEAF_ITEMS] : 0;
+}
+
+/* The node of a context, in a leaf that may be new to us. 0, or -1: there is none. */
+static int find_node(uint32_t context, struct memtrace_node *node) {
+    uint64_t packed;
     if (!context_exists(&tree, context)) {
         find_leaves();
     }
-    return context_exists(&tree, context) ? context_node(&tree, (struct context_id){context})
-                                          : NULL;
+    if (!context_exists(&tree, context)) {
+        return -1;
+    }
+    packed = *context_node(&tree, (struct context_id){context});
+    *node = memtrace_unpack(packed, area_at(packed >> MEMTRACE_NODE_AREA_SHIFT));
+    return 0;
 }
 
 /* NULL, or why not. */
@@ -180,15 +196,16 @@ static const char *walk_recorded(const void *block) {
         return "no region";
     }
     for (uint32_t context = found.context; context != 0;) {
-        const struct memtrace_node *node = node_of(context);
-        uint64_t address = node != NULL ? node->frame & MEMTRACE_FRAME_ADDRESS_MASK : 0;
-        if (node == NULL || recorded.frames == MOST_FRAMES) {
+        struct memtrace_node node;
+        uint64_t address;
+        if (find_node(context, &node) != 0 || recorded.frames == MOST_FRAMES) {
             return "no such context";
         }
+        address = node.frame & MEMTRACE_FRAME_ADDRESS_MASK;
         if (!lies_in(&own, address)) {
             recorded.frame[recorded.frames++] = address;
         }
-        context = node->parent;
+        context = node.parent;
     }
     return NULL;
 }
@@ -196,9 +213,11 @@ static const char *walk_recorded(const void *block) {
 /* --- as the interpreter sees it --------------------------------------------------------------- */
 
 static struct memtrace_header no_modules = {.module_count = MODULE_LIMIT}; /* full: none is added */
-static struct space no_space = {.header = &no_modules};
+static struct space no_space = {.header = &no_modules, .is_private = 1};
 static struct modules modules = {.space = &no_space, .header = &no_modules};
-static struct rules rules = {.modules = &modules}; /* without a table none is kept */
+static uint64_t area_starts[AREA_LIMIT];
+static struct areas areas = {.space = &no_space, .start = area_starts};
+static struct rules rules = {.modules = &modules, .areas = &areas}; /* no table: none is kept */
 static void walk_interpreted(struct frame frame) {
     clear(&interpreted);
     stack_begin(&bounds, frame.slot);
