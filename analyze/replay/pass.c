@@ -64,12 +64,13 @@ static enum model_class class_of(struct pass *pass, uint32_t context) {
 static void end_block(struct pass *pass, struct pairing_block *block, struct event_block name,
                       const struct pass_end *how, const struct pass_visitor *visitor) {
     const struct pairing_end *end = &how->end;
-    enum when when = later((enum when)(block->context >> WHEN_SHIFT), when_of(pass, end->time_ns));
-    block->context &= (1u << WHEN_SHIFT) - 1;
+    enum when when;
     if (!has_accounts(pass)) {
         pass->stop = pass->stop != 0 ? pass->stop : visitor->end(visitor->context, block, how);
         return;
     }
+    when = later((enum when)(block->context >> WHEN_SHIFT), when_of(pass, end->time_ns));
+    block->context &= (1u << WHEN_SHIFT) - 1;
     if (block->tick > end->tick) {
         note_tick(pass, block->tick); /* it cannot end before it began */
     }
@@ -96,17 +97,27 @@ static void take_free(struct pass *pass, const struct timeorder_event *entry,
     }
 }
 
+/* A block begins in the accounts; its context gets its `when`. */
+static void count_alloc(struct pass *pass, const struct timeorder_event *entry,
+                        struct pairing_block *block) {
+    uint64_t time_ns = entry->event.time_ns;
+    enum when when = when_of(pass, time_ns);
+    if (when == INSIDE) {
+        pass->accounts.now_ns = time_ns;
+        change(pass, accounts_alloc(&pass->accounts, block, entry->thread, pass->inherited != 0));
+    }
+    block->context |= (uint32_t)when << WHEN_SHIFT;
+}
+
 static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
                        const struct pass_visitor *visitor) {
     const struct event *event = &entry->event;
     uint32_t tick = tick_of(event->time_ns);
-    enum when when = when_of(pass, event->time_ns);
     struct pairing_block block = {.size = event->size,
                                   .weight = event->weight,
                                   .context = pass_context(pass, event->context),
                                   .tick = tick};
     struct pass_end how;
-    bool is_inherited = pass->inherited != 0;
     int waited;
     note_tick(pass, tick);
     if (event->old.number != 0) {
@@ -115,16 +126,12 @@ static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
     if (class_of(pass, block.context) == MODEL_HEAP) {
         pass->newest[entry->stream] = event->block.number;
     }
-    if (!has_accounts(pass)) {
-        if (pass->stop == 0) {
-            pass->stop = visitor->begin(visitor->context, entry, &block);
-        }
-    } else if (when == INSIDE) {
-        pass->accounts.now_ns = event->time_ns;
-        change(pass, accounts_alloc(&pass->accounts, &block, entry->thread, is_inherited));
+    if (has_accounts(pass)) {
+        count_alloc(pass, entry, &block);
+    } else if (pass->stop == 0) {
+        pass->stop = visitor->begin(visitor->context, entry, &block);
     }
-    pass->inherited -= is_inherited;
-    block.context |= (uint32_t)when << WHEN_SHIFT;
+    pass->inherited -= pass->inherited != 0;
     waited = pairing_add(pass->pairing, event->block, &block, &how.end);
     if (waited == 1) {
         if (visitor->waited != NULL) {
