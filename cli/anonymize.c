@@ -60,7 +60,7 @@ static int read_key(struct request *request) {
 }
 
 static int anonymize_source(const struct source *source, const struct request *request) {
-    struct anonymize *anonymize;
+    struct anonymize anonymize = {.model = source->model};
     struct transform_step step;
     struct error error = {""};
     struct names *names;
@@ -74,14 +74,15 @@ static int anonymize_source(const struct source *source, const struct request *r
     if (names == NULL) {
         return cli_error("%s", error.message);
     }
-    anonymize = anonymize_new(source->model, names, request->key, request->key_size);
-    if (anonymize == NULL) {
-        names_close(names);
-        return cli_error("out of memory");
+    anonymize.names = names;
+    anonymize.fakenames = fakenames_new(request->key, request->key_size);
+    if (anonymize.fakenames != NULL) {
+        step = anonymize_step(&anonymize);
+        status = rewriting_write(source->parts, &request->rewriting, &step);
+    } else {
+        status = cli_error("out of memory");
     }
-    step = anonymize_step(anonymize);
-    status = rewriting_write(source->parts, &request->rewriting, &step);
-    anonymize_free(anonymize);
+    fakenames_free(anonymize.fakenames);
     names_close(names);
     return status;
 }

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* repack.c: `memtrace repack`: a recording written anew. docs/repack.md is its page. */
+/* repack.c: `memtrace repack`: a recording or a profile written anew. docs/repack.md is its page.
+ */
 #include "analyze/ask/source.h"
+#include "analyze/read/profile.h"
+#include "analyze/read/region.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
+#include "cli/outfile.h"
 #include "cli/rewriting.h"
+#include "collect/compress.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct request {
     struct rewriting rewriting;
     const char *file;
     bool no_addresses;
     bool no_symbols;
+    bool raw;
 };
 
 static const struct option options[] = {
@@ -20,6 +31,8 @@ static const struct option options[] = {
      OPTION_IN(struct request, no_addresses)},
     {"no-symbols", 0, NULL, "without the program files and symbols that it carries", OPTION_FLAG,
      OPTION_IN(struct request, no_symbols)},
+    {"raw", 0, NULL, "a profile that is not compressed, as other programs read it", OPTION_FLAG,
+     OPTION_IN(struct request, raw)},
     OPTION_END};
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,
@@ -29,15 +42,77 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
     return kind != MEMTRACE_BLOCK_FILE;
 }
 
+/* 0, or -1 with errno. */
+static int write_profile(const struct profile *profile, const struct request *request, FILE *out) {
+    const struct compress_source source = {profile->bytes, -1, profile->size};
+    enum compress_status status =
+        request->raw ? COMPRESS_SMALL
+                     : compress_profile(&source, request->rewriting.options.level, fileno(out));
+    if (status == COMPRESS_SMALL) {
+        return ftruncate(fileno(out), 0) == 0 &&
+                       fwrite(profile->bytes, 1, profile->size, out) == profile->size
+                   ? 0
+                   : -1;
+    }
+    return status == COMPRESS_DONE ? 0 : -1;
+}
+
+static void tell(const char *output, const char *file) {
+    struct stat before;
+    struct stat after;
+    struct number n[2];
+    if (stat(file, &before) == 0 && stat(output, &after) == 0) {
+        print_safe(stderr, "memtrace: %s has the profile in %s (before: %s)\n", output,
+                   number_bytes(&n[0], (uint64_t)after.st_size),
+                   number_bytes(&n[1], (uint64_t)before.st_size));
+    }
+}
+
+/* Half a profile would look like a whole one afterwards. */
+static int repack_profile(const struct request *request) {
+    const char *output = request->rewriting.output;
+    struct error error = {""};
+    struct profile *profile = profile_open(request->file, &error);
+    struct outfile file;
+    int status;
+    if (profile == NULL) {
+        return cli_error("%s", error.message);
+    }
+    if (profile->damage[0] != '\0' || profile->live) {
+        status = cli_error("%s stays as it is: %s", request->file,
+                           profile->live ? "its program is running" : profile->damage);
+    } else if (outfile_open_named(&file, output, "a profile", &error) != 0) {
+        status = cli_error("%s", error.message);
+    } else {
+        int result = write_profile(profile, request, file.stream);
+        if (result != 0) {
+            error_set(&error, "cannot write %s: %s", output, strerror(errno));
+        }
+        status = outfile_end(&file, result, &error);
+        if (status == CLI_OK) {
+            tell(output, request->file);
+        }
+    }
+    profile_close(profile);
+    return status;
+}
+
 static int run_repack(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
     struct transform_step step = {0};
     struct source source;
     struct error error = {""};
+    struct memtrace_header header;
     int status =
         rewriting_read(&repack_command, argc, argv, &request, &request.rewriting, &request.file);
     if (status != CLI_OK) {
         return status;
+    }
+    if (region_read_header(request.file, &header) == REGION_HEADER) {
+        return repack_profile(&request);
+    }
+    if (request.raw) {
+        return cli_usage("repack", "--raw is for profiles");
     }
     if (source_open_parts(&source, request.file, &error) != 0) {
         return cli_error("%s", error.message);
@@ -53,11 +128,11 @@ static int run_repack(int argc, char **argv) {
 const struct command repack_command = {
     .name = "repack",
     .run = run_repack,
-    .summary = "write a recording anew: joined, packed, without damage",
-    .usage = "[OPTION]... --output FILE FILE.mtr",
+    .summary = "write a recording anew: joined, packed, without damage; or a profile",
+    .usage = "[OPTION]... --output FILE FILE",
     .about = "Writes a recording anew: the parts of a rotated one joined, small blocks "
-             "merged, packed harder, damaged blocks left out, an index at the end. What "
-             "it says stays the same.",
+             "merged, packed harder, damaged blocks left out, an index at the end. Or a "
+             "profile: packed harder, or not at all (--raw). What it says stays the same.",
     .options = options,
-    .operands = "RECORDING",
+    .operands = "PROFILE",
 };

@@ -25,9 +25,10 @@ static const struct option options[] = {
 static void tell(const struct strip *strip) {
     struct number blocks;
     struct number bytes;
+    uint64_t size;
+    uint64_t count = strip_count(strip, &size);
     fprintf(stderr, "memtrace: %s of %s left out\n",
-            number_items(&blocks, strip_count(strip), "short-lived block"),
-            number_bytes(&bytes, strip_bytes(strip)));
+            number_items(&blocks, count, "short-lived block"), number_bytes(&bytes, size));
 }
 
 static int strip_source(const struct source *source, const struct request *request) {

@@ -233,6 +233,8 @@ const struct option variables_of_recordings[] = {
     SETTING("free-stacks", "the call path of frees, too", "MEMTRACE_FREE_STACKS", "1"),
     SETTING("no-addresses", "a smaller file, without the addresses of blocks", "MEMTRACE_ADDRESSES",
             "0"),
+    SETTING("no-slices", "without the sums that make its first report quick", "MEMTRACE_SLICES",
+            "0"),
     VARIABLE("sample", 0, "SIZE", "not all: one allocation in SIZE bytes, chosen at random",
              set_size, "MEMTRACE_SAMPLE"),
     VARIABLE("sizes", 0, "MIN-MAX", "only blocks of such sizes: 4K-, -1M, 100-200", set_sizes,

@@ -2,6 +2,8 @@
 /* copy.c: all-or-nothing copies with holes. See copy.h. */
 #include "collect/copy.h"
 
+#include "analyze/read/blockpack.h"
+#include "collect/compress.h"
 #include "collect/owner.h"
 
 #include <errno.h>
@@ -77,6 +79,16 @@ static int copy_data(int from, int to, off_t size) {
     }
     free(buffer);
     return result;
+}
+
+/* Compressed, or as it is where that is not to be. 0, or -1 with errno. */
+static int write_profile(int from, int to, uint64_t size) {
+    const struct compress_source source = {.fd = from, .size = size};
+    enum compress_status status = compress_profile(&source, BLOCKPACK_LEVEL, to);
+    if (status == COMPRESS_SMALL) {
+        return ftruncate(to, 0) == 0 ? copy_data(from, to, (off_t)size) : -1;
+    }
+    return status == COMPRESS_DONE ? 0 : -1;
 }
 
 /* Only where nobody has the name yet. 0, or -1 with errno. */
@@ -165,7 +177,7 @@ static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode 
     if (to < 0) {
         return -1;
     }
-    result = copy_data(fd, to, (off_t)size);
+    result = write_profile(fd, to, size);
     if (result == 0) {
         result = fchmod(to, file_mode());
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * copy.h: writes a region's bytes to a file of another name, all or nothing.
+ * copy.h: writes a region's bytes to a file of another name, compressed, all or nothing.
  *
  * Called by collect/finish. Any thread.
  */
@@ -18,10 +18,9 @@ enum copy_mode {
 };
 
 /*
- * Copies bytes [0, size) of `fd` to a temporary file beside `target`, leaving holes as holes, then
- * renames it. Nobody ever sees a part of it. `suffix` is used by COPY_KEEP only. The name that it
- * got goes to `path` (of `capacity` bytes). /dev/null takes anything. 0 or -1; after -1 nothing is
- * left behind.
+ * Writes bytes [0, size) of `fd` as a profile to a temporary file beside `target`, then renames it.
+ * Nobody ever sees a part of it. `suffix` is used by COPY_KEEP only. The name that it got goes to
+ * `path` (of `capacity` bytes). /dev/null takes anything. 0 or -1; after -1 nothing is left behind.
  */
 int copy_region(int fd, uint64_t size, const char *target, enum copy_mode mode, unsigned suffix,
                 char *path, size_t capacity, struct error *error);

@@ -7,6 +7,7 @@
 #include "collect/embed.h"
 #include "collect/recordevents.h"
 #include "collect/recordsample.h"
+#include "collect/recordslices.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,7 @@ struct record {
     struct memtrace_recording *recording; /* in the region */
     struct recordevents events;
     struct recordsample sample;
+    struct recordslices *slices; /* NULL: none */
     uint64_t flushed_ns;
     uint64_t *small_ns; /* by stream: when its last small block was written */
     uint32_t small_streams;
@@ -222,6 +224,7 @@ static void round_of(struct record *record, bool ended) {
          look_at_process(record, ended) != 0 || write_tables(record) != 0)) {
         stop(record);
     }
+    recordslices_note_part(record->slices);
 }
 
 static void *run(void *argument) {
@@ -237,6 +240,7 @@ static void *run(void *argument) {
 /* --- life ------------------------------------------------------------------------------------- */
 
 static void release(struct record *record) {
+    recordslices_free(record->slices);
     recordsample_close(&record->sample);
     recordevents_close(&record->events);
     if (record->wake >= 0) {
@@ -269,6 +273,7 @@ struct record *record_open(const struct held *held, struct error *error) {
         return NULL;
     }
     record->news = record->trouble.message[0] != '\0';
+    record->slices = recordslices_new(&record->events.parts);
     recordevents_beat(&record->events);
     return record;
 }
@@ -279,6 +284,7 @@ int record_start(struct record *record, struct error *error) {
         return error_set(error, "cannot start a thread: %s", strerror(reason));
     }
     record->running = true;
+    recordslices_start(record->slices);
     return 0;
 }
 
@@ -328,11 +334,21 @@ static int embed(struct record *record) {
     return result;
 }
 
+/* The end of a whole recording. */
+static int close_parts(struct record *record) {
+    struct recordparts *parts = &record->events.parts;
+    if (embed(record) != 0 || recordparts_write_tables(parts) != 0) {
+        return -1;
+    }
+    recordslices_write(record->slices, &parts->file);
+    return recordfile_close(&parts->file, parts->error);
+}
+
 void record_finish(struct record *record, struct record_result *result) {
     end_thread(record);
     record->events.refreshed_ns = record->events.seen_end = 0;
     round_of(record, true);
-    if (!record->stopped && (embed(record) != 0 || recordparts_close(&record->events.parts) != 0)) {
+    if (!record->stopped && close_parts(record) != 0) {
         stop(record);
     }
     if (record->stopped) { /* what is left to say is small, there may be room for it */

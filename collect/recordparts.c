@@ -50,7 +50,7 @@ int recordparts_write_tables(struct recordparts *parts) {
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* NAME.mtr, NAME.1.mtr, NAME.2.mtr, ... */
-static void part_path(const struct recordparts *parts, uint32_t part, char *to, size_t capacity) {
+void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, size_t capacity) {
     const char *path = parts->recording->path;
     size_t length = strlen(path);
     size_t tail = length > 4 && strcmp(path + length - 4, ".mtr") == 0 ? 4 : 0;
@@ -63,7 +63,7 @@ static void part_path(const struct recordparts *parts, uint32_t part, char *to, 
 
 static int create(struct recordparts *parts) {
     char path[sizeof parts->file.path];
-    part_path(parts, parts->header.part, path, sizeof path);
+    recordparts_path(parts, parts->header.part, path, sizeof path);
     if (recordfile_create(&parts->file, path, &parts->header, parts->error) != 0) {
         return -1;
     }
@@ -105,7 +105,7 @@ static uint32_t last_part(const struct recordparts *parts) {
     char path[sizeof parts->file.path];
     uint32_t part = 0;
     do {
-        part_path(parts, part + 1, path, sizeof path);
+        recordparts_path(parts, part + 1, path, sizeof path);
     } while (access(path, F_OK) == 0 && ++part != 0);
     return part;
 }
@@ -118,7 +118,7 @@ static int resume(struct recordparts *parts) {
     int result = 0;
     for (uint32_t part = last_part(parts) + 1; part-- > 0 && result == 0;) {
         parts->header.part = part;
-        part_path(parts, part, path, sizeof path);
+        recordparts_path(parts, part, path, sizeof path);
         result = recordfile_resume(&parts->file, path, &parts->header, parts->held->header, &there,
                                    parts->error);
     }

@@ -29,6 +29,9 @@ struct recordparts {
 int recordparts_open(struct recordparts *parts, const struct held *held,
                      struct recordtables *tables, struct error *error);
 
+/* Where a part of this recording lies. */
+void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, size_t capacity);
+
 /* Writes what the tables have new: before events, the contexts that these are the first to use; now
  * and then, all of them. 0 or -1. */
 int recordparts_write_nodes(struct recordparts *parts);

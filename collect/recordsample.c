@@ -18,7 +18,9 @@
 enum {
     SAMPLE_MS = 100,
     SAMPLES_A_LIFE = 1000, /* from 100 s on a sample every thousandth of the life */
-    WRITE_MS = 5000,       /* samples wait at most so long */
+    WRITE_MS = 5000,       /* samples wait at most so long ... */
+    BUSY_WRITE_MS = 500,  /* ... or where the file grows meanwhile, since who goes through events */
+    BUSY_BYTES = 1 << 19, /* while they come waits for the samples between them */
     FIRST_MAPS_MS = 1000,
     MAPS_MS = 5000,
     MAPS_A_LIFE = 100,
@@ -116,6 +118,7 @@ static int write_samples(struct recordsample *sample, struct recordfile *file, u
                                           .items = (uint32_t)sample->count};
     size_t size = sample->count * sizeof sample->samples[0];
     sample->written_ns = time_ns;
+    sample->written_bytes = file->size;
     if (sample->count == 0) {
         return 0;
     }
@@ -237,8 +240,13 @@ int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint
         take_sample(sample, time_ns, live_bytes);
         sample->next_ns = time_ns + larger(SAMPLE_MS * MS, time_ns / SAMPLES_A_LIFE);
     }
+    if (file->size < sample->written_bytes) { /* another part */
+        sample->written_bytes = 0;
+    }
     if (sample->count == RECORDSAMPLE_BATCH || last ||
-        time_ns >= sample->written_ns + WRITE_MS * MS) {
+        time_ns >= sample->written_ns + WRITE_MS * MS ||
+        (time_ns >= sample->written_ns + BUSY_WRITE_MS * MS &&
+         file->size - sample->written_bytes >= BUSY_BYTES)) {
         result = write_samples(sample, file, time_ns, error);
     }
     if (result == 0 && time_ns >= sample->next_maps_ns && !last) {

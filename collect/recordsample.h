@@ -23,7 +23,8 @@ struct recordsample {
     uint64_t next_ns;      /* when the next sample is due */
     uint64_t next_maps_ns; /* and the next look at the mappings */
     uint64_t written_ns;
-    size_t count; /* not written yet */
+    uint64_t written_bytes; /* of the file then */
+    size_t count;           /* not written yet */
     struct memtrace_sample samples[RECORDSAMPLE_BATCH];
 };
 

@@ -5,6 +5,7 @@
  */
 #include "analyze/import/heaptrackfile.h"
 
+#include "analyze/base/array.h"
 #include "analyze/import/packedin.h"
 
 #include <stdio.h>
@@ -36,10 +37,10 @@ struct reading {
     uint64_t page_size;
     char **texts;
     size_t text_count;
-    size_t text_capacity;
+    size_t text_room;
     struct info *infos;
     size_t info_count;
-    size_t info_capacity;
+    size_t info_room;
     uint64_t place_count;
     uint64_t path_count;
     bool out_of_memory;
@@ -92,22 +93,6 @@ static const char *text_of(const struct reading *reading, uint64_t number) {
     return number != 0 && number <= reading->text_count ? reading->texts[number - 1] : "";
 }
 
-/* Room for one more item of an array. 0 or -1. */
-static int reserve(void **items, size_t count, size_t *capacity, size_t size) {
-    size_t wanted = *capacity != 0 ? *capacity * 2 : 256;
-    void *grown;
-    if (count < *capacity) {
-        return 0;
-    }
-    grown = reallocarray(*items, wanted, size);
-    if (grown == NULL) {
-        return -1;
-    }
-    *items = grown;
-    *capacity = wanted;
-    return 0;
-}
-
 /* ---- Lines ---- */
 
 static int take_version(struct reading *reading) {
@@ -126,8 +111,8 @@ static int take_version(struct reading *reading) {
 static int take_text(struct reading *reading) {
     const char *text = reading->version >= VERSION_SIZED ? get_text(reading) : reading->at;
     char *copy = strdup(text != NULL ? text : ""); /* it keeps its number */
-    if (copy == NULL || reserve((void **)&reading->texts, reading->text_count,
-                                &reading->text_capacity, sizeof *reading->texts) != 0) {
+    if (copy == NULL || array_grow(&reading->texts, &reading->text_room, reading->text_count,
+                                   sizeof *reading->texts) != 0) {
         free(copy);
         reading->out_of_memory = true;
         return -1;
@@ -188,8 +173,8 @@ static int take_info(struct reading *reading) {
     if (!get_number(reading, &info.size) || !get_number(reading, &info.path)) {
         return BAD;
     }
-    if (reserve((void **)&reading->infos, reading->info_count, &reading->info_capacity,
-                sizeof *reading->infos) != 0) {
+    if (array_grow(&reading->infos, &reading->info_room, reading->info_count,
+                   sizeof *reading->infos) != 0) {
         reading->out_of_memory = true;
         return -1;
     }

@@ -3,8 +3,8 @@
  * heaptrackfile.h: reads a heaptrack data file: one that was interpreted (with names) or a raw one
  * (with modules), packed or not, of file versions 0 to 3.
  *
- * Called by collect/importer. What does not add up (numbers that nothing has, lines that are no
- * lines) is left out and counted. Memory grows with texts, not with events.
+ * Called by collect/transform/importer. What does not add up (numbers that nothing has, lines that
+ * are no lines) is left out and counted. Memory grows with texts, not with events.
  */
 #ifndef ANALYZE_IMPORT_HEAPTRACKFILE_H
 #define ANALYZE_IMPORT_HEAPTRACKFILE_H

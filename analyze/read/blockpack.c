@@ -4,6 +4,7 @@
 
 #include "analyze/read/eventcolumns.h"
 #include "analyze/read/nodecode.h"
+#include "analyze/read/segmentpack.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -11,9 +12,10 @@
 enum { LARGE = 2048 }; /* bytes of a column that are worth a beginning of their own */
 
 static size_t columns_of(enum memtrace_block_kind kind) {
-    return kind == MEMTRACE_BLOCK_EVENTS  ? COLUMNS
-           : kind == MEMTRACE_BLOCK_NODES ? NODECODE_COLUMNS
-                                          : 0;
+    return kind == MEMTRACE_BLOCK_EVENTS     ? COLUMNS
+           : kind == MEMTRACE_BLOCK_NODES    ? NODECODE_COLUMNS
+           : kind == MEMTRACE_BLOCK_SEGMENTS ? SEGMENTPACK_COLUMNS
+                                             : 0;
 }
 
 /* Where the column ends, given where the one before does; never behind the payload. */

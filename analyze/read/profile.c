@@ -2,6 +2,7 @@
 /* profile.c: opens profiles and checks what they say. See profile.h. */
 #include "analyze/read/profile.h"
 
+#include "analyze/read/compressed.h"
 #include "analyze/read/filemap.h"
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -289,11 +291,26 @@ static int peek(struct profile *profile, int fd, uint64_t *size, struct error *e
     return check_header(&profile->header, profile->path, error);
 }
 
+/* The program that wrote it is gone, or goes on and this is a copy. */
+static int open_compressed(struct profile *profile, int fd, struct error *error) {
+    uint64_t size = profile->header.whole_bytes;
+    profile->bytes = compressed_read(fd, profile->path, &profile->header, false, profile->damage,
+                                     sizeof profile->damage, error);
+    if (profile->bytes == NULL) {
+        return -1;
+    }
+    profile->uncompressed = profile->size = size;
+    return read_structure(profile, size, error);
+}
+
 static int open_file(struct profile *profile, int fd, struct error *error) {
     uint64_t size = 0;
     uint64_t wanted;
     if (peek(profile, fd, &size, error) != 0) {
         return -1;
+    }
+    if (compressed_is(&profile->header)) {
+        return open_compressed(profile, fd, error);
     }
     wanted = profile->header.end < size ? profile->header.end : size;
     if (wanted < MEMTRACE_HEADER_SIZE) {
@@ -353,6 +370,8 @@ struct profile *profile_wrap(const void *bytes, size_t size, const char *name,
     profile->size = size;
     if (size < MEMTRACE_HEADER_SIZE) {
         error_set(error, "%s is not a MemTrace profile, or is cut off inside its header", name);
+    } else if (compressed_is(bytes)) {
+        error_set(error, "%s is a compressed profile: only files of these can be read", name);
     } else if (check_header(bytes, name, error) == 0 && read_structure(profile, size, error) == 0) {
         return profile;
     }
@@ -401,6 +420,9 @@ void profile_close(struct profile *profile) {
     }
     if (profile->mapped != 0) {
         filemap_close((void *)profile->bytes, profile->mapped);
+    }
+    if (profile->uncompressed != 0) {
+        munmap((void *)profile->bytes, profile->uncompressed);
     }
     if (profile->fd >= 0) {
         close(profile->fd);

@@ -5,10 +5,10 @@
  *
  * Called by analyze/model, collect and cli. A profile belongs to one thread at a time.
  *
- * A finished file is copied into memory. The region of a running program is mapped (`live`): its
- * counters change under the reader, so they are read with the profile_load_* functions, and
- * profile_refresh() finds what was added since. A file that is cut off or damaged opens as long as
- * its header is whole; `damage` then says where it breaks.
+ * A finished file is copied into memory, uncompressed if it was not. The region of a running
+ * program is mapped (`live`): its counters change under the reader, so they are read with the
+ * profile_load_* functions, and profile_refresh() finds what was added since. A file that is cut
+ * off or damaged opens as long as its header is whole; `damage` then says where it breaks.
  *
  * Invariants, whatever the file says:
  *   segments[i].offset + segments[i].size <= size
@@ -48,14 +48,16 @@ struct profile {
     char damage[256]; /* empty: whole; else one phrase, e.g. "cut off at byte 8192 of 40960" */
     char *path;
 
-    int fd;          /* live: the mapped file; else -1 */
-    uint64_t mapped; /* live: bytes mapped; else 0 */
-    void *owned;     /* not live: the copy; NULL for profile_wrap */
+    int fd;                /* live: the mapped file; else -1 */
+    uint64_t mapped;       /* live: bytes mapped; else 0 */
+    void *owned;           /* not live: the copy; NULL for profile_wrap */
+    uint64_t uncompressed; /* not 0: `bytes` are a mapping of so many bytes that no file has */
 };
 
 /* Whether files of this version can be read here: exact ones, those with estimates, and those with
- * packed nodes. */
+ * packed nodes, compressed or not. */
 static inline bool profile_knows_version(uint32_t version) {
+    version &= ~MEMTRACE_FORMAT_COMPRESSED;
     return version >= MEMTRACE_FORMAT_VERSION && version <= MEMTRACE_FORMAT_PACKED;
 }
 

@@ -3,6 +3,7 @@
  * runfiles.c: what a run without a summary was: the headers of its files, and their timelines added
  * up. Nothing else of them is read.
  */
+#include "analyze/read/compressed.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,14 +91,27 @@ static int course_ends(struct course *course, uint64_t start_ns, uint64_t end_ns
     return add_step(course->scan, begin) == 0 ? add_step(course->scan, end) : -1;
 }
 
+/* Of a file or, where `bytes` is not NULL, of so many bytes. */
+static bool read_at(int fd, const unsigned char *bytes, void *to, size_t count, uint64_t offset,
+                    uint64_t size) {
+    if (bytes == NULL) {
+        return pread(fd, to, count, (off_t)offset) == (ssize_t)count;
+    }
+    if (count > size - offset) {
+        return false;
+    }
+    memcpy(to, bytes + offset, count);
+    return true;
+}
+
 /* The timeline of a profile, whose segments are stepped over. */
-static int add_profile_points(struct course *course, int fd, uint64_t size) {
+static int add_points(struct course *course, int fd, const unsigned char *bytes, uint64_t size) {
     struct memtrace_timeline *timeline = malloc(sizeof *timeline);
     uint64_t offset = MEMTRACE_HEADER_SIZE;
     int result = timeline != NULL ? 0 : -1;
     while (result == 0 && offset < size) {
         struct memtrace_segment segment;
-        if (pread(fd, &segment, sizeof segment, (off_t)offset) != sizeof segment) {
+        if (!read_at(fd, bytes, &segment, sizeof segment, offset, size)) {
             break;
         }
         if (segment.magic != MEMTRACE_SEGMENT_MAGIC || segment.size < MEMTRACE_PAGE_SIZE ||
@@ -105,7 +120,7 @@ static int add_profile_points(struct course *course, int fd, uint64_t size) {
             continue;
         }
         if (segment.kind == MEMTRACE_SEGMENT_TIMELINE &&
-            pread(fd, timeline, sizeof *timeline, (off_t)offset) == sizeof *timeline) {
+            read_at(fd, bytes, timeline, sizeof *timeline, offset, size)) {
             uint32_t count = timeline->count < MEMTRACE_TIMELINE_POINTS ? timeline->count
                                                                         : MEMTRACE_TIMELINE_POINTS;
             for (uint32_t i = 0; result == 0 && i < count; i++) {
@@ -118,6 +133,23 @@ static int add_profile_points(struct course *course, int fd, uint64_t size) {
         offset = segment.size < size - offset ? offset + segment.size : size;
     }
     free(timeline);
+    return result;
+}
+
+static int add_profile_points(struct course *course, int fd, const char *path,
+                              const struct memtrace_header *header, uint64_t file_size) {
+    char damage[256];
+    unsigned char *bytes;
+    int result;
+    if (!compressed_is(header)) {
+        return add_points(course, fd, NULL, file_size);
+    }
+    bytes = compressed_read(fd, path, header, true, damage, sizeof damage, NULL);
+    if (bytes == NULL) {
+        return 0; /* damaged, as a timeline may be */
+    }
+    result = add_points(course, -1, bytes, header->whole_bytes);
+    munmap(bytes, header->whole_bytes);
     return result;
 }
 
@@ -256,7 +288,7 @@ static int add_profile(struct scan *scan, const char *file, const char *path) {
     if (result == 0 && fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
         pread(fd, header, sizeof *header, 0) == sizeof *header && is_profile(header)) {
         struct course course = {.scan = scan, .start_ns = header->start_realtime_ns};
-        result = add_profile_points(&course, fd, (uint64_t)status.st_size);
+        result = add_profile_points(&course, fd, path, header, (uint64_t)status.st_size);
         result = result == 0 ? add_process(scan, file, header, &course) : -1;
     }
     if (fd >= 0) {

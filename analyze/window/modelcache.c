@@ -2,6 +2,7 @@
 /* modelcache.c: indices in recordings and in the cache. See modelcache.h. */
 #include "analyze/window/modelcache.h"
 
+#include "analyze/read/blockread.h"
 #include "analyze/read/cachefolder.h"
 #include "analyze/window/wholereplay.h"
 
@@ -125,35 +126,61 @@ static struct model *model_of(struct timeorder_parts parts, const unsigned char 
     return model;
 }
 
-/* The last block of slices of the last part. */
-static struct model *load_own(struct timeorder_parts parts) {
+/* Whether all blocks of events are as they were written: what their sums say is not told of others.
+ */
+static bool are_events_whole(const struct recording *recording) {
+    struct recording_buffer buffer = {0};
+    bool is_whole = true;
+    for (size_t i = 0; i < recording->block_count && is_whole; i++) {
+        const struct recording_entry *entry = &recording->blocks[i];
+        struct memtrace_block_header block;
+        is_whole = entry->block.kind != MEMTRACE_BLOCK_EVENTS ||
+                   (blockread_load(recording->fd, recording->size, entry->offset, &block,
+                                   &buffer) == BLOCKREAD_WHOLE &&
+                    memcmp(&block, &entry->block, sizeof block) == 0);
+    }
+    recording_buffer_free(&buffer);
+    return is_whole;
+}
+
+/* Of the last block of slices of the last part; kept under the name, unless that is "". */
+static struct model *load_own(struct timeorder_parts parts, const char *name) {
     const struct recording *last = parts.items[parts.count - 1];
     struct recording_buffer buffer = {0};
     struct model *model = NULL;
     size_t at = last->block_count;
+    bool is_whole = true;
     while (at != 0 && last->blocks[at - 1].block.kind != MEMTRACE_BLOCK_SLICES) {
         at--;
     }
     if (at != 0 && recording_payload(last, at - 1, &buffer, NULL) == 0) {
         model = model_of(parts, buffer.bytes, buffer.size);
     }
+    for (size_t part = 0; model != NULL && is_whole && part < parts.count; part++) {
+        is_whole = are_events_whole(parts.items[part]);
+    }
+    if (!is_whole) {
+        model_free(model);
+        model = NULL;
+    }
+    if (model != NULL && !model->live) {
+        const struct varint_writer bytes = {.bytes = buffer.bytes, .size = buffer.size};
+        store(name, &bytes);
+    }
     recording_buffer_free(&buffer);
     return model;
 }
 
 struct model *modelcache_load(struct timeorder_parts parts) {
-    struct model *model = load_own(parts);
     struct cachefolder_file file = {0};
+    struct model *model = NULL;
     char name[NAME_BYTES];
-    if (model != NULL) {
-        return model;
-    }
     name_of(parts, false, name);
     if (name[0] != '\0' && cachefolder_load(&kind, name, &file) == 0) {
         model = model_of(parts, file.bytes, file.size);
     }
     cachefolder_unload(&file);
-    return model;
+    return model != NULL ? model : load_own(parts, name);
 }
 
 int modelcache_store(struct timeorder_parts parts, struct model *model) {

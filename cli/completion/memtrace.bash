@@ -98,7 +98,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --sample --sizes --modules --cull-below --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     report)
         case $previous in
@@ -213,8 +213,8 @@ _memtrace() {
         --output | -o) _memtrace_files '*'; return 0 ;;
         --level | -l) :; return 0 ;;
         esac
-        options=' --output --level --no-addresses --no-symbols --help'
-        [[ $current == -* ]] || { _memtrace_files '*.mtr'; return; }
+        options=' --output --level --no-addresses --no-symbols --raw --help'
+        [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     strip)
         case $previous in

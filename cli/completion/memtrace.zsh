@@ -13,7 +13,7 @@ _memtrace() {
         'export:write files for other tools\: flame graphs, JSON, CSV, ...'
         'import:make a recording from a heaptrack data file'
         'extract:get the program files out of a recording'
-        'repack:write a recording anew\: joined, packed, without damage'
+        'repack:write a recording anew\: joined, packed, without damage; or a profile'
         'strip:leave short-lived blocks out of a recording'
         'anonymize:hide the names in a recording'
         'merge:make one recording or profile of several'
@@ -105,6 +105,7 @@ _memtrace() {
             '*--precise[the time of each event, not of every few milliseconds]' \
             '*--free-stacks[the call path of frees, too]' \
             '*--no-addresses[a smaller file, without the addresses of blocks]' \
+            '*--no-slices[without the sums that make its first report quick]' \
             '*--sample[not all]:SIZE:' \
             '*--sizes[only blocks of such sizes]:MIN-MAX:' \
             '*--modules[only what these allocate]:LIST:' \
@@ -339,10 +340,11 @@ _memtrace() {
             '*-l[how hard to compress, 1 to 19 ]:N:' \
             '*--no-addresses[without the blocks'\'' addresses]' \
             '*--no-symbols[without the program files and symbols that it carries]' \
+            '*--raw[a profile that is not compressed, as other programs read it]' \
             '*--help[show this]' \
             '*-h[show this]' \
-            '1:RECORDING:_files -g "*.mtr(-.)"' \
-            '*:RECORDING:_files -g "*.mtr(-.)"'
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;
     strip)
         _arguments \

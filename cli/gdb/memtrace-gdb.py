@@ -14,6 +14,7 @@ import re
 import shutil
 import struct
 import subprocess
+import tempfile
 import time
 
 import gdb
@@ -21,6 +22,7 @@ import gdb
 HEADER_SIZE = 16384
 SAMPLED_HEAP_OFFSET = 1840
 VERSIONS = (b"\1\0\0\0", b"\2\0\0\0", b"\3\0\0\0")
+COMPRESSED = 1  # in the second byte of the version
 SEGMENT_MAGIC = 0x474D4553
 TREE, THREADS, MODULES, POOLS, NODES, AREAS = 1, 4, 5, 6, 14, 15
 FRAME_MAPPING, FRAME_POOL, FRAME_CLASSES = 1, 16, 4096
@@ -226,9 +228,28 @@ def region_mappings():
     return found
 
 
-def open_file(path):
+def read_whole(path):
+    """The bytes of a profile, which the command uncompresses."""
     with open(path, "rb") as file:
         whole = file.read()
+    if whole[:8] != b"MEMTRACE" or len(whole) < 12 or not whole[9] & COMPRESSED:
+        return whole
+    command = memtrace_command()
+    if command is None:
+        raise gdb.GdbError("memtrace: %s is compressed, and the command memtrace, which uncompresses "
+                           "it, is not in PATH" % path)
+    with tempfile.TemporaryDirectory() as folder:
+        raw = os.path.join(folder, "raw.mtp")
+        done = subprocess.run([command, "repack", "--raw", "--output", raw, path],
+                              stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            raise gdb.GdbError(done.stderr.strip())
+        with open(raw, "rb") as file:
+            return file.read()
+
+
+def open_file(path):
+    whole = read_whole(path)
 
     def read(offset, size):
         if offset + size > len(whole):

@@ -9,38 +9,11 @@
 
 #include "analyze/base/numbermap.h"
 #include "analyze/report/calltree.h"
-#include "collect/transform/fakename.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct anonymize {
-    const struct model *model;
-    const struct names *names;
-    struct fakenames *fakenames;
-};
-
-struct anonymize *anonymize_new(const struct model *model, const struct names *names,
-                                const void *key, size_t key_size) {
-    struct anonymize *anonymize = calloc(1, sizeof *anonymize);
-    if (anonymize == NULL) {
-        return NULL;
-    }
-    *anonymize = (struct anonymize){model, names, fakenames_new(key, key_size)};
-    if (anonymize->fakenames == NULL) {
-        free(anonymize);
-        return NULL;
-    }
-    return anonymize;
-}
-
-void anonymize_free(struct anonymize *anonymize) {
-    if (anonymize != NULL) {
-        fakenames_free(anonymize->fakenames);
-        free(anonymize);
-    }
-}
 
 /* ---- Strings in tables ---- */
 
@@ -144,25 +117,20 @@ static int hide_modules(struct anonymize *anonymize, struct transform_payload *p
     return 1;
 }
 
-static int hide_threads(struct anonymize *anonymize, struct transform_payload *payload) {
-    struct memtrace_thread_record *thread = (struct memtrace_thread_record *)(void *)payload->bytes;
-    for (size_t left = payload->size / sizeof *thread; left > 0; left--, thread++) {
-        if (hide_field(anonymize, FAKENAME_THREAD, thread->name, sizeof thread->name) != 0) {
+/* A name in each item of an array. */
+static int hide_items(struct anonymize *anonymize, struct transform_payload *payload,
+                      enum fakename_kind kind, size_t item_size, size_t offset, size_t capacity) {
+    for (size_t at = 0; at + item_size <= payload->size; at += item_size) {
+        if (hide_field(anonymize, kind, (char *)payload->bytes + at + offset, capacity) != 0) {
             return -1;
         }
     }
     return 1;
 }
 
-static int hide_pools(struct anonymize *anonymize, struct transform_payload *payload) {
-    struct memtrace_recording_pool *pool = (struct memtrace_recording_pool *)(void *)payload->bytes;
-    for (size_t left = payload->size / sizeof *pool; left > 0; left--, pool++) {
-        if (hide_field(anonymize, FAKENAME_POOL, pool->name, sizeof pool->name) != 0) {
-            return -1;
-        }
-    }
-    return 1;
-}
+#define HIDE_ITEMS(type, kind)                                                                     \
+    hide_items(context, payload, kind, sizeof(type), offsetof(type, name),                         \
+               sizeof((type *)NULL)->name)
 
 /* ---- Mappings: an array, then names of any length ---- */
 
@@ -222,9 +190,9 @@ static int hide_table(void *context, enum memtrace_block_kind kind,
     case MEMTRACE_BLOCK_MODULES:
         return hide_modules(context, payload);
     case MEMTRACE_BLOCK_THREADS:
-        return hide_threads(context, payload);
+        return HIDE_ITEMS(struct memtrace_thread_record, FAKENAME_THREAD);
     case MEMTRACE_BLOCK_POOLS:
-        return hide_pools(context, payload);
+        return HIDE_ITEMS(struct memtrace_recording_pool, FAKENAME_POOL);
     case MEMTRACE_BLOCK_SMAPS:
         return hide_mappings(context, payload);
     case MEMTRACE_BLOCK_SAMPLES:

@@ -11,16 +11,16 @@
 
 #include "analyze/model/model.h"
 #include "analyze/model/names.h"
+#include "collect/transform/fakename.h"
 #include "collect/transform/transform.h"
 
-struct anonymize;
+struct anonymize {
+    const struct model *model; /* the recording's */
+    const struct names *names; /* and its names */
+    struct fakenames *fakenames;
+};
 
-/* The recording's model and names must outlive it. key: see fakename.h. NULL: out of memory. */
-struct anonymize *anonymize_new(const struct model *model, const struct names *names,
-                                const void *key, size_t key_size);
-void anonymize_free(struct anonymize *anonymize); /* NULL is allowed */
-
-/* For transform_run(). */
+/* For transform_run(); all must outlive it. */
 struct transform_step anonymize_step(struct anonymize *anonymize);
 
 #endif

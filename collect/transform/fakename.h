@@ -2,7 +2,7 @@
 /*
  * fakename.h: made-up names in the place of real ones, the same for the same name.
  *
- * Called by collect/anonymize. One thread. Without a key names are numbered as they come
+ * Called by anonymize and its command. One thread. Without a key names are numbered as they come
  * ("function_1"), which tells nothing of them at all. With one they are a keyed hash (HMAC with
  * SHA-256): the same in each file that is made with this key, and nobody without it can try out
  * what a name was.

@@ -389,7 +389,6 @@ static int take_end(void *context, enum heaptrackfile_key kind, uint64_t key) {
     if (ended.number == 0) {
         /* Nothing is lost, but what comes next does not directly follow what was before. */
         event = (struct event){.kind = EVENT_LOST, .time_ns = importer->time_ns};
-        importer->result->unknown_ends++;
     } else {
         importer->live_bytes -= ended.size;
         importer->result->ends++;

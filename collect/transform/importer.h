@@ -17,7 +17,6 @@ struct importer_result {
     struct heaptrackfile_result file;
     uint64_t begins;
     uint64_t ends;
-    uint64_t unknown_ends;  /* of blocks that had not begun; left out */
     uint64_t missing_paths; /* more call paths than a recording holds; charged to their callers */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mergetables.h: the tables of a recording that is made of several processes': one tree of
- * contexts, one list of modules, pools and threads, and how each process's ids become those.
+ * mergetables.h: the tables of a recording or profile that is made of several processes': one
+ * tree of contexts, one list of modules, pools and threads, and how each process's ids become
+ * those.
  *
  * Called by merge and mergeprofiles. One thread.
  *
@@ -35,7 +36,7 @@ struct mergetables {
     uint32_t thread_ids; /* given out so far; 0 and 1 at the start */
 };
 
-/* One process's ids -> those of the map. */
+/* One process's ids -> those of the tables. */
 struct mergesource {
     uint64_t shift_ns;
     uint32_t *contexts;
@@ -52,7 +53,7 @@ struct mergesource {
 void mergetables_free(struct mergetables *tables);
 void mergesource_free(struct mergesource *source);
 
-/* Adds the process of this model, whose times are shift_ns later in the map's. 0 or -1; the source
+/* Adds the process of this model, whose times are shift_ns later in theirs. 0 or -1; the source
  * is to be freed in both cases. */
 int mergetables_add(struct mergetables *tables, const struct model *model, uint64_t shift_ns,
                     struct mergesource *source, struct error *error);

@@ -44,7 +44,6 @@ static int flush_events(struct recordwriter *writer) {
     }
     writer->has_events = false;
     writer->event_count += event_encoder_count(writer->encoder);
-    writer->block_count++;
     payload = event_encoder_finish(writer->encoder, &size, &block);
     if (payload == NULL) {
         return no_memory(writer);

@@ -23,7 +23,6 @@ struct recordwriter {
     struct memtrace_block_header events; /* the block that is being filled; see below */
     bool has_events;
     uint64_t event_count; /* in blocks that are written */
-    uint64_t block_count; /* such blocks */
     /* Not written yet: */
     struct memtrace_recording_node *nodes;
     size_t node_count;

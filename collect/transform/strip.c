@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -32,10 +33,11 @@ struct blockset {
     off_t size;
     struct chunks {
         unsigned char **items; /* by number / CHUNK_NUMBERS; NULL: no bit is set there */
-        size_t count;
+        size_t room;
     } threads[THREADS];
 };
 
+/* A descriptor, or -1 with errno. */
 static int open_file(void) {
     const char *folder = getenv("TMPDIR");
     FILE *file;
@@ -52,49 +54,30 @@ static int open_file(void) {
     return fd;
 }
 
-static struct blockset *blockset_new(void) { /* NULL: errno */
-    struct blockset *set = calloc(1, sizeof *set);
-    if (set == NULL) {
-        return NULL;
-    }
-    set->fd = open_file();
-    if (set->fd < 0) {
-        free(set);
-        return NULL;
-    }
-    return set;
-}
-
-static void blockset_free(struct blockset *set) {
-    if (set == NULL) {
-        return;
-    }
+static void blockset_close(struct blockset *set) {
     for (size_t thread = 0; thread < THREADS; thread++) {
-        for (size_t i = 0; i < set->threads[thread].count; i++) {
-            if (set->threads[thread].items[i] != NULL) {
-                munmap(set->threads[thread].items[i], CHUNK_BYTES);
+        struct chunks *chunks = &set->threads[thread];
+        for (size_t i = 0; i < chunks->room; i++) {
+            if (chunks->items[i] != NULL) {
+                munmap(chunks->items[i], CHUNK_BYTES);
             }
         }
-        free(set->threads[thread].items);
+        free(chunks->items);
     }
-    close(set->fd);
-    free(set);
+    if (set->fd >= 0) {
+        close(set->fd);
+    }
 }
 
-static int reach(struct chunks *chunks, size_t place) {
-    unsigned char **grown;
-    if (place < chunks->count) {
-        return 0;
-    }
-    grown = reallocarray(chunks->items, place + 1, sizeof *grown);
-    if (grown == NULL) {
+/* Makes room for this many chunks. 0, or -1: out of memory. */
+static int reach(struct chunks *chunks, size_t count) {
+    size_t before = chunks->room;
+    if (array_reserve(&chunks->items, &chunks->room, count, sizeof *chunks->items) != 0) {
         return -1;
     }
-    for (size_t i = chunks->count; i <= place; i++) {
-        grown[i] = NULL;
+    for (size_t i = before; i < chunks->room; i++) {
+        chunks->items[i] = NULL;
     }
-    chunks->items = grown;
-    chunks->count = place + 1;
     return 0;
 }
 
@@ -119,7 +102,7 @@ static int blockset_add(struct blockset *set, struct event_block block) {
         return 0;
     }
     chunks = &set->threads[block.thread];
-    if (reach(chunks, place) != 0) {
+    if (reach(chunks, place + 1) != 0) {
         return -1;
     }
     if (chunks->items[place] == NULL) {
@@ -140,7 +123,7 @@ static bool blockset_has(const struct blockset *set, struct event_block block) {
         return false;
     }
     chunks = &set->threads[block.thread];
-    return place < chunks->count && chunks->items[place] != NULL &&
+    return place < chunks->room && chunks->items[place] != NULL &&
            (chunks->items[place][bit / 8] >> bit % 8 & 1) != 0;
 }
 
@@ -154,7 +137,7 @@ struct newest {
 
 struct strip {
     struct strip_options options;
-    struct blockset *dropped;
+    struct blockset dropped;
     struct memtrace_culled *totals;
     size_t total_count;
     size_t total_room;
@@ -204,7 +187,7 @@ static int note(void *context, const struct life *life) {
         return 0;
     }
     total = total_of(strip, life->context, life->block.thread);
-    if (total == NULL || blockset_add(strip->dropped, life->block) != 0) {
+    if (total == NULL || blockset_add(&strip->dropped, life->block) != 0) {
         return total == NULL ? ENOMEM : errno;
     }
     total->count++;
@@ -233,9 +216,14 @@ struct strip *strip_new(struct timeorder_parts parts, const struct model *whole,
     struct strip *strip = calloc(1, sizeof *strip);
     struct lives_visitor visitor = {.end = note, .context = strip};
     int result;
-    if (strip == NULL || (strip->dropped = blockset_new()) == NULL) {
+    if (strip == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    strip->dropped.fd = open_file();
+    if (strip->dropped.fd < 0) {
         error_set(error, "cannot make a temporary file: %s", strerror(errno));
-        free(strip);
+        strip_free(strip);
         return NULL;
     }
     if (note_classes(strip, whole) != 0) {
@@ -258,7 +246,7 @@ struct strip *strip_new(struct timeorder_parts parts, const struct model *whole,
 
 void strip_free(struct strip *strip) {
     if (strip != NULL) {
-        blockset_free(strip->dropped);
+        blockset_close(&strip->dropped);
         numbermap_free(&strip->places);
         free(strip->totals);
         free(strip->is_heap);
@@ -315,7 +303,7 @@ static int strip_other(struct strip *strip, const struct event *event) {
 
 /* 1: it is kept; 0: it goes; -1: out of memory. */
 static int take_free(struct strip *strip, struct event_block block) {
-    bool is_kept = !blockset_has(strip->dropped, block);
+    bool is_kept = !blockset_has(&strip->dropped, block);
     int result = is_kept;
     if (strip->adjacent) {
         strip->all = (struct newest){0};
@@ -340,14 +328,14 @@ static int strip_event(void *context, const struct memtrace_block_header *stream
     if (event->kind != EVENT_ALLOC) {
         return strip_other(strip, event);
     }
-    if (event->old.number != 0 && blockset_has(strip->dropped, event->old)) {
+    if (event->old.number != 0 && blockset_has(&strip->dropped, event->old)) {
         event->old = (struct event_block){0};
     }
     if (note_free(strip, event->old) != 0) {
         return -1;
     }
-    note_alloc(strip, event, !blockset_has(strip->dropped, event->block));
-    if (!blockset_has(strip->dropped, event->block)) {
+    note_alloc(strip, event, !blockset_has(&strip->dropped, event->block));
+    if (!blockset_has(&strip->dropped, event->block)) {
         return 1;
     }
     if (event->old.number == 0) {
@@ -377,10 +365,7 @@ struct transform_step strip_step(struct strip *strip) {
     return (struct transform_step){.event = strip_event, .finish = write_totals, .context = strip};
 }
 
-uint64_t strip_count(const struct strip *strip) {
+uint64_t strip_count(const struct strip *strip, uint64_t *bytes) {
+    *bytes = strip->bytes;
     return strip->count;
-}
-
-uint64_t strip_bytes(const struct strip *strip) {
-    return strip->bytes;
 }

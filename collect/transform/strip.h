@@ -32,7 +32,6 @@ void strip_free(struct strip *strip); /* NULL is allowed */
 struct transform_step strip_step(struct strip *strip);
 
 /* How many blocks go, and their bytes. */
-uint64_t strip_count(const struct strip *strip);
-uint64_t strip_bytes(const struct strip *strip);
+uint64_t strip_count(const struct strip *strip, uint64_t *bytes);
 
 #endif

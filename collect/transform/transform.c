@@ -84,6 +84,7 @@ static bool is_copied(uint16_t kind, bool before_events) {
     case MEMTRACE_BLOCK_EVENTS:
     case MEMTRACE_BLOCK_THREADS: /* the last one, last of all */
     case MEMTRACE_BLOCK_INDEX:
+    case MEMTRACE_BLOCK_SLICES: /* they are of the blocks that were there */
         return false;
     case MEMTRACE_BLOCK_MODULES:
     case MEMTRACE_BLOCK_POOLS:
@@ -194,7 +195,6 @@ static int copy_events(struct transform *transform, const struct timeorder_parts
     struct event event;
     int found;
     int result = 0;
-    transform->result->blocks++;
     if (recording_payload(recording, place.block, &transform->buffer, NULL) != 0) {
         transform->result->damaged++;
         return 0; /* what follows does not join: the gap is seen */
@@ -302,7 +302,6 @@ static int write_file(struct transform *transform, const char *path) {
         return -1;
     }
     transform->result->kept = transform->writer.event_count;
-    transform->result->blocks_written = transform->writer.block_count;
     transform->result->bytes_written = transform->writer.file.size;
     return 0;
 }

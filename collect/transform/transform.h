@@ -54,8 +54,6 @@ struct transform_options {
 struct transform_result {
     uint64_t events; /* read */
     uint64_t kept;
-    uint64_t blocks; /* of events: read, and written */
-    uint64_t blocks_written;
     uint64_t damaged; /* blocks that could not be read to their end */
     uint64_t bytes;
     uint64_t bytes_written;

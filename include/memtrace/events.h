@@ -70,7 +70,8 @@ enum {
     MEMTRACE_RECORDING_FREE_STACKS = 1u << 1,  /* frees carry their own context */
     MEMTRACE_RECORDING_NO_ADDRESSES = 1u << 2, /* the file is to hold no addresses */
     MEMTRACE_RECORDING_PROFILE = 1u << 3,      /* a profile is written at the end, too */
-    MEMTRACE_RECORDING_MODULES = 1u << 4       /* only what some modules allocate is recorded */
+    MEMTRACE_RECORDING_MODULES = 1u << 4,      /* only what some modules allocate is recorded */
+    MEMTRACE_RECORDING_NO_SLICES = 1u << 5     /* the file is to hold no sums of its events */
 };
 
 /* What of the program's files goes into the recording. */

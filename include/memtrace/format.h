@@ -27,7 +27,11 @@
 #define MEMTRACE_FORMAT_VERSION 1u         /* every count is exact */
 #define MEMTRACE_FORMAT_SAMPLED 2u         /* counts are estimates: see struct memtrace_estimate */
 #define MEMTRACE_FORMAT_PACKED  3u         /* packed nodes; estimates: see MEMTRACE_FLAG_SAMPLED */
-#define MEMTRACE_BYTE_ORDER     0x01020304u
+/* Added to the version: a compressed profile. The header is as ever, but for stored_bytes; behind
+ * it stand blocks (recording.h) of kind MEMTRACE_BLOCK_SEGMENTS, which give the bytes of the
+ * profile. */
+#define MEMTRACE_FORMAT_COMPRESSED 0x100u
+#define MEMTRACE_BYTE_ORDER        0x01020304u
 
 enum {
     MEMTRACE_HEADER_SIZE = 16384,
@@ -211,7 +215,9 @@ struct memtrace_header {
     uint64_t sampled_heap;   /* live: address of the program's struct memtrace_sampled_heap */
     double live_variance;    /* live: of live_bytes as an estimate */
     double maximum_variance; /* live: the same when the maximum was reached */
-    char reserved[88];
+    uint64_t stored_bytes;   /* of a compressed profile: the size of the file, */
+    uint64_t whole_bytes;    /* and the size that it has uncompressed */
+    char reserved[72];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */

@@ -38,19 +38,20 @@ struct memtrace_recording_header {
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording_header) == 64, "recording header size");
 
 enum memtrace_block_kind {
-    MEMTRACE_BLOCK_PROGRAM = 1, /* struct memtrace_header as it is then; the last one counts */
-    MEMTRACE_BLOCK_NODES = 2,   /* struct memtrace_recording_node, in columns; before their use */
-    MEMTRACE_BLOCK_EVENTS = 3,  /* of one stream, in its order */
-    MEMTRACE_BLOCK_THREADS = 4, /* struct memtrace_thread_record[]: all; the last one counts */
-    MEMTRACE_BLOCK_MODULES = 5, /* struct memtrace_module[]: new or changed ones */
-    MEMTRACE_BLOCK_POOLS = 6,   /* struct memtrace_recording_pool[]: new ones */
-    MEMTRACE_BLOCK_SAMPLES = 7, /* struct memtrace_sample[] */
-    MEMTRACE_BLOCK_SMAPS = 8,   /* struct memtrace_mapping[] at one moment, their names behind */
-    MEMTRACE_BLOCK_FILE = 9,    /* struct memtrace_embedded, then a program file or its symbols */
-    MEMTRACE_BLOCK_INDEX = 10,  /* struct memtrace_index_entry[]: all blocks before it */
-    MEMTRACE_BLOCK_CULLED = 12, /* struct memtrace_culled[]: what the events leave out */
-    MEMTRACE_BLOCK_NAMES = 13,  /* struct memtrace_frame_name[], their texts behind */
-    MEMTRACE_BLOCK_SLICES = 14, /* sums of the events before it: docs/format.md, "Slices" */
+    MEMTRACE_BLOCK_PROGRAM = 1,   /* struct memtrace_header as it is then; the last one counts */
+    MEMTRACE_BLOCK_NODES = 2,     /* struct memtrace_recording_node, in columns; before their use */
+    MEMTRACE_BLOCK_EVENTS = 3,    /* of one stream, in its order */
+    MEMTRACE_BLOCK_THREADS = 4,   /* struct memtrace_thread_record[]: all; the last one counts */
+    MEMTRACE_BLOCK_MODULES = 5,   /* struct memtrace_module[]: new or changed ones */
+    MEMTRACE_BLOCK_POOLS = 6,     /* struct memtrace_recording_pool[]: new ones */
+    MEMTRACE_BLOCK_SAMPLES = 7,   /* struct memtrace_sample[] */
+    MEMTRACE_BLOCK_SMAPS = 8,     /* struct memtrace_mapping[] at one moment, their names behind */
+    MEMTRACE_BLOCK_FILE = 9,      /* struct memtrace_embedded, then a program file or its symbols */
+    MEMTRACE_BLOCK_INDEX = 10,    /* struct memtrace_index_entry[]: all blocks before it */
+    MEMTRACE_BLOCK_CULLED = 12,   /* struct memtrace_culled[]: what the events leave out */
+    MEMTRACE_BLOCK_NAMES = 13,    /* struct memtrace_frame_name[], their texts behind */
+    MEMTRACE_BLOCK_SLICES = 14,   /* sums of the events before it: docs/format.md, "Slices" */
+    MEMTRACE_BLOCK_SEGMENTS = 15, /* in compressed profiles only: segments, in columns */
 };
 
 /*

@@ -266,6 +266,7 @@ static const struct variable variables[] = {
     SETS("FREE_STACKS", set_flag, recording.flags, .most = MEMTRACE_RECORDING_FREE_STACKS),
     SETS("ADDRESSES", set_flag, recording.flags, .least = 1,
          .most = MEMTRACE_RECORDING_NO_ADDRESSES),
+    SETS("SLICES", set_flag, recording.flags, .least = 1, .most = MEMTRACE_RECORDING_NO_SLICES),
     SETS("SAMPLE", set_number, recording.sample_bytes, ANY, .units = size_units),
     SETS("RECORD_SIZES", set_sizes, recording.size_least),
     SETS("RECORD_MODULES", set_text, modules),

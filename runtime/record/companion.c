@@ -6,6 +6,7 @@
 #include "runtime/record/finish.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 static int exists(const char *path) {
@@ -35,11 +36,17 @@ static int find_command(char *path, size_t capacity) {
     return -1;
 }
 
+/* What the program's settings say that holds for the companion's own lines, too. */
+static bool is_kept(const char *variable) {
+    return text_starts(variable, "MEMTRACE_LOG_LEVEL=") ||
+           (!text_starts(variable, "LD_PRELOAD=") && !text_starts(variable, "MEMTRACE"));
+}
+
 /* The environment without what would profile the companion itself. */
 static void copy_environment(char *const environment[], char **to, size_t capacity) {
     size_t count = 0;
     for (; *environment != NULL && count + 2 < capacity; environment++) {
-        if (!text_starts(*environment, "LD_PRELOAD=") && !text_starts(*environment, "MEMTRACE")) {
+        if (is_kept(*environment)) {
             to[count++] = *environment;
         }
     }

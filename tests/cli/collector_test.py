@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from outside import (MEMTRACE, PRELOAD, TOTALS, allocations, build, case, check, equal, execute,
-                     folder, no_leftovers, profiles, regions, run, start, wait_line, wait_until)
+                     folder, no_leftovers, profiles, raw_profile, regions, run, start, wait_line, wait_until)
 
 
 def numbered(snapshots, text):
@@ -68,7 +68,7 @@ def test_unwritable_log():
 def test_timeline():
     program = build()
     run("-o", "out.mtp", "--no-summary", "--", program, "sleep650")
-    data = open(folder + "/out.mtp", "rb").read()
+    data = raw_profile(folder + "/out.mtp")
     points = 0
     for offset in range(16384, len(data), 4096):
         if data[offset:offset + 4] == b"SEMG" and data[offset + 4] == 7:
@@ -248,6 +248,22 @@ def test_companion_finishes_killed():
     check(allocations(err) >= 1, err)
     wait_until(lambda: not companions(), "the companion's end")
     equal(profiles(), ["out.mtp"])
+    no_leftovers()
+
+
+def test_companion_log_level():
+    """What the companion has to say minds the program's level."""
+    program = build()
+    for level, is_told in ((None, True), ("warning", True), ("error", False), ("none", False)):
+        settings = {"MEMTRACE_LOG_LEVEL": level} if level else {}
+        process = preload(program, "churn10", "sleep600",
+                          env=dict(settings, MEMTRACE_LIMIT="4K", MEMTRACE_COMMAND=MEMTRACE,
+                                   MEMTRACE_EVERY="1h", MEMTRACE_OUTPUT="out.mtp"))
+        _, err = process.communicate(timeout=30)
+        wait_until(lambda: not companions(), "the companion's end")
+        equal(b"memtrace: limit: the process has" in err, is_told, level, err)
+        check(allocations(err) >= 1, level, err)
+        equal(profiles(), ["out.mtp"])
     no_leftovers()
 
 

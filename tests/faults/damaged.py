@@ -34,6 +34,40 @@ def tolerant_report(path, what):
                 fail(what, "no JSON:", problem)
 
 
+def compressed(sample):
+    """The same profile as the collector writes them."""
+    made = execute([MEMTRACE, "repack", "--level", "1", "--output", sample + ".packed", sample])
+    equal(made.returncode, 0, "repack", made.stderr)
+    return sample + ".packed"
+
+
+def case_compressed():
+    """Reports of both forms are alike; what is cut or hit is shown as far as it goes."""
+    sample = sample_profile()
+    packed = compressed(sample)
+    answers = [execute([MEMTRACE, "report", "--json", "--depth", "0", path]).stdout for path in (sample, packed)]
+    equal(answers[1].replace(b".packed", b""), answers[0], "the report of a compressed profile")
+    raw = execute([MEMTRACE, "repack", "--raw", "--output", sample + ".raw", packed])
+    equal(raw.returncode, 0, "repack --raw", raw.stderr)
+    with open(sample, "rb") as one, open(sample + ".raw", "rb") as other:
+        before, after = one.read(), other.read()
+    equal(after, before[:len(after)], "the bytes of a profile that was compressed")
+    if os.path.getsize(packed) * 5 > os.path.getsize(sample):
+        fail("compressed:", os.path.getsize(packed), "of", os.path.getsize(sample))
+    with open(packed, "rb") as file:
+        whole = file.read()
+    generator = random.Random(7)
+    for index in range(100):
+        data = bytearray(whole)
+        for _ in range(generator.choice((0, 1, 30))):
+            place = generator.choice((generator.randrange(len(data)), generator.randrange(16384, len(data))))
+            data[place] = generator.choice((0, 255, generator.randrange(256)))
+        with open(sample + ".bad", "wb") as file:
+            file.write(data[:generator.randrange(1, len(data) + 1)])
+        tolerant_report(sample + ".bad", "compressed, damage %d:" % index)
+    tool_refuses("repack of a cut profile", "repack", "--output", sample + ".new", sample + ".bad", words=[".bad"])
+
+
 def case_cut_off():
     sample = sample_profile()
     with open(sample, "rb") as file:

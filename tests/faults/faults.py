@@ -126,7 +126,7 @@ def case_device_output():
 
 
 def case_full_output():
-    where = small_tmpfs("128k")
+    where = small_tmpfs("12k")
     for mode in MODES:
         goes_on("full disk", mode, {"MEMTRACE_OUTPUT": where + "/%p.mtp"}, 2, [where])
         equal(os.listdir(where), [], "half a profile is left behind")

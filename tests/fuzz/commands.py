@@ -71,18 +71,22 @@ def main():
     folder = scratch()
     record([build(os.path.join(SUBJECTS, "allocations.c"), "gcc", "-O1"), "realloc"], folder)
     recording, profile = recordings(folder)[0], profiles(folder)[0]
-    whole = [open(path, "rb").read() for path in (recording, profile)]
+    packed, raw = os.path.join(folder, "packed.mtp"), os.path.join(folder, "raw")
+    execute([MEMTRACE, "repack", "--output", packed, profile])
+    execute([MEMTRACE, "repack", "--raw", "--output", raw, profile])
+    whole = [open(path, "rb").read() for path in (recording, packed, raw)]
     for number in range(count):
-        for data, ending in zip(whole, ("mtr", "mtp")):
+        for data, ending in zip(whole, ("mtr", "mtp", "raw.mtp")):
             path = os.path.join(folder, "damaged.%d.%s" % (number, ending))
             with open(path, "wb") as file:
                 file.write(damage(data, dice))
             run_all(path, folder)
-        path = os.path.join(folder, "damaged.%d.blocks.mtr" % number)
-        made = execute([DAMAGE_BLOCKS, recording, path, str(seed * 1000 + number)])
-        if made.returncode != 0:
-            fail("damage_blocks", made.returncode, made.stderr)
-        run_all(path, folder)
+        for source in (recording, packed):
+            path = os.path.join(folder, "damaged.%d.blocks%s" % (number, source[-4:]))
+            made = execute([DAMAGE_BLOCKS, source, path, str(seed * 1000 + number)])
+            if made.returncode != 0:
+                fail("damage_blocks", made.returncode, made.stderr)
+            run_all(path, folder)
     finish()
 
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * damage_blocks.c FROM TO SEED: a recording anew, with some of its blocks' contents and headers
- * hit, and with checksums and an index that are right: what reads the blocks gets to see the
- * damage.
+ * damage_blocks.c FROM TO SEED: a recording or a compressed profile anew, with some of its blocks'
+ * contents and headers hit, and with checksums and an index that are right: what reads the blocks
+ * gets to see the damage.
  *
  * Called by tests/fuzz/commands.py.
  */
+#include "analyze/read/blockread.h"
 #include "analyze/read/recording.h"
 #include "tests/unit/recording_builder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static uint64_t state;
 
@@ -98,15 +103,50 @@ static void copy_block(struct recording_build *build, const struct recording *re
                           dice(20) == 0 ? dice(buffer->size + 1) : buffer->size);
 }
 
+/* The blocks of a compressed profile, each uncompressed, hit and put behind the header. */
+static int damage_profile(const char *from, const char *to) {
+    struct recording_build build = {0};
+    struct recording_buffer buffer = {0};
+    struct memtrace_block_header block;
+    struct memtrace_header header;
+    uint64_t offset = sizeof header;
+    struct stat status;
+    int fd = open(from, O_RDONLY);
+    if (fd < 0 || fstat(fd, &status) != 0 || read(fd, &header, sizeof header) != sizeof header) {
+        return 2;
+    }
+    if (dice(4) == 0) {
+        header.whole_bytes = odd_number();
+    }
+    recording_build_append(&build, &header, sizeof header);
+    while (blockread_load(fd, (uint64_t)status.st_size, offset, &block, &buffer) ==
+               BLOCKREAD_WHOLE &&
+           blockread_unpack(&block, &buffer) == 0) {
+        offset += block_size(&block);
+        for (uint64_t hits = dice(3) == 0 ? 1 + dice(6) : 0; hits > 0; hits--) {
+            hit(buffer.bytes, buffer.size);
+        }
+        recording_build_block(&build, block, buffer.bytes, buffer.size);
+    }
+    recording_build_write(build.bytes, build.size, to);
+    recording_buffer_free(&buffer);
+    recording_build_free(&build);
+    close(fd);
+    return offset == (uint64_t)status.st_size ? 0 : 2;
+}
+
 int main(int argc, char **argv) {
     struct recording_build build = {0};
     struct recording_buffer buffer = {0};
     struct recording *recording = argc == 4 ? recording_open(argv[1], NULL) : NULL;
     struct memtrace_recording_header header;
-    if (recording == NULL) {
+    if (argc != 4) {
         return 2;
     }
     state = strtoull(argv[3], NULL, 10) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    if (recording == NULL) {
+        return damage_profile(argv[1], argv[2]);
+    }
     header = recording->header;
     recording_build_append(&build, &header, sizeof header);
     for (size_t i = 0; i < recording->block_count; i++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * payload_fuzz.c: libFuzzer's target: any bytes as the payload of a block of events (4 bytes: how
- * many, 8 bytes: first number, then columns), and of nodes. What can be decoded at all is encoded
- * again and must come back as it was. tests/fuzz/run runs it.
+ * many, 8 bytes: first number, then columns), of nodes and of a profile's segments. What can be
+ * decoded at all is encoded again and must come back as it was. tests/fuzz/run runs it.
  */
 #include "analyze/read/eventcode.h"
 #include "analyze/read/nodecode.h"
+#include "analyze/read/segmentpack.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -77,6 +78,16 @@ static void round_trip(const struct memtrace_block_header *block, const struct e
     }
 }
 
+/* Nothing is written beyond the profile's pages. */
+static void put_segments(const void *payload, size_t size) {
+    unsigned char *bytes = calloc(16, MEMTRACE_PAGE_SIZE);
+    if (bytes == NULL) {
+        abort();
+    }
+    segmentpack_undo(payload, size, bytes, (uint64_t)16 * MEMTRACE_PAGE_SIZE);
+    free(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -92,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     count = decode(&block, data + 12, size - 12, events);
     count = encodable(events, count, block.first_number);
     round_trip(&block, events, count);
+    put_segments(data + 12, size - 12);
     if (nodecode_unpack(data + 12, size - 12, block.items, &nodes) == 0) {
         struct varint_writer payload = {0};
         struct memtrace_recording_node *again;

@@ -169,10 +169,19 @@ def check_core_without_region():
         content = bytearray(one.read())
         content[44:48] = b"\1\0\0\0"  # the process id
         other.write(content)
+    packed = os.path.join(folder, "packed.mtp")
+    execute([MEMTRACE, "repack", "--output", packed, left])
+    if os.path.getsize(packed) >= os.path.getsize(left):
+        fail("the profile was not compressed")
     commands = ["source " + script(), "memtrace p small"]
     for profile in (strange, SOURCE):
         commands += ["memtrace profile " + profile, "memtrace p small"]
-    text = run_gdb(commands + ["memtrace profile " + left] + QUESTIONS, [subject(), core])
+    for profile in (left, packed):
+        ask_profile(commands, profile, core)
+
+
+def ask_profile(commands, profile, core):
+    text = run_gdb(commands + ["memtrace profile " + profile] + QUESTIONS, [subject(), core])
     told = answers(text)
     for answer, expected in zip(told, (
             r"error: memtrace: the profile region .*\.mtp is not in this core file: .*"

@@ -4,6 +4,7 @@ one file a command. --update writes them anew: look at the differences before yo
 
 import difflib
 import os
+import shutil
 import sys
 
 import reports
@@ -38,6 +39,7 @@ SHOP = {
     "marks": ["--show-marks", "-n", "6"],
     "threads": ["--show-threads"],
 }
+KEPT = "compressed.mtp"  # example.mtp as it was when profiles were first compressed
 PROFILE = {"profile-lifetimes": ["--show-lifetimes", "--show-groups", "--show-mappings", "--show-timeline"]}
 FORMS = {"text": "txt", "markdown": "md", "csv": "csv", "json": "json"}
 EVERY_FORM = ("leaked", "leaked-flat", "leaked-paths", "groups", "fragmentation", "timeline", "callers")
@@ -50,6 +52,7 @@ def cases():
             for form, ending in FORMS.items():
                 if form == "text" or name in EVERY_FORM:
                     yield "%s.%s" % (name, ending), ["--format", form, *options, file]
+    yield "profile-compressed.txt", [*PROFILE["profile-lifetimes"], KEPT]
     yield "timeline-ascii.txt", ["--show-timeline", "--show-fragmentation", "shop.mtr"]
 
 
@@ -97,6 +100,7 @@ def main():
     if made.returncode != 0:
         fail("make_golden", made.returncode, made.stderr)
         finish()
+    shutil.copy(os.path.join(reports.HERE, KEPT), folder)
     os.makedirs(EXPECTED, exist_ok=True)
     names = set()
     for name, arguments in cases():

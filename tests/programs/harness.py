@@ -228,6 +228,19 @@ def profiles(folder):
     return files(folder, ".mtp")
 
 
+def raw_profile(path):
+    """Its bytes, uncompressed: what docs/format.md tells of segments."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if len(data) < 12 or not data[9] & 1:  # MEMTRACE_FORMAT_COMPRESSED
+        return data
+    with tempfile.TemporaryDirectory() as folder:
+        raw = os.path.join(folder, "raw.mtp")
+        subprocess.run([MEMTRACE, "repack", "--raw", "--output", raw, path], check=True,
+                       stderr=subprocess.DEVNULL)
+        return raw_profile(raw)
+
+
 def report(profile, settings=None, *options):
     """The profile as `memtrace report --json` tells it, however long that is; exits the test if it cannot."""
     result = execute([MEMTRACE, "report", "--json", "--depth", "0", *options, profile],

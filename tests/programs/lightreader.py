@@ -8,6 +8,8 @@ import struct
 import subprocess
 import sys
 
+from harness import raw_profile
+
 PAGE, LEAF = 4096, 1024
 LEDGER, MODULES, POOLS, PROCESSES, PATHS, NODES, AREAS = 2, 5, 6, 10, 11, 14, 15
 RUNNING, ENDED, EXECED, GROWN = 1, 2, 3, 4
@@ -25,8 +27,7 @@ Process = collections.namedtuple(
 
 class Profile:
     def __init__(self, path):
-        with open(path, "rb") as file:
-            self.data = file.read()
+        self.data = raw_profile(path)
         assert self.data[:8] == b"MEMTRACE", path
         self.end = min(struct.unpack_from("<Q", self.data, 24)[0], len(self.data))
         self.live_bytes, self.maximum_bytes = struct.unpack_from("<qq", self.data, 128)

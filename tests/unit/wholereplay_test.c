@@ -245,6 +245,189 @@ static void not_of_this_one(void **state) {
     wholereplay_free(replay);
 }
 
+/* ---- Slices in the recording ---- */
+
+/* The recording with these bytes as its slices, closed. */
+static void open_with(struct subject *subject, const struct recording_build *build,
+                      const struct varint_writer *slices) {
+    struct recording_build all = *build;
+    all.bytes = malloc(build->size);
+    memcpy(all.bytes, build->bytes, build->size);
+    recording_build_block(&all, (struct memtrace_block_header){.kind = MEMTRACE_BLOCK_SLICES},
+                          slices->bytes, slices->size);
+    recording_build_index(&all);
+    recording_build_write(all.bytes, all.size, path);
+    free(all.bytes);
+    subject->recording = recording_open(path, NULL);
+    assert_non_null(subject->recording);
+    subject->parts =
+        (struct timeorder_parts){(const struct recording *const *)&subject->recording, 1};
+}
+
+static struct index *index_of(struct subject *subject) {
+    struct model *model = wholemodel_tables(subject->parts, NULL);
+    struct wholereplay *replay = wholereplay_new();
+    struct index *index;
+    assert_non_null(model);
+    assert_int_equal(wholereplay_run(replay, model, subject->parts, UINT64_MAX, &few),
+                     WHOLEREPLAY_OK);
+    index = replay->index;
+    replay->index = NULL;
+    index->keeps_all = true;
+    assert_int_equal(wholemodel_finish(model, subject->parts, index), 0);
+    model->index = NULL;
+    model_free(model);
+    wholereplay_free(replay);
+    return index;
+}
+
+static void pack_slices(const struct recording_build *build, struct varint_writer *bytes) {
+    struct subject subject;
+    struct index *index;
+    open_until(&subject, build, build->count);
+    index = index_of(&subject);
+    *bytes = (struct varint_writer){0};
+    index_pack(index, index_cover(subject.parts, UINT64_MAX), bytes);
+    index_free(index);
+    recording_close(subject.recording);
+}
+
+/* What they say is what a replay says. */
+static void in_the_file(void **state) {
+    (void)state;
+    for (unsigned seed = 0; seed < 8; seed++) {
+        const struct recording_random options = {
+            .seed = seed, .threads = 1 + seed % 4, .is_precise = seed % 2};
+        struct recording_build build = {0};
+        struct varint_writer slices;
+        struct subject subject;
+        struct model *model;
+        struct model *whole;
+        recording_random(&build, &options);
+        pack_slices(&build, &slices);
+        open_with(&subject, &build, &slices);
+        model = modelcache_load(subject.parts);
+        whole = model_replay(subject.parts, &few, NULL);
+        assert_non_null(model);
+        assert_models_equal(model, whole);
+        same_views(&subject, model, whole, &options);
+        model_free(model);
+        model_free(whole);
+        recording_close(subject.recording);
+        recording_build_free(&build);
+        free(slices.bytes);
+    }
+}
+
+/* Of another recording, of this one as it was, cut off, or with something behind them. */
+static void not_these_slices(void **state) {
+    struct recording_random options = {.seed = 1, .threads = 2};
+    struct recording_build build = {0};
+    struct recording_build other = {0};
+    struct varint_writer slices;
+    struct varint_writer own;
+    struct subject subject;
+    (void)state;
+    recording_random(&build, &options);
+    options.seed = 2;
+    recording_random(&other, &options);
+    pack_slices(&other, &slices);
+    open_with(&subject, &build, &slices);
+    assert_null(modelcache_load(subject.parts));
+    recording_close(subject.recording);
+    free(slices.bytes);
+
+    pack_slices(&build, &own);
+    for (size_t size = 0; size < own.size; size += 1 + own.size / 60) {
+        struct varint_writer part = {.bytes = own.bytes, .size = size};
+        open_with(&subject, &build, &part);
+        assert_null(modelcache_load(subject.parts));
+        recording_close(subject.recording);
+    }
+    varint_put_byte(&own, 0);
+    open_with(&subject, &build, &own);
+    assert_null(modelcache_load(subject.parts));
+    recording_close(subject.recording);
+    own.size--;
+    recording_build_items(&build, MEMTRACE_BLOCK_SAMPLES, &(struct memtrace_sample){.time_ns = 9},
+                          sizeof(struct memtrace_sample), 1);
+    open_with(&subject, &build, &own);
+    assert_null(modelcache_load(subject.parts));
+    recording_close(subject.recording);
+    free(own.bytes);
+    recording_build_free(&build);
+    recording_build_free(&other);
+}
+
+/* Slices that claim more events, less, or other sums than their own. */
+static void contradictions(void **state) {
+    const struct recording_random options = {.seed = 5, .threads = 2};
+    struct recording_build build = {0};
+    struct subject subject;
+    struct index *index;
+    (void)state;
+    recording_random(&build, &options);
+    for (int what = 0; what < 7; what++) {
+        struct varint_writer slices = {0};
+        struct model *model;
+        open_until(&subject, &build, build.count);
+        index = index_of(&subject);
+        index->entries[1].slice.events += what == 1;
+        index->entries[1].slice.events -= what == 2;
+        index->all.change += what == 3;
+        index->entries[2].start_ns =
+            what == 4 ? index->entries[1].start_ns : index->entries[2].start_ns;
+        index->facts.missing += what == 5;
+        index->entries[1].slice.contexts += what == 6;
+        index_pack(index, index_cover(subject.parts, UINT64_MAX), &slices);
+        index_free(index);
+        recording_close(subject.recording);
+        open_with(&subject, &build, &slices);
+        model = modelcache_load(subject.parts);
+        assert_int_equal(model != NULL, what == 0);
+        model_free(model);
+        recording_close(subject.recording);
+        free(slices.bytes);
+    }
+    recording_build_free(&build);
+}
+
+/* Any bytes changed, checksums right: it may lie, but not crash. */
+static void hostile(void **state) {
+    const struct recording_random options = {.seed = 6, .threads = 3};
+    struct recording_build build = {0};
+    struct varint_writer slices;
+    struct subject subject;
+    unsigned believed = 0;
+    (void)state;
+    recording_random(&build, &options);
+    pack_slices(&build, &slices);
+    srand(11);
+    for (int turn = 0; turn < 600; turn++) {
+        struct varint_writer changed = {.bytes = malloc(slices.size), .size = slices.size};
+        struct model *model;
+        memcpy(changed.bytes, slices.bytes, slices.size);
+        for (int i = 0; i < 1 + turn % 3; i++) {
+            changed.bytes[20 + (size_t)rand() % (slices.size - 20)] ^= (unsigned char)(1 + rand());
+        }
+        open_with(&subject, &build, &changed);
+        model = modelcache_load(subject.parts);
+        if (model != NULL) {
+            uint64_t from = recording_random_time(&options);
+            struct model *view =
+                model_view(model, subject.parts, from, from + (1 << 28), NULL, NULL);
+            believed++;
+            model_free(view);
+        }
+        model_free(model);
+        recording_close(subject.recording);
+        free(changed.bytes);
+    }
+    assert_in_range(believed, 1, 599); /* some are only other numbers */
+    free(slices.bytes);
+    recording_build_free(&build);
+}
+
 static int remove_file(void **state) {
     (void)state;
     unlink(path);
@@ -253,10 +436,10 @@ static int remove_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows),
-        cmocka_unit_test(costs_what_was_added),
-        cmocka_unit_test(too_late),
-        cmocka_unit_test(not_of_this_one),
+        cmocka_unit_test(grows),          cmocka_unit_test(costs_what_was_added),
+        cmocka_unit_test(too_late),       cmocka_unit_test(not_of_this_one),
+        cmocka_unit_test(in_the_file),    cmocka_unit_test(not_these_slices),
+        cmocka_unit_test(contradictions), cmocka_unit_test(hostile),
     };
     setenv("MEMTRACE_CACHE", "", 1);
     return cmocka_run_group_tests(tests, NULL, remove_file);

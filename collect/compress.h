@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compress.h: writes a profile compressed: docs/format.md, "Compressed profiles".
+ *
+ * Called by collect/copy and cli/repack. In as many threads as there are processors, up to four.
+ */
+#ifndef COLLECT_COMPRESS_H
+#define COLLECT_COMPRESS_H
+
+#include <stdint.h>
+
+/* Where the uncompressed bytes are: in memory, or, where that is NULL, in a file. */
+struct compress_source {
+    const unsigned char *bytes;
+    int fd;
+    uint64_t size; /* at least the header's */
+};
+
+enum compress_status {
+    COMPRESS_DONE = 0,
+    COMPRESS_FAILED = -1, /* errno */
+    COMPRESS_SMALL = 1, /* it would look like an attack on its readers: it is to be left as it is */
+};
+
+/* Writes the file `to`, which is empty. `level` is zstd's. */
+enum compress_status compress_profile(const struct compress_source *from, int level, int to);
+
+#endif

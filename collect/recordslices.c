@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* recordslices.c: see recordslices.h. */
+#include "collect/recordslices.h"
+
+#include "analyze/base/array.h"
+#include "analyze/window/wholemodel.h"
+#include "analyze/window/wholereplay.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    LOOK_MS = 250,
+    RESTARTS = 3,
+    LOOK_EVENTS = 1 << 22, /* so many at once, so that the close never waits for long */
+};
+
+struct recordslices {
+    const struct recordparts *parts;
+    struct recording **recordings; /* of the parts, opened by the thread */
+    size_t count, room;
+    struct model *model; /* the recording's tables, as of when they had node_blocks */
+    uint64_t node_blocks;
+    struct wholereplay *replay;
+    unsigned restarts; /* since something came too late */
+    bool is_given_up;
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wake;
+    uint32_t part_count;
+    bool has_ended;
+};
+
+struct recordslices *recordslices_new(const struct recordparts *parts) {
+    struct recordslices *slices;
+    if ((parts->recording->flags & MEMTRACE_RECORDING_NO_SLICES) != 0) {
+        return NULL;
+    }
+    slices = calloc(1, sizeof *slices);
+    if (slices != NULL) {
+        slices->parts = parts;
+        slices->part_count = parts->header.part + 1;
+        slices->replay = wholereplay_new();
+        slices->is_given_up = slices->replay == NULL;
+        pthread_mutex_init(&slices->lock, NULL);
+        pthread_cond_init(&slices->wake, NULL);
+    }
+    return slices;
+}
+
+/* ---- What is in the files ---- */
+
+static void give_up(struct recordslices *slices) {
+    wholereplay_free(slices->replay);
+    slices->replay = NULL;
+    slices->is_given_up = true;
+}
+
+static int open_parts(struct recordslices *slices, uint32_t part_count) {
+    while (slices->count < part_count) {
+        char path[sizeof slices->parts->file.path];
+        recordparts_path(slices->parts, (uint32_t)slices->count, path, sizeof path);
+        if (array_grow(&slices->recordings, &slices->room, slices->count,
+                       sizeof *slices->recordings) != 0 ||
+            (slices->recordings[slices->count] = recording_open(path, NULL)) == NULL) {
+            return -1;
+        }
+        slices->count++;
+    }
+    return 0;
+}
+
+static struct timeorder_parts parts_of(const struct recordslices *slices) {
+    return (struct timeorder_parts){(const struct recording *const *)slices->recordings,
+                                    slices->count};
+}
+
+static uint64_t count_blocks(struct timeorder_parts parts, enum memtrace_block_kind kind) {
+    uint64_t count = 0;
+    for (size_t part = 0; part < parts.count; part++) {
+        for (size_t i = 0; i < parts.items[part]->block_count; i++) {
+            count += parts.items[part]->blocks[i].block.kind == kind;
+        }
+    }
+    return count;
+}
+
+/* Sees what was added. 0 or -1. */
+static int refresh(struct recordslices *slices, uint32_t part_count) {
+    size_t open = slices->count;
+    uint64_t node_blocks;
+    for (size_t i = open != 0 ? open - 1 : 0; i < open; i++) { /* those before it are whole */
+        if (recording_refresh(slices->recordings[i], NULL) != 0) {
+            return -1;
+        }
+    }
+    if (open_parts(slices, part_count) != 0) {
+        return -1;
+    }
+    node_blocks = count_blocks(parts_of(slices), MEMTRACE_BLOCK_NODES);
+    if (slices->model == NULL || node_blocks != slices->node_blocks) {
+        model_free(slices->model);
+        slices->model = wholemodel_tables(parts_of(slices), NULL);
+        slices->node_blocks = node_blocks;
+    }
+    return slices->model != NULL && slices->model->node_count <= RECORDSLICES_CONTEXTS ? 0 : -1;
+}
+
+/* ---- While more is written ---- */
+
+/* Goes through some events, if there are enough of which all is there. Whether there were. */
+static bool advance(struct recordslices *slices) {
+    struct timeorder_parts parts = parts_of(slices);
+    uint64_t settled_ns = wholereplay_settled(parts);
+    uint64_t enough = LOOK_EVENTS;
+    enum wholereplay_result result;
+    uint64_t *edges;
+    size_t count;
+    bool is_enough;
+    enough = enough > 2 * slices->model->node_count ? enough : 2 * slices->model->node_count;
+    edges = index_edges(parts, slices->replay->until_ns, enough, &count);
+    is_enough = edges != NULL && count != 0 && edges[0] <= settled_ns;
+    if (is_enough) {
+        result = wholereplay_run(slices->replay, slices->model, parts, edges[0], NULL);
+        if (result == WHOLEREPLAY_ANEW && slices->restarts++ < RESTARTS) {
+            wholereplay_free(slices->replay);
+            slices->replay = wholereplay_new();
+        } else if (result != WHOLEREPLAY_OK ||
+                   pairing_living(slices->replay->pass->pairing) > RECORDSLICES_BLOCKS) {
+            give_up(slices);
+            slices->is_given_up = result != WHOLEREPLAY_ANEW; /* then the close does it all */
+        }
+    }
+    free(edges);
+    return is_enough;
+}
+
+static bool wait_for_more(struct recordslices *slices, bool at_once, uint32_t *part_count) {
+    struct timespec until;
+    bool goes_on;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock(&slices->lock);
+    if (!at_once && !slices->has_ended) {
+        pthread_cond_timedwait(&slices->wake, &slices->lock, &until);
+    }
+    goes_on = !slices->has_ended;
+    *part_count = slices->part_count;
+    pthread_mutex_unlock(&slices->lock);
+    return goes_on;
+}
+
+static void *run(void *argument) {
+    struct recordslices *slices = argument;
+    const struct sched_param lowest = {0};
+    bool had_enough = false;
+    uint32_t part_count;
+    pthread_setschedparam(pthread_self(), SCHED_IDLE, &lowest); /* threads made here inherit it */
+    while (slices->replay != NULL && wait_for_more(slices, had_enough, &part_count)) {
+        if (refresh(slices, part_count) != 0) {
+            give_up(slices);
+        } else {
+            had_enough = advance(slices);
+        }
+    }
+    return NULL;
+}
+
+void recordslices_start(struct recordslices *slices) {
+    if (slices != NULL) {
+        slices->has_thread = pthread_create(&slices->thread, NULL, run, slices) == 0;
+    }
+}
+
+void recordslices_note_part(struct recordslices *slices) {
+    if (slices != NULL) {
+        pthread_mutex_lock(&slices->lock);
+        slices->part_count = slices->parts->header.part + 1;
+        pthread_mutex_unlock(&slices->lock);
+    }
+}
+
+static void end_thread(struct recordslices *slices) {
+    if (slices->has_thread) {
+        pthread_mutex_lock(&slices->lock);
+        slices->has_ended = true;
+        pthread_cond_signal(&slices->wake);
+        pthread_mutex_unlock(&slices->lock);
+        pthread_join(slices->thread, NULL);
+        slices->has_thread = false;
+    }
+}
+
+/* ---- The close ---- */
+
+static uint64_t count_events(struct timeorder_parts parts) {
+    uint64_t count = 0;
+    for (size_t part = 0; part < parts.count; part++) {
+        for (size_t i = 0; i < parts.items[part]->block_count; i++) {
+            const struct memtrace_block_header *block = &parts.items[part]->blocks[i].block;
+            count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
+        }
+    }
+    return count;
+}
+
+/* The model of all of it, whose index has the sum of all slices. NULL: it cannot be had. */
+static struct model *finish(struct recordslices *slices) {
+    struct timeorder_parts parts = parts_of(slices);
+    struct model *model = slices->model;
+    struct index *index;
+    enum wholereplay_result result = WHOLEREPLAY_ANEW;
+    for (int turn = 0; turn < 2 && result == WHOLEREPLAY_ANEW; turn++) {
+        if (turn != 0 || slices->replay == NULL) {
+            wholereplay_free(slices->replay);
+            slices->replay = wholereplay_new();
+        }
+        result = slices->replay != NULL
+                     ? wholereplay_run(slices->replay, model, parts, UINT64_MAX, NULL)
+                     : WHOLEREPLAY_FAILED;
+    }
+    if (result != WHOLEREPLAY_OK) {
+        return NULL;
+    }
+    index = slices->replay->index;
+    slices->replay->index = NULL;
+    index->keeps_all = true;
+    slices->model = NULL; /* the index is the model's from here on */
+    if (wholemodel_finish(model, parts, index) != 0) {
+        model_free(model);
+        return NULL;
+    }
+    return model;
+}
+
+/* Coarser until they take no more than their share of the files. */
+static void append(const struct recordslices *slices, struct index *index,
+                   struct recordfile *file) {
+    struct timeorder_parts parts = parts_of(slices);
+    uint64_t most = (slices->parts->earlier_bytes + file->size) / RECORDSLICES_SHARE;
+    ZSTD_CCtx *zstd = ZSTD_createCCtx();
+    bool is_done = zstd == NULL;
+    while (!is_done) {
+        struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_SLICES};
+        struct varint_writer bytes = {0};
+        unsigned char *packed;
+        size_t size;
+        index_pack(index, index_cover(parts, UINT64_MAX), &bytes);
+        packed = malloc(BLOCKPACK_BOUND(bytes.size));
+        is_done = bytes.failed || packed == NULL;
+        size = is_done ? 0
+                       : blockpack(zstd, MEMTRACE_BLOCK_SLICES, bytes.bytes, bytes.size,
+                                   file->level, packed);
+        if (!is_done && bytes.size <= MEMTRACE_BLOCK_MOST && size != 0 &&
+            size + sizeof block <= most) {
+            block.items = (uint32_t)index->count;
+            recordfile_append(file, &block, bytes.bytes, bytes.size, NULL);
+            is_done = true;
+        }
+        free(packed);
+        free(bytes.bytes);
+        is_done = is_done || index->count == 1 || index_halve(index) != 0;
+    }
+    ZSTD_freeCCtx(zstd);
+}
+
+void recordslices_write(struct recordslices *slices, struct recordfile *file) {
+    struct model *model;
+    if (slices == NULL) {
+        return;
+    }
+    end_thread(slices);
+    if (slices->is_given_up || refresh(slices, slices->part_count) != 0 ||
+        count_events(parts_of(slices)) < RECORDSLICES_EVENTS) {
+        return;
+    }
+    model = finish(slices);
+    if (model != NULL) {
+        append(slices, model->index, file);
+    }
+    model_free(model);
+}
+
+void recordslices_free(struct recordslices *slices) {
+    if (slices == NULL) {
+        return;
+    }
+    end_thread(slices);
+    wholereplay_free(slices->replay);
+    model_free(slices->model);
+    for (size_t i = 0; i < slices->count; i++) {
+        recording_close(slices->recordings[i]);
+    }
+    free(slices->recordings);
+    pthread_mutex_destroy(&slices->lock);
+    pthread_cond_destroy(&slices->wake);
+    free(slices);
+}
