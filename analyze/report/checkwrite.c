@@ -88,14 +88,16 @@ static void put_xml(FILE *out, const char *text) {
     while (*text != '\0') {
         unsigned char byte = (unsigned char)*text;
         size_t length = utf8_length(text);
-        if (length > 1) {
-            fwrite(text, 1, length, out);
-        } else if (strchr("<>&\"'\n", byte) != NULL) {
+        bool is_safe;
+        safetext_step(text, &is_safe);
+        if (strchr("<>&\"'\n", byte) != NULL) {
             fprintf(out, "&#%u;", byte);
         } else if (length == 0) {
             fputs(UTF8_BAD, out);
+        } else if (is_safe) {
+            fwrite(text, 1, length, out);
         } else {
-            fputc(byte >= 32 && byte != 127 ? byte : '?', out);
+            fputc('?', out);
         }
         text += length != 0 ? length : 1;
     }
