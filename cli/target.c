@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/target.h"
 
-#include "analyze/symbol/allocators.h"
+#include "analyze/symbol/programfile.h"
 #include "cli/cli.h"
 
 #define XXH_INLINE_ALL
@@ -123,7 +123,7 @@ static const char *library_obstacle(const char *loader) {
 static const char *sanitizer_obstacle(const char *path) {
     static char reason[128];
     struct allocators found;
-    if (allocators_find(path, ALLOCATORS_DYNAMIC, &found) != 0) {
+    if (programfile_allocators(path, ALLOCATORS_DYNAMIC, &found) != 0) {
         return NULL;
     }
     if (found.name != NULL && strstr(found.name, "Sanitizer") != NULL && found.defines_malloc) {

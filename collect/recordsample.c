@@ -174,7 +174,9 @@ static void read_value(const char *line, struct memtrace_mapping *mapping) {
     }
 }
 
-static void read_smaps(FILE *smaps, struct maps *maps) {
+/* false: the process has lost its memory meanwhile, so perhaps not all is there. (The kernel gives
+ * the list out in parts. The open file is that of the memory, which an exec replaces.) */
+static bool read_smaps(FILE *smaps, struct maps *maps) {
     char *line = NULL;
     size_t size = 0;
     while (getline(&line, &size, smaps) > 0) {
@@ -183,6 +185,8 @@ static void read_smaps(FILE *smaps, struct maps *maps) {
         }
     }
     free(line);
+    rewind(smaps);
+    return getc(smaps) != EOF;
 }
 
 static int write_maps(const struct maps *maps, struct recordfile *file, uint64_t time_ns,
@@ -209,17 +213,18 @@ static int take_maps(const struct recordsample *sample, struct recordfile *file,
     struct maps maps = {.list = malloc(MAPS_LIMIT * sizeof *maps.list)};
     char path[64];
     FILE *smaps;
+    bool is_whole = false;
     int result = 0;
     snprintf(path, sizeof path, "/proc/%ld/smaps", (long)sample->pid);
     smaps = fopen(path, "re");
     maps.names_out = open_memstream(&maps.names, &maps.names_size);
     if (smaps != NULL && maps.list != NULL && maps.names_out != NULL) {
-        read_smaps(smaps, &maps);
+        is_whole = read_smaps(smaps, &maps);
     }
     if (smaps != NULL) {
         fclose(smaps);
     }
-    if (maps.names_out != NULL && fclose(maps.names_out) == 0 && maps.count != 0) {
+    if (maps.names_out != NULL && fclose(maps.names_out) == 0 && maps.count != 0 && is_whole) {
         result = write_maps(&maps, file, time_ns, error);
     }
     free(maps.names);

@@ -12,6 +12,20 @@
 
 #include <errno.h>
 
+/* Whether anything is counted here. A forked child may ask before it has had an event: it starts
+ * now, then. */
+static int is_profiled(void) {
+    int saved = errno;
+    int is_ready = runtime_is_ready();
+    if (!is_ready && LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY) {
+        thread_pass_through(1);
+        is_ready = runtime_ensure();
+        thread_pass_through(0);
+    }
+    errno = saved;
+    return is_ready;
+}
+
 PUBLIC int memtrace_start(void) {
     int saved = errno;
     int ready;
@@ -26,23 +40,23 @@ PUBLIC int memtrace_start(void) {
 }
 
 PUBLIC void memtrace_stop(void) {
-    if (runtime_is_ready()) {
+    if (is_profiled()) {
         switch_off();
     }
 }
 
 PUBLIC int memtrace_is_active(void) {
-    return runtime_is_ready() && switch_is_on();
+    return is_profiled() && switch_is_on();
 }
 
 PUBLIC void memtrace_snapshot(void) {
-    if (runtime_is_ready()) {
+    if (is_profiled()) {
         switch_snapshot(1);
     }
 }
 
 PUBLIC void memtrace_sample(size_t mean_bytes) {
-    if (runtime_is_ready()) {
+    if (is_profiled()) {
         switch_sample(mean_bytes);
     }
 }
@@ -58,7 +72,7 @@ PUBLIC void memtrace_mark(const char *text) {
 PUBLIC uint64_t memtrace_scope_begin(const char *name) {
     static uint64_t last;
     uint64_t id = 0;
-    if (name != NULL && runtime.recorder.recording != NULL && runtime_is_ready()) {
+    if (name != NULL && runtime.recorder.recording != NULL && is_profiled()) {
         id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
         event_mark(MEMTRACE_MARK_SCOPE_BEGIN, id, name, text_length(name), EVENT_CALLER());
     }
@@ -109,8 +123,7 @@ PUBLIC long memtrace_report(int fd, memtrace_filter filter, void *argument) {
     struct survey survey;
     long written = -1;
     int saved = errno;
-    if (runtime_is_ready() && child_grow() &&
-        survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
+    if (is_profiled() && child_grow() && survey_make(&survey, &runtime.space, &runtime.tree) == 0) {
         written = survey_write_top(fd, &survey, &runtime.tree, &runtime.modules, 0,
                                    filter != NULL ? ask_user : NULL, &user);
         survey_free(&survey);
@@ -124,7 +137,7 @@ PUBLIC long memtrace_thread_report(void (*callback)(const struct memtrace_thread
                                    void *argument) {
     uint32_t place = 0;
     long count = 0;
-    if (!runtime_is_ready() || !child_grow()) {
+    if (!is_profiled() || !child_grow()) {
         return -1;
     }
     while ((place = region_next_thread(&runtime.region, place)) != 0) {
@@ -156,7 +169,7 @@ PUBLIC long memtrace_thread_frees(uint32_t id,
                                   void (*callback)(uint32_t owner, uint64_t blocks, uint64_t bytes,
                                                    void *argument),
                                   void *argument) {
-    if (!runtime_is_ready() || !child_grow() || region_thread(&runtime.region, id) == NULL) {
+    if (!is_profiled() || !child_grow() || region_thread(&runtime.region, id) == NULL) {
         return -1;
     }
     return region_visit_foreign_frees(&runtime.region, id, callback, argument);
@@ -199,7 +212,7 @@ static int find_block(uintptr_t address, struct heap_block *block) {
 
 PUBLIC int memtrace_lookup(const void *address, struct memtrace_block *out) {
     struct heap_block block;
-    if (!runtime_is_ready() || !find_block((uintptr_t)address, &block)) {
+    if (!is_profiled() || !find_block((uintptr_t)address, &block)) {
         return 0;
     }
     *out = (struct memtrace_block){.start = (const void *)block.start,
@@ -219,9 +232,8 @@ PUBLIC void memtrace_print_trace(const void *address) {
     text_init(&text, buffer, sizeof buffer);
     text_add(&text, "memtrace: ");
     text_add_hex(&text, (uintptr_t)address);
-    if (!runtime_is_ready() || !find_block((uintptr_t)address, &block)) {
-        text_add(&text,
-                 runtime_is_ready() ? " is not a live block\n" : ": nothing is profiled here\n");
+    if (!is_profiled() || !find_block((uintptr_t)address, &block)) {
+        text_add(&text, is_profiled() ? " is not a live block\n" : ": nothing is profiled here\n");
         write_all(2, text.start, text.length);
         return;
     }

@@ -141,7 +141,7 @@ PUBLIC void *malloc(size_t size) {
 /* A function of its own, so that the ordinary saves no registers for it. */
 static __attribute__((noinline)) void *calloc_other(size_t number, size_t size) {
     size_t total;
-    return LIKELY(!__builtin_mul_overflow(number, size, &total) && sampled_skips(total))
+    return LIKELY(!__builtin_mul_overflow(number, size, &total) && sampled_skip(total))
                ? real.calloc(number, size)
                : calloc_slow(number, size);
 }
@@ -159,7 +159,7 @@ PUBLIC void *calloc(size_t number, size_t size) {
 
 /* Has a fast half in mode sampled only. */
 PUBLIC void *realloc(void *old, size_t size) {
-    return LIKELY(!real.pads) && event_skips_free(old) && sampled_skips(size)
+    return LIKELY(!real.pads) && event_skips_free(old) && sampled_skip(size)
                ? real.realloc(old, size)
                : realloc_slow(old, size);
 }
@@ -286,7 +286,7 @@ PUBLIC void free(void *pointer) {
 /* --- operators, and blocks that are aligned --------------------------------------------------- */
 
 static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size_t)) {
-    void *pointer = size != 0 && sampled_skips(size) ? real.malloc(size) : NULL;
+    void *pointer = size != 0 && sampled_skip(size) ? real.malloc(size) : NULL;
     return LIKELY(pointer != NULL) ? pointer : slow(size);
 }
 
@@ -379,7 +379,7 @@ SAME_AS_FREE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
 
 /* Hardly anything is picked. */
 static void *malloc_sampled(size_t size) {
-    return LIKELY(sampled_skips(size)) ? real.malloc(size) : malloc_slow(size);
+    return LIKELY(sampled_skip(size)) ? real.malloc(size) : malloc_slow(size);
 }
 
 static void free_sampled(void *pointer) {

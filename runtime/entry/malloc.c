@@ -42,7 +42,7 @@ INLINE int is_stopped(void) {
 
 /* how: see event_alloc(). */
 INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
-    if (LIKELY(pointer != NULL && !is_off() && !is_stopped() && !sampled_skips(size))) {
+    if (LIKELY(pointer != NULL && !is_off() && !is_stopped() && !sampled_skip(size))) {
         struct thread *thread = thread_get(caller.slot);
         if (LIKELY(thread != NULL)) {
             event_alloc(thread, pointer, size, caller, how, 0);
@@ -125,7 +125,7 @@ void *calloc_slow(size_t number, size_t size) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(total, 1); /* static memory: zero */
     }
-    if (sampled_skips(total)) {
+    if (sampled_skip(total)) {
         return real.calloc(number, size);
     }
     pointer =
@@ -173,7 +173,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
     }
-    if (event_skips_free(old) && sampled_skips(size)) {
+    if (event_skips_free(old) && sampled_skip(size)) {
         return from->realloc(old, size == 0 ? 0 : padded_for(from, size));
     }
     thread = thread_get_for_free(caller.slot);
@@ -277,7 +277,7 @@ void *malloc_for_new(size_t size, const void *frame_address) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
     }
-    if (sampled_skips(size)) {
+    if (sampled_skip(size)) {
         return real.malloc(size != 0 ? size : 1);
     }
     pointer = real.malloc(size != 0 ? size : 1);

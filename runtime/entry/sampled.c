@@ -111,7 +111,7 @@ COLD void sampled_alloc(struct thread *thread, const void *address, uint64_t siz
                         struct frame caller) {
     uint64_t mean = LOAD_RELAXED(&runtime.sample_bytes);
     uint64_t length = size != UINT64_MAX ? size + 1 : size;
-    if (sampled_passes(thread, size)) {
+    if (sampled_take_credit(thread, size)) {
         thread_done(thread);
         return;
     }

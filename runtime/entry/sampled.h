@@ -5,7 +5,7 @@
  *
  * A thread is in this mode while its gate is GATE_SAMPLED, and malloc() of any size leaves the fast
  * half by its first test then (real.small_limit is 0): so the exact path has no test for it. All
- * that is not picked pays sampled_skips() and, when it is freed, event_skips_free(). Picked blocks
+ * that is not picked pays sampled_skip() and, when it is freed, event_skips_free(). Picked blocks
  * lie in a table of their own (heap/sampled_heap.h): whatever the mode is when a block is freed, it
  * is found where it was put when it was allocated, and counted as it was then.
  *
@@ -18,9 +18,10 @@
 #include "runtime/entry/thread.h"
 #include "runtime/heap/sampled_heap.h"
 
-/* Of a request, before it is handed on: 1: it is not picked, and that is all about it. 0: it may
- * be, nothing has changed. A block of no bytes is long 1, so that it can be picked, too. */
-INLINE int sampled_passes(struct thread *thread, uint64_t size) {
+/* Takes a request off the thread's credit, before it is handed on: 1: it is not picked, and that is
+ * all about it. 0: it may be, nothing has changed. A block of no bytes is long 1, so that it can be
+ * picked, too. */
+INLINE int sampled_take_credit(struct thread *thread, uint64_t size) {
     uint64_t length = size + 1;
     if (LIKELY(!counter_take(&thread->credit, length))) {
         return 1;
@@ -32,11 +33,11 @@ INLINE int sampled_passes(struct thread *thread, uint64_t size) {
     return 0;
 }
 
-/* The calling thread is in mode sampled and the request is not picked: it is only to be handed on.
- */
-INLINE int sampled_skips(uint64_t size) {
+/* The same where it is not known whether the calling thread is in mode sampled. 1: it is, and the
+ * request is only to be handed on. */
+INLINE int sampled_skip(uint64_t size) {
     struct thread *thread = thread_self;
-    return thread->gate == GATE_SAMPLED && sampled_passes(thread, size);
+    return thread->gate == GATE_SAMPLED && sampled_take_credit(thread, size);
 }
 
 /* The block at `address` was allocated by a thread whose gate is GATE_SAMPLED. It is done with the

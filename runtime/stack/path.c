@@ -245,40 +245,49 @@ static inline uint32_t shadow_skip(struct shadow_stack *shadow, uint32_t index, 
     return index;
 }
 
-/* Whether the present frame has a slot of the shadow stack that tells its context. */
-static inline int is_in_shadow(struct walker *walker, struct path *at) {
-    struct shadow_stack *shadow = &walker->shadow;
-    at->shadow = shadow_skip(shadow, at->shadow, at->frame.slot);
+/* Whether the slot of the shadow stack that the path has come to tells the present frame's context.
+ */
+static inline int shadow_tells(const struct walker *walker, const struct path *at) {
+    const struct shadow_stack *shadow = &walker->shadow;
     return shadow->slot[at->shadow] == (at->frame.slot | SHADOW_KNOWN) &&
            shadow->entry[at->shadow].pc == at->frame.pc;
 }
 
-/* Whether the present frame is like the newest of those known. Leaves older ones known, else. */
-static inline int is_alike(const struct walker *walker, struct path *at) {
+/* Leaves those remembered frames known that may be the present one, or older. */
+static inline void skip_known(const struct walker *walker, struct path *at) {
     const struct walk_frame *frame = walker->remembered.frame;
-    while (at->known != 0 && frame[at->known - 1].slot <= at->frame.slot) {
-        if (same_frame(&frame[at->known - 1], &at->frame)) {
-            return (at->flags & WALK_UNSURE) == 0;
-        }
+    while (at->known != 0 && frame[at->known - 1].slot <= at->frame.slot &&
+           !same_frame(&frame[at->known - 1], &at->frame)) {
         at->known--;
     }
-    return 0;
+}
+
+/* Whether the newest of those is the present one, as far as it can tell. */
+static inline int is_known(const struct walker *walker, const struct path *at) {
+    return at->known != 0 && (at->flags & WALK_UNSURE) == 0 &&
+           same_frame(&walker->remembered.frame[at->known - 1], &at->frame);
 }
 
 INLINE enum path_end go_out(struct walk_world *world, struct walker *walker, struct path *at,
                             int is_usual, uint32_t *voucher) {
     for (;;) {
         struct verdict verdict = {0, 0};
-        if (!is_usual && at->shadow != 0 && is_in_shadow(walker, at)) {
-            return AT_SHADOW;
+        if (!is_usual && at->shadow != 0) {
+            at->shadow = shadow_skip(&walker->shadow, at->shadow, at->frame.slot);
+            if (shadow_tells(walker, at)) {
+                return AT_SHADOW;
+            }
         }
         if (is_usual && at->flags == 0) {
             verdict = stride(world, walker, at);
-        } else if (!at->seeks_word && is_alike(walker, at)) {
-            verdict = look_at_older(walker, at->known - 1);
-            if (!verdict.holds) {
-                at->known = verdict.at;
-                continue;
+        } else if (!at->seeks_word) {
+            skip_known(walker, at);
+            if (is_known(walker, at)) {
+                verdict = look_at_older(walker, at->known - 1);
+                if (!verdict.holds) {
+                    at->known = verdict.at;
+                    continue;
+                }
             }
         }
         if (verdict.holds) {

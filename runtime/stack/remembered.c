@@ -38,7 +38,7 @@ static int guard_is_true(const struct walker *walker, uint32_t guarded) {
     return inputs_hold(it) || guard_holds(it) || (it->how & WALK_UNSURE) != 0;
 }
 
-COLD int remembered_guard_fails(struct walk_world *world, struct walker *walker, uint32_t guarded) {
+COLD int remembered_check_guard(struct walk_world *world, struct walker *walker, uint32_t guarded) {
     if (guard_is_true(walker, guarded)) {
         return 0;
     }
@@ -46,7 +46,7 @@ COLD int remembered_guard_fails(struct walk_world *world, struct walker *walker,
     remove_guards(walker, 0); /* all are there */
     walker->guarding.is_off = 1;
     walker->remembered.count = 0;
-    return 1;
+    return -1;
 }
 
 COLD void remembered_forget(struct walker *walker, const struct rules *rules, uintptr_t slot) {

@@ -168,15 +168,18 @@ static inline void remembered_start(struct walker *walker, uint32_t base, const 
 }
 
 /* A stack that is copied away and back (greenlet) can bring guards that stand for other frames than
- * those remembered. Looks at one frame that the guard of frame `guarded` vouches for. 1: it did not
- * tell the truth; no more guards on this thread's stack, and nothing is remembered. */
-int remembered_guard_fails(struct walk_world *world, struct walker *walker, uint32_t guarded);
+ * those remembered. Looks at one frame that the guard of frame `guarded` vouches for. 0, or -1: it
+ * did not tell the truth; no more guards on this thread's stack, and nothing is remembered. */
+int remembered_check_guard(struct walk_world *world, struct walker *walker, uint32_t guarded);
 
-INLINE int trust_guard(struct walk_world *world, struct walker *walker, uint32_t guarded) {
-    /* By chance: copied stacks may take turns in step with anything regular. */
+/* The same for one guard in so many: by chance, since copied stacks may take turns in step with
+ * anything regular. */
+INLINE int check_guard_by_chance(struct walk_world *world, struct walker *walker,
+                                 uint32_t guarded) {
     walker->guarding.chance = walker->guarding.chance * 1664525 + 1013904223;
-    return LIKELY(walker->guarding.chance >= UINT32_MAX / GUARD_CHECK) ||
-           !remembered_guard_fails(world, walker, guarded);
+    return LIKELY(walker->guarding.chance >= UINT32_MAX / GUARD_CHECK)
+               ? 0
+               : remembered_check_guard(world, walker, guarded);
 }
 
 /* Fills the words that proved to stand where they stood in frames that were entered anew. */
@@ -197,7 +200,8 @@ INLINE int trust_remembered(struct walk_world *world, struct walker *walker, uin
                             uint32_t voucher) {
     walker->guarding.voucher = voucher;
     walker->guarding.compared += (int32_t)(newest - voucher);
-    if (guard_holds(&walker->remembered.frame[voucher]) && !trust_guard(world, walker, voucher)) {
+    if (guard_holds(&walker->remembered.frame[voucher]) &&
+        check_guard_by_chance(world, walker, voucher) != 0) {
         return 0;
     }
     if (LOAD_RELAXED(&world->rules->has_frame_words)) {

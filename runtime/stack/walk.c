@@ -210,7 +210,8 @@ static inline int take(struct walk_world *world, struct walker *walker,
                        const struct walk_trail *trail, uint32_t voucher) {
     if (LIKELY(trail->end == TRAIL_GUARD)) {
         walker->guarding.compared += trail->gap;
-        return trust_guard(world, walker, voucher) && !wants_guard(world, walker, trail->gap);
+        return check_guard_by_chance(world, walker, voucher) == 0 &&
+               !wants_guard(world, walker, trail->gap);
     }
     return trust_remembered(world, walker, trail->end_index, voucher) &&
            !wants_guard(world, walker, (int32_t)(trail->end_index - voucher));

@@ -107,6 +107,13 @@ def main():
                 alone = bare([build(source, compiler, "-O0"), name])
                 equal((alone.stdout, alone.returncode), (b"done\n", 3), source, "without the library")
         return
+    if name == "forked":  # children of all sorts: some are given profiles of their own
+        for mode in ("preload", "frame-pointer", "hooks"):
+            folder = scratch()
+            under = traced([build("api.c", "gcc", "-O1", mode), name], mode, folder)
+            equal((under.stdout, under.returncode), (b"done\n", 3), mode, "in children", under.stderr)
+            equal(under.stderr.count(b"lies in a block of 90,051 bytes"), 1, mode, "print_trace in a child", under.stderr)
+        return
     for mode in ("preload", "frame-pointer"):
         result = run_case(name, mode, "api.c")
         {"start_stop": check_start_stop, "threads": check_threads, "pools": check_pools,

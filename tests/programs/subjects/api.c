@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 NOINLINE static void *take(size_t size) {
     void *block = malloc(size);
@@ -221,10 +222,135 @@ static void case_lookup(void) {
     memtrace_print_trace(&local);
 }
 
+/* --- in a forked child, before anything else of it is counted ----------------------------------
+ */
+
+static char *of_parent;
+
+static void child_looks_up(void) {
+    struct memtrace_block block;
+    char text[4096];
+    check(memtrace_lookup(of_parent + 7, &block) == 1, "the parent's block");
+    check(block.start == of_parent && block.size == 90051 && block.frame_count >= 2, "what it is");
+    check(memtrace_describe_path(block.context, text, sizeof text) != 0, "its path");
+}
+
+static void child_describes(void) {
+    struct memtrace_block block;
+    char text[4096];
+    (void)memtrace_lookup(of_parent, &block);
+    check(memtrace_describe_path(block.context, text, sizeof text) != 0 && strstr(text, "+0x"),
+          "a path");
+}
+
+static void child_prints(void) {
+    memtrace_print_trace(of_parent);
+}
+
+static int only_parents(const struct memtrace_context_view *context, void *argument) {
+    (void)argument;
+    return context->live_bytes == 90051 && context->frame_count > 0;
+}
+
+static void child_reports(void) {
+    int fd = memfd_create("report", 0);
+    check(memtrace_report(fd, only_parents, NULL) == 1, "what it was born with");
+}
+
+static void count_thread(const struct memtrace_thread_view *thread, void *argument) {
+    *(unsigned *)argument += thread->alive != 0;
+}
+
+static void child_reports_threads(void) {
+    unsigned alive = 0;
+    check(memtrace_thread_report(count_thread, &alive) >= 1, "its thread");
+    check(alive == 1, "and no other one lives");
+}
+
+static void count_owner(uint32_t owner, uint64_t blocks, uint64_t bytes, void *argument) {
+    (void)owner;
+    (void)blocks;
+    (void)bytes;
+    ++*(unsigned *)argument;
+}
+
+static void child_asks_for_frees(void) {
+    unsigned owners = 0;
+    check(memtrace_thread_frees(4000000, count_owner, &owners) == -1 && owners == 0, "no thread");
+}
+
+static void child_stops(void) {
+    check(memtrace_is_active() == 1, "active");
+    memtrace_stop();
+    check(memtrace_is_active() == 0, "stopped");
+    check(memtrace_start() == 0 && memtrace_is_active() == 1, "started");
+}
+
+static void child_starts(void) {
+    check(memtrace_start() == 0 && memtrace_is_active() == 1, "started");
+}
+
+static void child_watches(void) {
+    struct memtrace_watched watched;
+    uint32_t watch = memtrace_watch_begin(0, 0, 1);
+    check(watch != 0, "a watch");
+    free(take(31));
+    take(33);
+    check(memtrace_watch_end(watch, &watched) == 0, "its end");
+    check(watched.allocations == 2 && watched.bytes == 64, "what was allocated");
+    check(watched.leaked_blocks == 1 && watched.leaked_bytes == 33, "what is left");
+}
+
+static void child_uses_a_pool(void) {
+    memtrace_alloc("a child's pool", of_parent, 24);
+    memtrace_realloc("a child's pool", of_parent, of_parent + 64, 48);
+    memtrace_free("a child's pool", of_parent + 64);
+    memtrace_free("a child's pool", of_parent + 128);
+}
+
+static void child_marks(void) {
+    memtrace_mark("a mark");
+    memtrace_scope_end(memtrace_scope_begin("a scope"));
+    memtrace_snapshot();
+    memtrace_name_thread("a child");
+}
+
+static void child_samples(void) {
+    memtrace_sample(1 << 20);
+    free(take(77));
+    memtrace_sample(0);
+}
+
+static void case_forked(void) {
+    static void (*const first[])(void) = {
+        child_looks_up,        child_describes,      child_prints, child_reports,
+        child_reports_threads, child_asks_for_frees, child_stops,  child_starts,
+        child_watches,         child_uses_a_pool,    child_marks,  child_samples};
+    of_parent = (char *)take(90051);
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        int status = -1;
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct memtrace_block block;
+            char *own;
+            errno = 77;
+            first[i]();
+            own = (char *)take(90053);
+            check(memtrace_lookup(own, &block) == 1 && block.size == 90053, "counting goes on");
+            free(own);
+            check(memtrace_lookup(own, &block) == 0, "and frees are seen");
+            exit(5);
+        }
+        check(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 5,
+              "a child ends as it should");
+    }
+    free(of_parent);
+}
+
 int main(int argc, char **argv) {
     static const struct subject_case cases[] = {CASE(without), CASE(start_stop), CASE(filter),
                                                 CASE(threads), CASE(pools),      CASE(lookup),
-                                                CASE(marks),   CASE(sample)};
+                                                CASE(marks),   CASE(sample),     CASE(forked)};
     const struct subject_case *found = FIND_CASE(cases, argc, argv);
     if (found == NULL) {
         return 98;
