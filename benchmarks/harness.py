@@ -26,6 +26,7 @@ UNWINDS = ("verify", "patch", "fp", "libunwind")
 # The bare build under the command itself: what follows its name.
 RECORD = ["record", "--embed", "none"]
 COMMANDS = {"run": ["run"], "record": RECORD, "precise": RECORD + ["--precise"],
+            "no-slices": RECORD + ["--no-slices"],
             "no-addresses": RECORD + ["--no-addresses"], "sample": RECORD + ["--sample", "512K"],
             "profile-too": RECORD + ["--profile"]}
 # After a plus sign: the runtime is there, but does not count.

@@ -2,8 +2,6 @@
 /* child.c: starting, signalling and imitating the program under us. See child.h. */
 #include "cli/child.h"
 
-#include "cli/execute.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -15,6 +13,38 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* As every shell and execvp do. */
+static void execute_by_shell(const char *path, char **argv) {
+    char name[] = "sh";
+    size_t words = 0;
+    char **shell;
+    while (argv[words] != NULL) {
+        words++;
+    }
+    shell = calloc(words + 2, sizeof *shell);
+    if (shell != NULL) {
+        shell[0] = name;
+        shell[1] = (char *)(uintptr_t)path;
+        memcpy(shell + 2, argv + 1, words * sizeof *shell);
+        execv("/bin/sh", shell);
+        free((void *)shell);
+    }
+}
+
+int execute_program(const char *path, char **argv) {
+    int reason;
+    execv(path, argv);
+    reason = errno;
+    if (reason == ENOEXEC) {
+        execute_by_shell(path, argv);
+    }
+    return reason;
+}
+
+int execute_status(int reason) {
+    return reason == ENOENT || reason == ENOTDIR ? 127 : 126;
+}
 
 static const int handled[] = {SIGCHLD,   SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1,  SIGUSR2,
                               SIGALRM,   SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGURG,

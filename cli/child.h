@@ -53,4 +53,10 @@ void child_reap(struct child *child);
  * second core file. */
 int child_imitate(const struct child *child);
 
+/* Runs `path` in place of this process, with our environment; a script without "#!" by /bin/sh.
+ * Returns only if that failed: the errno of it. */
+int execute_program(const char *path, char **argv);
+/* The exit status of a shell for such an errno: 127 (not there) or 126. */
+int execute_status(int reason);
+
 #endif

@@ -1,15 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* cli.c: messages of all subcommands. See cli.h. */
+/* cli.c: the table of subcommands, reading command lines, messages. See cli.h. */
 #include "cli/cli.h"
 
 #include "analyze/rows/safetext.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const struct command *const commands[] = {
+    &run_command,
+    &record_command,
+    &report_command,
+    &diff_command,
+    &query_command,
+    &check_command,
+    &export_command,
+    &import_command,
+    &extract_command,
+    &repack_command,
+    &strip_command,
+    &anonymize_command,
+    &merge_command,
+    &info_command,
+    &list_command,
+    &trace_command,
+    &control_command,
+    &symbolize_command,
+    &flags_command,
+    &completion_command,
+    &companion_command,
+    &manual_command,
+    NULL,
+};
+
+const struct command *command_find(const char *name) {
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        if (strcmp((*command)->name, name) == 0) {
+            return *command;
+        }
+    }
+    return NULL;
+}
+
+/* ---- Messages ---- */
 
 /* One line in one write, so that it stays whole between lines of the program under us. Names in
  * messages come from outside. */
@@ -30,23 +69,36 @@ static void print_line(const char *text, const char *command) {
     }
 }
 
+/* What is too long loses its middle: the reason stands at the end. */
+static void print_message(const char *command, const char *format, va_list arguments) {
+    enum { BEGIN = 900, END = 300 };
+    char shown[BEGIN + END + 8];
+    char *text = NULL;
+    int length = vasprintf(&text, format, arguments);
+    if (length < 0) {
+        print_line("out of memory", command);
+    } else if (length <= BEGIN + END) {
+        print_line(text, command);
+    } else {
+        snprintf(shown, sizeof shown, "%.*s ... %s", BEGIN, text, text + length - END);
+        print_line(shown, command);
+    }
+    free(length >= 0 ? text : NULL);
+}
+
 int cli_error(const char *format, ...) {
-    char text[1900];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    print_message(NULL, format, arguments);
     va_end(arguments);
-    print_line(text, NULL);
     return CLI_FAILURE;
 }
 
 int cli_usage(const char *command, const char *format, ...) {
-    char text[1900];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    print_message(command != NULL ? command : "", format, arguments);
     va_end(arguments);
-    print_line(text, command != NULL ? command : "");
     return CLI_USAGE;
 }
 
@@ -71,4 +123,274 @@ int cli_finish(int status) {
         return CLI_FAILURE;
     }
     return status;
+}
+
+/* ---- Misspelt names ---- */
+
+enum { LONGEST = 48 }; /* letters of a name */
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Letters to add, drop or change, or neighbours to swap. Rows of the usual table: the last two. */
+static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+    size_t rows[3][LONGEST + 1];
+    for (size_t j = 0; j <= b_length; j++) {
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i - 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            row[j] = least(least(row[j - 1], above[j]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = least(row[j], rows[(i - 2) % 3][j - 2] + 1);
+            }
+        }
+    }
+    return rows[a_length % 3][b_length];
+}
+
+struct nearest nearest_to(const char *text, size_t length) {
+    return (struct nearest){.text = text, .length = length, .distance = SIZE_MAX};
+}
+
+void nearest_offer(struct nearest *nearest, const char *name) {
+    size_t length = strlen(name);
+    size_t away;
+    if (nearest->length < 2 || nearest->length > LONGEST || length > LONGEST) {
+        return;
+    }
+    away = distance(nearest->text, nearest->length, name, length);
+    if (nearest->length >= 3 && strncmp(name, nearest->text, nearest->length) == 0) {
+        away = least(away, 1); /* its beginning */
+    } else if (nearest->length >= 4 &&
+               memmem(name, length, nearest->text, nearest->length) != NULL) {
+        away = least(away, 2); /* a word of it */
+    }
+    if (away <= 1 + nearest->length / 4 && away < nearest->distance) {
+        nearest->distance = away;
+        nearest->name = name;
+    }
+}
+
+/* ---- Command lines ---- */
+
+enum { CHOICES = 16 };
+
+/* One answer to a question that has one answer. */
+struct choice {
+    size_t at; /* where it is stored in the request */
+    const char *value;
+    const struct option *option;
+};
+
+struct scan {
+    const char *command;
+    int argc;
+    char **argv;
+    const struct option *options;
+    int index;    /* next argument; at the end of options: the first operand */
+    int operands; /* met so far: they stand behind argv[index] */
+    bool permute; /* operands may stand between options; they are moved behind them */
+    bool is_quiet;
+    /* The option that was found last. */
+    const struct option *option;
+    size_t base;       /* where its offsets count from */
+    const char *value; /* NULL if it has none */
+    struct choice choices[CHOICES];
+    size_t choice_count;
+};
+
+static struct scan start(const struct command *command, int argc, char **argv) {
+    return (struct scan){.command = command->name,
+                         .argc = argc,
+                         .argv = argv,
+                         .options = command->options,
+                         .index = 1,
+                         .permute = !command->takes_program};
+}
+
+/* Moves argv[from] down to argv[to]; those between move up. */
+static void move_argument(char **argv, int from, int to) {
+    char *argument = argv[from];
+    memmove(&argv[to + 1], &argv[to], (size_t)(from - to) * sizeof *argv);
+    argv[to] = argument;
+}
+
+/* Brings the next option to scan->index. Operands met so far stand behind it. */
+static bool find_option(struct scan *scan) {
+    for (int i = scan->index; i < scan->argc; i++) {
+        if (scan->argv[i][0] == '-' && scan->argv[i][1] != '\0') {
+            scan->operands = i - scan->index;
+            move_argument(scan->argv, i, scan->index);
+            return true;
+        }
+        if (!scan->permute) {
+            break;
+        }
+    }
+    return false;
+}
+
+/* How long the name is that an argument spells: "--json=3". */
+static size_t name_length(const char *argument) {
+    return strcspn(argument, "=") - 2;
+}
+
+static bool is_meant(const struct option *option, const char *argument) {
+    if (argument[1] != '-') {
+        return option->letter == argument[1];
+    }
+    return option->name != NULL && strlen(option->name) == name_length(argument) &&
+           strncmp(option->name, argument + 2, strlen(option->name)) == 0;
+}
+
+static void match_option(struct scan *scan, const char *argument) {
+    const char *equals = strchr(argument, '=');
+    struct option_walk walk = option_walk_start(scan->options);
+    do {
+        scan->option = option_walk_next(&walk);
+    } while (scan->option != NULL && !is_meant(scan->option, argument));
+    scan->base = walk.base;
+    if (argument[1] == '-') {
+        scan->value = equals != NULL ? equals + 1 : NULL;
+    } else {
+        scan->value = argument[2] != '\0' ? argument + 2 : NULL;
+    }
+}
+
+/* "--jsno", "--jsno=3": prints which one was meant. */
+static int refuse_option(const struct scan *scan, const char *argument) {
+    bool is_long = argument[1] == '-';
+    struct nearest nearest = nearest_to(argument + 2, is_long ? name_length(argument) : 0);
+    struct option_walk walk = option_walk_start(scan->options);
+    const struct option *option;
+    while (is_long && (option = option_walk_next(&walk)) != NULL) {
+        if (option->name != NULL) {
+            nearest_offer(&nearest, option->name);
+        }
+    }
+    return cli_usage(scan->command, "there is no option %.*s%s%s%s", (int)strcspn(argument, "="),
+                     argument, nearest.name != NULL ? ": did you mean --" : "",
+                     nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
+}
+
+/* The value in the next argument, which stands behind the operands met so far. */
+static const char *next_value(struct scan *scan) {
+    int at = scan->index + scan->operands;
+    if (at >= scan->argc) {
+        return NULL;
+    }
+    move_argument(scan->argv, at, scan->index);
+    return scan->argv[scan->index++];
+}
+
+/* Finds the next option. 1, 0 at the end, -1 after an error (its line is printed). */
+static int next(struct scan *scan) {
+    const char *argument;
+    const char *wrong = NULL;
+    if (!find_option(scan)) {
+        return 0;
+    }
+    argument = scan->argv[scan->index++];
+    if (strcmp(argument, "--") == 0) {
+        return 0;
+    }
+    match_option(scan, argument);
+    if (scan->option != NULL && scan->option->value != NULL && scan->value == NULL) {
+        scan->value = next_value(scan);
+        wrong = scan->value == NULL ? "needs a value" : NULL;
+    } else if (scan->option != NULL && scan->option->value == NULL && scan->value != NULL) {
+        wrong = "takes no value";
+    }
+    if (scan->option != NULL && wrong == NULL) {
+        return 1;
+    }
+    if (!scan->is_quiet && scan->option == NULL) {
+        refuse_option(scan, argument);
+    } else if (!scan->is_quiet) {
+        cli_usage(scan->command, "option --%s %s", scan->option->name, wrong);
+    }
+    return -1;
+}
+
+/* "--format json" or "--flat", with the blank or without. */
+static int contradict(const struct scan *scan, const struct choice *old, const char *value) {
+    bool had_value = old->option->value != NULL;
+    bool has_value = scan->option->value != NULL;
+    return cli_usage(scan->command, "--%s%s%s and --%s%s%s exclude each other", old->option->name,
+                     had_value ? " " : "", had_value ? old->value : "", scan->option->name,
+                     has_value ? " " : "", has_value ? value : "");
+}
+
+/* Of what has one answer: whether there was another one. The same again is fine. */
+static int choose(struct scan *scan) {
+    const struct option *option = scan->option;
+    const char *value = option->implied != NULL ? option->implied : scan->value;
+    size_t at = scan->base + option->offset;
+    for (size_t i = 0; i < scan->choice_count; i++) {
+        if (scan->choices[i].at == at) {
+            return strcmp(scan->choices[i].value, value) == 0
+                       ? CLI_OK
+                       : contradict(scan, &scan->choices[i], value);
+        }
+    }
+    if (scan->choice_count < CHOICES) {
+        scan->choices[scan->choice_count++] = (struct choice){at, value, option};
+    }
+    return CLI_OK;
+}
+
+int cli_read(const struct command *command, int *argc, char ***argv, void *request) {
+    struct scan scan = start(command, *argc, *argv);
+    struct error error;
+    int found;
+    while ((found = next(&scan)) > 0) {
+        if (option_store(scan.option, scan.value, (char *)request + scan.base, &error) != 0) {
+            return cli_usage(scan.command, "%s", error.message);
+        }
+        if (scan.option->is_choice && choose(&scan) != CLI_OK) {
+            return CLI_USAGE;
+        }
+    }
+    *argc -= scan.index;
+    *argv += scan.index;
+    return found < 0 ? CLI_USAGE : CLI_OK;
+}
+
+int cli_one(const struct command *command, int argc, char **argv, const char *what,
+            const char **operand) {
+    *operand = argc > 0 ? argv[0] : NULL;
+    if (argc > 1) {
+        return cli_usage(command->name, "one file at a time: '%s' is one too many", argv[1]);
+    }
+    return argc == 1 || what == NULL ? CLI_OK : cli_usage(command->name, "%s is needed", what);
+}
+
+/* Whether --help stands where options do. */
+static bool wants_help(const struct command *command, int argc, char **argv) {
+    char **copy = calloc((size_t)argc + 1, sizeof *copy);
+    struct scan scan = start(command, argc, copy);
+    bool wanted = false;
+    if (copy == NULL) {
+        return false;
+    }
+    memcpy(copy, argv, (size_t)argc * sizeof *copy);
+    scan.is_quiet = true;
+    while (!wanted && next(&scan) > 0) {
+        wanted = scan.option->key == OPTION_HELP;
+    }
+    free(copy);
+    return wanted;
+}
+
+int cli_run(const struct command *command, int argc, char **argv) {
+    if (wants_help(command, argc, argv)) {
+        help_print(command);
+        return cli_finish(CLI_OK);
+    }
+    return command->run(argc, argv);
 }

@@ -1,19 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cli.h: what the subcommands of `memtrace` share: their entry points, options, messages, numbers.
+ * cli.h: what the subcommands of `memtrace` share: what a command is, reading its line, messages.
  *
- * Each subcommand has its own file: cli/report.c defines report_command (command.h), and so on;
+ * Each subcommand has its own file: cli/report.c defines report_command, and so on;
  * only code in cli/ prints and exits.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include "analyze/ask/option.h"
 #include "analyze/ask/quantity.h"
-#include "cli/command.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* One subcommand; each is defined in the file of its name. */
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[0] is its name. Returns the exit status. */
+    const char *summary;               /* in the list of commands; NULL: not for people */
+    const char *usage;                 /* behind the name, a line for each form */
+    const char *about;                 /* what it does, whole sentences */
+    const struct option *options;      /* NULL: none but --help */
+    /* What its operands are, one word each, as values of options are; the last one may be repeated.
+     * PROFILE: a profile, a recording or a run; RECORDING; PID. NULL: it takes none. */
+    const char *operands;
+    void (*more)(void); /* prints what stands behind the options; or NULL */
+    bool takes_program; /* options end where the program's own begin */
+};
+
+/* The subcommands, in the order of the help; NULL ends them. */
+extern const struct command run_command, record_command, report_command, diff_command,
+    query_command, check_command, export_command, import_command, extract_command, repack_command,
+    strip_command, anonymize_command, merge_command, info_command, list_command, trace_command,
+    control_command, symbolize_command, flags_command, completion_command, companion_command,
+    manual_command;
+extern const struct command *const commands[];
+const struct command *command_find(const char *name); /* NULL: there is none */
+
+/* What `memtrace COMMAND --help` prints. */
+void help_print(const struct command *command);
 
 enum cli_status { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
 
@@ -47,5 +74,22 @@ int cli_color(const char *when, int fd);
 /* Flushes stdout and says so if what was printed could not be written. Returns the status, or
  * CLI_FAILURE. A closed pipe is no failure worth a line. */
 int cli_finish(int status);
+
+/*
+ * Which known name somebody meant who misspelt it.
+ *
+ *     struct nearest nearest = nearest_to("reprot", 6);
+ *     nearest_offer(&nearest, "run"); nearest_offer(&nearest, "report");
+ *     ... nearest.name is "report"; NULL where none is near
+ */
+struct nearest {
+    const char *text;
+    size_t length;    /* of text, so that it need not end there */
+    const char *name; /* NULL: none is near */
+    size_t distance;
+};
+
+struct nearest nearest_to(const char *text, size_t length);
+void nearest_offer(struct nearest *nearest, const char *name);
 
 #endif

@@ -1,14 +1,68 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * completion.c: `memtrace completion SHELL`: what makes a shell complete the command's options,
- * from the tables of options (command.h).
+ * from the tables of options.
  */
 #include "analyze/ask/filters.h"
 #include "cli/cli.h"
-#include "cli/optionvalue.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- What an option or an operand takes, by the name it has in the help ---- */
+
+enum { OPTIONVALUE_SIZE = 64 };
+enum optionvalue {
+    OPTIONVALUE_ANY,   /* nothing that could be listed */
+    OPTIONVALUE_WORDS, /* it lists them itself: "auto|always|never" */
+    OPTIONVALUE_FILE,
+    OPTIONVALUE_FOLDER,
+    OPTIONVALUE_COMMAND,
+    OPTIONVALUE_FORMAT,    /* of `memtrace export` */
+    OPTIONVALUE_TIME,      /* in a recording */
+    OPTIONVALUE_PROFILE,   /* a profile, a recording or a run */
+    OPTIONVALUE_RECORDING, /* only that */
+    OPTIONVALUE_PID,
+};
+static enum optionvalue optionvalue_of(const char *name) {
+    static const struct {
+        const char *name;
+        enum optionvalue kind;
+    } known[] = {{"FILE", OPTIONVALUE_FILE},
+                 {"PATTERN", OPTIONVALUE_FILE},
+                 {"FOLDER", OPTIONVALUE_FOLDER},
+                 {"FOLDERS", OPTIONVALUE_FOLDER},
+                 {"COMMAND", OPTIONVALUE_COMMAND},
+                 {"FORMAT", OPTIONVALUE_FORMAT},
+                 {"T", OPTIONVALUE_TIME},
+                 {"T..T", OPTIONVALUE_TIME},
+                 {"T[,T]", OPTIONVALUE_TIME},
+                 {"PROFILE", OPTIONVALUE_PROFILE},
+                 {"RECORDING", OPTIONVALUE_RECORDING},
+                 {"PID", OPTIONVALUE_PID}};
+    if (option_has_words(name)) {
+        return OPTIONVALUE_WORDS;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return known[i].kind;
+        }
+    }
+    return OPTIONVALUE_ANY;
+}
+
+/* The n-th of a command's operands ("PID on|off"), from 0 on; behind the last one: the last. ""
+ * where there are none (NULL). */
+static void optionvalue_operand(const char *operands, size_t n, char text[OPTIONVALUE_SIZE]) {
+    const char *next = operands;
+    text[0] = '\0';
+    for (size_t i = 0; next != NULL && i <= n; i++) {
+        size_t length = strcspn(next, " ");
+        snprintf(text, OPTIONVALUE_SIZE, "%.*s", (int)length, next);
+        next = next[length] != '\0' ? next + length + 1 : NULL;
+    }
+}
 
 /* ---- What all three go through ---- */
 

@@ -4,6 +4,7 @@
  */
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
+#include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <yajl/yajl_gen.h>
 
 struct running {
     pid_t pid;
@@ -127,69 +127,48 @@ static void print_text(const struct list *list) {
     }
 }
 
-static void gen_text(yajl_gen json, const char *text) {
-    yajl_gen_string(json, (const unsigned char *)text, strlen(text));
+static void write_running(struct jsonwriter *json, const struct running *one) {
+    jsonwriter_map(json, NULL);
+    jsonwriter_number(json, "pid", (uint64_t)one->pid);
+    jsonwriter_string(json, "program", one->program);
+    jsonwriter_number(json, "live_bytes", one->live_bytes);
+    jsonwriter_number(json, "maximum_bytes", one->maximum_bytes);
+    jsonwriter_number(json, "allocations", one->allocations);
+    jsonwriter_number(json, "running_ns", one->running_ns);
+    jsonwriter_string(json, "region", one->region);
+    jsonwriter_end_map(json);
 }
 
-static void gen_number(yajl_gen json, const char *name, uint64_t value) {
-    gen_text(json, name);
-    yajl_gen_integer(json, (long long)value);
-}
-
-static void gen_pair(yajl_gen json, const char *name, const char *value) {
-    gen_text(json, name);
-    gen_text(json, value);
-}
-
-static void gen_running(yajl_gen json, const struct running *one) {
-    yajl_gen_map_open(json);
-    gen_number(json, "pid", (uint64_t)one->pid);
-    gen_pair(json, "program", one->program);
-    gen_number(json, "live_bytes", one->live_bytes);
-    gen_number(json, "maximum_bytes", one->maximum_bytes);
-    gen_number(json, "allocations", one->allocations);
-    gen_number(json, "running_ns", one->running_ns);
-    gen_pair(json, "region", one->region);
-    yajl_gen_map_close(json);
-}
-
-static void gen_killed(yajl_gen json, const struct killed *one) {
-    yajl_gen_map_open(json);
-    gen_number(json, "pid", (uint64_t)one->pid);
-    gen_pair(json, "program", one->program);
-    gen_pair(json, "profile", one->finished.path);
+static void write_killed(struct jsonwriter *json, const struct killed *one) {
+    jsonwriter_map(json, NULL);
+    jsonwriter_number(json, "pid", (uint64_t)one->pid);
+    jsonwriter_string(json, "program", one->program);
+    jsonwriter_string(json, "profile", one->finished.path);
     if (one->finished.place != FINISH_MOVED) {
-        gen_pair(json, "trouble", one->finished.trouble.message);
+        jsonwriter_string(json, "trouble", one->finished.trouble.message);
     }
-    yajl_gen_map_close(json);
+    jsonwriter_end_map(json);
 }
 
 /* 0, or -1 (out of memory). */
 static int print_json(const struct list *list) {
-    const unsigned char *text;
-    size_t length;
-    yajl_gen json = yajl_gen_alloc(NULL);
+    struct jsonwriter *json = jsonwriter_open(stdout, JSONWRITER_INDENTED);
     if (json == NULL) {
         return -1;
     }
-    yajl_gen_config(json, yajl_gen_beautify, 1);
-    yajl_gen_map_open(json);
-    gen_text(json, "running");
-    yajl_gen_array_open(json);
+    jsonwriter_map(json, NULL);
+    jsonwriter_array(json, "running");
     for (size_t i = 0; i < list->running_count; i++) {
-        gen_running(json, &list->running[i]);
+        write_running(json, &list->running[i]);
     }
-    yajl_gen_array_close(json);
-    gen_text(json, "killed");
-    yajl_gen_array_open(json);
+    jsonwriter_end_array(json);
+    jsonwriter_array(json, "killed");
     for (size_t i = 0; i < list->killed_count; i++) {
-        gen_killed(json, &list->killed[i]);
+        write_killed(json, &list->killed[i]);
     }
-    yajl_gen_array_close(json);
-    yajl_gen_map_close(json);
-    yajl_gen_get_buf(json, &text, &length);
-    fwrite(text, 1, length, stdout);
-    yajl_gen_free(json);
+    jsonwriter_end_array(json);
+    jsonwriter_end_map(json);
+    jsonwriter_close(json);
     return 0;
 }
 

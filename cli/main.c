@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: the `memtrace` command: picks the subcommand. */
 #include "cli/cli.h"
-#include "cli/nearest.h"
 #include "memtrace/version.h"
 
 #include <stdio.h>

@@ -55,7 +55,19 @@ static FILE *create(const char *path, const struct stat *old) {
     return stream;
 }
 
-int outfile_open(struct outfile *file, const char *path, struct error *error) {
+/* Whether it is a profile or a recording, which all begin alike. */
+static bool is_measured(const char *path) {
+    char start[sizeof "MEMTR" - 1];
+    FILE *file = fopen(path, "re");
+    bool is = file != NULL && fread(start, sizeof start, 1, file) == 1 &&
+              memcmp(start, "MEMTR", sizeof start) == 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is;
+}
+
+static int open_any(struct outfile *file, const char *path, struct error *error) {
     struct stat status = {0};
     *file = (struct outfile){.stream = stdout};
     if (path == NULL || strcmp(path, "-") == 0) {
@@ -74,6 +86,14 @@ int outfile_open(struct outfile *file, const char *path, struct error *error) {
     file->path = file->temporary;
     file->stream = create(file->temporary, &status);
     return file->stream != NULL ? 0 : fail(file, path, error);
+}
+
+int outfile_open(struct outfile *file, const char *path, struct error *error) {
+    struct stat status;
+    if (path != NULL && stat(path, &status) == 0 && S_ISREG(status.st_mode) && is_measured(path)) {
+        return error_set(error, "%s is a profile or a recording: name another --output", path);
+    }
+    return open_any(file, path, error);
 }
 
 /* 0, or -1: what was written did not all get there. */
@@ -120,7 +140,7 @@ int outfile_keep(struct outfile *file, struct error *error) {
 
 int outfile_open_named(struct outfile *file, const char *path, const char *what,
                        struct error *error) {
-    if (outfile_open(file, path, error) != 0) {
+    if (open_any(file, path, error) != 0) {
         return -1;
     }
     if (file->target == NULL) {

@@ -26,11 +26,11 @@ struct outfile {
     char *temporary;
 };
 
-/* path NULL or "-": stdout. 0 or -1. */
+/* path NULL or "-": stdout. A profile or a recording is not replaced by a text. 0 or -1. */
 int outfile_open(struct outfile *file, const char *path, struct error *error);
 
-/* The same, of what must be a file with a name: not stdout, nor a
- * device. what: "a recording". */
+/* The same for what is a recording itself and may take the place of one; it must be a file with a
+ * name: not stdout, nor a device. what: "a recording". */
 int outfile_open_named(struct outfile *file, const char *path, const char *what,
                        struct error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * target.h: the program file that `memtrace run` is to start: where it is, and whether a preloaded
- * library gets into it.
+ * library gets into it; and that library, by a path that the loader takes.
  *
  * Called by cli/run.
  */
@@ -18,5 +18,13 @@ int target_find(const char *name, char path[PATH_MAX]);
 /* NULL if a preloaded library gets in and what it writes can be read, or if that cannot be told;
  * else the reason as a phrase: "is statically linked". It stays until the next call. */
 const char *target_obstacle(const char *path);
+
+/*
+ * Finds the library beside this command, or the one that MEMTRACE_LIBRARY names. Sets `path` to
+ * what may stand in LD_PRELOAD: the library itself or, where a folder's name has a character that
+ * the loader does not take there (a blank, a colon, a dollar), the same file below a link to that
+ * folder. 0, or CLI_FAILURE with the line printed.
+ */
+int preload_path(char path[PATH_MAX]);
 
 #endif

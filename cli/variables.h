@@ -3,7 +3,7 @@
  * variables.h: the options of `memtrace run` and `memtrace record`: each sets a MEMTRACE_* variable
  * for the runtime in the program.
  *
- * Called by cli/run, cli/record and cli/launch.
+ * Called by cli/run.
  */
 #ifndef CLI_VARIABLES_H
 #define CLI_VARIABLES_H

@@ -47,7 +47,8 @@ static void tell_of(enum level level, const char *what, const char *message) {
     if (!is_told(level)) {
         return;
     }
-    snprintf(line, sizeof line, "memtrace: %s%s\n", what, message);
+    snprintf(line, sizeof line - 1, "memtrace: %s%s", what, message);
+    strcat(make_safe(line), "\n");
     collector_write(STDERR_FILENO, line);
 }
 

@@ -2,6 +2,8 @@
 /* cull.c: what lives too short to be written. See cull.h. */
 #include "collect/cull.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,14 +185,9 @@ void cull_judge(struct cull *cull) {
 /* A new total, at the end. */
 static int start_total(struct cull *cull, const struct event *event, struct event_block place) {
     struct cull_entry *entry;
-    if (cull->total_count == cull->total_capacity) {
-        size_t capacity = cull->total_capacity != 0 ? cull->total_capacity * 2 : 64;
-        struct memtrace_culled *grown = realloc(cull->totals, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        cull->totals = grown;
-        cull->total_capacity = capacity;
+    if (array_grow(&cull->totals, &cull->total_room, cull->total_count, sizeof *cull->totals) !=
+        0) {
+        return -1;
     }
     cull->totals[cull->total_count] =
         (struct memtrace_culled){.context = event->context, .thread = event->block.thread};

@@ -29,8 +29,7 @@ struct cull {
     struct cull_map culled;         /* one end was left out, the turn of the other has not come */
     struct cull_map places;         /* of a context and thread in `totals` */
     struct memtrace_culled *totals; /* not written yet */
-    size_t total_count;
-    size_t total_capacity;
+    size_t total_count, total_room;
 };
 
 void cull_open(struct cull *cull, uint64_t below_ns);

@@ -2,6 +2,8 @@
 /* logfile.c: a log with a bound. See logfile.h. */
 #include "collect/logfile.h"
 
+#include "analyze/rows/safetext.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,8 +19,10 @@ void logfile_start(struct logfile *log, const char *path, uint64_t most_bytes) {
 static void open_file(struct logfile *log) {
     log->fd = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
     if (log->fd < 0) {
-        dprintf(STDERR_FILENO, "memtrace: cannot write the log %s: %s; reports go to stderr\n",
-                log->path, strerror(errno));
+        char line[sizeof log->path + 200];
+        snprintf(line, sizeof line, "memtrace: cannot write the log %s: %s; reports go to stderr",
+                 log->path, strerror(errno));
+        dprintf(STDERR_FILENO, "%s\n", make_safe(line));
         log->fd = STDERR_FILENO;
     }
 }

@@ -2,6 +2,7 @@
 /* recordfile.c: appending blocks. See recordfile.h. */
 #include "collect/recordfile.h"
 
+#include "analyze/base/array.h"
 #include "analyze/read/block.h"
 #include "analyze/read/blockpack.h"
 #include "analyze/read/nodecode.h"
@@ -84,14 +85,8 @@ static const void *pack(struct recordfile *file, enum memtrace_block_kind kind, 
 
 static int note(struct recordfile *file, uint64_t offset,
                 const struct memtrace_block_header *block) {
-    if (file->index_count == file->index_capacity) {
-        size_t capacity = file->index_capacity != 0 ? file->index_capacity * 2 : 256;
-        struct memtrace_index_entry *grown = realloc(file->index, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        file->index = grown;
-        file->index_capacity = capacity;
+    if (array_grow(&file->index, &file->index_room, file->index_count, sizeof *file->index) != 0) {
+        return -1;
     }
     file->index[file->index_count++] = (struct memtrace_index_entry){offset, *block};
     return 0;
@@ -273,7 +268,7 @@ void recordfile_release(struct recordfile *file) {
     ZSTD_freeCCtx(file->zstd);
     file->fd = -1;
     file->index = NULL;
-    file->index_count = file->index_capacity = 0;
+    file->index_count = file->index_room = 0;
     file->packed = NULL;
     file->packed_capacity = 0;
     file->zstd = NULL;

@@ -18,8 +18,7 @@ struct recordfile {
     char path[1040];
     uint64_t size;
     struct memtrace_index_entry *index; /* of all blocks */
-    size_t index_count;
-    size_t index_capacity;
+    size_t index_count, index_room;
     int level;  /* of compression, as zstd counts */
     void *zstd; /* its context */
     unsigned char *packed;

@@ -198,17 +198,6 @@ static void end_thread(struct recordslices *slices) {
 
 /* ---- The close ---- */
 
-static uint64_t count_events(struct timeorder_parts parts) {
-    uint64_t count = 0;
-    for (size_t part = 0; part < parts.count; part++) {
-        for (size_t i = 0; i < parts.items[part]->block_count; i++) {
-            const struct memtrace_block_header *block = &parts.items[part]->blocks[i].block;
-            count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
-        }
-    }
-    return count;
-}
-
 /* The model of all of it, whose index has the sum of all slices. NULL: it cannot be had. */
 static struct model *finish(struct recordslices *slices) {
     struct timeorder_parts parts = parts_of(slices);
@@ -245,6 +234,7 @@ static void append(const struct recordslices *slices, struct index *index,
     uint64_t most = (slices->parts->earlier_bytes + file->size) / RECORDSLICES_SHARE;
     ZSTD_CCtx *zstd = ZSTD_createCCtx();
     bool is_done = zstd == NULL;
+    most = most > RECORDSLICES_BYTES ? most : RECORDSLICES_BYTES;
     while (!is_done) {
         struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_SLICES};
         struct varint_writer bytes = {0};
@@ -276,7 +266,7 @@ void recordslices_write(struct recordslices *slices, struct recordfile *file) {
     }
     end_thread(slices);
     if (slices->is_given_up || refresh(slices, slices->part_count) != 0 ||
-        count_events(parts_of(slices)) < RECORDSLICES_EVENTS) {
+        index_count_events(parts_of(slices)) < RECORDSLICES_EVENTS) {
         return;
     }
     model = finish(slices);

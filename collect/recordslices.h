@@ -8,7 +8,7 @@
  * Called by collect/record. Nothing depends on it: a recording without slices only takes longer to
  * read. It is given up where memory would grow (RECORDSLICES_CONTEXTS and RECORDSLICES_BLOCKS: some
  * 300 MiB), where a file of the recording was taken away, and left out of short recordings
- * (RECORDSLICES_EVENTS) and where it would make the files more than 2 % larger.
+ * (RECORDSLICES_EVENTS) and where it would make the files more than 2 % (or 16 KiB) larger.
  */
 #ifndef COLLECT_RECORDSLICES_H
 #define COLLECT_RECORDSLICES_H
@@ -19,7 +19,8 @@ enum {
     RECORDSLICES_EVENTS = 1 << 17,   /* fewer are gone through in a moment */
     RECORDSLICES_CONTEXTS = 1 << 20, /* highest number of a context */
     RECORDSLICES_BLOCKS = 1 << 20,   /* alive at once */
-    RECORDSLICES_SHARE = 50,         /* of the files' size, at most a fiftieth */
+    RECORDSLICES_SHARE = 50,         /* at most a fiftieth of the files' size, ... */
+    RECORDSLICES_BYTES = 16 << 10,   /* ... or so much, for loops of which millions take nothing */
 };
 
 struct recordslices;

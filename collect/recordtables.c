@@ -2,6 +2,8 @@
 /* recordtables.c: the tables of a region in its recording. See recordtables.h. */
 #include "collect/recordtables.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,14 +74,9 @@ static bool find_node(const struct recordtables *tables, uint32_t id, struct mem
 }
 
 static int add_node(struct recordtables *tables, uint32_t id, const struct memtrace_node *node) {
-    if (tables->node_count == tables->node_capacity) {
-        size_t capacity = tables->node_capacity != 0 ? tables->node_capacity * 2 : 256;
-        struct memtrace_recording_node *grown = realloc(tables->nodes, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        tables->nodes = grown;
-        tables->node_capacity = capacity;
+    if (array_grow(&tables->nodes, &tables->node_room, tables->node_count, sizeof *tables->nodes) !=
+        0) {
+        return -1;
     }
     tables->nodes[tables->node_count++] =
         (struct memtrace_recording_node){node->frame, node->parent, id};

@@ -25,8 +25,7 @@ struct recordtables {
     uint64_t *modules;   /* by id: unload_ns + 1 as it is in the file; 0: it is not */
     uint32_t pool_count; /* in the file */
     struct memtrace_recording_node *nodes; /* not written yet, parents first */
-    size_t node_count;
-    size_t node_capacity;
+    size_t node_count, node_room;
 };
 
 /* 0, or -1: out of memory. The profile must outlive the tables. */

@@ -3,7 +3,7 @@
  * runwatch.h: finds the processes of a run by their regions, and collects each one while it runs
  * and when it is gone.
  *
- * Called by cli/launch. Belongs to one thread.
+ * Called by cli/run. Belongs to one thread.
  */
 #ifndef COLLECT_RUNWATCH_H
 #define COLLECT_RUNWATCH_H

@@ -3,7 +3,7 @@
  * runwriter.h: writes a run: all processes that came of one command, and the one entry that it
  * leaves on disk.
  *
- * Called by cli/launch, which finds and watches the processes, and by collect/collector, which asks
+ * Called by cli/run, which finds and watches the processes, and by collect/collector, which asks
  * where the files of each one go. Belongs to one thread.
  *
  * One process leaves a plain file at the run's path. As soon as there are more, files lie in a

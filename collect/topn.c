@@ -2,6 +2,7 @@
 /* topn.c: choosing and spelling the largest call paths. See topn.h. */
 #include "collect/topn.h"
 
+#include "analyze/base/array.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 
@@ -146,14 +147,9 @@ static void prepare(const struct model *model, const struct topn_row *rows, size
     for (size_t i = 0; whole && i < count; i++) {
         for (uint32_t id = rows[i].context->path; id != 0; id = model->nodes[id].parent) {
             struct model_place place = model_place(model, model->nodes[id].frame);
-            if (used == room) {
-                struct symbol_address *grown =
-                    realloc(addresses, (room = room * 2 + 1024) * sizeof *grown);
-                if (grown == NULL) {
-                    whole = false;
-                    break;
-                }
-                addresses = grown;
+            if (array_grow(&addresses, &room, used, sizeof *addresses) != 0) {
+                whole = false;
+                break;
             }
             if (place.module != 0) {
                 addresses[used++] = (struct symbol_address){place.module, place.offset};

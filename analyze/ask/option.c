@@ -146,6 +146,17 @@ static int store_amount(const struct option *option, const char *value, void *me
     return 0;
 }
 
+/* A name that is empty would mean the root of the file system, or nothing. */
+static int store_text(const struct option *option, const char *value, const char **member,
+                      struct error *error) {
+    bool is_name = strcmp(option->value, "FILE") == 0 || strcmp(option->value, "FOLDER") == 0;
+    *member = value;
+    if (is_name && value[0] == '\0') {
+        return option_refuse(option, value, "a name", error);
+    }
+    return option_has_words(option->value) && find_word(option, value, error) < 0 ? -1 : 0;
+}
+
 static int store_value(const struct option *option, const char *value, void *member,
                        struct error *error) {
     int word;
@@ -154,8 +165,7 @@ static int store_value(const struct option *option, const char *value, void *mem
         *(bool *)member = true;
         return 0;
     case OPTION_TEXT:
-        *(const char **)member = value;
-        return option_has_words(option->value) && find_word(option, value, error) < 0 ? -1 : 0;
+        return store_text(option, value, member, error);
     case OPTION_WORD:
         word = find_word(option, value, error);
         memcpy(member, &word, option->size);

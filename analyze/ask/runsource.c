@@ -181,7 +181,7 @@ static void note_choice(const struct run *run, const char *wanted, const struct 
                "%zu processes are meant by '%.80s': this is %" PRIu32
                ", which held most of those that were kept (%s)",
                found->processes, wanted, process->pid, number_bytes(&peak, process->peak_bytes));
-        fprintf(stderr, "memtrace: %s\n", text);
+        print_safe(stderr, "memtrace: %s\n", text);
     }
     text[0] = '\0';
     if (process->light) {
@@ -195,7 +195,7 @@ static void note_choice(const struct run *run, const char *wanted, const struct 
                process->pid, process->file);
     }
     if (text[0] != '\0') {
-        fprintf(stderr, "memtrace: %s\n", text);
+        print_safe(stderr, "memtrace: %s\n", text);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
+#include "analyze/rows/safetext.h"
 #include "analyze/window/modelcache.h"
 #include "collect/adopt.h"
 
@@ -136,7 +137,7 @@ static void note_adopted(void *context, const struct adopted *adopted) {
     char line[6000];
     memcpy(adoption->path, adopted->finished.path, sizeof adoption->path);
     adopt_line(adopted, line, sizeof line);
-    fprintf(stderr, "memtrace: %s\n", line);
+    print_safe(stderr, "memtrace: %s\n", line);
 }
 
 /* The region that a program left when it was killed. Nobody else's is touched. */

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SMALL = 64 };
+
 int array_reserve(void *items, size_t *room, size_t wanted, size_t item_size) {
-    size_t places = *room > 16 ? *room : 16;
+    size_t first = item_size <= SMALL ? 16 : 1; /* many large ones never hold more than a few */
+    size_t places = *room != 0 ? *room : first;
     void *old;
     void *grown;
     if (wanted <= *room) {

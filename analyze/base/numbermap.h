@@ -24,6 +24,8 @@ struct numbermap {
 void *numbermap_get(const struct numbermap *map, uint64_t key);
 /* Adds or replaces; value must not be NULL. 0, or -1: out of memory. */
 int numbermap_put(struct numbermap *map, uint64_t key, void *value);
+/* Takes it out. Its value; NULL: it was not there. */
+void *numbermap_take(struct numbermap *map, uint64_t key);
 /* Frees the table, not what its values point to. */
 void numbermap_free(struct numbermap *map);
 

@@ -2,6 +2,7 @@
 /* callforest.c: see callforest.h. */
 #include "analyze/export/callforest.h"
 
+#include "analyze/base/array.h"
 #include "analyze/export/mergedtree.h"
 
 #define XXH_INLINE_ALL
@@ -11,15 +12,9 @@
 
 /* Where a call that is not there yet is put, cleared. NULL: out of memory. */
 static struct callforest_call *new_call(struct callforest *forest) {
-    if (forest->count == forest->capacity) {
-        size_t capacity = forest->capacity != 0 ? forest->capacity * 2 : 256;
-        struct callforest_call *grown = realloc(forest->calls, capacity * sizeof *grown);
-        if (grown == NULL || capacity >= UINT32_MAX) {
-            forest->calls = grown != NULL ? grown : forest->calls;
-            return NULL;
-        }
-        forest->calls = grown;
-        forest->capacity = capacity;
+    if (forest->count >= UINT32_MAX - 1 ||
+        array_grow(&forest->calls, &forest->room, forest->count, sizeof *forest->calls) != 0) {
+        return NULL;
     }
     forest->calls[forest->count] = (struct callforest_call){0};
     return &forest->calls[forest->count++];

@@ -29,7 +29,7 @@ struct callforest_call {
 struct callforest {
     struct callforest_call *calls;
     size_t count;
-    size_t capacity;
+    size_t room;
     size_t kept;            /* the root, too */
     double least_share;     /* each call left out bears no more of any cost, or is too deep */
     struct numbermap index; /* hash of parent and function, to the call's index */

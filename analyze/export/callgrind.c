@@ -9,8 +9,8 @@
  */
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/export/commandline.h"
 #include "analyze/export/mergedtree.h"
+#include "analyze/export/shared.h"
 #include "analyze/rows/safetext.h"
 
 #define XXH_INLINE_ALL

@@ -8,8 +8,8 @@
  * from how many frames there would be, so that the file stays small whatever the profile is.
  */
 #include "analyze/export/html/assets.h"
-#include "analyze/export/markup.h"
 #include "analyze/export/mergedtree.h"
+#include "analyze/export/shared.h"
 #include "analyze/rows/number.h"
 
 #define XXH_INLINE_ALL

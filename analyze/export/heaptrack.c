@@ -8,14 +8,275 @@
  * known which of the two it is. That lowers what the file holds for a moment, so all that is held
  * back is written where the maximum is reached: the readers find the same maximum, and the same
  * blocks in it.
+ *
+ * What is told once (texts, places, call paths, sizes) is written when it is first needed. Memory
+ * grows with contexts and distinct sizes, the latter up to a bound.
+ *
+ * What heaptrack's readers call temporary: a line '-' directly behind the line '+' of the same size
+ * and call path, or a '-' of number 0 behind another '-'. Number 0 is here a size of 0 bytes that
+ * never begins, so that its end changes no sum but that: it stands in front of an end that would
+ * count as temporary by chance, and behind one that counts as such but does not follow its
+ * beginning; then the file's first call path gets that one.
  */
-#include "analyze/export/heaptracktext.h"
-#include "analyze/export/lifepass.h"
 #include "analyze/export/packedout.h"
+#include "analyze/export/shared.h"
 
+#define XXH_INLINE_ALL
 #include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 
-enum { CULLED_MOST = 200 * 1000 * 1000 }; /* that are made up from their sums */
+enum {
+    VERSION = 0x10400, /* the heaptrack whose readers are meant */
+    FILE_VERSION = 3,
+    PAGE_SIZE = 4096,
+    DIGITS = 16,
+    INFOS_MOST = 1 << 20, /* remembered at a time */
+};
+#define NS_PER_MS UINT64_C(1000000)
+
+struct text {
+    FILE *out;
+    const struct model *model;
+    const struct names *names;
+    struct numbering texts;
+    struct numbering places; /* by frame */
+    struct numbering infos;  /* by size and call path; number 0 is the block of no bytes */
+    uint64_t *traces;        /* by node: number of its call path; 0: none yet */
+    uint64_t trace_count;
+    uint64_t last; /* number of the info that was allocated last; 0: a free came since */
+    uint64_t time_ms;
+    size_t point; /* of the model's timeline: the next one to write */
+    bool out_of_memory;
+};
+
+/* ---- Lines ---- */
+
+static void put_number(FILE *out, uint64_t number) {
+    char digits[DIGITS];
+    size_t count = 0;
+    do {
+        digits[DIGITS - ++count] = "0123456789abcdef"[number & 15];
+        number >>= 4;
+    } while (number != 0);
+    putc_unlocked(' ', out);
+    for (; count != 0; count--) {
+        putc_unlocked(digits[DIGITS - count], out);
+    }
+}
+
+static void put_line(FILE *out, char kind, const uint64_t *numbers, size_t count) {
+    putc_unlocked(kind, out);
+    for (size_t i = 0; i < count; i++) {
+        put_number(out, numbers[i]);
+    }
+    putc_unlocked('\n', out);
+}
+
+/* Lines end at line ends, whatever the length before a text says. */
+static void put_bytes(FILE *out, const char *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        putc_unlocked(bytes[i] == '\n' || bytes[i] == '\r' ? '?' : bytes[i], out);
+    }
+}
+
+/* ---- What is told once ---- */
+
+/* NULL and "": 0. */
+static uint64_t text_number(struct text *text, const char *bytes) {
+    size_t size = bytes != NULL ? strlen(bytes) : 0;
+    uint64_t number;
+    bool is_new;
+    if (size == 0) {
+        return 0;
+    }
+    number = numbering_of(&text->texts, numbering_key(bytes), &is_new);
+    if (is_new) {
+        fputs("s", text->out);
+        put_number(text->out, size);
+        putc_unlocked(' ', text->out);
+        put_bytes(text->out, bytes, size);
+        putc_unlocked('\n', text->out);
+    }
+    return number;
+}
+
+/* Function, file and line, three numbers each; innermost function first. */
+static size_t frame_numbers(struct text *text, const struct names_frame *frames, size_t count,
+                            uint64_t **numbers) {
+    *numbers = calloc(count * 3 + 2, sizeof **numbers);
+    if (*numbers == NULL) {
+        text->out_of_memory = true;
+        return 0;
+    }
+    if (count == 1 && frames->function == NULL && frames->file == NULL) {
+        return 2; /* the readers show module and address */
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *frame = *numbers + 2 + i * 3;
+        frame[0] = text_number(text, frames[i].function);
+        frame[1] = text_number(text, frames[i].file);
+        frame[2] = frames[i].line;
+    }
+    return 2 + count * 3;
+}
+
+/* Readers look a place up as it is written, so it is that of the call, not behind it. */
+static uint64_t place_number(struct text *text, uint64_t frame) {
+    struct model_place place = model_place(text->model, frame);
+    const struct names_frame *frames;
+    uint64_t *numbers;
+    uint64_t number;
+    size_t count;
+    bool is_new;
+    number = numbering_of(&text->places, frame, &is_new);
+    if (!is_new) {
+        return number;
+    }
+    frames = names_frames(text->names, frame, &count);
+    count = frame_numbers(text, frames, count, &numbers);
+    if (count != 0) {
+        numbers[0] = place.address - (place.exact || place.address == 0 ? 0 : 1);
+        numbers[1] = text_number(text, frames->module);
+        put_line(text->out, 'i', numbers, count);
+    }
+    free(numbers);
+    return number;
+}
+
+/* The place of blocks whose call path was not taken. */
+static uint64_t unknown_place(struct text *text) {
+    uint64_t numbers[] = {0, 0, text_number(text, "(unknown)"), 0, 0};
+    put_line(text->out, 'i', numbers, sizeof numbers / sizeof numbers[0]);
+    return ++text->places.count;
+}
+
+static void put_trace(struct text *text, uint32_t node, uint32_t parent) {
+    uint64_t place =
+        node != 0 ? place_number(text, text->model->nodes[node].frame) : unknown_place(text);
+    uint64_t numbers[] = {place, node != 0 && parent != 0 ? text->traces[parent] : 0};
+    put_line(text->out, 't', numbers, 2);
+    text->traces[node] = ++text->trace_count;
+}
+
+/* Outermost first, as each names the one before. */
+static uint64_t trace_number(struct text *text, uint32_t context) {
+    const struct model_node *nodes = text->model->nodes;
+    uint32_t node = nodes[context].frame < MEMTRACE_FRAME_CLASSES ? nodes[context].parent : context;
+    size_t depth = 0;
+    uint32_t *path;
+    if (text->traces[node] != 0) {
+        return text->traces[node];
+    }
+    for (uint32_t at = node; at != 0 && text->traces[at] == 0; at = nodes[at].parent) {
+        depth++;
+    }
+    path = malloc((depth + 1) * sizeof *path);
+    if (path == NULL) {
+        text->out_of_memory = true;
+        return 0;
+    }
+    path[0] = node; /* 0: no call path */
+    for (size_t i = 1; i < depth; i++) {
+        path[i] = nodes[path[i - 1]].parent;
+    }
+    for (size_t i = depth != 0 ? depth : 1; i > 0; i--) {
+        put_trace(text, path[i - 1], nodes[path[i - 1]].parent);
+    }
+    free(path);
+    return text->traces[node];
+}
+
+/* Which pair of size and call path. The table is emptied now and then, because there may be as many
+ * sizes as events: a pair that comes again then has a second number, which readers do not mind. */
+static uint64_t info_number(struct text *text, uint32_t context, uint64_t size) {
+    uint64_t trace = trace_number(text, context);
+    uint64_t pair[] = {size, trace};
+    const uint64_t none[] = {0, trace};
+    uint64_t number;
+    bool is_new;
+    if (text->infos.numbers.used >= INFOS_MOST) {
+        numbermap_free(&text->infos.numbers);
+    }
+    if (text->infos.count == 0) {
+        put_line(text->out, 'a', none, 2); /* number 0 */
+    }
+    number = numbering_of(&text->infos, XXH3_64bits(pair, sizeof pair), &is_new);
+    if (is_new) {
+        put_line(text->out, 'a', pair, 2);
+    }
+    return number;
+}
+
+/* ---- Lines of events ---- */
+
+/* The time of what follows, and the resident memory that was measured up to then. */
+static void put_time(struct text *text, uint64_t time_ns) {
+    const struct model *model = text->model;
+    uint64_t time_ms = time_ns / NS_PER_MS;
+    for (; text->point < model->timeline_count && model->timeline[text->point].time_ns <= time_ns;
+         text->point++) {
+        uint64_t pages = model->timeline[text->point].resident_bytes / PAGE_SIZE;
+        if (pages != 0) {
+            put_line(text->out, 'R', &pages, 1);
+        }
+    }
+    if (time_ms > text->time_ms) {
+        text->time_ms = time_ms;
+        put_line(text->out, 'c', &time_ms, 1);
+    }
+}
+
+static void put_alloc(struct text *text, uint32_t context, uint64_t size) {
+    uint64_t info = info_number(text, context, size);
+    put_line(text->out, '+', &info, 1);
+    text->last = info;
+}
+
+static void put_free(struct text *text, uint32_t context, uint64_t size, bool temporary) {
+    static const uint64_t nothing = 0;
+    uint64_t info = info_number(text, context, size);
+    bool is_last = text->last == info;
+    if (!temporary && is_last) {
+        put_line(text->out, '-', &nothing, 1);
+    }
+    put_line(text->out, '-', &info, 1);
+    if (temporary && !is_last) {
+        put_line(text->out, '-', &nothing, 1);
+    }
+    text->last = 0;
+}
+
+/* ---- Begin and end of the text ---- */
+
+/* Writes what stands first: version, command, page size. 0, or -1: out of memory. */
+static int start_text(struct text *text, FILE *out, const struct export *export) {
+    static const uint64_t versions[] = {VERSION, FILE_VERSION};
+    static const uint64_t system[] = {PAGE_SIZE, 0}; /* how much memory there was is not known */
+    *text = (struct text){.out = out, .model = export->model, .names = export->names};
+    text->traces = calloc(export->model->node_count + 1, sizeof *text->traces);
+    if (text->traces == NULL) {
+        return -1;
+    }
+    put_line(out, 'v', versions, 2);
+    putc_unlocked('X', out);
+    commandline_put(out, &export->model->header);
+    putc_unlocked('\n', out);
+    put_line(out, 'I', system, 2);
+    return 0;
+}
+
+static void end_text(struct text *text) {
+    numbering_free(&text->texts);
+    numbering_free(&text->places);
+    numbering_free(&text->infos);
+    free(text->traces);
+}
+
+/* Blocks that were culled are made up from their sums, which take a few bytes for any number: at
+ * most so many for each block that is in the recording, but always the least (120 MB of lines), and
+ * never more than the most. */
+enum { CULLED_FOR_EACH = 100, CULLED_LEAST = 10 * 1000 * 1000, CULLED_MOST = 200 * 1000 * 1000 };
 
 /* A stream's newest block, not written yet. */
 struct pending {
@@ -27,7 +288,7 @@ struct pending {
 };
 
 struct pass {
-    struct heaptracktext text;
+    struct text text;
     const struct model *model;
     struct pending *pending; /* by stream */
     size_t stream_count;
@@ -36,12 +297,12 @@ struct pass {
     bool reached;
 };
 
-/* ---- All events ---- */
+/* ---- Each event ---- */
 
 static void write_pending(struct pass *pass, struct pending *pending) {
     if (pending->is_set) {
         pending->is_set = false;
-        heaptracktext_alloc(&pass->text, pending->context, pending->size);
+        put_alloc(&pass->text, pending->context, pending->size);
     }
 }
 
@@ -89,7 +350,7 @@ static int begin(void *context, const struct life *life) {
     if (pending == NULL) {
         return -1;
     }
-    heaptracktext_time(&pass->text, life->birth_ns);
+    put_time(&pass->text, life->birth_ns);
     write_pending(pass, pending);
     *pending = (struct pending){.is_set = true,
                                 .block = life->block,
@@ -115,13 +376,13 @@ static int end(void *context, const struct life *life) {
     if (pending == NULL) {
         return -1;
     }
-    heaptracktext_time(&pass->text, life->death_ns);
+    put_time(&pass->text, life->death_ns);
     is_held_back = pending->is_set && pending->block.thread == life->block.thread &&
                    pending->block.number == life->block.number;
     if (is_held_back) {
         write_pending(pass, pending);
     }
-    heaptracktext_free(&pass->text, life->context, life_bytes(life), life->is_temporary);
+    put_free(&pass->text, life->context, life_bytes(life), life->is_temporary);
     pass->live -= life_bytes(life);
     return pass->text.out_of_memory ? -1 : 0;
 }
@@ -179,23 +440,26 @@ static uint64_t culled_of(const struct survey *survey, const struct model_contex
 
 /* Blocks of `bytes` together, which begin and end at once; the first ones are a byte larger where
  * it does not come out even. */
-static void put_brief(struct heaptracktext *text, uint32_t context, uint64_t count,
-                      uint64_t bytes) {
+static void put_brief(struct text *text, uint32_t context, uint64_t count, uint64_t bytes) {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t size = bytes / count + (i < bytes % count);
-        heaptracktext_alloc(text, context, size);
-        heaptracktext_free(text, context, size, false);
+        put_alloc(text, context, size);
+        put_free(text, context, size, false);
     }
 }
 
 /* At the beginning, where they raise no maximum. 0, or -1: there are too many. */
-static int put_culled(struct heaptracktext *text, const struct survey *survey,
-                      struct error *error) {
+static int put_culled(struct text *text, const struct survey *survey, struct error *error) {
     const struct model *model = survey->model;
     uint64_t sum = 0;
+    uint64_t most = CULLED_LEAST;
+    for (size_t i = 0; i < model->node_count && most < CULLED_MOST; i++) {
+        most += survey->counts[i] < CULLED_MOST ? survey->counts[i] * CULLED_FOR_EACH : CULLED_MOST;
+    }
+    most = most < CULLED_MOST ? most : CULLED_MOST;
     for (size_t i = 0; i < model->context_count; i++) {
         if (__builtin_add_overflow(sum, culled_of(survey, &model->contexts[i]), &sum) ||
-            sum > CULLED_MOST) {
+            sum > most) {
             return error_set(error, "heaptrack's format is made of events, and this recording left "
                                     "out too many to make them up: record without `--cull-below`");
         }
@@ -255,8 +519,7 @@ static int put_events(const struct export *export, struct pass *pass, struct err
 static int put_file(const struct export *export, FILE *out, struct error *error) {
     struct pass pass = {.model = export->model};
     int result = -1;
-    if (names_prepare_all(export->names) != 0 ||
-        heaptracktext_start(&pass.text, out, export) != 0) {
+    if (names_prepare_all(export->names) != 0 || start_text(&pass.text, out, export) != 0) {
         error_set(error, "out of memory");
     } else if (lifepass_possible(export)) {
         result = put_events(export, &pass, error);
@@ -267,13 +530,13 @@ static int put_file(const struct export *export, FILE *out, struct error *error)
                       : "filters that ask how a block ended do not go with it");
     }
     if (result == 0) {
-        heaptracktext_time(&pass.text, export->model->now_ns);
+        put_time(&pass.text, export->model->now_ns);
     }
     if (result == 0 && (pass.text.out_of_memory || pass.text.texts.out_of_memory ||
                         pass.text.places.out_of_memory || pass.text.infos.out_of_memory)) {
         result = error_set(error, "out of memory");
     }
-    heaptracktext_end(&pass.text);
+    end_text(&pass.text);
     free(pass.pending);
     return result;
 }

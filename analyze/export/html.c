@@ -7,7 +7,7 @@
  */
 #include "analyze/export/html/assets.h"
 #include "analyze/export/htmldata.h"
-#include "analyze/export/markup.h"
+#include "analyze/export/shared.h"
 
 #include <stdlib.h>
 #include <string.h>

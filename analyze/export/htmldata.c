@@ -2,14 +2,162 @@
 /* htmldata.c: see htmldata.h. */
 #include "analyze/export/htmldata.h"
 
-#include "analyze/export/htmlcalls.h"
+#include "analyze/export/mergedtree.h"
 #include "analyze/rows/jsonwriter.h"
 #include "memtrace/version.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POINTS = 2000, MOST_MARKS = 500, MOST_THREADS = 1000 };
+enum { MOST_POINTS = 2000, MOST_MARKS = 500, MOST_THREADS = 1000, LONGEST_NAME = 300 };
+
+/* ---- Calls and functions ---- */
+
+struct writer {
+    const struct export *export;
+    const struct callforest *forest;
+    struct jsonwriter *json;
+    struct numbering functions; /* of the calls that are kept */
+    struct numbering strings;   /* files and modules */
+    struct row *rows;
+    size_t row_count;
+};
+
+/* The columns of a call that is kept; behind these, by number, of all callees of a call that are
+ * not, so that sums are the totals. Parents stand before their callees. */
+struct row {
+    uint64_t parent;
+    uint64_t function; /* of callees left out: the number of functions */
+    uint64_t note;     /* of a call: 1 inlined, 2 recursive; else how many calls it stands for */
+    uint64_t self[EXPORT_COSTS];
+};
+
+static struct row row_of(struct writer *writer, const struct callforest_call *call) {
+    struct row row = {.parent = writer->forest->calls[call->parent].number,
+                      .note = call->recursive ? 2u : 0u};
+    if (call->frame != NULL) {
+        row.function = mergedtree_number(&writer->functions, writer->export, call->frame) - 1;
+        row.note |= call->frame->inlined ? 1u : 0u;
+    }
+    memcpy(row.self, call->self, sizeof row.self);
+    return row;
+}
+
+/* 0, or -1: out of memory. */
+static int make_rows(struct writer *writer) {
+    const struct callforest *forest = writer->forest;
+    struct row *rests;
+    writer->rows = calloc(2 * forest->kept, sizeof *writer->rows);
+    if (writer->rows == NULL) {
+        return -1;
+    }
+    rests = writer->rows + forest->kept;
+    for (size_t i = 0; i < forest->count; i++) {
+        const struct callforest_call *call = &forest->calls[i];
+        uint32_t parent = forest->calls[call->parent].number;
+        if (call->number != CALLFOREST_OUT) {
+            writer->rows[call->number] = row_of(writer, call);
+        } else if (parent != CALLFOREST_OUT) {
+            rests[parent].parent = parent;
+            rests[parent].note++;
+            for (size_t metric = 0; metric < EXPORT_COSTS; metric++) {
+                rests[parent].self[metric] += call->cost[metric];
+            }
+        }
+    }
+    writer->row_count = forest->kept;
+    for (size_t i = 0; i < forest->kept; i++) {
+        if (rests[i].note != 0) {
+            rests[i].function = writer->functions.count;
+            writer->rows[writer->row_count++] = rests[i];
+        }
+    }
+    writer->rows[0].function = writer->functions.count; /* the root has none, either */
+    return writer->functions.out_of_memory ? -1 : 0;
+}
+
+/* One number of each row; `offset`: where it is in struct row. */
+static void put_column(struct writer *writer, const char *name, size_t offset) {
+    jsonwriter_array(writer->json, name);
+    for (size_t i = 0; i < writer->row_count; i++) {
+        uint64_t number;
+        memcpy(&number, (const char *)&writer->rows[i] + offset, sizeof number);
+        jsonwriter_number(writer->json, NULL, number);
+    }
+    jsonwriter_end_array(writer->json);
+}
+
+static void put_calls(struct writer *writer) {
+    jsonwriter_map(writer->json, "calls");
+    jsonwriter_number(writer->json, "of", writer->forest->count);
+    jsonwriter_number(writer->json, "kept", writer->forest->kept);
+    jsonwriter_double(writer->json, "least_share", writer->forest->least_share);
+    put_column(writer, "parent", offsetof(struct row, parent));
+    put_column(writer, "function", offsetof(struct row, function));
+    put_column(writer, "note", offsetof(struct row, note));
+    jsonwriter_array(writer->json, "self");
+    for (size_t metric = 0; metric < EXPORT_COSTS; metric++) {
+        put_column(writer, NULL, offsetof(struct row, self) + metric * sizeof(uint64_t));
+    }
+    jsonwriter_end_array(writer->json);
+    jsonwriter_end_map(writer->json);
+}
+
+static void put_name(struct writer *writer, const struct names_frame *frame) {
+    char label[MERGEDTREE_LABEL];
+    mergedtree_label(writer->export, frame, label);
+    if (strlen(label) > LONGEST_NAME) {
+        strcpy(label + LONGEST_NAME - 3, "...");
+    }
+    jsonwriter_string(writer->json, NULL, label);
+}
+
+static void put_string_numbers(struct writer *writer, const char *name, bool modules) {
+    jsonwriter_array(writer->json, name);
+    for (size_t i = 0; i < writer->functions.count; i++) {
+        const struct names_frame *frame = writer->functions.items[i];
+        const char *file = frame->file != NULL ? frame->file : "";
+        const char *text = modules ? frame->module : file;
+        jsonwriter_number(writer->json, NULL,
+                          numbering_add(&writer->strings, numbering_key(text), text) - 1);
+    }
+    jsonwriter_end_array(writer->json);
+}
+
+/* Columns, as of the calls. */
+static int put_functions(struct writer *writer) {
+    jsonwriter_map(writer->json, "functions");
+    jsonwriter_array(writer->json, "name");
+    for (size_t i = 0; i < writer->functions.count; i++) {
+        put_name(writer, writer->functions.items[i]);
+    }
+    jsonwriter_end_array(writer->json);
+    put_string_numbers(writer, "file", false);
+    put_string_numbers(writer, "module", true);
+    jsonwriter_end_map(writer->json);
+    jsonwriter_array(writer->json, "strings");
+    for (size_t i = 0; i < writer->strings.count; i++) {
+        jsonwriter_string(writer->json, NULL, writer->strings.items[i]);
+    }
+    jsonwriter_end_array(writer->json);
+    return writer->strings.out_of_memory ? -1 : 0;
+}
+
+static int put_forest(struct jsonwriter *json, const struct export *export,
+                      const struct callforest *forest) {
+    struct writer writer = {.export = export, .forest = forest, .json = json};
+    int result = -1;
+    if (make_rows(&writer) == 0) {
+        put_calls(&writer);
+        result = put_functions(&writer);
+    }
+    free(writer.rows);
+    numbering_free(&writer.functions);
+    numbering_free(&writer.strings);
+    return result;
+}
+
+/* ---- The rest ---- */
 
 static void put_costs(struct jsonwriter *json, const struct export *export) {
     static const char *const names[EXPORT_COSTS] = {"peak", "live", "total", "allocations",
@@ -177,7 +325,7 @@ int htmldata_write(const struct export *export, const struct callforest *forest,
     put_marks(json, export->model);
     result = put_other(json, export->model);
     if (result == 0) {
-        result = htmlcalls_write(json, export, forest);
+        result = put_forest(json, export, forest);
     }
     jsonwriter_end_map(json);
     jsonwriter_close(json);

@@ -9,7 +9,7 @@
 #define ANALYZE_EXPORT_MERGEDTREE_H
 
 #include "analyze/export/export.h"
-#include "analyze/export/numbering.h"
+#include "analyze/export/shared.h"
 #include "analyze/report/calltree.h"
 
 /* The tree for a cost, export.depth calls deep: those that are deeper count in the last of these;

@@ -10,6 +10,7 @@
 #include "analyze/export/packedout.h"
 #include "analyze/export/pprof.pb-c.h"
 #include "analyze/report/bulk.h"
+#include "analyze/rows/safetext.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,22 +59,10 @@ static void put_piece(const struct pprof *pprof, const Pprof__Profile *piece) {
 
 /* Texts must be UTF-8, or readers refuse the whole file: other bytes become '?'. */
 static void make_utf8(char *text) {
-    unsigned char *at = (unsigned char *)text;
-    while (*at != '\0') {
-        size_t more = *at < 0x80                   ? 0
-                      : *at >= 0xc2 && *at <= 0xdf ? 1
-                      : *at >= 0xe0 && *at <= 0xef ? 2
-                      : *at >= 0xf0 && *at <= 0xf4 ? 3
-                                                   : SIZE_MAX;
-        size_t good = 0;
-        while (more != SIZE_MAX && good < more && (at[good + 1] & 0xc0) == 0x80) {
-            good++;
-        }
-        if (more == SIZE_MAX || good < more) {
-            *at = '?';
-            more = 0;
-        }
-        at += more + 1;
+    while (*text != '\0') {
+        size_t length = utf8_length(text);
+        *text = length != 0 ? *text : '?';
+        text += length != 0 ? length : 1;
     }
 }
 

@@ -11,10 +11,10 @@
 #include "analyze/model/model.h"
 
 /* `classes`: bits 1 << enum model_class. The contexts of these classes are of class MODEL_HEAP in
- * *recast, others are not there, and the totals are theirs; the maximum is what they held when the
+ * *heap, others are not there, and the totals are theirs; the maximum is what they held when the
  * heap held most. Threads stay as they are. Shares all but the contexts with `model`;
  * free with asheap_free(). 0, or -1: out of memory. */
-int asheap_make(const struct model *model, uint32_t classes, struct model *recast);
-void asheap_free(struct model *recast);
+int asheap_make(const struct model *model, uint32_t classes, struct model *heap);
+void asheap_free(struct model *heap);
 
 #endif

@@ -1,11 +1,106 @@
 /* SPDX-License-Identifier: MIT */
-/* selectionpass.c: every life goes through the filters. See selectionpass.h. */
+/* selectionpass.c: every block goes through the filters. See selectionpass.h, and selection_visit()
+ * in selection.h. */
 #include "analyze/filter/selectionpass.h"
 
-#include "analyze/filter/lifefilter.h"
+#include "analyze/filter/contextfilter.h"
 #include "analyze/replay/chains.h"
 
 #include <stdlib.h>
+
+/* ---- What holds for one block ---- */
+
+static bool is_within(uint64_t value, struct selection_range range) {
+    return range.least <= value && value <= range.most;
+}
+
+static bool is_during(uint64_t time_ns, struct selection_times times) {
+    return times.from_ns <= time_ns && time_ns < times.to_ns;
+}
+
+static bool is_any(struct selection_range range) {
+    return range.least == 0 && range.most == UINT64_MAX;
+}
+
+static bool is_one_of(uint32_t id, const uint32_t *ids, size_t count) {
+    bool found = count == 0;
+    for (size_t i = 0; !found && i < count; i++) {
+        found = ids[i] == id;
+    }
+    return found;
+}
+
+/* Where the recording has no addresses nobody knows, so it does not hold. */
+static bool is_at(const struct life *life, struct selection_range range) {
+    uint64_t last = life->address + (life->size != 0 ? life->size - 1 : 0);
+    return is_any(range) ||
+           (life->address != 0 && life->address <= range.most && range.least <= last);
+}
+
+static uint64_t duration(uint64_t from_ns, uint64_t to_ns, uint64_t run_ns) {
+    uint64_t end = to_ns == LIFE_ALIVE ? run_ns : to_ns;
+    return end > from_ns ? end - from_ns : 0;
+}
+
+/* As in a view that ends then: what happens at that very time is still to come. */
+static bool lived_at(const struct life *life, uint64_t time_ns) {
+    return life->birth_ns < time_ns && life->death_ns >= time_ns;
+}
+
+static bool birth_holds(const struct selection *selection, const struct scopes *scopes,
+                        const struct life *life) {
+    return is_within(life->size, selection->size) &&
+           is_within(life->chain_first_size, selection->first_size) &&
+           is_during(life->birth_ns, selection->born) && is_at(life, selection->address) &&
+           is_one_of(life->block.thread, selection->threads, selection->thread_count) &&
+           (selection->scope == NULL || scopes_has(scopes, life->scope, selection->scope));
+}
+
+/* `died` from 0 to the end of time asks nothing, else it asks for an end. */
+static bool died_during(const struct life *life, struct selection_times times) {
+    return (times.from_ns == 0 && times.to_ns == UINT64_MAX) ||
+           (life->death_ns != LIFE_ALIVE && is_during(life->death_ns, times));
+}
+
+static bool freed_by(const struct life *life, const uint32_t *threads, size_t count) {
+    return count == 0 ||
+           (life->death_ns != LIFE_ALIVE && is_one_of(life->death_thread, threads, count));
+}
+
+static bool death_holds(const struct selection *selection, uint64_t run_ns,
+                        const struct life *life) {
+    bool is_dead = life->death_ns != LIFE_ALIVE;
+    for (size_t i = 0; i < selection->live_at_count; i++) {
+        if (!lived_at(life, selection->live_at_ns[i])) {
+            return false;
+        }
+    }
+    return is_within(duration(life->birth_ns, life->death_ns, run_ns), selection->lifetime) &&
+           died_during(life, selection->died) &&
+           freed_by(life, selection->death_threads, selection->death_thread_count) &&
+           (!selection->only_leaked || !is_dead) &&
+           (!selection->only_temporary || life->is_temporary) &&
+           (!selection->only_foreign_freed ||
+            (is_dead && life->death_thread != life->block.thread));
+}
+
+/* Whether all filters of blocks hold but those of chains. A life that goes on (LIFE_ALIVE) is one
+ * that never ends. `run_ns`: how long the run was. */
+static bool block_holds(const struct selection *selection, const struct scopes *scopes,
+                        uint64_t run_ns, const struct life *life) {
+    return birth_holds(selection, scopes, life) && death_holds(selection, run_ns, life);
+}
+
+/* Whether those of chains hold for the chain whose last block this is. */
+static bool chain_holds(const struct selection *selection, uint64_t run_ns,
+                        const struct life *last) {
+    return is_within(last->size, selection->last_size) &&
+           is_within(last->chain_length, selection->chain_length) &&
+           is_within(duration(last->chain_birth_ns, last->death_ns, run_ns),
+                     selection->chain_lifetime);
+}
+
+/* ---- One pass ---- */
 
 struct sieve {
     const struct selection *selection;
@@ -21,7 +116,7 @@ enum { NO_MEMORY = -1 };
 
 static bool holds(const struct sieve *sieve, const struct life *life) {
     return sieve->places[life->context] != 0 &&
-           lifefilter_holds(sieve->selection, sieve->scopes, sieve->run_ns, life);
+           block_holds(sieve->selection, sieve->scopes, sieve->run_ns, life);
 }
 
 static int take(const struct sieve *sieve, const struct life *life) {
@@ -52,7 +147,7 @@ static int end_in_chain(struct sieve *sieve, const struct life *life) {
         }
         return 0;
     }
-    is_chosen = lifefilter_chain_holds(sieve->selection, sieve->run_ns, life);
+    is_chosen = chain_holds(sieve->selection, sieve->run_ns, life);
     result = take_kept(sieve, life, is_chosen);
     return result == 0 && is_chosen && holds(sieve, life) ? take(sieve, life) : result;
 }
@@ -135,5 +230,69 @@ int selectionpass_run(const struct selection *selection, const struct model *who
     }
     chains_free(sieve.chains);
     scopes_free(sieve.own_scopes);
+    return result;
+}
+
+/* ---- As a view shows them ---- */
+
+struct visit {
+    struct selection_times view;
+    const struct lives_visitor *visitor;
+};
+
+static int show_begin(void *context, const struct life *life) {
+    const struct visit *visit = context;
+    return life->birth_ns < visit->view.to_ns ? visit->visitor->begin(visit->visitor->context, life)
+                                              : 0;
+}
+
+/* A life that outlives the view has no end that could be seen from there. */
+static int show_end(void *context, const struct life *life) {
+    const struct visit *visit = context;
+    struct life shown = *life;
+    if (life->birth_ns >= visit->view.to_ns || life->death_ns < visit->view.from_ns) {
+        return 0;
+    }
+    if (life->death_ns >= visit->view.to_ns) {
+        shown.death_ns = LIFE_ALIVE;
+        shown.death_order = LIFE_ALIVE;
+        shown.death_thread = 0;
+        shown.death_context = 0;
+        shown.is_temporary = false;
+        shown.is_reallocated = false;
+    }
+    return visit->visitor->end(visit->visitor->context, &shown);
+}
+
+static int show_other(void *context, const struct timeorder_event *event) {
+    const struct visit *visit = context;
+    uint64_t time_ns = event->event.time_ns;
+    return visit->view.from_ns <= time_ns && time_ns < visit->view.to_ns
+               ? visit->visitor->other(visit->visitor->context, event)
+               : 0;
+}
+
+int selection_visit(const struct selection *selection, const struct model *whole,
+                    struct timeorder_parts parts, const struct names *names,
+                    const struct lives_visitor *visitor, const struct replay_options *options,
+                    struct error *error) {
+    struct visit visit = {selection->view, visitor};
+    struct selectionpass_visitor pass = {.take = visitor->end != NULL ? show_end : NULL,
+                                         .take_begin = visitor->begin != NULL ? show_begin : NULL,
+                                         .other = visitor->other != NULL ? show_other : NULL,
+                                         .scopes = visitor->scopes,
+                                         .context = &visit};
+    uint32_t *places;
+    int result;
+    if (parts.count == 0) {
+        return error_set(error, "a profile has no single blocks; make a recording with "
+                                "`memtrace record`");
+    }
+    places = contextfilter_choose(selection, whole, names);
+    if (places == NULL) {
+        return error_set(error, "out of memory while selecting");
+    }
+    result = selectionpass_run(selection, whole, parts, places, &pass, options, error);
+    free(places);
     return result;
 }

@@ -3,7 +3,7 @@
  * selectionpass.h: one pass over a recording in which each block that a selection's filters let
  * through is told apart from the others.
  *
- * Called by analyze/model (selectionvisit, selectionmodel). One thread at a time.
+ * Called by selection_visit() and selectionmodel. One thread at a time.
  */
 #ifndef ANALYZE_FILTER_SELECTIONPASS_H
 #define ANALYZE_FILTER_SELECTIONPASS_H

@@ -2,8 +2,7 @@
 /* suppressions.c: reading suppressions, and what their patterns mean. See suppressions.h. */
 #include "analyze/filter/suppressions.h"
 
-#include "analyze/filter/suppressionlist.h"
-#include "analyze/symbol/lsanoptions.h"
+#include "analyze/symbol/programfile.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -177,10 +176,47 @@ int suppressions_add_file(struct suppressions *suppressions, const char *path,
 
 /* ---- The other sources ---- */
 
+/*
+ * What common libraries keep until the process ends, on purpose. Each entry allocates a bounded
+ * amount, once or once for each thing the library manages, so that it can hide no leak that grows.
+ */
+static const struct {
+    const char *pattern;
+    const char *caller; /* NULL: any */
+} built_in[] = {
+    /* glibc keeps stacks of ended threads, with the vectors of their thread-local storage. */
+    {"^_dl_allocate_tls", NULL},
+    {"^allocate_dtv$", NULL},
+    /* Buffers of stdout, stderr and others that are open at the end. */
+    {"^_IO_file_doallocate$", NULL},
+    /* Loaded locales, time zones and converters stay, one for each that was ever used. */
+    {"^setlocale$", NULL},
+    {"^_nl_", NULL},
+    {"^tzset", NULL},
+    {"^localtime", NULL},
+    {"^__gconv_", NULL},
+    /* The loader's own description of each library it has loaded. */
+    {"^_dl_new_object$", NULL},
+    {"^_dl_check_map_versions$", NULL},
+    /* libstdc++ reserves memory for exceptions that are thrown when memory is out. It does so when
+     * the loader initializes it, in a function that has no name in stripped libraries. */
+    {"/libstdc++.so", "/ld-linux"},
+    {"/libstdc++.so", "/ld-musl"},
+    {"^__gnu_cxx::__freeres", NULL},
+    /* GLib registers types and interns strings for good. */
+    {"^g_type_register_", NULL},
+    {"^g_type_add_interface_", NULL},
+    {"^g_intern_", NULL},
+    {"^g_quark_from_", NULL},
+    /* fontconfig's configuration and caches, freed only by FcFini(). */
+    {"^FcInit", NULL},
+    {"^FcConfigParseAndLoad", NULL},
+};
+
 int suppressions_add_builtin(struct suppressions *suppressions, struct error *error) {
-    for (const struct suppressionlist_item *item = suppressionlist; item->pattern != NULL; item++) {
-        if (add(suppressions, item->pattern, strlen(item->pattern), item->caller, "built in", 0) !=
-            0) {
+    for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {
+        const char *pattern = built_in[i].pattern;
+        if (add(suppressions, pattern, strlen(pattern), built_in[i].caller, "built in", 0) != 0) {
             return out_of_memory(error);
         }
     }
@@ -202,7 +238,7 @@ int suppressions_add_embedded(struct suppressions *suppressions, const struct mo
         return 0;
     }
     text =
-        lsanoptions_suppressions(&(struct symbol_module){.path = program->path,
+        programfile_suppressions(&(struct symbol_module){.path = program->path,
                                                          .build_id = program->build_id,
                                                          .build_id_size = program->build_id_size},
                                  debug_folders);

@@ -46,10 +46,10 @@ void suppressions_free(struct suppressions *suppressions);
 int suppressions_add_file(struct suppressions *suppressions, const char *path, struct error *error);
 int suppressions_add_text(struct suppressions *suppressions, const char *text, const char *origin,
                           struct error *error);
-/* Known harmless leaks of common libraries: suppressionlist.c. */
+/* Known harmless leaks of common libraries. */
 int suppressions_add_builtin(struct suppressions *suppressions, struct error *error);
 /* What the program's own __lsan_default_suppressions() returns, read from its file; nothing where
- * there is none. See lsanoptions.h for the limits. debug_folders as for the symbolizer. */
+ * there is none. See programfile.h for the limits. debug_folders as for the symbolizer. */
 int suppressions_add_embedded(struct suppressions *suppressions, const struct model *model,
                               const char *debug_folders, struct error *error);
 

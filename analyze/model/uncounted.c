@@ -2,7 +2,7 @@
 /* uncounted.c: memory that went past the counters. See uncounted.h. */
 #include "analyze/model/uncounted.h"
 
-#include "analyze/symbol/allocators.h"
+#include "analyze/symbol/programfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ bool uncounted_is_all(const struct model *model) {
 static bool find_in_file(const struct memtrace_header *header, struct allocators *in_file) {
     char path[sizeof header->executable];
     snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, header->executable);
-    return path[0] == '/' && allocators_find(path, ALLOCATORS_ALL, in_file) == 0;
+    return path[0] == '/' && programfile_allocators(path, ALLOCATORS_ALL, in_file) == 0;
 }
 
 /* What the loader cannot see: functions of other names, or that only the program itself calls. */

@@ -1,11 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* allocations.c: constraints become a selection, the selection's lives become rows. See
- * allocations.h. */
-#include "analyze/query/allocations.h"
-
+/*
+ * allocations.c: the table of single blocks: a row for each allocation of a recording,
+ * reallocations included. Rows are made by a pass over the events.
+ *
+ * idxNum 1: no column of a block's end is used, so rows are made where blocks begin, by id.
+ * idxStr, for EXPLAIN QUERY PLAN and for filter(): "births" or "lives", then for each argument a
+ * space, the column's name and the operator: = < > and l (<=), g (>=), i (IN).
+ */
 #include "analyze/query/bounds.h"
+#include "analyze/query/rowqueue.h"
+#include "analyze/query/vtable.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Columns that constraints are pushed down of. */
+enum allocations_bound {
+    ALLOCATIONS_ID,
+    ALLOCATIONS_THREAD,
+    ALLOCATIONS_ADDRESS,
+    ALLOCATIONS_SIZE,
+    ALLOCATIONS_CONTEXT,
+    ALLOCATIONS_BORN,
+    ALLOCATIONS_FREED,
+    ALLOCATIONS_LIFETIME,
+    ALLOCATIONS_FREED_BY,
+    ALLOCATIONS_BOUNDS
+};
+
+struct allocations_question {
+    struct selection_range bounds[ALLOCATIONS_BOUNDS];
+    bool only_births; /* no column of a block's end is needed: rows come by id */
+};
+
+/* ---- A pass over the blocks that are asked for ---- */
 
 struct allocations_pass {
     struct query *query;
@@ -87,7 +115,7 @@ static bool is_wanted(const struct allocations_pass *pass, const struct life *li
 
 static int take_life(void *context, const struct life *life) {
     struct allocations_pass *pass = context;
-    struct allocations_row row = {.life = *life};
+    struct rows_allocation row = {.life = *life};
     if (pass->question.only_births &&
         life->birth_order > pass->question.bounds[ALLOCATIONS_ID].most) {
         return 1; /* births come in order */
@@ -134,8 +162,16 @@ static bool can_be_any(const struct allocations_question *question) {
     return true;
 }
 
-struct allocations_pass *allocations_start(struct query *query,
-                                           const struct allocations_question *question) {
+static void allocations_close(struct allocations_pass *pass) {
+    if (pass != NULL) {
+        rowqueue_close(pass->queue);
+        scopes_free(pass->scopes);
+        free(pass);
+    }
+}
+
+static struct allocations_pass *allocations_start(struct query *query,
+                                                  const struct allocations_question *question) {
     struct allocations_pass *pass = calloc(1, sizeof *pass);
     struct rowqueue *queue;
     if (pass == NULL) {
@@ -150,7 +186,7 @@ struct allocations_pass *allocations_start(struct query *query,
     narrow(pass);
     pass->scopes = scopes_new();
     queue =
-        pass->scopes != NULL ? rowqueue_start(sizeof(struct allocations_row), produce, pass) : NULL;
+        pass->scopes != NULL ? rowqueue_start(sizeof(struct rows_allocation), produce, pass) : NULL;
     if (queue == NULL) {
         allocations_close(pass);
         return NULL;
@@ -159,8 +195,8 @@ struct allocations_pass *allocations_start(struct query *query,
     return pass;
 }
 
-int allocations_next(struct allocations_pass *pass, const struct allocations_row **row,
-                     struct error *error) {
+static int allocations_next(struct allocations_pass *pass, const struct rows_allocation **row,
+                            struct error *error) {
     const void *next = NULL;
     int result;
     if (pass->queue == NULL) {
@@ -175,10 +211,183 @@ int allocations_next(struct allocations_pass *pass, const struct allocations_row
     return result;
 }
 
-void allocations_close(struct allocations_pass *pass) {
-    if (pass != NULL) {
-        rowqueue_close(pass->queue);
-        scopes_free(pass->scopes);
-        free(pass);
+/* ---- The table ---- */
+
+/* Of which column a bound is. */
+static const int bound_columns[ALLOCATIONS_BOUNDS] = {
+    [ALLOCATIONS_ID] = ALLOCATION_ID,
+    [ALLOCATIONS_THREAD] = ALLOCATION_THREAD,
+    [ALLOCATIONS_ADDRESS] = ALLOCATION_ADDRESS,
+    [ALLOCATIONS_SIZE] = ALLOCATION_SIZE,
+    [ALLOCATIONS_CONTEXT] = ALLOCATION_CONTEXT,
+    [ALLOCATIONS_BORN] = ALLOCATION_BORN,
+    [ALLOCATIONS_FREED] = ALLOCATION_FREED,
+    [ALLOCATIONS_LIFETIME] = ALLOCATION_LIFETIME,
+    [ALLOCATIONS_FREED_BY] = ALLOCATION_FREED_BY,
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    struct allocations_pass *pass;
+    const struct rows_allocation *row; /* NULL: at the end */
+};
+
+static const struct query *query_of(const sqlite3_vtab_cursor *cursor) {
+    return ((const struct vtable_view *)cursor->pVtab)->query;
+}
+
+/* ---- What is pushed down ---- */
+
+static bool asks_of_ends(const struct query *query, const sqlite3_index_info *info) {
+    const sqlite3_uint64 ends =
+        UINT64_C(1) << ALLOCATION_FREED | UINT64_C(1) << ALLOCATION_LIFETIME |
+        UINT64_C(1) << ALLOCATION_FREED_BY | UINT64_C(1) << ALLOCATION_FREED_CONTEXT |
+        UINT64_C(1) << ALLOCATION_TEMPORARY | UINT64_C(1) << ALLOCATION_REALLOCATED;
+    return (info->colUsed & ends) != 0 || selection_asks_ends(query->source.selection);
+}
+
+/* The column of a constraint as a bound, or ALLOCATIONS_BOUNDS: none. */
+static enum allocations_bound bound_of(int column) {
+    enum allocations_bound bound = 0;
+    while (bound < ALLOCATIONS_BOUNDS &&
+           bound_columns[bound] != (column < 0 ? ALLOCATION_ID : column)) {
+        bound++;
+    }
+    return bound;
+}
+
+/* Takes a constraint if it is of use. How much of the rows it leaves, about. */
+static double take_constraint(sqlite3_index_info *info, int i, int *argument, sqlite3_str *text) {
+    const double of_one = 0.01;
+    const double of_many = 0.3;
+    enum allocations_bound bound = bound_of(info->aConstraint[i].iColumn);
+    char letter = bounds_letter(info->aConstraint[i].op);
+    if (!info->aConstraint[i].usable || bound == ALLOCATIONS_BOUNDS || letter == '\0') {
+        return 1;
+    }
+    if (letter == '=' && sqlite3_vtab_in(info, i, 1)) {
+        letter = 'i'; /* all values at once: one pass */
+    }
+    info->aConstraintUsage[i].argvIndex = ++*argument;
+    sqlite3_str_appendf(text, " %s%c", rows_allocations.columns[bound_columns[bound]].sql, letter);
+    return letter == '=' ? of_one : of_many;
+}
+
+/* Each question takes a pass over the events, however few rows it finds: this table is best the
+ * outermost one of a join. */
+static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+    const struct query *query = ((const struct vtable_view *)view)->query;
+    bool only_births = !asks_of_ends(query, info);
+    sqlite3_str *text = sqlite3_str_new(query->db);
+    double rows = (double)query->source.whole->totals.allocations + 1;
+    int argument = 0;
+    info->estimatedCost = rows * 4;
+    sqlite3_str_appendall(text, only_births ? "births" : "lives");
+    for (int i = 0; i < info->nConstraint; i++) {
+        rows *= take_constraint(info, i, &argument, text);
+    }
+    info->idxNum = only_births;
+    info->estimatedRows = (sqlite3_int64)rows + 1;
+    info->estimatedCost += rows;
+    info->orderByConsumed = only_births && info->nOrderBy == 1 && !info->aOrderBy[0].desc &&
+                            info->aOrderBy[0].iColumn <= ALLOCATION_ID;
+    info->idxStr = sqlite3_str_finish(text);
+    info->needToFreeIdxStr = 1;
+    return info->idxStr != NULL ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* The bound that a word of idxStr ("size>") names; its letter is the word's last one. */
+static enum allocations_bound named_bound(const char *word, size_t length) {
+    enum allocations_bound bound = 0;
+    while (bound < ALLOCATIONS_BOUNDS) {
+        const char *name = rows_allocations.columns[bound_columns[bound]].sql;
+        if (strlen(name) == length - 1 && strncmp(name, word, length - 1) == 0) {
+            break;
+        }
+        bound++;
+    }
+    return bound;
+}
+
+static struct allocations_question question_of(int number, const char *text, int argc,
+                                               sqlite3_value **argv) {
+    struct allocations_question question = {.only_births = number == 1};
+    const char *word = strchr(text, ' ');
+    for (size_t i = 0; i < ALLOCATIONS_BOUNDS; i++) {
+        question.bounds[i] = BOUNDS_ANY;
+    }
+    for (int i = 0; i < argc && word != NULL; i++) {
+        size_t length = strcspn(++word, " ");
+        struct selection_range *range = &question.bounds[named_bound(word, length)];
+        char letter = word[length - 1];
+        *range = letter == 'i' ? bounds_narrow_in(*range, argv[i])
+                               : bounds_narrow(*range, letter, argv[i]);
+        word = strchr(word, ' ');
+    }
+    return question;
+}
+
+/* ---- Cursors ---- */
+
+static int close_cursor(sqlite3_vtab_cursor *base) {
+    struct cursor *cursor = (struct cursor *)base;
+    allocations_close(cursor->pass);
+    return vtable_close(base);
+}
+
+static int next(sqlite3_vtab_cursor *base) {
+    struct cursor *cursor = (struct cursor *)base;
+    struct error error;
+    switch (allocations_next(cursor->pass, &cursor->row, &error)) {
+    case 1:
+        return SQLITE_OK;
+    case 0:
+        cursor->row = NULL;
+        return SQLITE_OK;
+    case -1:
+        return SQLITE_INTERRUPT;
+    default:
+        return vtable_fail(base->pVtab, "%s", error.message);
     }
 }
+
+static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+                  sqlite3_value **argv) {
+    struct cursor *cursor = (struct cursor *)base;
+    struct query *query = ((struct vtable_view *)base->pVtab)->query;
+    struct allocations_question question = question_of(number, text, argc, argv);
+    allocations_close(cursor->pass);
+    cursor->pass = NULL;
+    cursor->row = NULL;
+    if (query->source.parts.count == 0) {
+        return vtable_fail(base->pVtab, "a profile has no single allocations, only sums of call "
+                                        "paths: make a recording with `memtrace record`");
+    }
+    cursor->pass = allocations_start(query, &question);
+    return cursor->pass != NULL ? next(base) : SQLITE_NOMEM;
+}
+
+static int at_end(sqlite3_vtab_cursor *cursor) {
+    return ((const struct cursor *)cursor)->row == NULL;
+}
+
+static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
+    vtable_put(query_of(base), &rows_allocations, ((const struct cursor *)base)->row, number, out);
+    return SQLITE_OK;
+}
+
+static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
+    *id = (sqlite3_int64)((const struct cursor *)cursor)->row->life.birth_order;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module = VTABLE_MODULE(close_cursor, column);
+
+static const char *const indices[] = {"id", "context", "born", "size", NULL};
+
+const struct vtable vtable_allocations = {
+    .rows = &rows_allocations,
+    .indices = indices,
+    .module = &module,
+    .cursor_size = sizeof(struct cursor),
+};

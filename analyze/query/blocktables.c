@@ -8,39 +8,68 @@
 
 #include <string.h>
 
-enum {
-    SMAPS_TIME,
-    SMAPS_ADDRESS,
-    SMAPS_SIZE,
-    SMAPS_OFFSET,
-    SMAPS_RESIDENT,
-    SMAPS_DIRTY,
-    SMAPS_SWAP,
-    SMAPS_PROTECTION,
-    SMAPS_SHARED,
-    SMAPS_NAME,
+/* A record of `smaps`. */
+struct smaps_row {
+    struct memtrace_mapping mapping;
+    uint64_t time_ns;
+    const char *name; /* NULL: it has none */
+    size_t name_most; /* bytes that the block has from there on */
 };
 
-static const struct vtable_column smaps_columns[] = {
-    [SMAPS_TIME] = {"time", "INTEGER", "ns since the program's start"},
-    [SMAPS_ADDRESS] = {"address", "INTEGER", ""},
-    [SMAPS_SIZE] = {"size", "INTEGER", "bytes of address space"},
-    [SMAPS_OFFSET] = {"offset", "INTEGER", "in the file that is mapped"},
-    [SMAPS_RESIDENT] = {"resident_bytes", "INTEGER", "in memory"},
-    [SMAPS_DIRTY] = {"dirty_bytes", "INTEGER", "changed"},
-    [SMAPS_SWAP] = {"swap_bytes", "INTEGER", "swapped out"},
-    [SMAPS_PROTECTION] = {"protection", "TEXT", "rwx"},
-    [SMAPS_SHARED] = {"shared", "INTEGER", "1: shared with other processes"},
-    [SMAPS_NAME] = {"name", "TEXT", "file, [heap], [stack]; NULL: none"},
+#define CELL(name, value)                                                                          \
+    static struct table_cell smaps_##name(const struct rows_of *of, const void *record) {          \
+        const struct smaps_row *row = record;                                                      \
+        (void)of;                                                                                  \
+        return value;                                                                              \
+    }
+enum { SHARED = 8 };
+CELL(size, table_number(row->mapping.end - row->mapping.start))
+CELL(protection, vtable_protection(row->mapping.protection))
+CELL(shared, table_number((row->mapping.protection & SHARED) != 0))
+CELL(name, row->name != NULL ? table_made_text(strndup(row->name, row->name_most)) : table_none())
+#undef CELL
+
+#define OF(member) ROWS_FIELD(struct smaps_row, member)
+static const struct table_column smaps_columns[] = {
+    {"time_ns", NULL, TABLE_DURATION, 0, "time", "ns since the program's start", OF(time_ns)},
+    {"address", NULL, TABLE_ADDRESS, 0, "address", "", OF(mapping.start)},
+    {"size", NULL, TABLE_BYTES, 0, "size", "bytes of address space", .cell = smaps_size},
+    {"offset", NULL, TABLE_COUNT, 0, "offset", "in the file that is mapped", OF(mapping.offset)},
+    {"resident_bytes", NULL, TABLE_BYTES, 0, "resident_bytes", "in memory",
+     OF(mapping.resident_bytes)},
+    {"dirty_bytes", NULL, TABLE_BYTES, 0, "dirty_bytes", "changed", OF(mapping.dirty_bytes)},
+    {"swap_bytes", NULL, TABLE_BYTES, 0, "swap_bytes", "swapped out", OF(mapping.swap_bytes)},
+    {"protection", NULL, TABLE_TEXT, 0, "protection", "rwx", .cell = smaps_protection},
+    {"shared", NULL, TABLE_COUNT, 0, "shared", "1: shared with other processes",
+     .cell = smaps_shared},
+    {"name", NULL, TABLE_TEXT, 0, "name", "file, [heap], [stack]; NULL: none", .cell = smaps_name},
+};
+#undef OF
+
+static const struct rows smaps_rows = {
+    .name = "smaps",
+    .about = "what the kernel said of each mapping at some moments of a recording",
+    ROWS_COLUMNS(smaps_columns),
 };
 
-static const struct vtable_column samples_columns[] = {
-    {"time", "INTEGER", "ns since the program's start"},
-    {"resident_bytes", "INTEGER", "of the process"},
-    {"swap_bytes", "INTEGER", "of the process"},
-    {"virtual_bytes", "INTEGER", "of the process"},
-    {"live_bytes", "INTEGER", "heap, as the program counted it"},
-    {"cgroup_bytes", "INTEGER", "of the process's control group; 0: unknown"},
+#define OF(member) ROWS_FIELD(struct memtrace_sample, member)
+static const struct table_column samples_columns[] = {
+    {"time_ns", NULL, TABLE_DURATION, 0, "time", "ns since the program's start", OF(time_ns)},
+    {"resident_bytes", NULL, TABLE_BYTES, 0, "resident_bytes", "of the process",
+     OF(resident_bytes)},
+    {"swap_bytes", NULL, TABLE_BYTES, 0, "swap_bytes", "of the process", OF(swap_bytes)},
+    {"virtual_bytes", NULL, TABLE_BYTES, 0, "virtual_bytes", "of the process", OF(virtual_bytes)},
+    {"live_bytes", NULL, TABLE_BYTES, 0, "live_bytes", "heap, as the program counted it",
+     OF(live_bytes)},
+    {"cgroup_bytes", NULL, TABLE_BYTES, 0, "cgroup_bytes",
+     "of the process's control group; 0: unknown", OF(cgroup_bytes)},
+};
+#undef OF
+
+static const struct rows samples_rows = {
+    .name = "samples",
+    .about = "what the kernel said of the process's memory over a recording",
+    ROWS_COLUMNS(samples_columns),
 };
 
 struct cursor {
@@ -171,54 +200,23 @@ static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
 
 /* ---- Values ---- */
 
-/* The name behind the block's array. */
-static void put_name(const struct cursor *cursor, uint32_t offset, sqlite3_context *out) {
-    size_t names = entry_of(cursor)->block.items * sizeof(struct memtrace_mapping);
-    size_t at = names + offset;
-    if (at < cursor->buffer.size && cursor->buffer.bytes[at] != '\0') {
-        const char *text = (const char *)cursor->buffer.bytes + at;
-        size_t length = strnlen(text, cursor->buffer.size - at);
-        sqlite3_result_text64(out, text, length, SQLITE_TRANSIENT, SQLITE_UTF8);
-    }
+static const struct query *query_of(const sqlite3_vtab_cursor *cursor) {
+    return ((const struct vtable_view *)cursor->pVtab)->query;
 }
 
+/* Names stand behind the block's array. */
 static int smaps_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
-    enum { SHARED = 8 };
     const struct cursor *cursor = (const struct cursor *)base;
-    struct memtrace_mapping mapping;
-    memcpy(&mapping, cursor->buffer.bytes + cursor->item * sizeof mapping, sizeof mapping);
-    switch (number) {
-    case SMAPS_TIME:
-        vtable_put_number(out, time_of(cursor));
-        break;
-    case SMAPS_ADDRESS:
-        vtable_put_number(out, mapping.start);
-        break;
-    case SMAPS_SIZE:
-        vtable_put_number(out, mapping.end - mapping.start);
-        break;
-    case SMAPS_OFFSET:
-        vtable_put_number(out, mapping.offset);
-        break;
-    case SMAPS_RESIDENT:
-        vtable_put_number(out, mapping.resident_bytes);
-        break;
-    case SMAPS_DIRTY:
-        vtable_put_number(out, mapping.dirty_bytes);
-        break;
-    case SMAPS_SWAP:
-        vtable_put_number(out, mapping.swap_bytes);
-        break;
-    case SMAPS_PROTECTION:
-        vtable_put_protection(out, mapping.protection);
-        break;
-    case SMAPS_SHARED:
-        vtable_put_number(out, (mapping.protection & SHARED) != 0);
-        break;
-    default:
-        put_name(cursor, mapping.name, out);
-        break;
+    struct smaps_row row = {.time_ns = time_of(cursor)};
+    size_t at;
+    memcpy(&row.mapping, cursor->buffer.bytes + cursor->item * sizeof row.mapping,
+           sizeof row.mapping);
+    at = entry_of(cursor)->block.items * sizeof row.mapping + row.mapping.name;
+    if (at < cursor->buffer.size && cursor->buffer.bytes[at] != '\0') {
+        row.name = (const char *)cursor->buffer.bytes + at;
+        row.name_most = cursor->buffer.size - at;
     }
+    vtable_put(query_of(base), &smaps_rows, &row, number, out);
     return SQLITE_OK;
 }
 
@@ -226,9 +224,7 @@ static int samples_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int n
     const struct cursor *cursor = (const struct cursor *)base;
     struct memtrace_sample sample;
     memcpy(&sample, cursor->buffer.bytes + cursor->item * sizeof sample, sizeof sample);
-    const uint64_t numbers[] = {sample.time_ns,       sample.resident_bytes, sample.swap_bytes,
-                                sample.virtual_bytes, sample.live_bytes,     sample.cgroup_bytes};
-    vtable_put_number(out, numbers[number]);
+    vtable_put(query_of(base), &samples_rows, &sample, number, out);
     return SQLITE_OK;
 }
 
@@ -238,18 +234,14 @@ static const sqlite3_module samples_module = VTABLE_MODULE(close_cursor, samples
 static const char *const smaps_indices[] = {"time", NULL};
 
 const struct vtable vtable_smaps = {
-    .name = "smaps",
-    .about = "what the kernel said of each mapping at some moments of a recording",
-    VTABLE_COLUMNS(smaps_columns),
+    .rows = &smaps_rows,
     .indices = smaps_indices,
     .module = &smaps_module,
     .cursor_size = sizeof(struct cursor),
 };
 
 const struct vtable vtable_samples = {
-    .name = "samples",
-    .about = "what the kernel said of the process's memory over a recording",
-    VTABLE_COLUMNS(samples_columns),
+    .rows = &samples_rows,
     .module = &samples_module,
     .cursor_size = sizeof(struct cursor),
 };

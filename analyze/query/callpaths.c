@@ -75,22 +75,13 @@ const char *callpaths_name(const struct query *query, const struct names_frame *
 
 /* ---- Paths ---- */
 
-/* Nodes of the path that are code, innermost first; returns their number, writes up to `most`. */
-static size_t code_nodes(const struct model *model, uint32_t node, uint32_t *nodes, size_t most) {
-    size_t count = 0;
+/* Writes the nodes of the path that are code, innermost first. */
+static void code_nodes(const struct model *model, uint32_t node, uint32_t *nodes) {
     for (; node != 0 && node < model->node_count; node = model->nodes[node].parent) {
         if (model->nodes[node].frame >= MEMTRACE_FRAME_CLASSES) {
-            if (count < most) {
-                nodes[count] = node;
-            }
-            count++;
+            *nodes++ = node;
         }
     }
-    return count;
-}
-
-size_t callpaths_depth(const struct model *model, uint32_t node) {
-    return code_nodes(model, node, NULL, 0);
 }
 
 static void append_node(const struct query *query, uint32_t node, sqlite3_str *text) {
@@ -118,12 +109,12 @@ static struct shared *share(const char *text, size_t length) {
 }
 
 static struct shared *make_path(const struct query *query, uint32_t node) {
-    size_t count = callpaths_depth(query->source.whole, node);
+    size_t count = rows_depth(query->source.whole, node);
     uint32_t *nodes = sqlite3_malloc64((count + 1) * sizeof *nodes);
     sqlite3_str *text = sqlite3_str_new(query->db);
     struct shared *shared = NULL;
     if (nodes != NULL) {
-        code_nodes(query->source.whole, node, nodes, count);
+        code_nodes(query->source.whole, node, nodes);
         while (count > 0) {
             append_node(query, nodes[--count], text);
         }

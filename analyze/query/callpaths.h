@@ -23,9 +23,6 @@ const char *callpaths_name(const struct query *query, const struct names_frame *
 /* The functions of a node's path, outermost first, ';' between them, into out. */
 void callpaths_put(const struct query *query, uint32_t node, sqlite3_context *out);
 
-/* How many nodes of the path are code. */
-size_t callpaths_depth(const struct model *model, uint32_t node);
-
 /* The rows of the model's contexts, those with the same path next to each other. NULL: out of
  * memory. */
 const uint32_t *callpaths_grouped(const struct query *query);

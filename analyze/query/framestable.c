@@ -8,18 +8,49 @@
 #include "analyze/query/callpaths.h"
 #include "analyze/query/vtable.h"
 
-enum { CONTEXT, LEVEL, FUNCTION, FILE_NAME, LINE, MODULE, INLINED, OFFSET };
+struct frame_row {
+    uint32_t context;
+    uint32_t level;
+    const struct names_frame *frame;
+};
 
-static const struct vtable_column columns[] = {
-    [CONTEXT] = {"context", "INTEGER", "contexts.id"},
-    [LEVEL] = {"level", "INTEGER", "0: the function that allocated, 1: who called it, ..."},
-    [FUNCTION] = {"function", "TEXT", "where unknown: module+0xoffset"},
-    [FILE_NAME] = {"file", "TEXT", "NULL: unknown"},
-    [LINE] = {"line", "INTEGER", "NULL: unknown"},
-    [MODULE] = {"module", "TEXT", "program or library; NULL: unknown"},
-    [INLINED] = {"inlined", "INTEGER",
-                 "1: the compiler put it into the function of the next level"},
-    [OFFSET] = {"offset", "INTEGER", "in the module's file; without a module the address"},
+#define CELL(name, value)                                                                          \
+    static struct table_cell frame_##name(const struct rows_of *of, const void *record) {          \
+        const struct names_frame *frame = ((const struct frame_row *)record)->frame;               \
+        (void)of;                                                                                  \
+        return value;                                                                              \
+    }
+CELL(function, table_frame(frame))
+CELL(file, table_text(frame->file))
+CELL(line, table_number_if(frame->line != 0, frame->line))
+CELL(module, table_text(frame->module[0] != '\0' ? frame->module : NULL))
+CELL(inlined, table_number(frame->inlined))
+CELL(offset, table_number(frame->offset))
+#undef CELL
+
+enum { CONTEXT };
+
+static const struct table_column columns[] = {
+    [CONTEXT] = {"context", NULL, TABLE_COUNT, 0, "context", "contexts.id",
+                 ROWS_FIELD(struct frame_row, context)},
+    {"level", NULL, TABLE_COUNT, 0, "level",
+     "0: the function that allocated, 1: who called it, ...", ROWS_FIELD(struct frame_row, level)},
+    {"function", NULL, TABLE_FRAME, 0, "function", "where unknown: module+0xoffset",
+     .cell = frame_function},
+    {"file", NULL, TABLE_TEXT, 0, "file", "NULL: unknown", .cell = frame_file},
+    {"line", NULL, TABLE_COUNT, 0, "line", "NULL: unknown", .cell = frame_line},
+    {"module", NULL, TABLE_TEXT, 0, "module", "program or library; NULL: unknown",
+     .cell = frame_module},
+    {"inlined", NULL, TABLE_COUNT, 0, "inlined",
+     "1: the compiler put it into the function of the next level", .cell = frame_inlined},
+    {"offset", NULL, TABLE_ADDRESS, 0, "offset",
+     "in the module's file; without a module the address", .cell = frame_offset},
+};
+
+static const struct rows rows = {
+    .name = "frames",
+    .about = "the frames of each call path, innermost first",
+    ROWS_COLUMNS(columns),
 };
 
 struct cursor {
@@ -105,7 +136,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int a
     query = query_of(cursor);
     cursor->end = query->source.model->context_count;
     if (number == 1 && sqlite3_value_type(argv[0]) == SQLITE_INTEGER) {
-        size_t found = vtable_contexts.find(query, sqlite3_value_int64(argv[0]));
+        size_t found = rows_contexts.find(&query->of, sqlite3_value_int64(argv[0]));
         cursor->row = found != SIZE_MAX ? found : cursor->end;
         cursor->end = found != SIZE_MAX ? found + 1 : cursor->end;
     }
@@ -120,33 +151,10 @@ static int at_end(sqlite3_vtab_cursor *cursor) {
 
 static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
     const struct cursor *cursor = (const struct cursor *)base;
-    const struct names_frame *frame = &cursor->frames[cursor->frame];
-    switch (number) {
-    case CONTEXT:
-        vtable_put_number(out, query_of(cursor)->source.model->contexts[cursor->row].id);
-        break;
-    case LEVEL:
-        vtable_put_number(out, cursor->level);
-        break;
-    case FUNCTION:
-        vtable_put_lasting(out, callpaths_name(query_of(cursor), frame));
-        break;
-    case FILE_NAME:
-        vtable_put_lasting(out, frame->file);
-        break;
-    case LINE:
-        vtable_put_unless(out, frame->line, 0);
-        break;
-    case MODULE:
-        vtable_put_lasting(out, frame->module[0] != '\0' ? frame->module : NULL);
-        break;
-    case INLINED:
-        vtable_put_number(out, frame->inlined);
-        break;
-    default:
-        vtable_put_number(out, frame->offset);
-        break;
-    }
+    const struct query *query = query_of(cursor);
+    struct frame_row row = {query->source.model->contexts[cursor->row].id, cursor->level,
+                            &cursor->frames[cursor->frame]};
+    vtable_put(query, &rows, &row, number, out);
     return SQLITE_OK;
 }
 
@@ -160,9 +168,7 @@ static const sqlite3_module module = VTABLE_MODULE(vtable_close, column);
 static const char *const indices[] = {"context", "function", NULL};
 
 const struct vtable vtable_frames = {
-    .name = "frames",
-    .about = "the frames of each call path, innermost first",
-    VTABLE_COLUMNS(columns),
+    .rows = &rows,
     .indices = indices,
     .module = &module,
     .cursor_size = sizeof(struct cursor),

@@ -79,7 +79,7 @@ static void put_path(sqlite3_context *out, int argc, sqlite3_value **argv) {
 
 static void put_function(sqlite3_context *out, int argc, sqlite3_value **argv) {
     const struct query *query = query_of(out);
-    const struct names_frame *frame = vtable_innermost(query, node_of(query, argv[0]));
+    const struct names_frame *frame = rows_innermost(&query->of, node_of(query, argv[0]));
     (void)argc;
     if (frame != NULL) {
         vtable_put_lasting(out, callpaths_name(query, frame));

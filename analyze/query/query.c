@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* query.c: a session: an empty database in memory whose tables are the model's. See query.h. */
 #include "analyze/query/query.h"
-#include "analyze/query/callpaths.h"
 
-#include "analyze/query/session.h"
+#include "analyze/query/callpaths.h"
+#include "analyze/query/vtable.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -51,12 +51,12 @@ static int add_tables(struct query *query, const char *schema) {
     for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
         char module[64];
         char *text;
-        snprintf(module, sizeof module, "memtrace_%s", vtable_list[i]->name);
+        snprintf(module, sizeof module, "memtrace_%s", vtable_list[i]->rows->name);
         query->bindings[i] = (struct vtable_binding){query, vtable_list[i]};
         result =
             sqlite3_create_module(query->db, module, vtable_list[i]->module, &query->bindings[i]);
-        text = sqlite3_mprintf("CREATE VIRTUAL TABLE %s.%s USING %s", schema, vtable_list[i]->name,
-                               module);
+        text = sqlite3_mprintf("CREATE VIRTUAL TABLE %s.%s USING %s", schema,
+                               vtable_list[i]->rows->name, module);
         if (result == SQLITE_OK) {
             result = text != NULL ? sqlite3_exec(query->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
         }
@@ -65,8 +65,8 @@ static int add_tables(struct query *query, const char *schema) {
     return result;
 }
 
-struct query *session_open(const struct query_source *source, const char *path, const char *schema,
-                           struct error *error) {
+static struct query *session_open(const struct query_source *source, const char *path,
+                                  const char *schema, struct error *error) {
     struct query *query = calloc(1, sizeof *query);
     int result = SQLITE_NOMEM;
     if (query == NULL) {
@@ -74,9 +74,11 @@ struct query *session_open(const struct query_source *source, const char *path, 
         return NULL;
     }
     query->source = *source;
+    query->of = (struct rows_of){
+        .whole = source->whole, .model = source->model, .names = source->names, .run = source->run};
     query->bindings = calloc(VTABLES, sizeof *query->bindings);
     query->callpaths = callpaths_new();
-    if (query->bindings != NULL && query->callpaths != NULL && vtable_pair_scopes(query) == 0) {
+    if (query->bindings != NULL && query->callpaths != NULL && rows_pair_scopes(&query->of) == 0) {
         result = sqlite3_open(path, &query->db);
     }
     if (result == SQLITE_OK && (result = bound_memory(query->db)) == SQLITE_OK &&
@@ -119,7 +121,7 @@ void query_close(struct query *query) {
     }
     sqlite3_close(query->db);
     callpaths_free(query->callpaths);
-    free(query->scopes);
+    free(query->of.scopes);
     free(query->bindings);
     free(query);
 }
@@ -201,4 +203,65 @@ int query_run(struct query *query, const char *sql, const struct query_sink *sin
         statement.sql = rest;
     }
     return result;
+}
+
+/* ---- All tables as a database, to be kept ---- */
+
+/* Runs one statement, which it frees; NULL: no memory. An SQLite error, or SQLITE_OK. */
+static int run(struct query *query, char *sql) {
+    int result = sql != NULL ? sqlite3_exec(query->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return result;
+}
+
+/* Single allocations and mappings are only in recordings. */
+static bool has_rows(const struct query *query, const struct vtable *table) {
+    return query->source.parts.count != 0 ||
+           (table != &vtable_allocations && table != &vtable_mappings);
+}
+
+static int write_table(struct query *query, const struct vtable *table) {
+    int result = run(query, vtable_declaration(table, "main."));
+    if (result == SQLITE_OK && has_rows(query, table)) {
+        result = run(query, sqlite3_mprintf("INSERT INTO main.%s SELECT * FROM temp.%s",
+                                            table->rows->name, table->rows->name));
+    }
+    return result;
+}
+
+static int write_indices(struct query *query, const struct vtable *table) {
+    int result = SQLITE_OK;
+    for (size_t i = 0; table->indices != NULL && table->indices[i] != NULL && result == SQLITE_OK;
+         i++) {
+        result =
+            run(query, sqlite3_mprintf("CREATE INDEX main.%s_by_%s ON %s(%s)", table->rows->name,
+                                       table->indices[i], table->rows->name, table->indices[i]));
+    }
+    return result;
+}
+
+static int write_all(struct query *query) {
+    int result = run(query, sqlite3_mprintf("PRAGMA main.journal_mode = OFF;"
+                                            "PRAGMA main.synchronous = OFF; BEGIN"));
+    for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
+        result = write_table(query, vtable_list[i]);
+    }
+    for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
+        result = write_indices(query, vtable_list[i]);
+    }
+    return result == SQLITE_OK ? run(query, sqlite3_mprintf("COMMIT")) : result;
+}
+
+int query_export(const struct query_source *source, const char *path, struct error *error) {
+    struct query *query = session_open(source, path, "temp", error);
+    int result;
+    if (query == NULL) {
+        return -1;
+    }
+    result = write_all(query);
+    if (result != SQLITE_OK) {
+        error_set(error, "SQLite: %s", sqlite3_errmsg(query->db));
+    }
+    query_close(query);
+    return result == SQLITE_OK ? 0 : -1;
 }

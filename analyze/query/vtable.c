@@ -2,28 +2,37 @@
 /* vtable.c: the list of tables, and what all of them have in common. See vtable.h. */
 #include "analyze/query/vtable.h"
 
+#include "analyze/query/callpaths.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order in which a written file has them: rows of the first ones are few. */
-const struct vtable *const vtable_list[] = {
-    &vtable_summary,  &vtable_processes,     &vtable_threads,
-    &vtable_modules,  &vtable_contexts,      &vtable_frames,
-    &vtable_timeline, &vtable_samples,       &vtable_markers,
-    &vtable_scopes,   &vtable_foreign_frees, &vtable_mappings,
-    &vtable_smaps,    &vtable_allocations,   NULL,
-};
-
 /* ---- SQLite's side ---- */
 
+/* As CREATE TABLE says it. */
+static const char *type_of(enum table_kind kind) {
+    switch (kind) {
+    case TABLE_TEXT:
+    case TABLE_HASH:
+    case TABLE_FRAME:
+    case TABLE_PATH:
+        return "TEXT";
+    case TABLE_REAL:
+        return "REAL";
+    default:
+        return "INTEGER";
+    }
+}
+
 char *vtable_declaration(const struct vtable *table, const char *schema) {
+    const struct rows *rows = table->rows;
     sqlite3_str *text = sqlite3_str_new(NULL);
-    sqlite3_str_appendf(text, "CREATE TABLE %s%s(", schema, table->name);
-    for (size_t i = 0; i < table->column_count; i++) {
-        sqlite3_str_appendf(text, "%s\"%w\" %s", i != 0 ? ", " : "", table->columns[i].name,
-                            table->columns[i].type);
+    sqlite3_str_appendf(text, "CREATE TABLE %s%s(", schema, rows->name);
+    for (size_t i = 0; i < rows->column_count && rows->columns[i].sql != NULL; i++) {
+        sqlite3_str_appendf(text, "%s\"%w\" %s", i != 0 ? ", " : "", rows->columns[i].sql,
+                            type_of(rows->columns[i].kind));
     }
     sqlite3_str_appendall(text, ")");
     return sqlite3_str_finish(text);
@@ -77,7 +86,7 @@ bool vtable_ask_equal(sqlite3_index_info *info, const struct vtable *table, int 
             info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ) {
             info->aConstraintUsage[i].argvIndex = 1;
             info->idxNum = 1;
-            info->idxStr = sqlite3_mprintf("%s=", table->columns[column].name);
+            info->idxStr = sqlite3_mprintf("%s=", table->rows->columns[column].sql);
             info->needToFreeIdxStr = 1;
             return true;
         }
@@ -96,16 +105,6 @@ int vtable_fail(sqlite3_vtab *view, const char *format, ...) {
 
 /* ---- Values ---- */
 
-void vtable_put_number(sqlite3_context *out, uint64_t value) {
-    sqlite3_result_int64(out, value <= INT64_MAX ? (sqlite3_int64)value : INT64_MAX);
-}
-
-void vtable_put_unless(sqlite3_context *out, uint64_t value, uint64_t none) {
-    if (value != none) {
-        vtable_put_number(out, value);
-    }
-}
-
 void vtable_put_text(sqlite3_context *out, const char *text) {
     if (text != NULL) {
         sqlite3_result_text(out, text, -1, SQLITE_TRANSIENT);
@@ -118,26 +117,172 @@ void vtable_put_lasting(sqlite3_context *out, const char *text) {
     }
 }
 
-void vtable_put_hash(sqlite3_context *out, uint64_t hash) {
-    char text[20];
-    snprintf(text, sizeof text, "%016" PRIx64, hash);
-    vtable_put_text(out, text);
+void vtable_put(const struct query *query, const struct rows *rows, const void *record, int column,
+                sqlite3_context *out) {
+    struct table_cell cell = rows_cell(rows, &query->of, record, (size_t)column);
+    char hash[20];
+    if (!cell.is_known) {
+        return;
+    }
+    switch (rows->columns[column].kind) {
+    case TABLE_TEXT:
+        sqlite3_result_text(out, cell.text, -1, cell.is_owned ? free : SQLITE_TRANSIENT);
+        break;
+    case TABLE_HASH:
+        snprintf(hash, sizeof hash, "%016" PRIx64, cell.number);
+        vtable_put_text(out, hash);
+        break;
+    case TABLE_FRAME:
+        vtable_put_lasting(out, callpaths_name(query, cell.frame));
+        break;
+    case TABLE_PATH:
+        callpaths_put(query, cell.path, out);
+        break;
+    case TABLE_REAL:
+        sqlite3_result_double(out, cell.real);
+        break;
+    case TABLE_SIGNED:
+        sqlite3_result_int64(out, (sqlite3_int64)cell.number);
+        break;
+    default: /* SQL has no unsigned integers: what is larger than its largest one is that */
+        sqlite3_result_int64(out,
+                             cell.number <= INT64_MAX ? (sqlite3_int64)cell.number : INT64_MAX);
+        break;
+    }
 }
+
+/* ---- Rows that lie in memory ----
+ *
+ * Their rowid is their place, from 1 on. One constraint is pushed down: that the first column
+ * equals a value. So is an order that puts the same values of one column together.
+ *
+ * idxNum 1, idxStr "NAME=": it was, and argv[0] is the value; 2, idxStr "NAME grouped": all rows in
+ * that order; 0: all rows. */
+
+struct array_cursor {
+    sqlite3_vtab_cursor base;
+    size_t row;
+    size_t end;
+    const uint32_t *order; /* NULL: as they are */
+};
+
+/* Whether the rows are to be grouped, in whatever order groups come, by what the table can put
+ * together. */
+static bool asks_grouped(sqlite3_index_info *info, const struct vtable *table) {
+    int distinct = sqlite3_vtab_distinct(info);
+    return table->grouped != NULL && (distinct == 1 || distinct == 2) && info->nOrderBy == 1 &&
+           info->aOrderBy[0].iColumn == table->grouped_column;
+}
+
+static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+    const struct vtable_view *mine = (const struct vtable_view *)view;
+    size_t count = mine->table->rows->count(&mine->query->of);
+    info->estimatedRows = (sqlite3_int64)count;
+    info->estimatedCost = (double)count + 1;
+    if (mine->table->rows->find != NULL && vtable_ask_equal(info, mine->table, 0)) {
+        info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+        info->estimatedRows = 1;
+        info->estimatedCost = 1;
+    } else if (asks_grouped(info, mine->table)) {
+        info->idxNum = 2;
+        info->idxStr = sqlite3_mprintf("%s grouped",
+                                       mine->table->rows->columns[mine->table->grouped_column].sql);
+        info->needToFreeIdxStr = 1;
+        info->orderByConsumed = 1;
+    }
+    return SQLITE_OK;
+}
+
+/* Only an integer can be found: what else may equal one ('12', 12.0) SQLite finds among all. */
+static int filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int argc,
+                  sqlite3_value **argv) {
+    const struct vtable_view *view = (const struct vtable_view *)cursor->pVtab;
+    struct array_cursor *mine = (struct array_cursor *)cursor;
+    (void)text;
+    (void)argc;
+    mine->row = 0;
+    mine->end = view->table->rows->count(&view->query->of);
+    if (number == 1 && sqlite3_value_type(argv[0]) == SQLITE_INTEGER) {
+        size_t found = view->table->rows->find(&view->query->of, sqlite3_value_int64(argv[0]));
+        mine->row = found != SIZE_MAX ? found : mine->end;
+        mine->end = found != SIZE_MAX ? found + 1 : mine->end;
+    }
+    mine->order = number == 2 ? view->table->grouped(view->query) : NULL;
+    return number == 2 && mine->order == NULL ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+static int next(sqlite3_vtab_cursor *cursor) {
+    ((struct array_cursor *)cursor)->row++;
+    return SQLITE_OK;
+}
+
+static int at_end(sqlite3_vtab_cursor *cursor) {
+    const struct array_cursor *mine = (const struct array_cursor *)cursor;
+    return mine->row >= mine->end;
+}
+
+static size_t row_of(const struct array_cursor *cursor) {
+    return cursor->order != NULL ? cursor->order[cursor->row] : cursor->row;
+}
+
+static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number) {
+    const struct vtable_view *view = (const struct vtable_view *)cursor->pVtab;
+    const struct rows *rows = view->table->rows;
+    max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
+    const void *record =
+        rows->record(&view->query->of, row_of((const struct array_cursor *)cursor), room);
+    vtable_put(view->query, rows, record, number, out);
+    return SQLITE_OK;
+}
+
+static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
+    *id = (sqlite3_int64)row_of((const struct array_cursor *)cursor) + 1;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module array_module = VTABLE_MODULE(vtable_close, column);
+
+/* ---- The list ---- */
+
+#define ARRAY .module = &array_module, .cursor_size = sizeof(struct array_cursor)
+
+static const char *const context_indices[] = {"id", "function", NULL};
+
+static const struct vtable summary = {.rows = &rows_summary, ARRAY};
+static const struct vtable processes = {.rows = &rows_processes, ARRAY};
+static const struct vtable threads = {.rows = &rows_threads, ARRAY};
+static const struct vtable modules = {.rows = &rows_modules, ARRAY};
+static const struct vtable contexts = {.rows = &rows_contexts,
+                                       ARRAY,
+                                       .indices = context_indices,
+                                       .grouped_column = CONTEXT_PATH,
+                                       .grouped = callpaths_grouped};
+static const struct vtable timeline = {.rows = &rows_timeline, ARRAY};
+static const struct vtable markers = {.rows = &rows_marks, ARRAY};
+static const struct vtable scopes = {.rows = &rows_scopes, ARRAY};
+static const struct vtable foreign_frees = {.rows = &rows_foreign, ARRAY};
+
+/* In the order in which a written file has them: rows of the first ones are few. */
+const struct vtable *const vtable_list[] = {
+    &summary,      &processes,          &threads, &modules, &contexts,      &vtable_frames,
+    &timeline,     &vtable_samples,     &markers, &scopes,  &foreign_frees, &vtable_mappings,
+    &vtable_smaps, &vtable_allocations, NULL,
+};
 
 /* ---- People's side ---- */
 
 void query_describe_all(FILE *out) {
     for (size_t i = 0; vtable_list[i] != NULL; i++) {
-        fprintf(out, "%-14s %s\n", vtable_list[i]->name, vtable_list[i]->about);
+        fprintf(out, "%-14s %s\n", vtable_list[i]->rows->name, vtable_list[i]->rows->about);
     }
 }
 
-static void describe(FILE *out, const struct vtable *table) {
-    fprintf(out, "%s: %s\n", table->name, table->about);
-    for (size_t i = 0; i < table->column_count; i++) {
-        const struct vtable_column *column = &table->columns[i];
+static void describe(FILE *out, const struct rows *rows) {
+    fprintf(out, "%s: %s\n", rows->name, rows->about);
+    for (size_t i = 0; i < rows->column_count && rows->columns[i].sql != NULL; i++) {
+        const struct table_column *column = &rows->columns[i];
         bool has_more = column->about[0] != '\0';
-        fprintf(out, "    %-20s %s%s%s\n", column->name, column->type, has_more ? "  " : "",
+        fprintf(out, "    %-20s %s%s%s\n", column->sql, type_of(column->kind), has_more ? "  " : "",
                 column->about);
     }
 }
@@ -145,14 +290,14 @@ static void describe(FILE *out, const struct vtable *table) {
 void query_describe_columns(FILE *out) {
     for (size_t i = 0; vtable_list[i] != NULL; i++) {
         fputs(i != 0 ? "\n" : "", out);
-        describe(out, vtable_list[i]);
+        describe(out, vtable_list[i]->rows);
     }
 }
 
 int query_describe(FILE *out, const char *name) {
     for (size_t i = 0; vtable_list[i] != NULL; i++) {
-        if (strcmp(vtable_list[i]->name, name) == 0) {
-            describe(out, vtable_list[i]);
+        if (strcmp(vtable_list[i]->rows->name, name) == 0) {
+            describe(out, vtable_list[i]->rows);
             return 0;
         }
     }

@@ -6,13 +6,25 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+/* What is too long loses its middle: the reason stands at the end. */
+static void shorten(struct error *error, const char *text, size_t length) {
+    enum { END = sizeof error->message / 3, JOINT = sizeof error->message - END - 8 };
+    snprintf(error->message + JOINT, sizeof error->message - JOINT, " ... %s", text + length - END);
+}
 
 int error_set(struct error *error, const char *format, ...) {
     if (error) {
+        char *text = NULL;
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(error->message, sizeof error->message, format, arguments);
+        int length = vasprintf(&text, format, arguments);
         va_end(arguments);
+        snprintf(error->message, sizeof error->message, "%s", length >= 0 ? text : "out of memory");
+        if (length >= (int)sizeof error->message)
+            shorten(error, text, (size_t)length);
+        free(length >= 0 ? text : NULL);
     }
     return -1;
 }

@@ -11,8 +11,8 @@ struct error {
     char message[512];
 };
 
-/* Fills the message (cut off if too long) and returns -1, so that a failing function can say
- * `return error_set(...)`. error may be NULL. */
+/* Fills the message (without its middle if too long) and returns -1, so that a failing function can
+ * say `return error_set(...)`. error may be NULL. */
 int error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -215,15 +215,41 @@ static int by_name(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
+/* Whether a name is what a summary tells, where U+FFFD stands for each byte that is no UTF-8. */
+static bool is_told(const char *name, const char *told) {
+    static const char repaired[] = "\xef\xbf\xbd";
+    while (*name != '\0' && *told != '\0') {
+        bool is_same = *name == *told;
+        if (!is_same && strncmp(told, repaired, strlen(repaired)) != 0) {
+            return false;
+        }
+        told += is_same ? 1 : strlen(repaired);
+        name++;
+    }
+    return *name == *told;
+}
+
+static const char *find_told(const struct run *run, const char *told) {
+    for (size_t i = 0; i < run->file_count; i++) {
+        if (is_told(run->files[i], told)) {
+            return run->files[i];
+        }
+    }
+    return NULL;
+}
+
 /* Only what was seen in the folder is ever opened, whatever a summary says. */
 static void drop_missing(struct run *run, struct run_process *process) {
-    if (process->file != NULL &&
-        (run->file_count == 0 || bsearch(&process->file, run->files, run->file_count,
-                                         sizeof *run->files, by_name) == NULL)) {
-        free(process->file);
-        process->file = NULL;
-        run->missing_files++;
+    const char *found;
+    if (process->file == NULL ||
+        (run->file_count != 0 && bsearch(&process->file, run->files, run->file_count,
+                                         sizeof *run->files, by_name) != NULL)) {
+        return;
     }
+    found = find_told(run, process->file);
+    free(process->file);
+    process->file = found != NULL ? strdup(found) : NULL;
+    run->missing_files += found == NULL;
 }
 
 static int finish(struct run *run) {

@@ -3,8 +3,9 @@
  * lives.h: every block of a recording from its birth to its death, one by one. What the sums of a
  * model cannot tell (this block's size, address, lifetime, chain of reallocations) is told here.
  *
- * Called by analyze/model (selection, detail), analyze/export and cli. One thread at a time; a
- * second one reads ahead inside the call. Memory grows with the blocks that live, not with events.
+ * A visitor of the replay (pass.h), which pairs ends with beginnings. Called by filter, blocks,
+ * query, export and collect. One thread at a time; a second one reads ahead inside the call. Memory
+ * grows with the blocks that live, not with events.
  */
 #ifndef ANALYZE_REPLAY_LIVES_H
 #define ANALYZE_REPLAY_LIVES_H
@@ -71,9 +72,9 @@ struct lives_visitor {
  * One pass over all events. `model` is that of the whole recording (model_replay), whose nodes and
  * classes it uses: a life whose context is not in the file has the last node's. Blocks that a
  * recording culled are no lives: only the model's sums have them. options may be NULL. 0, a
- * visitor's value, LIVES_CANCELLED where options said so, or -1: out of memory (error is set).
+ * visitor's value, REPLAY_CANCELLED where options said so (error is
+ * set), or -1: out of memory (likewise).
  */
-#define LIVES_CANCELLED (-2)
 int lives_visit(struct timeorder_parts parts, const struct model *model,
                 const struct lives_visitor *visitor, const struct replay_options *options,
                 struct error *error);

@@ -5,11 +5,8 @@
 #include "analyze/replay/ahead.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 enum {
-    PAGE = 4096,
     PROGRESS_EVENTS = 1 << 20,
     WHEN_SHIFT = 28, /* in a pairing_block's context: when it began */
 };
@@ -53,38 +50,54 @@ static void change(struct pass *pass, int64_t bytes) {
     }
 }
 
+/* Of no accounts: the visitor takes blocks one by one. */
+static bool has_accounts(const struct pass *pass) {
+    return pass->accounts.cells != NULL;
+}
+
+static enum model_class class_of(struct pass *pass, uint32_t context) {
+    return has_accounts(pass) ? accounts_class(&pass->accounts, context)
+                              : contexts_class(pass->nodes[context].frame);
+}
+
 /* The block's context has its `when`. */
 static void end_block(struct pass *pass, struct pairing_block *block, struct event_block name,
-                      const struct pairing_end *end, bool is_temporary) {
+                      const struct pass_end *how, const struct pass_visitor *visitor) {
+    const struct pairing_end *end = &how->end;
     enum when when = later((enum when)(block->context >> WHEN_SHIFT), when_of(pass, end->time_ns));
     block->context &= (1u << WHEN_SHIFT) - 1;
+    if (!has_accounts(pass)) {
+        pass->stop = pass->stop != 0 ? pass->stop : visitor->end(visitor->context, block, how);
+        return;
+    }
     if (block->tick > end->tick) {
         note_tick(pass, block->tick); /* it cannot end before it began */
     }
     if (when == INSIDE) {
-        change(pass, accounts_free(&pass->accounts, block, name.thread, end, is_temporary));
+        change(pass, accounts_free(&pass->accounts, block, name.thread, end, how->is_temporary));
     }
 }
 
 static void take_free(struct pass *pass, const struct timeorder_event *entry,
-                      struct event_block name, uint32_t tick) {
-    struct pairing_end end = {
-        .thread = entry->thread, .tick = tick, .time_ns = entry->event.time_ns};
+                      struct event_block name, uint32_t tick, const struct pass_visitor *visitor) {
+    struct pass_end how = {
+        .end = {.thread = entry->thread, .tick = tick, .time_ns = entry->event.time_ns},
+        .by = entry};
     struct pairing_block block;
-    if (pairing_take(pass->pairing, name, &block)) {
-        bool is_temporary = block.weight == 0 && name.thread == entry->thread &&
-                            name.number == pass->newest[entry->stream];
-        end_block(pass, &block, name, &end, is_temporary);
-    } else if (pairing_wait(pass->pairing, name, end) != 0) {
-        pass->out_of_memory = true;
-    }
+    bool is_newest = name.thread == entry->thread && name.number == pass->newest[entry->stream];
     if (pass->adjacent) {
         pass->newest[entry->stream] = 0;
+    }
+    if (pairing_take(pass->pairing, name, &block)) {
+        how.is_temporary = is_newest && block.weight == 0;
+        end_block(pass, &block, name, &how, visitor);
+    } else if (pairing_wait(pass->pairing, name, how.end) != 0) {
+        pass->out_of_memory = true;
     }
 }
 
 static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
-                       const struct pass_watcher *watcher) {
+                       const struct pass_visitor *visitor) {
     const struct event *event = &entry->event;
     uint32_t tick = tick_of(event->time_ns);
     enum when when = when_of(pass, event->time_ns);
@@ -92,28 +105,34 @@ static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
                                   .weight = event->weight,
                                   .context = pass_context(pass, event->context),
                                   .tick = tick};
-    struct pairing_end end;
+    struct pass_end how;
     bool is_inherited = pass->inherited != 0;
     int waited;
     note_tick(pass, tick);
     if (event->old.number != 0) {
-        take_free(pass, entry, event->old, tick);
+        take_free(pass, entry, event->old, tick, visitor);
     }
-    pass->inherited -= is_inherited;
-    if (accounts_class(&pass->accounts, block.context) == MODEL_HEAP) {
+    if (class_of(pass, block.context) == MODEL_HEAP) {
         pass->newest[entry->stream] = event->block.number;
     }
-    if (when == INSIDE) {
+    if (!has_accounts(pass)) {
+        if (pass->stop == 0) {
+            pass->stop = visitor->begin(visitor->context, entry, &block);
+        }
+    } else if (when == INSIDE) {
         pass->accounts.now_ns = event->time_ns;
         change(pass, accounts_alloc(&pass->accounts, &block, entry->thread, is_inherited));
     }
+    pass->inherited -= is_inherited;
     block.context |= (uint32_t)when << WHEN_SHIFT;
-    waited = pairing_add(pass->pairing, event->block, &block, &end);
+    waited = pairing_add(pass->pairing, event->block, &block, &how.end);
     if (waited == 1) {
-        if (watcher->waited != NULL) {
-            watcher->waited(watcher->context, event->block, &end);
+        if (visitor->waited != NULL) {
+            visitor->waited(visitor->context, event->block, &how.end);
         }
-        end_block(pass, &block, event->block, &end, false);
+        how.by = NULL;
+        how.is_temporary = false;
+        end_block(pass, &block, event->block, &how, visitor);
     }
     pass->out_of_memory |= waited < 0;
 }
@@ -127,157 +146,144 @@ int pass_know_block(struct pass *pass, struct event_block name, struct pairing_b
 
 /* ---- Mappings ---- */
 
-static uint64_t page_up(uint64_t size) {
-    return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+static bool count_mapped(void *context, struct mapping *mapping) {
+    struct pass *pass = context;
+    mapping->context = pass_context(pass, mapping->context);
+    if (accounts_class(&pass->accounts, mapping->context) != MODEL_MAPPING) {
+        pass->has_wrong_mapping = true;
+        return false;
+    }
+    if (when_of(pass, mapping->born_ns) == INSIDE) {
+        accounts_map(&pass->accounts, mapping->context, mapping->end - mapping->start);
+    }
+    return true;
 }
 
-struct removal {
-    struct pass *pass;
-    uint64_t time_ns;
-};
-
-static void count_removed(void *argument, const struct range *piece, bool is_last) {
-    const struct removal *removal = argument;
-    struct pass *pass = removal->pass;
-    uint64_t time_ns = removal->time_ns > piece->born_ns ? removal->time_ns : piece->born_ns;
+static int count_unmapped(void *context, const struct mapping *piece,
+                          const struct timeorder_event *by, bool is_last) {
+    struct pass *pass = context;
+    uint64_t time_ns = mappinglist_end_ns(piece, by);
     note_tick(pass, tick_of(time_ns));
     if (when_of(pass, time_ns) == INSIDE) {
         accounts_unmap(&pass->accounts, piece->context, piece->end - piece->start, is_last);
     }
+    return 0;
 }
 
-static void remove_range(struct pass *pass, uint64_t start, uint64_t size, uint64_t time_ns) {
-    struct removal removal = {pass, time_ns};
-    uint64_t end;
-    if (size == 0 || __builtin_add_overflow(start, page_up(size), &end)) {
-        return;
-    }
-    if (ranges_remove(&pass->mappings, start, end, count_removed, &removal) != 0) {
+static void take_map(struct pass *pass, const struct timeorder_event *entry) {
+    const struct mappinglist_visitor counting = {
+        .made = count_mapped, .ended = count_unmapped, .context = pass};
+    note_tick(pass, tick_of(entry->event.time_ns));
+    if (mappinglist_take(&pass->mappings, entry, &counting) != 0) {
         pass->out_of_memory = true;
-    }
-}
-
-static void add_range(struct pass *pass, const struct event *event) {
-    uint32_t context = pass_context(pass, event->context);
-    uint64_t size = page_up(event->size);
-    struct range range = {.start = event->address, .born_ns = event->time_ns, .context = context};
-    if (size == 0 || __builtin_add_overflow(range.start, size, &range.end)) {
-        return;
-    }
-    if (accounts_class(&pass->accounts, context) != MODEL_MAPPING) {
-        pass->has_wrong_mapping = true;
-        return;
-    }
-    if (when_of(pass, event->time_ns) == INSIDE) {
-        accounts_map(&pass->accounts, context, size);
-    }
-    if (ranges_add(&pass->mappings, range) != 0) {
-        pass->out_of_memory = true;
-    }
-}
-
-static void take_map(struct pass *pass, const struct event *event) {
-    uint64_t time_ns = event->time_ns;
-    note_tick(pass, tick_of(time_ns));
-    switch ((enum memtrace_map_operation)event->operation) {
-    case MEMTRACE_MAP_UNMAP:
-        remove_range(pass, event->address, event->size, time_ns);
-        break;
-    case MEMTRACE_MAP_MAP:
-        if (event->flags & MAP_FIXED) {
-            remove_range(pass, event->address, event->size, time_ns);
-        }
-        add_range(pass, event);
-        break;
-    case MEMTRACE_MAP_REMAP:
-    case MEMTRACE_MAP_BREAK:
-        remove_range(pass, event->old_address, event->old_size, time_ns);
-        remove_range(pass, event->address, event->size, time_ns); /* MREMAP_FIXED */
-        add_range(pass, event);
-        break;
-    default:
-        break;
     }
 }
 
 /* ---- All events ---- */
 
+static void take_other(struct pass *pass, const struct timeorder_event *entry,
+                       const struct pass_visitor *visitor) {
+    if (visitor->other != NULL) {
+        pass->stop = visitor->other(visitor->context, entry);
+    }
+}
+
 static void take_event(struct pass *pass, const struct timeorder_event *entry,
-                       const struct pass_watcher *watcher) {
+                       const struct pass_visitor *visitor) {
     const struct event *event = &entry->event;
     uint32_t tick;
     switch (event->kind) {
     case EVENT_ALLOC:
-        take_alloc(pass, entry, watcher);
+        take_alloc(pass, entry, visitor);
         break;
     case EVENT_FREE:
         tick = tick_of(event->time_ns);
         note_tick(pass, tick);
-        take_free(pass, entry, event->block, tick);
+        take_free(pass, entry, event->block, tick, visitor);
         break;
     case EVENT_MAP:
-        take_map(pass, event);
+        if (has_accounts(pass)) {
+            take_map(pass, entry);
+        } else {
+            take_other(pass, entry, visitor);
+        }
         break;
     default:
         if (pass->adjacent || (event->kind == EVENT_LOST && event->lost_allocs != 0)) {
             pass->newest[entry->stream] = 0;
         }
-        if (watcher->other != NULL) {
-            watcher->other(watcher->context, entry);
-        }
+        take_other(pass, entry, visitor);
         break;
     }
 }
 
 /* The next event is of another stream or window than the last one. */
 static void turn_to(struct pass *pass, const struct timeorder_event *entry, unsigned window_shift,
-                    const struct pass_watcher *watcher) {
+                    const struct pass_visitor *visitor) {
     bool is_new = entry->window != pass->window;
     pass->stream = entry->stream;
     pass->window = entry->window;
     if (pass->bound.streams != NULL) {
         peakbound_run(&pass->bound, entry->stream, entry->window);
     }
-    if (is_new && watcher->window != NULL) {
-        watcher->window(watcher->context, entry->window << window_shift);
+    if (is_new && visitor->window != NULL) {
+        visitor->window(visitor->context, entry->window << window_shift);
     }
 }
 
 static void take_batch(struct pass *pass, const struct ahead_batch *batch, unsigned window_shift,
-                       const struct pass_watcher *watcher) {
-    for (size_t i = 0; i < batch->count; i++) {
+                       const struct pass_visitor *visitor) {
+    for (size_t i = 0; i < batch->count && pass->stop == 0; i++) {
         const struct timeorder_event *entry = &batch->events[i];
         if (entry->stream != pass->stream || entry->window != pass->window) {
-            turn_to(pass, entry, window_shift, watcher);
+            turn_to(pass, entry, window_shift, visitor);
         }
         pass->events++;
-        take_event(pass, entry, watcher);
+        take_event(pass, entry, visitor);
     }
 }
 
-int pass_run(struct pass *pass, struct timeorder *order, const struct pass_watcher *watcher,
-             const struct replay_options *options, uint64_t total) {
-    bool tells = options != NULL && options->progress != NULL;
+/* Windows only grow, and events of a later one happened in it or behind it. */
+static bool is_behind(const struct ahead_batch *batch, unsigned window_shift,
+                      const struct replay_options *options) {
+    return options->until_ns != 0 && batch->events[0].window << window_shift >= options->until_ns;
+}
+
+/* What `ahead` reads is in the order of `order`, of which only the constants are looked at here. */
+static void take_all(struct pass *pass, struct ahead *ahead, const struct timeorder *order,
+                     const struct pass_visitor *visitor, const struct replay_options *options,
+                     uint64_t total) {
     uint64_t done = 0;
-    uint64_t next_progress = PROGRESS_EVENTS;
+    uint64_t next_progress = options->progress != NULL ? PROGRESS_EVENTS : UINT64_MAX;
     const struct ahead_batch *batch;
-    struct ahead *ahead = ahead_start(order);
-    if (ahead == NULL) {
-        return -1;
-    }
-    while (!pass->out_of_memory && (batch = ahead_next(ahead)) != NULL) {
-        take_batch(pass, batch, order->window_shift, watcher);
+    while (!pass->out_of_memory && pass->stop == 0 && (batch = ahead_next(ahead)) != NULL &&
+           !is_behind(batch, order->window_shift, options)) {
+        take_batch(pass, batch, order->window_shift, visitor);
         done += batch->count;
-        if (tells && done >= next_progress) {
+        if (done >= next_progress) {
             options->progress(options->context, done, total);
             next_progress = done + PROGRESS_EVENTS;
         }
+        if (pass->stop == 0 && replay_is_cancelled(options)) {
+            pass->stop = REPLAY_CANCELLED;
+        }
     }
-    ahead_stop(ahead);
-    if (tells && total >= PROGRESS_EVENTS) {
+    if (options->progress != NULL && total >= PROGRESS_EVENTS) {
         options->progress(options->context, total, total);
     }
-    return pass->out_of_memory ? -1 : 0;
+}
+
+int pass_run(struct pass *pass, struct timeorder *order, const struct pass_visitor *visitor,
+             const struct replay_options *options, uint64_t total) {
+    const struct replay_options none = {0};
+    struct ahead *ahead = ahead_start(order);
+    if (ahead == NULL) {
+        pass->out_of_memory = true;
+        return -1;
+    }
+    take_all(pass, ahead, order, visitor, options != NULL ? options : &none, total);
+    ahead_stop(ahead);
+    return pass->out_of_memory ? -1 : pass->stop;
 }
 
 /* ---- Beginning and end ---- */
@@ -289,10 +295,9 @@ static void begin_slice(struct pass *pass) {
     pass->bound.widest = 0;
 }
 
-int pass_start(struct pass *pass, const struct model *model, size_t stream_count, uint64_t from_ns,
-               uint64_t to_ns) {
-    *pass = (struct pass){.from_ns = from_ns,
-                          .last_ns = to_ns == UINT64_MAX ? to_ns : to_ns - 1,
+int pass_start_blocks(struct pass *pass, const struct model *model, size_t stream_count) {
+    *pass = (struct pass){.last_ns = UINT64_MAX,
+                          .nodes = model->nodes,
                           .stream_count = stream_count,
                           .stream = SIZE_MAX,
                           .window = UINT64_MAX,
@@ -301,15 +306,20 @@ int pass_start(struct pass *pass, const struct model *model, size_t stream_count
     begin_slice(pass);
     pass->pairing = pairing_new();
     pass->newest = calloc(stream_count + 1, sizeof *pass->newest);
-    return pass->pairing != NULL && pass->newest != NULL &&
-                   accounts_start(&pass->accounts, model->nodes, model->node_count) == 0
-               ? 0
-               : -1;
+    return pass->pairing != NULL && pass->newest != NULL ? 0 : -1;
 }
 
-void pass_end(struct pass *pass) {
+int pass_start(struct pass *pass, const struct model *model, size_t stream_count, uint64_t from_ns,
+               uint64_t to_ns) {
+    int result = pass_start_blocks(pass, model, stream_count);
+    pass->from_ns = from_ns;
+    pass->last_ns = to_ns == UINT64_MAX ? to_ns : to_ns - 1;
+    return result == 0 ? accounts_start(&pass->accounts, model->nodes, model->node_count) : -1;
+}
+
+void pass_free(struct pass *pass) {
     pairing_free(pass->pairing);
-    ranges_free(&pass->mappings);
+    mappinglist_free(&pass->mappings);
     peakbound_free(&pass->bound);
     accounts_end(&pass->accounts);
     free(pass->newest);

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pass.h: goes through events of a recording, all or some that follow each other, and adds up what
- * happened in [from, to): pairs frees with their allocations, follows mappings, keeps accounts.
+ * pass.h: the replay: goes through events of a recording, all or some that follow each other, pairs
+ * frees with their allocations and adds up what happened in [from, to): accounts of blocks, and
+ * mappings. A visitor of single blocks (lives.h) takes them in place of the accounts.
  *
- * Called by analyze/model: replay (everything, cut into slices) and part (a slice once more).
- * Belongs to one thread; a second one reads ahead inside pass_run().
+ * Called by analyze/window: wholemodel (everything, cut into slices) and part (a slice once more);
+ * and by replay/lives. Belongs to one thread; a second one reads ahead inside pass_run().
  *
  * An event is inside if from <= its time < to. A block ends at the time of its free, but not before
- * it began: clocks of threads may differ. Start from pass_start().
+ * it began: clocks of threads may differ. Start from pass_start() or pass_start_blocks().
  */
 #ifndef ANALYZE_REPLAY_PASS_H
 #define ANALYZE_REPLAY_PASS_H
 
 #include "analyze/model/model.h"
 #include "analyze/replay/accounts.h"
+#include "analyze/replay/mappinglist.h"
 #include "analyze/replay/options.h"
 #include "analyze/replay/peakbound.h"
-#include "analyze/replay/ranges.h"
 #include "analyze/replay/timeorder.h"
 
 struct pass {
-    struct accounts accounts;
+    struct accounts accounts; /* of single blocks: none */
+    const struct model_node *nodes;
     struct pairing *pairing;
-    struct ranges mappings;
+    struct mappinglist mappings;
     struct peakbound bound;
     uint64_t *newest; /* by stream: number of its last heap block, temporary if freed next */
     bool adjacent;    /* that is: in the very next event (MEMTRACE_FLAG_ADJACENT) */
@@ -38,12 +40,26 @@ struct pass {
     uint64_t events;
     bool has_wrong_mapping; /* one with the context of a block */
     bool out_of_memory;
+    int stop; /* what a visitor returned: not 0 ends the pass */
 };
 
-/* Who looks on. Functions may be NULL. */
-struct pass_watcher {
-    /* Marks and losses. */
-    void (*other)(void *context, const struct timeorder_event *entry);
+/* How a block ended: by whom and when, and which event said so. */
+struct pass_end {
+    struct pairing_end end;
+    const struct timeorder_event
+        *by; /* a free or a reallocation; NULL: it had waited for the block */
+    bool is_temporary;
+};
+
+/* Who looks on. Functions may be NULL. What one returns that is not 0 ends the pass. */
+struct pass_visitor {
+    /* Single blocks: one begins (block has the event's size, weight and context, and keeps what
+     * this makes of size and tick until its end), one ends. Mappings are the visitor's then, too.
+     */
+    int (*begin)(void *context, const struct timeorder_event *entry, struct pairing_block *block);
+    int (*end)(void *context, const struct pairing_block *block, const struct pass_end *end);
+    /* Marks and losses; of single blocks, also mappings. */
+    int (*other)(void *context, const struct timeorder_event *entry);
     /* Before the first event of a window, which begins at this time. */
     void (*window)(void *context, uint64_t time_ns);
     /* An end that had waited for its allocation. */
@@ -55,10 +71,13 @@ struct pass_watcher {
  * memory. */
 int pass_start(struct pass *pass, const struct model *model, size_t stream_count, uint64_t from_ns,
                uint64_t to_ns);
-void pass_end(struct pass *pass);
+/* The same for a visitor of single blocks, all of them: no accounts are kept. */
+int pass_start_blocks(struct pass *pass, const struct model *model, size_t stream_count);
+void pass_free(struct pass *pass);
 
-/* All that the order has. 0, or -1: out of memory, or no thread. */
-int pass_run(struct pass *pass, struct timeorder *order, const struct pass_watcher *watcher,
+/* All that the order has, but for what options->until_ns leaves out. 0, what the visitor returned,
+ * REPLAY_CANCELLED where options said so, or -1: out of memory, or no thread. */
+int pass_run(struct pass *pass, struct timeorder *order, const struct pass_visitor *visitor,
              const struct replay_options *options, uint64_t total);
 
 /* What was inside since the last cut. 0 or -1. */

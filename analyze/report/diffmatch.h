@@ -9,7 +9,7 @@
  *   else                   in their order, as many as there are on both sides, so that they are
  *                          shifted against each other as evenly as can be
  * What lies below a node without a match has none either, but for paths that lack functions
- * (diffloose.h).
+ * (diffmatch.c).
  */
 #ifndef ANALYZE_REPORT_DIFFMATCH_H
 #define ANALYZE_REPORT_DIFFMATCH_H

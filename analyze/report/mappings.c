@@ -6,7 +6,7 @@
 #include "analyze/replay/smaps.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
-#include "analyze/rows/table.h"
+#include "analyze/rows/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,38 +147,30 @@ static int most_held_first(const void *left, const void *right) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
+static bool is_mapping(const void *record) {
+    return ((const struct model_context *)record)->frame == MEMTRACE_FRAME_MAPPING;
+}
+
 static int put_contexts(const struct report *report) {
-    const struct table_column columns[] = {
-        {"live_bytes", report_held(report->model), TABLE_BYTES, 0},
-        {"live_blocks", "in", TABLE_COUNT, 9},
-        {"total_bytes", "in total", TABLE_BYTES, 0},
-        {"allocations", "mapped", TABLE_COUNT, 9},
-        {"hash", NULL, TABLE_HASH, 0},
-        {"path", "call path", TABLE_PATH, 0},
-    };
-    const struct model *model = report->model;
-    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
-    const struct model_context **found = calloc(model->context_count + 1, sizeof *found);
+    static const unsigned char shown[] = {CONTEXT_LIVE_BYTES,  CONTEXT_LIVE_BLOCKS,
+                                          CONTEXT_TOTAL_BYTES, CONTEXT_ALLOCATIONS,
+                                          CONTEXT_HASH,        CONTEXT_PATH};
+    const char *const headings[] = {report_held(report->model), "in", "in total", "mapped", NULL};
+    struct rows_view view = rows_view(report, &rows_contexts, shown, sizeof shown);
     size_t count = 0;
+    const void **found;
     struct table table;
+    view.is_wanted = is_mapping;
+    for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++) {
+        view.columns[i].heading = headings[i];
+        view.columns[i].width = view.columns[i].kind == TABLE_COUNT ? 9 : 0;
+    }
+    found = rows_sorted(&view, most_held_first, &count);
     if (found == NULL) {
         return -1;
     }
-    for (size_t i = 0; i < model->context_count; i++) {
-        if (model->contexts[i].frame == MEMTRACE_FRAME_MAPPING) {
-            found[count++] = &model->contexts[i];
-        }
-    }
-    qsort(found, count, sizeof *found, most_held_first);
-    table = table_open(report, "mapping-paths", "Who called mmap", columns, 6);
-    for (size_t i = 0; i < count && i < limit; i++) {
-        table_row(&table,
-                  (struct table_cell[]){
-                      table_number(found[i]->live_bytes), table_number(found[i]->live_blocks),
-                      table_number(found[i]->total_bytes), table_number(found[i]->allocations),
-                      table_number(model_hash(model, found[i]->id)), table_path(found[i]->path)});
-    }
-    table.hidden = count - table.rows;
+    table = table_open(report, "mapping-paths", "Who called mmap", view.columns, view.count);
+    rows_put_sorted(&table, &view, found, count);
     table_close(&table);
     free(found);
     return 0;

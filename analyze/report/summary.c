@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* summary.c: the head of a report: what was profiled, its totals, its memory over time. */
+/* summary.c: the first lines of a report: totals, what could not be counted, warnings; the titles
+ * of its sections, and what to ask next. */
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -387,4 +390,144 @@ void report_warnings(const struct report *report) {
     for (size_t i = 0; i < count; i++) {
         style_note(report, STYLE_WARM, "Note: %s", lines[i]);
     }
+}
+
+/* ---- Titles ---- */
+
+/* Seconds, as exactly as they were given. */
+static double seconds(uint64_t ns) {
+    return (double)ns / 1e9;
+}
+
+/* ", from 1 s to 2.5 s" */
+static void add_window(const struct model *model, struct report_title *buffer) {
+    size_t used = strlen(buffer->text);
+    char *to = buffer->text + used;
+    size_t room = sizeof buffer->text - used;
+    if (model->from_ns != 0 && model->to_ns != UINT64_MAX) {
+        snprintf(to, room, ", from %.9g s to %.9g s", seconds(model->from_ns),
+                 seconds(model->to_ns));
+    } else if (model->from_ns != 0) {
+        snprintf(to, room, ", from %.9g s on", seconds(model->from_ns));
+    } else if (model->to_ns != UINT64_MAX) {
+        snprintf(to, room, ", up to %.9g s", seconds(model->to_ns));
+    }
+}
+
+static void put_shutdown(const struct report *report, struct report_title *buffer) {
+    uint64_t from_ns = report->definitions.shutdown_ns;
+    if (from_ns != UINT64_MAX) {
+        snprintf(buffer->text, sizeof buffer->text, "Shutdown: never freed, or only after %.9g s",
+                 seconds(from_ns));
+    } else {
+        snprintf(buffer->text, sizeof buffer->text,
+                 "Shutdown: never freed, or only after the last allocation of any thread");
+    }
+}
+
+const char *report_title(const struct report *report, enum metric metric,
+                         struct report_title *buffer) {
+    const struct model *model = report->model;
+    struct number duration;
+    if (metric == METRIC_LEAKED && model->to_ns != UINT64_MAX) {
+        snprintf(buffer->text, sizeof buffer->text, "Live at %.9g s", seconds(model->to_ns));
+        return buffer->text;
+    }
+    if (metric == METRIC_SHUTDOWN) {
+        put_shutdown(report, buffer);
+    } else if (metric == METRIC_SHORT) {
+        snprintf(buffer->text, sizeof buffer->text, "Short-lived: freed within %s",
+                 number_duration(&duration, report->definitions.short_ns));
+    } else {
+        snprintf(buffer->text, sizeof buffer->text, "%s", metric_title(metric, model));
+    }
+    add_window(model, buffer);
+    return buffer->text;
+}
+
+const char *report_held(const struct model *model) {
+    return model->to_ns != UINT64_MAX ? "live then" : model->live ? "live now" : "leaked";
+}
+
+/* ---- What is wrong with a program's memory at first sight, and what to ask next ---- */
+
+/* Below these, nobody would change a program for it. */
+enum {
+    TEMPORARY_LEAST = 1000,
+    TEMPORARY_PERCENT = 25,
+    LEAKED_LEAST = 64 << 10,
+    LEAKED_PERCENT = 10
+};
+
+static bool is_share(uint64_t part, uint64_t whole, uint64_t least, unsigned percent) {
+    return part >= least && (double)part * 100 >= (double)whole * percent;
+}
+
+bool report_has_much_temporary(const struct model *model) {
+    bool is_known = !model->recording.sampled || !model->recording.present;
+    return is_known && is_share(model->totals.temporary, model->totals.allocations, TEMPORARY_LEAST,
+                                TEMPORARY_PERCENT);
+}
+
+/* What is suppressed does not count. 0 or -1: out of memory. */
+static int find_leaked(const struct report *report, uint64_t *bytes) {
+    const struct model *model = report->model;
+    struct model unsuppressed;
+    *bytes = 0;
+    if (model->live || model->to_ns != UINT64_MAX) {
+        return 0;
+    }
+    *bytes = model->totals.live_bytes;
+    if (report->suppressions == NULL) {
+        return 0;
+    }
+    if (suppressions_apply(report->suppressions, model, report->names, &unsuppressed, NULL) != 0) {
+        return -1;
+    }
+    *bytes = unsuppressed.totals.live_bytes;
+    suppressions_applied_free(&unsuppressed);
+    return 0;
+}
+
+static void put_hint(const struct report *report, const char *options, const char *what) {
+    if (report->options.width != 0) { /* what is to be pasted has a line of its own */
+        fprintf(report->out, "  # %s\n", what);
+    }
+    fputs("  memtrace report ", report->out);
+    shellword_put(report->out, report->source);
+    if (report->selected != NULL) {
+        fprintf(report->out, " %s", report->selected);
+    }
+    if (report->options.width != 0) {
+        fprintf(report->out, " %s\n", options);
+    } else {
+        fprintf(report->out, " %-28s  # %s\n", options, what);
+    }
+}
+
+int report_next(const struct report *report) {
+    const struct model *model = report->model;
+    bool is_quiet = true;
+    uint64_t leaked_bytes;
+    if (find_leaked(report, &leaked_bytes) != 0) {
+        return -1;
+    }
+    table_drawing_begin(report, "Next");
+    if (leaked_bytes >= LEAKED_LEAST) {
+        put_hint(report, "--show-leaked --bottom-up", "who allocated what was never freed");
+        is_quiet = false;
+    }
+    if (report_has_much_temporary(model)) {
+        put_hint(report, "--show-temporary --bottom-up", "who allocates for a moment");
+        is_quiet = false;
+    }
+    if (report->holes != NULL) {
+        put_hint(report, "--show-fragmentation", "where the holes are, and who keeps them");
+        is_quiet = false;
+    }
+    if (is_quiet) {
+        put_hint(report, "--flat", "the same by function");
+    }
+    table_drawing_end(report);
+    return 0;
 }

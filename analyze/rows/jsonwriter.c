@@ -14,24 +14,44 @@ struct jsonwriter {
     yajl_gen gen;
 };
 
-static void put(void *context, const char *text, size_t size) {
-    fwrite_unlocked(text, 1, size, context);
+/* So many bytes from text on stand in JSON as they are, whatever a terminal does with text. */
+static size_t plain_length(const char *text, size_t size, bool in_html) {
+    size_t length = 0;
+    while (length < size && (unsigned char)text[length] < 0x7f &&
+           (text[length] != '<' || !in_html)) {
+        length++;
+    }
+    return length;
 }
 
-/* '<' stands in strings only, where an escape says the same; "</script>" and "<!--" would end or
- * hide the element around. */
-static void put_in_html(void *context, const char *text, size_t size) {
-    const char *end = text + size;
-    while (text < end) {
-        const char *less = memchr(text, '<', (size_t)(end - text));
-        size_t plain = (size_t)((less != NULL ? less : end) - text);
-        fwrite_unlocked(text, 1, plain, context);
-        text += plain;
-        if (less != NULL) {
-            fputs_unlocked("\\u003c", context);
-            text++;
+/* What terminals obey stands in strings only, where an escape says the same. */
+static void put_escaped(FILE *out, const char *text, size_t size, bool in_html) {
+    while (size != 0) {
+        size_t step = plain_length(text, size, in_html);
+        bool is_safe = true;
+        char character[5] = "";
+        if (step == 0) {
+            memcpy(character, text, size < 4 ? size : 4);
+            step = safetext_step(character, &is_safe);
+            is_safe &= character[0] != '<';
         }
+        if (is_safe) {
+            fwrite_unlocked(text, 1, step, out);
+        } else {
+            fprintf(out, "\\u%04x", (unsigned)safetext_code(character, step));
+        }
+        text += step;
+        size -= step;
     }
+}
+
+static void put(void *context, const char *text, size_t size) {
+    put_escaped(context, text, size, false);
+}
+
+/* Nor '<': "</script>" and "<!--" would end or hide the element around. */
+static void put_in_html(void *context, const char *text, size_t size) {
+    put_escaped(context, text, size, true);
 }
 
 struct jsonwriter *jsonwriter_open(FILE *out, enum jsonwriter_style style) {

@@ -60,8 +60,7 @@ static const struct {
     {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
 };
 
-/* Of a whole character of so many bytes. */
-static uint32_t code_of(const char *text, size_t length) {
+uint32_t safetext_code(const char *text, size_t length) {
     uint32_t code = (unsigned char)text[0];
     code &= length == 1 ? 0x7fu : 0xffu >> (length + 1);
     for (size_t i = 1; i < length; i++) {
@@ -72,7 +71,7 @@ static uint32_t code_of(const char *text, size_t length) {
 
 size_t safetext_step(const char *text, bool *is_safe) {
     size_t length = utf8_length(text);
-    uint32_t code = code_of(text, length != 0 ? length : 1);
+    uint32_t code = safetext_code(text, length != 0 ? length : 1);
     *is_safe = length != 0;
     for (size_t i = 0; i < sizeof unsafe / sizeof unsafe[0]; i++) {
         *is_safe &= code < unsafe[i].first || code > unsafe[i].last || length == 0;

@@ -15,11 +15,15 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 void put_safe(FILE *out, const char *text);
 /* The same up to `size` bytes or a zero. */
 void put_safe_bytes(FILE *out, const char *text, size_t size);
+
+/* The code of the whole character at text, which safetext_step() gave that length. */
+uint32_t safetext_code(const char *text, size_t length);
 
 /* Up to the first of the characters in `stops`, which a format writes in a way of its own; returns
  * where that is, or the end of the text. */

@@ -54,10 +54,10 @@ struct table_column {
     unsigned char width; /* of text; 0: as usual for the kind */
 
     /* Columns of what rows.h lists, besides. */
-    const char *sql;      /* its name in SQL; NULL: SQL has it not */
-    const char *about;    /* what SQL's schema says of it */
-    unsigned short size;  /* where the value is a field of the record: of this size, there */
-    unsigned short place; /* else size is 0, and cell() makes it */
+    const char *sql;     /* its name in SQL; NULL: SQL has it not */
+    const char *about;   /* what SQL's schema says of it */
+    unsigned short size; /* where the value is a field of the record: of this size, there */
+    unsigned place;      /* else size is 0, and cell() makes it */
     struct table_cell (*cell)(const struct rows_of *of, const void *record);
     enum table_none { TABLE_NEVER, TABLE_ZERO, TABLE_MOST } none; /* the number that is unknown */
 };
@@ -118,6 +118,10 @@ static inline struct table_cell table_share(uint64_t part, uint64_t whole) {
 /* NULL: not known. The text must live until the row is written. */
 static inline struct table_cell table_text(const char *text) {
     return (struct table_cell){.is_known = text != NULL, .text = text};
+}
+/* A text made by malloc(), which whoever asked for the cell frees. NULL: out of memory. */
+static inline struct table_cell table_made_text(char *text) {
+    return (struct table_cell){.is_known = text != NULL, .text = text, .is_owned = true};
 }
 static inline struct table_cell table_frame(const struct names_frame *frame) {
     return (struct table_cell){.is_known = frame != NULL, .frame = frame};

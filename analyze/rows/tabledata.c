@@ -2,6 +2,7 @@
 /* tabledata.c: tables for programs: CSV, TSV and JSON. See table.h. */
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/pathwalk.h"
+#include "analyze/rows/safetext.h"
 #include "analyze/rows/table.h"
 
 #include <inttypes.h>
@@ -10,19 +11,18 @@
 
 /* ---- CSV (RFC 4180) and TSV ---- */
 
-/* Inside of the quotes of CSV; in TSV, which has none, what would end a field or a line is written
- * as C does. */
+/* Inside of the quotes of CSV, where lines and tabs are those of the cell; in TSV, which has none,
+ * what would end a field or a line is written as C does. */
 static void put_inside(FILE *out, enum report_format format, const char *text) {
     static const char special[] = "\t\n\r\\";
-    for (; *text != '\0'; text++) {
-        const char *found = strchr(special, *text);
-        if (format == REPORT_CSV && *text == '"') {
-            fputs("\"\"", out);
-        } else if (format == REPORT_TSV && found != NULL) {
-            fprintf(out, "\\%c", "tnr\\"[found - special]);
+    const char *stops = format == REPORT_TSV ? special : "\"\n\t";
+    while (*(text = put_safe_until(out, text, stops)) != '\0') {
+        if (format == REPORT_TSV) {
+            fprintf(out, "\\%c", "tnr\\"[strchr(special, *text) - special]);
         } else {
-            fputc(*text, out);
+            fputs(*text == '"' ? "\"\"" : *text == '\n' ? "\n" : "\t", out);
         }
+        text++;
     }
 }
 

@@ -78,18 +78,40 @@ void debugfile_close(struct debugfile_elf *file) {
     *file = (struct debugfile_elf){0};
 }
 
-bool debugfile_has_dwarf(Elf *elf) {
+Elf_Scn *debugfile_next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *header, const char **name) {
     size_t names;
-    if (elf_getshdrstrndx(elf, &names) != 0)
-        return false;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
-            continue;
-        const char *name = elf_strptr(elf, names, header.sh_name);
-        if (name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0))
-            return true;
+    while ((section = elf_nextscn(elf, section)) && !gelf_getshdr(section, header))
+        ;
+    *name = section && elf_getshdrstrndx(elf, &names) == 0 ? elf_strptr(elf, names, header->sh_name)
+                                                           : NULL;
+    *name = *name ? *name : "";
+    return section;
+}
+
+int debugfile_visit_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+                            int (*visit)(void *context, const GElf_Sym *symbol, const char *name),
+                            void *context) {
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+    int result = 0;
+    for (size_t i = 1; i < count && result == 0; i++) {
+        GElf_Sym symbol;
+        if (!gelf_getsym(data, (int)i, &symbol))
+            break;
+        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+        if (name)
+            result = visit(context, &symbol, name);
     }
+    return result;
+}
+
+bool debugfile_has_dwarf(Elf *elf) {
+    GElf_Shdr header;
+    const char *name;
+    for (Elf_Scn *section = NULL; (section = debugfile_next_section(elf, section, &header, &name));)
+        if (header.sh_type != SHT_NOBITS &&
+            (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0))
+            return true;
     return false;
 }
 

@@ -11,7 +11,7 @@
 
 #include "analyze/symbol/symbol.h"
 
-#include <libelf.h>
+#include <gelf.h>
 
 /* An ELF file opened for reading; elf NULL: not open. The descriptor is already closed. */
 struct debugfile_elf {
@@ -29,6 +29,16 @@ struct debugfile_paths {
 /* 0 or -1 (no ELF file, cannot be read). Descriptor: if not NULL it is kept open and handed out. */
 int debugfile_open(const char *path, struct debugfile_elf *file, int *descriptor);
 void debugfile_close(struct debugfile_elf *file);
+
+/* The next section behind `section` (NULL: the first) whose header can be read, with its name, ""
+ * if it has none. NULL: that was the last. */
+Elf_Scn *debugfile_next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *header, const char **name);
+
+/* Calls visit() for each symbol of a table, up to one that cannot be read, or until it returns
+ * another number than 0, which is returned. */
+int debugfile_visit_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+                            int (*visit)(void *context, const GElf_Sym *symbol, const char *name),
+                            void *context);
 
 /* Whether the file carries DWARF itself. */
 bool debugfile_has_dwarf(Elf *elf);

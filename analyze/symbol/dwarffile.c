@@ -1,14 +1,217 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * dwarffile.c: one libdw handle. See dwarffile.h.
- */
+/* dwarffile.c: see dwarffile.h. */
 #include "analyze/symbol/dwarffile.h"
+
+#include "analyze/base/array.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* ---- A unit ---- */
+
+/* How deep DIEs may nest before we stop following a damaged (cyclic) tree. */
+enum { NESTING_LIMIT = 512 };
+
+static int add_function(struct dwarfunit *unit, Dwarf_Die *die) {
+    if (array_grow(&unit->dies, &unit->die_room, unit->die_count, sizeof *unit->dies) != 0)
+        return -1;
+    bool any = false;
+    Dwarf_Addr base, low, high;
+    for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &low, &high)) > 0;) {
+        /* Code the linker dropped is left behind at address 0 (or 1). */
+        if (low <= 1)
+            continue;
+        if (rangetable_add(&unit->functions, low, high, unit->die_count, 0) != 0)
+            return -1;
+        any = true;
+    }
+    if (any)
+        unit->dies[unit->die_count++] = *die;
+    return 0;
+}
+
+static bool may_hold_functions(int tag, bool all) {
+    switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+        return true;
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_subprogram:
+    case DW_TAG_lexical_block:
+    case DW_TAG_inlined_subroutine:
+        return all;
+    default:
+        return false;
+    }
+}
+
+static int add_functions(struct dwarfunit *unit, Dwarf_Die *parent, int depth) {
+    Dwarf_Die die;
+    int status = depth < NESTING_LIMIT ? dwarf_child(parent, &die) : 1;
+    while (status == 0) {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_subprogram && add_function(unit, &die) != 0)
+            return -1;
+        if (may_hold_functions(tag, unit->all) && add_functions(unit, &die, depth + 1) != 0)
+            return -1;
+        status = dwarf_siblingof(&die, &die);
+    }
+    return 0;
+}
+
+/* 0 or -1 (out of memory). `die` is the unit's DIE. */
+static int load_unit(struct dwarfunit *unit, Dwarf_Die *die) {
+    Dwarf_Attribute folder;
+    *unit = (struct dwarfunit){
+        .lines_die = *die,
+        .die = *die,
+        .folder = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &folder)),
+    };
+    uint8_t type;
+    Dwarf_Die split = {0};
+    if (dwarf_cu_info(die->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+        type == DW_UT_skeleton && split.cu)
+        unit->die = split;
+    int status = add_functions(unit, &unit->die, 0);
+    rangetable_seal(&unit->functions);
+    return status;
+}
+
+static void free_unit(struct dwarfunit *unit) {
+    rangetable_free(&unit->functions);
+    free(unit->dies);
+}
+
+/* Nested functions (GNU C, Ada, local classes) are rare and finding them costs a walk over every
+ * DIE, so it is done only once an address in the unit has no function. */
+static int add_nested_functions(struct dwarfunit *unit) {
+    rangetable_free(&unit->functions);
+    unit->die_count = 0;
+    unit->all = true;
+    int status = add_functions(unit, &unit->die, 0);
+    rangetable_seal(&unit->functions);
+    return status;
+}
+
+/* Whether to look into this DIE for inlined calls at the address. */
+static bool encloses(Dwarf_Die *die, int tag, uint64_t address) {
+    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block &&
+        tag != DW_TAG_try_block && tag != DW_TAG_catch_block && tag != DW_TAG_with_stmt)
+        return false;
+    int inside = dwarf_haspc(die, address);
+    if (inside > 0)
+        return true;
+    /* A block without addresses of its own covers what its parent covers. */
+    return tag != DW_TAG_inlined_subroutine && !dwarf_hasattr(die, DW_AT_low_pc) &&
+           !dwarf_hasattr(die, DW_AT_ranges);
+}
+
+/* Appends to the path the inlined calls at the address below parent, outermost first. */
+static bool find_inlined(Dwarf_Die *parent, uint64_t address, int depth,
+                         Dwarf_Die path[DWARFUNIT_DEPTH], int *count) {
+    Dwarf_Die die;
+    int status = depth < NESTING_LIMIT ? dwarf_child(parent, &die) : 1;
+    for (; status == 0; status = dwarf_siblingof(&die, &die)) {
+        int tag = dwarf_tag(&die);
+        if (!encloses(&die, tag, address))
+            continue;
+        bool inlined = tag == DW_TAG_inlined_subroutine;
+        if (inlined && *count < DWARFUNIT_DEPTH)
+            path[(*count)++] = die;
+        if (find_inlined(&die, address, depth + 1, path, count) || inlined)
+            return true;
+    }
+    return false;
+}
+
+int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
+                        Dwarf_Die functions[DWARFUNIT_DEPTH]) {
+    const struct range *range = rangetable_find(&unit->functions, address, NULL);
+    if (!range && !unit->all) {
+        if (add_nested_functions(unit) != 0)
+            return -1;
+        range = rangetable_find(&unit->functions, address, NULL);
+    }
+    if (!range)
+        return 0;
+    int count = 0;
+    functions[count++] = unit->dies[range->value];
+    find_inlined(&unit->dies[range->value], address, 0, functions, &count);
+    for (int i = 0; i < count / 2; i++) {
+        Dwarf_Die outer = functions[i];
+        functions[i] = functions[count - 1 - i];
+        functions[count - 1 - i] = outer;
+    }
+    return count;
+}
+
+/* The row of .debug_line that covers the address: the last that starts at or before it, whether it
+ * begins a statement (is_stmt) or not. Optimised code has several rows for one address (of an
+ * inlined function its first line, then the line that made the instruction). Rows that begin a
+ * statement say where a debugger should stop, only the last one belongs to the instruction: a row
+ * before it may even be of another function than the one that .debug_info has there. NULL: none. */
+static Dwarf_Line *find_line(Dwarf_Lines *lines, size_t count, uint64_t address) {
+    size_t below = 0, end = count;
+    Dwarf_Addr start;
+    while (below < end) {
+        size_t middle = below + (end - below) / 2;
+        if (dwarf_lineaddr(dwarf_onesrcline(lines, middle), &start) == 0 && start <= address)
+            below = middle + 1;
+        else
+            end = middle;
+    }
+    bool sequence_end = true;
+    Dwarf_Line *last = below ? dwarf_onesrcline(lines, below - 1) : NULL;
+    if (!last || dwarf_lineendsequence(last, &sequence_end) != 0 || sequence_end)
+        return NULL;
+    return last;
+}
+
+struct dwarfunit_place dwarfunit_line(struct dwarfunit *unit, uint64_t address) {
+    struct dwarfunit_place place = {0};
+    Dwarf_Lines *lines;
+    size_t count;
+    if (dwarf_getsrclines(&unit->lines_die, &lines, &count) != 0)
+        return place;
+    Dwarf_Line *line = find_line(lines, count, address);
+    int number = 0, column = 0;
+    if (!line || dwarf_lineno(line, &number) != 0)
+        return place;
+    dwarf_linecol(line, &column);
+    place.file = dwarf_linesrc(line, NULL, NULL);
+    place.line = (unsigned)number;
+    place.column = (unsigned)column;
+    return place;
+}
+
+static uint64_t number_of(Dwarf_Die *die, unsigned name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
+}
+
+struct dwarfunit_place dwarfunit_call(struct dwarfunit *unit, Dwarf_Die *inlined) {
+    struct dwarfunit_place place = {
+        .line = (unsigned)number_of(inlined, DW_AT_call_line),
+        .column = (unsigned)number_of(inlined, DW_AT_call_column),
+    };
+    Dwarf_Files *files;
+    size_t count;
+    uint64_t file = number_of(inlined, DW_AT_call_file);
+    /* DWARF 5 counts files from 0, earlier versions from 1 with 0 for "none". */
+    bool known = dwarf_hasattr(inlined, DW_AT_call_file) &&
+                 dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && file < count;
+    if (known)
+        place.file = dwarf_filesrc(files, file, NULL, NULL);
+    return place;
+}
+
+/* ---- A file ---- */
 
 /* Finds the dwz file itself: libdw would look only beside the file and in /usr/lib/debug. */
 static void open_alternate(struct dwarffile *file, const char *path, const char *folders,
@@ -63,7 +266,7 @@ void dwarffile_close(struct dwarffile *file) {
     for (size_t i = 0; i < file->units.places; i++) {
         struct dwarfunit *unit = file->units.entries[i].value;
         if (unit)
-            dwarfunit_free(unit);
+            free_unit(unit);
         free(unit);
     }
     numbermap_free(&file->units);
@@ -109,9 +312,90 @@ struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset) {
     unit = malloc(sizeof *unit);
     if (!unit)
         return NULL;
-    if (dwarfunit_load(unit, &die) == 0 && numbermap_put(&file->units, offset, unit) == 0)
+    if (load_unit(unit, &die) == 0 && numbermap_put(&file->units, offset, unit) == 0)
         return unit;
-    dwarfunit_free(unit);
+    free_unit(unit);
     free(unit);
     return NULL;
+}
+
+/* ---- Names of functions ---- */
+
+enum { HOPS_LIMIT = 16 };
+
+const char *dwarfname_linkage(Dwarf_Die *function) {
+    Dwarf_Attribute attribute;
+    const char *name =
+        dwarf_formstring(dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute));
+    if (name)
+        return name;
+    return dwarf_formstring(dwarf_attr_integrate(function, DW_AT_MIPS_linkage_name, &attribute));
+}
+
+Dwarf_Die dwarfname_declaration(Dwarf_Die *function) {
+    Dwarf_Die die = *function;
+    for (int i = 0; i < HOPS_LIMIT; i++) {
+        Dwarf_Attribute attribute;
+        Dwarf_Die next;
+        if (!dwarf_attr(&die, DW_AT_abstract_origin, &attribute) &&
+            !dwarf_attr(&die, DW_AT_specification, &attribute))
+            break;
+        if (!dwarf_formref_die(&attribute, &next))
+            break;
+        die = next;
+    }
+    return die;
+}
+
+/* What a scope adds to the names in it; NULL: nothing. */
+static const char *scope_name(Dwarf_Die *scope) {
+    const char *name = dwarf_diename(scope);
+    switch (dwarf_tag(scope)) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+        return name ? name : "(anonymous namespace)";
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+        return name; /* lambdas have none: gdb shows operator() */
+    default:
+        return NULL;
+    }
+}
+
+/* The child of parent that is at the offset or contains it. DIEs lie in the order of the tree, so
+ * it is the last one that starts there or before. */
+static bool find_child(Dwarf_Die *parent, Dwarf_Off offset, Dwarf_Die *child) {
+    Dwarf_Die next;
+    if (dwarf_child(parent, &next) != 0)
+        return false;
+    int status = 0;
+    bool found = false;
+    while (status == 0 && dwarf_dieoffset(&next) <= offset) {
+        *child = next;
+        found = true;
+        status = dwarf_siblingof(child, &next);
+    }
+    return found;
+}
+
+size_t dwarfname_qualified(Dwarf_Die *declaration, char *name, size_t size) {
+    const char *own = dwarf_diename(declaration);
+    Dwarf_Off offset = dwarf_dieoffset(declaration);
+    Dwarf_Die scope, child;
+    size_t used = 0;
+    if (!own || !dwarf_diecu(declaration, &scope, NULL, NULL))
+        return 0;
+    for (int depth = 0; depth < NESTING_LIMIT && find_child(&scope, offset, &child); depth++) {
+        const char *part = dwarf_dieoffset(&child) < offset ? scope_name(&child) : NULL;
+        if (part)
+            used += (size_t)snprintf(name + used, size - used, "%s::", part);
+        if (used >= size || dwarf_dieoffset(&child) == offset)
+            break;
+        scope = child;
+    }
+    if (used < size)
+        used += (size_t)snprintf(name + used, size - used, "%s", own);
+    return used < size ? used : 0;
 }

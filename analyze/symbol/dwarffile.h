@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarffile.h: one libdw handle on the debug information of a module.
+ * dwarffile.h: the debug information of a module: a libdw handle, the compilation units that were
+ * asked for, with their functions, inlined calls and lines, and names of functions.
  *
- * Used inside analyze/symbol. libdw handles are not thread-safe: a handle belongs to one thread at
- * a time, and several handles on one file may be used side by side.
+ * Used inside analyze/symbol. libdw handles are not thread-safe: a handle, with its units, belongs
+ * to one thread at a time, and several handles on one file may be used side by side.
  */
 #ifndef ANALYZE_SYMBOL_DWARFFILE_H
 #define ANALYZE_SYMBOL_DWARFFILE_H
@@ -11,7 +12,12 @@
 #include "analyze/base/numbermap.h"
 #include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/debugimage.h"
-#include "analyze/symbol/dwarfunit.h"
+#include "analyze/symbol/rangetable.h"
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+
+/* ---- A file ---- */
 
 struct dwarffile {
     struct debugfile_elf file;
@@ -36,5 +42,52 @@ int dwarffile_index(struct dwarffile *file, struct rangetable *units, bool *spli
 
 /* The unit at this offset; NULL: damaged or out of memory. */
 struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset);
+
+/* ---- A unit: made once and kept ---- */
+
+enum { DWARFUNIT_DEPTH = 128 }; /* inlined calls kept at one address; more are cut off outside */
+
+struct dwarfunit {
+    Dwarf_Die lines_die; /* the unit itself: line table */
+    Dwarf_Die die;       /* where its functions are: the same, or the unit in the .dwo file */
+    const char *folder;  /* where it was compiled: its relative paths start there; NULL: unknown */
+    struct rangetable functions; /* values are indices of `dies` */
+    Dwarf_Die *dies;
+    size_t die_count;
+    size_t die_room;
+    bool all; /* functions inside classes and functions are in the table too */
+};
+
+/* A place in a source file. file NULL: unknown. */
+struct dwarfunit_place {
+    const char *file;
+    unsigned line;
+    unsigned column;
+};
+
+/* The functions at the address: inlined ones from the innermost on, last the function they are
+ * inlined into. Returns their number, 0: no function there, -1: out of memory. */
+int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
+                        Dwarf_Die functions[DWARFUNIT_DEPTH]);
+
+/* The line of the address, as addr2line sees it (gdb may name the line of a neighbour, where a
+ * debugger would rather stop). */
+struct dwarfunit_place dwarfunit_line(struct dwarfunit *unit, uint64_t address);
+
+/* The place of the call that was inlined (a DIE that dwarfunit_functions gave). */
+struct dwarfunit_place dwarfunit_call(struct dwarfunit *unit, Dwarf_Die *inlined);
+
+/* ---- Names of functions ---- */
+
+/* The mangled name, or NULL: compilers leave it out for C, and g++ for functions that have no
+ * symbol (static ones inlined everywhere, members of local classes). */
+const char *dwarfname_linkage(Dwarf_Die *function);
+
+/* The DIE where the function was first declared: the same for all its copies. */
+Dwarf_Die dwarfname_declaration(Dwarf_Die *function);
+
+/* Writes the name with its namespaces and classes ("deep::leaf") as gdb shows functions without
+ * mangled name. Returns its length, 0: it has no name, or one that does not fit. */
+size_t dwarfname_qualified(Dwarf_Die *declaration, char *name, size_t size);
 
 #endif

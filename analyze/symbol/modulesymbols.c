@@ -4,8 +4,6 @@
  */
 #include "analyze/symbol/modulesymbols.h"
 
-#include "analyze/symbol/dwarfname.h"
-
 #include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * modulesymbols.h: everything known about one module: its files, tables and answers so far.
  *
- * Used by symbol.c and batch.c. The shared part (files, symbol table, unit index) is made once,
+ * Used by symbol.c. The shared part (files, symbol table, unit index) is made once,
  * under the lock, and then only read. Whatever libdw changes while it reads is in a `lookup`, which
  * belongs to one thread at a time: modulesymbols_take lends one, several may be out at once.
  * `answers` and what follows is touched only by the symbolizer's own thread.

@@ -4,20 +4,16 @@
  */
 #include "analyze/symbol/rangetable.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 
 int rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64_t value,
                    uint64_t rank) {
     if (low >= high)
         return 0;
-    if (table->count == table->room) {
-        size_t room = table->room ? table->room * 2 : 64;
-        struct range *ranges = realloc(table->ranges, room * sizeof *ranges);
-        if (!ranges)
-            return -1;
-        table->ranges = ranges;
-        table->room = room;
-    }
+    if (array_grow(&table->ranges, &table->room, table->count, sizeof *table->ranges) != 0)
+        return -1;
     table->ranges[table->count++] =
         (struct range){.low = low, .high = high, .value = value, .rank = rank};
     return 0;

@@ -31,37 +31,27 @@ static uint64_t code_end(Elf *elf, const GElf_Sym *symbol) {
     return header.sh_addr + header.sh_size;
 }
 
-static int add_symbol(struct symtab *symtab, Elf *elf, const GElf_Sym *symbol, const char *name) {
+struct table {
+    struct symtab *symtab;
+    Elf *elf;
+};
+
+static int add_symbol(void *context, const GElf_Sym *symbol, const char *name) {
+    const struct table *table = context;
     unsigned type = GELF_ST_TYPE(symbol->st_info);
     bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
     /* Functions written in assembler often have neither type nor size. */
     bool label = type == STT_NOTYPE && GELF_ST_BIND(symbol->st_info) != STB_LOCAL;
-    if ((!function && !label) || !name || !name[0])
+    if ((!function && !label) || !name[0])
         return 0;
-    uint64_t end = code_end(elf, symbol);
+    uint64_t end = code_end(table->elf, symbol);
     if (!end || symbol->st_value >= end)
         return 0;
     bool sized = symbol->st_size > 0;
     /* A symbol without size reaches up to the next one: see close_gaps. */
-    return rangetable_add(&symtab->functions, symbol->st_value,
+    return rangetable_add(&table->symtab->functions, symbol->st_value,
                           sized ? symbol->st_value + symbol->st_size : end, (uintptr_t)name,
                           rank_of(symbol->st_info, name) | (sized ? 0 : UINT64_C(1) << 63));
-}
-
-static int add_table(struct symtab *symtab, Elf *elf, Elf_Scn *section, const GElf_Shdr *header) {
-    Elf_Data *data = elf_getdata(section, NULL);
-    if (!data || header->sh_entsize == 0)
-        return 0;
-    size_t count = data->d_size / header->sh_entsize;
-    for (size_t i = 1; i < count; i++) {
-        GElf_Sym symbol;
-        if (!gelf_getsym(data, (int)i, &symbol))
-            break;
-        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
-        if (add_symbol(symtab, elf, &symbol, name) != 0)
-            return -1;
-    }
-    return 0;
 }
 
 /* Unpacks xz data. NULL: damaged, or no memory. */
@@ -107,18 +97,15 @@ static int add_embedded(struct symtab *symtab, Elf_Scn *section) {
 }
 
 static int add_tables(struct symtab *symtab, Elf *elf) {
-    size_t names;
-    if (elf_getshdrstrndx(elf, &names) != 0)
-        return 0;
+    struct table table = {symtab, elf};
+    GElf_Shdr header;
+    const char *name;
     int status = 0;
-    for (Elf_Scn *section = NULL; status == 0 && (section = elf_nextscn(elf, section));) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header))
-            continue;
-        const char *name = elf_strptr(elf, names, header.sh_name);
+    for (Elf_Scn *section = NULL;
+         status == 0 && (section = debugfile_next_section(elf, section, &header, &name));) {
         if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
-            status = add_table(symtab, elf, section, &header);
-        else if (header.sh_type == SHT_PROGBITS && name && strcmp(name, ".gnu_debugdata") == 0)
+            status = debugfile_visit_symbols(elf, section, &header, add_symbol, &table);
+        else if (header.sh_type == SHT_PROGBITS && strcmp(name, ".gnu_debugdata") == 0)
             status = add_embedded(symtab, section);
     }
     return status;

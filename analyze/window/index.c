@@ -101,28 +101,29 @@ uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t l
 
 /* ---- The state of a pass ---- */
 
-void index_put_ranges(struct varint_writer *writer, const struct ranges *ranges) {
-    varint_put(writer, ranges->count);
-    for (size_t i = 0; i < ranges->count; i++) {
-        const struct range *range = &ranges->items[i];
-        varint_put(writer, range->start);
-        varint_put(writer, range->end - range->start);
-        varint_put(writer, range->born_ns);
-        varint_put(writer, range->context);
-        varint_put(writer, range->is_part);
+void index_put_mappings(struct varint_writer *writer, const struct mappinglist *mappings) {
+    varint_put(writer, mappings->count);
+    for (size_t i = 0; i < mappings->count; i++) {
+        const struct mapping *mapping = &mappings->items[i];
+        varint_put(writer, mapping->start);
+        varint_put(writer, mapping->end - mapping->start);
+        varint_put(writer, mapping->born_ns);
+        varint_put(writer, mapping->context);
+        varint_put(writer, mapping->is_rest);
     }
 }
 
-int index_get_ranges(struct varint_reader *reader, struct ranges *ranges) {
+int index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings) {
     uint64_t count = varint_get(reader);
     for (uint64_t i = 0; i < count && !*reader->failed; i++) {
-        struct range range = {.start = varint_get(reader)};
+        struct mapping mapping = {.start = varint_get(reader)};
         uint64_t size = varint_get(reader);
-        range.born_ns = varint_get(reader);
-        range.context = (uint32_t)varint_get(reader);
-        range.is_part = varint_get(reader) != 0;
-        if (*reader->failed || size == 0 || __builtin_add_overflow(range.start, size, &range.end) ||
-            ranges_add(ranges, range) != 0) {
+        mapping.born_ns = varint_get(reader);
+        mapping.context = (uint32_t)varint_get(reader);
+        mapping.is_rest = varint_get(reader) != 0;
+        if (*reader->failed || size == 0 ||
+            __builtin_add_overflow(mapping.start, size, &mapping.end) ||
+            mappinglist_add(mappings, &mapping) != 0) {
             return -1;
         }
     }
@@ -140,7 +141,7 @@ struct index_entry *index_begin(struct index *index, uint64_t start_ns, const st
     for (size_t i = 0; i < pass->stream_count; i++) {
         varint_put(&entry->state, pass->newest[i]);
     }
-    index_put_ranges(&entry->state, &pass->mappings);
+    index_put_mappings(&entry->state, &pass->mappings);
     return entry;
 }
 
@@ -177,7 +178,7 @@ int index_restore(const struct index_entry *entry, struct pass *pass) {
     for (size_t i = 0; i < pass->stream_count; i++) {
         pass->newest[i] = varint_get(&reader);
     }
-    if (index_get_ranges(&reader, &pass->mappings) != 0) {
+    if (index_get_mappings(&reader, &pass->mappings) != 0) {
         return -1;
     }
     for (size_t i = 0; i < pass->mappings.count; i++) {
@@ -268,6 +269,17 @@ int index_shrink(struct index *index) {
 }
 
 /* ---- Of which events ---- */
+
+uint64_t index_count_events(struct timeorder_parts parts) {
+    uint64_t count = 0;
+    for (size_t part = 0; part < parts.count; part++) {
+        for (size_t i = 0; i < parts.items[part]->block_count; i++) {
+            const struct memtrace_block_header *block = &parts.items[part]->blocks[i].block;
+            count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
+        }
+    }
+    return count;
+}
 
 struct index_cover index_cover(struct timeorder_parts parts, uint64_t most_blocks) {
     XXH3_state_t *state = XXH3_createState();

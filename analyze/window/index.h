@@ -78,6 +78,9 @@ int index_halve(struct index *index);
  * or damaged. */
 int index_restore(const struct index_entry *entry, struct pass *pass);
 
+/* So many the headers of the blocks tell. */
+uint64_t index_count_events(struct timeorder_parts parts);
+
 /* ---- As bytes ---- */
 
 /* Which events it is of: the headers of the first `blocks` blocks of all parts, without the parts'
@@ -102,10 +105,10 @@ void index_pack(const struct index *index, struct index_cover cover, struct vari
 struct index *index_unpack(const unsigned char *bytes, size_t size, struct index_cover *cover,
                            struct varint_reader *rest);
 
-/* Strings of bytes with their size before them; ranges. Getting: 0, or -1: damaged, no memory. */
+/* Strings of bytes with their size before them; mappings. Getting: 0, or -1: damaged, no memory. */
 void index_put_bytes(struct varint_writer *writer, const struct varint_writer *bytes);
 int index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes);
-void index_put_ranges(struct varint_writer *writer, const struct ranges *ranges);
-int index_get_ranges(struct varint_reader *reader, struct ranges *ranges);
+void index_put_mappings(struct varint_writer *writer, const struct mappinglist *mappings);
+int index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings);
 
 #endif

@@ -53,17 +53,6 @@ static int store(const char *name, const struct varint_writer *bytes) {
 
 /* ---- Indices ---- */
 
-static uint64_t count_events(struct timeorder_parts parts) {
-    uint64_t count = 0;
-    for (size_t part = 0; part < parts.count; part++) {
-        for (size_t i = 0; i < parts.items[part]->block_count; i++) {
-            const struct memtrace_block_header *block = &parts.items[part]->blocks[i].block;
-            count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
-        }
-    }
-    return count;
-}
-
 static bool is_readable(const struct slice *slice, const struct model *model) {
     struct slice_reader reader;
     struct slice_context context;
@@ -88,7 +77,7 @@ static bool is_readable(const struct slice *slice, const struct model *model) {
 static bool fits(const struct index *index, struct timeorder_parts parts,
                  const struct model *model) {
     uint64_t events = 0;
-    uint64_t there = count_events(parts);
+    uint64_t there = index_count_events(parts);
     int64_t change = 0;
     for (size_t i = 0; i < index->count; i++) {
         const struct slice *slice = &index->entries[i].slice;
@@ -264,7 +253,7 @@ static struct model *replay_growing(struct timeorder_parts parts, struct model *
                                     const struct replay_options *options, struct error *error) {
     struct index *index = look(parts, model, options);
     if (index == NULL || wholemodel_finish(model, parts, index) != 0) {
-        error_set(error, "out of memory while replaying %s", parts.items[0]->path);
+        wholemodel_explain(parts, options, error);
         model_free(model);
         return NULL;
     }

@@ -2,6 +2,7 @@
 /* recordingtables.c: the blocks of a recording that hold no events. See recordingtables.h. */
 #include "analyze/window/recordingtables.h"
 
+#include "analyze/base/array.h"
 #include "analyze/replay/accounts.h"
 
 #include <stdlib.h>
@@ -209,21 +210,14 @@ int recorded_threads(struct model *model, struct timeorder_parts parts, const st
 
 struct points {
     struct memtrace_point *items;
-    size_t count;
-    size_t capacity;
+    size_t count, room;
 };
 
 static int take_sample(void *argument, const void *record) {
     struct points *points = argument;
     const struct memtrace_sample *sample = record;
-    if (points->count == points->capacity) {
-        size_t capacity = points->capacity != 0 ? points->capacity * 2 : 64;
-        struct memtrace_point *grown = reallocarray(points->items, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        points->items = grown;
-        points->capacity = capacity;
+    if (array_grow(&points->items, &points->room, points->count, sizeof *points->items) != 0) {
+        return -1;
     }
     points->items[points->count++] = (struct memtrace_point){
         .time_ns = sample->time_ns,
@@ -233,10 +227,19 @@ static int take_sample(void *argument, const void *record) {
     return 0;
 }
 
+static int by_time(const void *left, const void *right) {
+    const struct memtrace_point *a = left;
+    const struct memtrace_point *b = right;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
 int recorded_samples(struct timeorder_parts parts, struct memtrace_point **points, size_t *count) {
     struct points all = {0};
     int result = each_record(parts, all_of(MEMTRACE_BLOCK_SAMPLES, sizeof(struct memtrace_sample)),
                              take_sample, &all);
+    if (all.count != 0) {
+        qsort(all.items, all.count, sizeof *all.items, by_time);
+    }
     *points = all.items;
     *count = all.count;
     return result;

@@ -2,11 +2,238 @@
 /* view.c: the slices of a window. See view.h. */
 #include "analyze/window/view.h"
 
+#include "analyze/base/array.h"
 #include "analyze/profile/timepoints.h"
-#include "analyze/window/part.h"
+#include "analyze/window/index.h"
 #include "analyze/window/recordingtables.h"
 #include "analyze/window/submodel.h"
 #include "analyze/window/sums.h"
+
+#include <stdlib.h>
+
+/* A block that began before the slice and ends in it. */
+struct cut_block {
+    struct event_block name;
+    struct pairing_block block;
+    uint64_t born_ns;
+    bool is_known; /* found */
+};
+
+/*
+ * A slice that the window cuts, so that its events are read once more. Frees of blocks that began
+ * before it are paired by looking for these blocks, by their numbers, in the headers of the
+ * recording's blocks.
+ */
+struct cut {
+    const struct model *whole;
+    struct timeorder_parts parts;
+    const struct index_entry *entry;
+    uint64_t stop_ns;         /* where the next slice begins */
+    struct cut_block *before; /* by thread and number */
+    size_t before_count, before_room;
+};
+
+/* ---- What ends in the slice and began before ---- */
+
+static int add_before(struct cut *cut, struct event_block name) {
+    if (array_grow(&cut->before, &cut->before_room, cut->before_count, sizeof *cut->before) != 0) {
+        return -1;
+    }
+    cut->before[cut->before_count++] = (struct cut_block){.name = name};
+    return 0;
+}
+
+static int survey_event(struct cut *cut, struct pairing *pairing, const struct event *event) {
+    const struct pairing_block any = {0};
+    struct event_block ends = {0};
+    struct pairing_block block;
+    struct pairing_end end;
+    if (event->kind == EVENT_FREE || event->kind == EVENT_ALLOC) {
+        ends = event->kind == EVENT_FREE ? event->block : event->old;
+    }
+    if (ends.number != 0 && !pairing_take(pairing, ends, &block) && add_before(cut, ends) != 0) {
+        return -1;
+    }
+    return event->kind == EVENT_ALLOC && pairing_add(pairing, event->block, &any, &end) < 0 ? -1
+                                                                                            : 0;
+}
+
+static int survey(struct cut *cut, struct timeorder *order) {
+    enum { EVENTS = 256 };
+    struct timeorder_event *events = calloc(EVENTS, sizeof *events);
+    struct pairing *pairing = pairing_new();
+    int result = events != NULL && pairing != NULL ? 0 : -1;
+    size_t count;
+    while (result == 0 && (count = timeorder_read(order, events, EVENTS)) != 0) {
+        for (size_t i = 0; i < count && result == 0; i++) {
+            result = survey_event(cut, pairing, &events[i].event);
+        }
+    }
+    pairing_free(pairing);
+    free(events);
+    return result;
+}
+
+static int compare(struct event_block left, struct event_block right) {
+    if (left.thread != right.thread) {
+        return left.thread < right.thread ? -1 : 1;
+    }
+    return (left.number > right.number) - (left.number < right.number);
+}
+
+static int by_name(const void *left, const void *right) {
+    const struct cut_block *a = left;
+    const struct cut_block *b = right;
+    return compare(a->name, b->name);
+}
+
+/* The first one that is not before this name. */
+static size_t first_from(const struct cut *cut, struct event_block name) {
+    size_t low = 0;
+    size_t high = cut->before_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(cut->before[middle].name, name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* ---- Where they began ---- */
+
+static void take_beginning(struct cut *cut, const struct event *event) {
+    size_t at = first_from(cut, event->block);
+    if (at < cut->before_count && compare(cut->before[at].name, event->block) == 0) {
+        cut->before[at].is_known = true;
+        cut->before[at].born_ns = event->time_ns;
+        cut->before[at].block =
+            (struct pairing_block){.size = event->size,
+                                   .weight = event->weight,
+                                   .context = event->context,
+                                   .tick = (uint32_t)(event->time_ns >> MEMTRACE_TICK_SHIFT)};
+    }
+}
+
+/* The block's first `most` events. A damaged one has as many as the replay found in it. */
+static void read_beginnings(struct cut *cut, struct timeorder_block place, uint32_t most,
+                            struct recording_buffer *buffer) {
+    const struct recording *recording = cut->parts.items[place.part];
+    struct event_decoder decoder = {0};
+    struct event event;
+    if (recording_payload(recording, place.block, buffer, NULL) == 0 &&
+        event_decoder_start(&decoder, &recording->blocks[place.block].block, buffer->bytes,
+                            buffer->size) == 0) {
+        for (uint32_t i = 0; i < most && event_decoder_next(&decoder, &event) == 1; i++) {
+            if (event.kind == EVENT_ALLOC) {
+                take_beginning(cut, &event);
+            }
+        }
+    }
+    event_decoder_end(&decoder);
+}
+
+static const struct memtrace_block_header *header_of(const struct cut *cut,
+                                                     struct timeorder_block place) {
+    return &cut->parts.items[place.part]->blocks[place.block].block;
+}
+
+/* Whether some block that is looked for has a number of this one's events. */
+static bool is_wanted(const struct cut *cut, const struct timeorder *order, size_t at, size_t end) {
+    const struct memtrace_block_header *block = header_of(cut, order->blocks[at]);
+    uint64_t next = at + 1 < end ? header_of(cut, order->blocks[at + 1])->first_number : 0;
+    struct event_block first = {.thread = block->thread, .number = block->first_number};
+    size_t found = first_from(cut, first);
+    return block->allocs != 0 && found < cut->before_count &&
+           cut->before[found].name.thread == block->thread &&
+           (next == 0 || cut->before[found].name.number < next);
+}
+
+static void find_beginnings(struct cut *cut, const struct timeorder *order) {
+    struct recording_buffer buffer = {0};
+    for (size_t i = 0; i < order->stream_count; i++) {
+        struct timeorder_before before = timeorder_before(order, i);
+        for (size_t at = before.first_block; at <= before.last_block && at < before.end_block;
+             at++) {
+            uint32_t most = at < before.last_block ? UINT32_MAX : before.events;
+            if (most != 0 && is_wanted(cut, order, at, before.end_block)) {
+                read_beginnings(cut, order->blocks[at], most, &buffer);
+            }
+        }
+    }
+    recording_buffer_free(&buffer);
+}
+
+/* ---- The slice once more ---- */
+
+/* Entry `at` of the model's index. 0, or -1: out of memory, or a damaged index. close_cut() in any
+ * case. */
+static int open_cut(struct cut *cut, const struct model *whole, struct timeorder_parts parts,
+                    size_t at) {
+    const struct index *index = whole->index;
+    struct timeorder order;
+    int result;
+    *cut = (struct cut){.whole = whole, .parts = parts, .entry = &index->entries[at]};
+    cut->stop_ns = at + 1 < index->count ? index->entries[at + 1].start_ns : UINT64_MAX;
+    if (timeorder_start(&order, parts) != 0) {
+        return -1;
+    }
+    order.skips_addresses = true;
+    result = timeorder_seek(&order, cut->entry->place.bytes, cut->entry->place.size, cut->stop_ns);
+    if (result == 0 && at != 0) {
+        result = survey(cut, &order);
+        if (cut->before_count != 0) {
+            qsort(cut->before, cut->before_count, sizeof *cut->before, by_name);
+        }
+        find_beginnings(cut, &order);
+    }
+    timeorder_end(&order);
+    return result;
+}
+
+static void close_cut(struct cut *cut) {
+    free(cut->before);
+    *cut = (struct cut){0};
+}
+
+static int restore(const struct cut *cut, struct pass *pass) {
+    int result = index_restore(cut->entry, pass);
+    for (size_t i = 0; i < cut->before_count && result == 0; i++) {
+        struct cut_block before = cut->before[i];
+        before.block.context = pass_context(pass, before.block.context);
+        if (before.is_known) {
+            result = pass_know_block(pass, before.name, before.block, before.born_ns);
+        }
+    }
+    return result;
+}
+
+/* What of it happened in [from, to). 0 or -1. */
+static int sum_cut(const struct cut *cut, uint64_t from_ns, uint64_t to_ns, struct slice *slice) {
+    const struct pass_visitor nobody = {0};
+    struct timeorder order;
+    struct pass pass = {0};
+    int result = -1;
+    *slice = (struct slice){0};
+    if (timeorder_start(&order, cut->parts) != 0) {
+        return -1;
+    }
+    order.skips_addresses = true;
+    if (pass_start(&pass, cut->whole, order.stream_count, from_ns, to_ns) == 0 &&
+        restore(cut, &pass) == 0 &&
+        timeorder_seek(&order, cut->entry->place.bytes, cut->entry->place.size, cut->stop_ns) ==
+            0 &&
+        pass_run(&pass, &order, &nobody, NULL, 0) == 0) {
+        result = pass_cut(&pass, slice);
+    }
+    pass_free(&pass);
+    timeorder_end(&order);
+    return result;
+}
+
+/* ---- The window ---- */
 
 struct view {
     const struct model *whole;
@@ -29,17 +256,17 @@ static struct span span_of(const struct slice *slice) {
 
 /* ---- Slices ---- */
 
-/* What happened of the part in [from, to) goes to the sums, as of before the view or not. */
-static int add_part(struct view *view, const struct part *part, uint64_t from_ns, uint64_t to_ns,
+/* What happened of the slice in [from, to) goes to the sums, as of before the view or not. */
+static int add_part(struct view *view, const struct cut *cut, uint64_t from_ns, uint64_t to_ns,
                     bool is_before) {
     struct slice slice;
     int result;
     if (from_ns >= to_ns) {
         return 0;
     }
-    result = part_sum(part, from_ns, to_ns, &slice);
+    result = sum_cut(cut, from_ns, to_ns, &slice);
     if (result == 0) {
-        slice.error_bytes = part->entry->slice.error_bytes; /* not less than a part's */
+        slice.error_bytes = cut->entry->slice.error_bytes; /* not less than of all of it */
         result = is_before ? sums_add_before(&view->sums, &slice) : sums_add(&view->sums, &slice);
     }
     slice_free(&slice);
@@ -48,15 +275,15 @@ static int add_part(struct view *view, const struct part *part, uint64_t from_ns
 
 /* A slice that the view cuts. */
 static int add_cut(struct view *view, size_t at, struct span span) {
-    struct part part;
-    int result = part_open(&part, view->whole, view->parts, at);
+    struct cut cut;
+    int result = open_cut(&cut, view->whole, view->parts, at);
     if (result == 0 && span.from_ns < view->from_ns) {
-        result = add_part(view, &part, 0, view->from_ns, true);
+        result = add_part(view, &cut, 0, view->from_ns, true);
     }
     if (result == 0 && span.to_ns > view->from_ns) {
-        result = add_part(view, &part, view->from_ns, view->to_ns, false);
+        result = add_part(view, &cut, view->from_ns, view->to_ns, false);
     }
-    part_close(&part);
+    close_cut(&cut);
     return result;
 }
 

@@ -152,21 +152,12 @@ static int add_up(struct model *model, struct timeorder_parts parts, struct inde
     return result;
 }
 
-static int by_time(const void *left, const void *right) {
-    const struct memtrace_point *a = left;
-    const struct memtrace_point *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
-}
-
 /* What was resident stands in the recording, what was live then in the index. */
 static int finish_timeline(struct model *model, struct timeorder_parts parts,
                            const struct index *index) {
     struct memtrace_point *samples = NULL;
     size_t count = 0;
     int result = recorded_samples(parts, &samples, &count);
-    if (result == 0 && count != 0) {
-        qsort(samples, count, sizeof *samples, by_time);
-    }
     for (size_t i = 0; i < count && i < index->sample_count; i++) {
         uint64_t resident_bytes = samples[i].resident_bytes;
         samples[i] = index->samples[i];
@@ -199,6 +190,15 @@ int wholemodel_finish(struct model *model, struct timeorder_parts parts, struct 
     return timepoints_complete(model, 0, UINT64_MAX, 0);
 }
 
+void wholemodel_explain(struct timeorder_parts parts, const struct replay_options *options,
+                        struct error *error) {
+    if (options != NULL && replay_is_cancelled(options)) {
+        error_set(error, "cancelled");
+    } else {
+        error_set(error, "out of memory while replaying %s", parts.items[0]->path);
+    }
+}
+
 struct model *model_replay(struct timeorder_parts parts, const struct replay_options *options,
                            struct error *error) {
     struct model *model = wholemodel_tables(parts, error);
@@ -215,7 +215,7 @@ struct model *model_replay(struct timeorder_parts parts, const struct replay_opt
     }
     wholereplay_free(replay);
     if (index == NULL || wholemodel_finish(model, parts, index) != 0) {
-        error_set(error, "out of memory while replaying %s", parts.items[0]->path);
+        wholemodel_explain(parts, options, error);
         model_free(model);
         return NULL;
     }

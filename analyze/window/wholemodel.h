@@ -22,7 +22,12 @@
 struct model *wholemodel_tables(struct timeorder_parts parts, struct error *error);
 int wholemodel_finish(struct model *model, struct timeorder_parts parts, struct index *index);
 
-/* options may be NULL. NULL: out of memory, or no thread to read with. */
+/* Why there is no model: cancelled, or out of memory. options may be NULL. */
+void wholemodel_explain(struct timeorder_parts parts, const struct replay_options *options,
+                        struct error *error);
+
+/* options may be NULL. NULL: out of memory, no thread to read with, or cancelled (error says so).
+ */
 struct model *model_replay(struct timeorder_parts parts, const struct replay_options *options,
                            struct error *error);
 

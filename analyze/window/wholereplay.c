@@ -38,7 +38,7 @@ struct wholereplay *wholereplay_new(void) {
 
 static void free_pass(struct pass *pass) {
     if (pass != NULL) {
-        pass_end(pass);
+        pass_free(pass);
         free(pass);
     }
 }
@@ -163,7 +163,7 @@ static void begin_window(void *context, uint64_t time_ns) {
     }
 }
 
-static void take_other(void *context, const struct timeorder_event *entry) {
+static int take_other(void *context, const struct timeorder_event *entry) {
     struct run *run = context;
     struct index_facts *facts = &run->index->facts;
     const struct event *event = &entry->event;
@@ -178,6 +178,7 @@ static void take_other(void *context, const struct timeorder_event *entry) {
             facts->sample_bytes = event->id; /* switched on meanwhile */
         }
     }
+    return 0;
 }
 
 static void take_waited(void *context, struct event_block name, const struct pairing_end *end) {
@@ -261,20 +262,11 @@ static int note_streams(struct wholereplay *replay, const struct timeorder *orde
 
 /* ---- Beginning ---- */
 
-static int by_time(const void *left, const void *right) {
-    const struct memtrace_point *a = left;
-    const struct memtrace_point *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
-}
-
 /* Those that are over are as they were told. */
 static enum wholereplay_result load_samples(struct run *run, struct timeorder_parts parts) {
     const struct index *index = run->index;
     if (recorded_samples(parts, &run->samples, &run->sample_count) != 0) {
         return WHOLEREPLAY_FAILED;
-    }
-    if (run->sample_count != 0) {
-        qsort(run->samples, run->sample_count, sizeof *run->samples, by_time);
     }
     for (size_t i = 0; i < run->replay->next_sample; i++) {
         if (i >= run->sample_count || i >= index->sample_count ||
@@ -314,7 +306,7 @@ static int hand_over(struct wholereplay *replay, struct pass *pass, size_t from_
     accounts->alloc_units = replay->now.alloc_units;
     accounts->alloc_bytes = replay->now.alloc_bytes;
     before->pairing = NULL;
-    before->mappings = (struct ranges){0};
+    before->mappings = (struct mappinglist){0};
     before->bound = (struct peakbound){0};
     return peakbound_grow(&pass->bound, from_count, pass->stream_count);
 }
@@ -361,18 +353,6 @@ static enum wholereplay_result start(struct run *run, const struct model *model,
 
 /* ---- The run ---- */
 
-static uint64_t count_events(struct timeorder_parts parts) {
-    uint64_t count = 0;
-    for (size_t part = 0; part < parts.count; part++) {
-        const struct recording *recording = parts.items[part];
-        for (size_t i = 0; i < recording->block_count; i++) {
-            const struct memtrace_block_header *block = &recording->blocks[i].block;
-            count += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
-        }
-    }
-    return count;
-}
-
 /* Keeps what the next run needs. */
 static void finish(struct run *run, const struct timeorder *order, uint64_t repeated,
                    uint64_t until_ns) {
@@ -408,7 +388,7 @@ static void finish_all(struct run *run) {
 
 static enum wholereplay_result replay_run(struct run *run, struct timeorder *order,
                                           uint64_t until_ns, const struct replay_options *options) {
-    const struct pass_watcher watcher = {
+    const struct pass_visitor visitor = {
         .other = take_other, .window = begin_window, .waited = take_waited, .context = run};
     struct wholereplay *replay = run->replay;
     uint64_t repeated = order->damaged;
@@ -417,7 +397,7 @@ static enum wholereplay_result replay_run(struct run *run, struct timeorder *ord
     begin_slice(run, SIZE_MAX);
     if (run->out_of_memory ||
         timeorder_seek(order, replay->place.bytes, replay->place.size, until_ns) != 0 ||
-        pass_run(run->pass, order, &watcher, options, count_events(order->parts)) != 0) {
+        pass_run(run->pass, order, &visitor, options, index_count_events(order->parts)) != 0) {
         return WHOLEREPLAY_FAILED;
     }
     if (until_ns == UINT64_MAX) {
@@ -592,7 +572,7 @@ void wholereplay_pack(const struct wholereplay *replay, struct timeorder_parts p
     }
     index_put_bytes(bytes, &replay->place);
     put_bound(bytes, &pass->bound, replay->stream_count);
-    index_put_ranges(bytes, &pass->mappings);
+    index_put_mappings(bytes, &pass->mappings);
     varint_put(bytes, pass->inherited);
     varint_put(bytes, pass->has_wrong_mapping);
     varint_put(bytes, pairing_living(pass->pairing));
@@ -629,7 +609,7 @@ static int get_state(struct wholereplay *replay, struct varint_reader *reader) {
     }
     if (index_get_bytes(reader, &replay->place) != 0 ||
         get_bound(reader, &pass->bound, replay->stream_count) != 0 ||
-        index_get_ranges(reader, &pass->mappings) != 0) {
+        index_get_mappings(reader, &pass->mappings) != 0) {
         return -1;
     }
     pass->inherited = varint_get(reader);

@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: MIT
 """The figures of `benchmarks/run analysis`: how long a report of a recording takes, the first time
 and again, of all of it and of a window, with how much memory, beside heaptrack_print on heaptrack's
-recording of the same run; and of a large file. Each function takes a Bench and yields Rows."""
+recording of the same run; what the slices cost that make the first one quick; reports of a recording
+that grows, of a large file; and what a profile of many call paths takes on disk. Each function takes
+a Bench and yields Rows."""
 
 import glob
 import json
 import os
 import re
 import shutil
+import signal
+import struct
 import subprocess
 import tempfile
 import time
 
 from harness import RunFailed, median
-from recording.figures import remove_recordings
+from recording.figures import recorded, remove_recordings
 from table import Row, check
 
-TITLES = {"first": "first report", "second": "second report", "window": "a window",
-          "heaptrack": "heaptrack_print"}
-FIRST_LIMIT_S, SECOND_LIMIT_S, MEMORY_LIMIT_MIB = 3, 0.3, 200
+TITLES = {"first": "first report", "unsliced": "first, no slices", "second": "second report",
+          "window": "a window", "heaptrack": "heaptrack_print", "with": "with", "without": "without"}
+FIRST_LIMIT_S, UNSLICED_LIMIT_S, SECOND_LIMIT_S, MEMORY_LIMIT_MIB = 0.5, 3, 0.3, 200
+SLICES_LIMIT, SLICES_BYTES, SLOWER_LIMIT = 0.02, 16384, 1.05
+PACKED_LIMIT, WRITE_LIMIT_S = 1 / 5, 1
+NODES = 2.5e6
 TARGET_EVENTS = 100e6
+BLOCK, SLICES = struct.Struct("<IHHII"), 14
 # Time grows with the number of events, and is told for the target's.
 MILLIONS, LARGE_MIB = 30, 3072
 # Name, subject, what makes about a million events.
@@ -31,7 +39,7 @@ SUBJECTS = (("malloc and free in a loop", "pair", lambda millions: ["--batch", 5
 
 
 class Cost:
-    """Of one command: wall time in seconds, and MiB that were resident at most."""
+    """Of one command: wall and processor time in seconds, and MiB that were resident at most."""
 
     def __init__(self, command, environment):
         began = time.perf_counter()
@@ -41,6 +49,7 @@ class Cost:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             self.seconds = time.perf_counter() - began
+            self.processor_s = usage.ru_utime + usage.ru_stime
             output.seek(0)
             self.text = output.read().decode(errors="replace")
         if process.returncode != 0:
@@ -97,12 +106,16 @@ def first_and_second(bench):
     for name, subject, options_for in SUBJECTS:
         options = options_for(millions)
         bench.progress(f"{name}: recording")
+        bench.run(subject, "no-slices", *options)
+        unsliced = os.path.join(bench.scratch, "unsliced.mtr")
+        os.rename(bench.recording, unsliced)
         bench.run(subject, "record", *options)
         peer = heaptrack_prints(bench, subject, options)
-        reports = Reports(bench, bench.recording)
-        costs = {"first": [], "second": [], "window": [], "heaptrack": []}
+        reports, others = Reports(bench, bench.recording), Reports(bench, unsliced)
+        costs = {"first": [], "unsliced": [], "second": [], "window": [], "heaptrack": []}
         for number in range(1 if bench.quick else 3):
             bench.progress(f"{name}: round {number + 1}")
+            costs["unsliced"].append(others.first())
             costs["first"].append(reports.first())
             costs["second"].append(reports.ask())
             costs["window"].append(reports.window())
@@ -111,16 +124,113 @@ def first_and_second(bench):
         events = events_of(costs["first"][0].text)
         scale = TARGET_EVENTS / events
         first = median([cost.seconds for cost in costs["first"]]) * scale
+        slow = median([cost.seconds for cost in costs["unsliced"]]) * scale
         second = median([cost.seconds for cost in costs["second"]])
-        memory = max(cost.mib for cost in costs["first"])
+        memory = max(cost.mib for cost in costs["first"] + costs["unsliced"])
         reports.close()
+        os.unlink(unsliced)
         remove_recordings(bench)
         yield Row(f"{name}: {events / 1e6:.0f} million events",
                   {column: cell(found) for column, found in costs.items() if found},
                   [check(f"first report {first:.2f} of {FIRST_LIMIT_S} s for 100 million",
                          first <= FIRST_LIMIT_S),
+                   check(f"without slices {slow:.2f} of {UNSLICED_LIMIT_S} s",
+                         slow <= UNSLICED_LIMIT_S),
                    check(f"second {second:.2f} of {SECOND_LIMIT_S} s", second <= SECOND_LIMIT_S),
                    check(f"{memory:.0f} of {MEMORY_LIMIT_MIB} MiB", memory <= MEMORY_LIMIT_MIB)])
+
+
+def slices_in(path):
+    """Bytes of the block of slices."""
+    with open(path, "rb") as file:
+        at = 64
+        while len(head := os.pread(file.fileno(), BLOCK.size, at)) == BLOCK.size:
+            magic, kind, header_size, stored, _ = BLOCK.unpack(head)
+            if magic != 0x4b4c424d:
+                break
+            if kind == SLICES:
+                return header_size + stored
+            at += (header_size + stored + 7) // 8 * 8
+    return 0
+
+
+def slices(bench):
+    """What it costs to write them: the program's time, the whole command's, the file."""
+    millions = 10 if bench.quick else MILLIONS
+    for name, subject, options_for in SUBJECTS:
+        options = options_for(millions)
+        own, whole = {"record": [], "no-slices": []}, {"record": [], "no-slices": []}
+        share = size = 0
+        for number in range(1 if bench.quick else 5):
+            bench.progress(f"{name}: slices, round {number + 1}")
+            for variant, found in whole.items():
+                began = time.perf_counter()
+                result = bench.run(subject, variant, *options)
+                found.append(time.perf_counter() - began)
+                own[variant].append(next(iter(result.values())))
+                if variant == "record":
+                    size = slices_in(bench.recording)
+                    share = size / os.path.getsize(bench.recording)
+                lost = recorded(bench)[1] if number == 0 else 0
+                remove_recordings(bench)
+        slower = median(own["record"]) / median(own["no-slices"])
+        cells = {column: f"{median(whole[variant]):.2f} s"
+                 for column, variant in (("with", "record"), ("without", "no-slices"))}
+        yield Row(f"{name}: recording {millions} million events, with slices and without", cells,
+                  [check(f"program's time {slower:.2f} of {SLOWER_LIMIT} times", slower <= SLOWER_LIMIT),
+                   check(f"{lost} lost", lost == 0),
+                   check(f"slices {size / 1024:.0f} KiB, {share * 100:.2f} of "
+                         f"{SLICES_LIMIT * 100:.0f} % of the file (or 16 KiB)",
+                         0 < share <= SLICES_LIMIT or 0 < size <= SLICES_BYTES)])
+
+
+def growing(bench):
+    """Two looks at a recording while it is written, the second for what was added."""
+    bench.progress("a recording that grows")
+    command = bench.command_line("containers", "record", [20000])
+    program = subprocess.Popen(command, env=bench._environment("record"), cwd=bench.scratch,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        reports = Reports(bench, bench.recording)
+        time.sleep(3 if bench.quick else 10)
+        first = reports.first()
+        time.sleep(1)
+        second = reports.ask()
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+    reports.close()
+    remove_recordings(bench)
+    before, after = events_of(first.text), events_of(second.text)
+    # A look goes through what was added, and through the last second or two once more.
+    share = second.processor_s / first.processor_s
+    limit = 0.1 + 3 * (after - before) / before
+    yield Row(f"a growing file: {before / 1e6:.0f}, then {(after - before) / 1e6:.0f} million events more",
+              {"first": f"{first.processor_s:.2f} s", "second": f"{second.processor_s:.2f} s"},
+              [check(f"further look {share:.2f} of {limit:.2f} times the first one's", share <= limit)])
+
+
+def profile(bench):
+    """Of 2.5 million call paths: the file of `memtrace run` beside the one that the program writes
+    alone, and what comes at the end."""
+    sizes, ends = {}, {}
+    for number in range(1 if bench.quick else 3):
+        for variant in ("bare", "preload", "run"):
+            bench.progress(f"a profile of many call paths: {variant}, round {number + 1}")
+            began = time.perf_counter()
+            result = bench.run("tree", variant)
+            seconds = time.perf_counter() - began
+            ends.setdefault(variant, []).append(seconds - result["node_ns"] * NODES / 1e9)
+            if variant != "bare":
+                sizes[variant] = os.path.getsize(bench.profile)
+            remove_recordings(bench)
+    share = sizes["run"] / sizes["preload"]
+    written = median(ends["run"]) - median(ends["bare"])
+    yield Row("a profile of 2.5 million call paths",
+              {"with": f"{sizes['run'] / 2**20:.0f} MiB", "without": f"{sizes['preload'] / 2**20:.0f} MiB"},
+              [check(f"{share:.2f} of {PACKED_LIMIT:.2f} times the raw one's size", share <= PACKED_LIMIT),
+               check(f"{written:.2f} of {WRITE_LIMIT_S} s to write it", written <= WRITE_LIMIT_S)])
 
 
 def large(bench):
@@ -149,4 +259,5 @@ def large(bench):
               [check(f"{memory:.0f} of {MEMORY_LIMIT_MIB} MiB", memory <= MEMORY_LIMIT_MIB)])
 
 
-GROUPS = {"reports": first_and_second, "large": large}
+GROUPS = {"reports": first_and_second, "slices": slices, "growing": growing, "profile": profile,
+          "large": large}

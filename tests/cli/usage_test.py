@@ -99,4 +99,52 @@ def test_one_vocabulary():
             check(word not in out, arguments, "says", word)
 
 
+def test_outputs_that_would_harm():
+    """No text takes the place of what was measured, and no name is empty."""
+    execute(MEMTRACE, "run", "-o", "a.mtp", "--", "true")
+    execute(MEMTRACE, "record", "-o", "a.mtr", "--", "true")
+    for path in ("a.mtp", "a.mtr"):
+        with open(folder + "/" + path, "rb") as file:
+            before = file.read()
+        for arguments in (["report", "a.mtp"], ["diff", "a.mtp", "a.mtr"], ["query", "a.mtp", "SELECT 1"],
+                          ["check", "a.mtp", "peak <= 0"], ["export", "a.mtp", "--format", "csv"]):
+            done = execute(MEMTRACE, *arguments, "--output", path)
+            check(done.returncode in (1, 2) and b"is a profile or a recording: name another" in done.err, done.err)
+            with open(folder + "/" + path, "rb") as file:
+                equal(file.read(), before, arguments)
+    for arguments in (["extract", "a.mtr"], ["report", "a.mtp"], ["repack", "a.mtr"], ["query", "a.mtp", "SELECT 1"]):
+        refused([*arguments, "--output", ""], "--output is a name, not ''")
+
+
+def test_long_arguments():
+    """The line is short, and has what was wrong at its end."""
+    for arguments in ("run", "report", "list", "check", "query", "info", "symbolize", "trace 1", "completion"):
+        done = execute(MEMTRACE, *arguments.split(), "x" * 50000)
+        check(done.returncode not in (0, None) and done.err.count(b"\n") == 1 and len(done.err) < 1500, arguments, done.err)
+        check(not done.err.rstrip().endswith(b"x"), arguments, done.err)
+
+
+def test_output_that_cannot_be_written():
+    """A full disk, a closed stdout, nobody who reads."""
+    execute(MEMTRACE, "run", "-o", "a.mtp", "--", "ls")
+    execute(MEMTRACE, "record", "-o", "a.mtr", "--", "ls")
+    lines = ["report a.mtp", "report a.mtr --json", "report a.mtp --csv", "diff a.mtp a.mtr", "query --schema",
+             "query a.mtp SELECT+*+FROM+frames", "check a.mtp peak+<=+0", "check a.mtp peak+<=+0 --format junit",
+             "export --list", "export a.mtp --format folded", "export a.mtp --format pprof", "extract a.mtr --list",
+             "info a.mtp", "info a.mtr --json", "list", "list --json", "flags --libs", "completion zsh", "manual",
+             "help", "--version", "diff --help"]
+    for line in lines:
+        words = [word.replace("+", " ") for word in line.split()]
+        with open("/dev/full", "w") as full:
+            done = execute(MEMTRACE, *words, stdout=full)
+        check(done.returncode in (1, 2) and b"No space left on device" in done.err and done.err.count(b"\n") == 1,
+              line, done.returncode, done.err)
+        done = execute("sh", "-c", '"$0" "$@" >&-', MEMTRACE, *words)
+        check(done.returncode in (1, 2) and done.err.count(b"\n") == 1, line, "closed", done.returncode, done.err)
+        done = execute("bash", "-c", '"$0" "$@" | true; exit ${PIPESTATUS[0]}', MEMTRACE, *words)
+        check(done.returncode in (0, 1, 141) and done.err == b"", line, "a pipe", done.returncode, done.err)
+        done = execute("sh", "-c", '"$0" "$@" <&- 2>&-', MEMTRACE, *words, env={"LC_ALL": "C", "TERM": "dumb"})
+        check(done.returncode in (0, 1) and (b"\x1b" not in done.out or "pprof" in line), line, "no stdin")
+
+
 case(globals())

@@ -19,13 +19,10 @@ SMALL = {"flamegraph": 5, "html": 5, "callgrind": 1, "speedscope": 10, "massif":
 SECONDS = 1.2  # of CPU; what is quadratic took 1.6 and more on a machine of 4 GHz
 
 
-def limited():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, LARGEST))
-
-
-def export(*words):
+def export(*words, most=LARGEST):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = execute([MEMTRACE, "export", *words], timeout=100, preexec_fn=limited)
+    done = execute([MEMTRACE, "export", *words], timeout=100,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return done.returncode, done.stdout, done.stderr.decode(), seconds
@@ -128,6 +125,11 @@ def check_paths(deep, short):
     for form in ("json", "csv"):
         expected = execute([MEMTRACE, "report", "--" + form, "--depth", "3", short]).stdout
         equal(export("--format", form, "--depth", "3", short)[1], expected, form, "--depth 3")
+        equal(export("--format", form, "--depth", "3", deep)[0], 0, form, "--depth 3 of the deep one")
+    for form in set(WHOLE) - {"sqlite"}:  # whatever it takes: here the limit of a file's size ends it
+        output = os.path.join(scratch(), "out")
+        status, _, err, _ = export("--format", form, "--all-frames", "--depth", "0", "--output", output, deep, most=1)
+        equal("--depth" in err, False, form, "--depth 0", status, err[:300])
 
 
 def main():

@@ -37,6 +37,7 @@ def check_formats(path):
     tsv = output(path, "--format", "tsv", ROW).split("\n")
     equal(tsv[0], "\t".join(names), "tsv heading")
     equal(tsv[1].split("\t")[:5], ["1234567", 'a"b,c', "", "1.5", "x\\n\\t|\\\\"], "tsv")
+    equal(output(path, "--format", "tsv", "--header", "off", "SELECT 'a' || char(13) || 'b'"), "a\\rb\n", "tsv")
     equal(output(path, "SELECT 1234567, NULL, 'x'"), "1234567\t\tx\n", "to a pipe")
     equal(output(path, "--header", "on", "SELECT 1 AS a"), "a\n1\n", "--header on")
     equal(output(path, "--format", "csv", "--header", "off", "SELECT 1 AS a"), "1\r\n", "--header off")

@@ -12,6 +12,7 @@
 #include "analyze/read/block.h"
 #include "analyze/read/compressed.h"
 #include "analyze/read/profile.h"
+#include "analyze/read/segmentpack.h"
 #include "collect/compress.h"
 #include "tests/unit/event_stream.h"
 #include "tests/unit/profile_builder.h"
@@ -190,6 +191,74 @@ static void is_small(void **state) {
     free(image.bytes);
 }
 
+/* All bytes of a file; the caller frees them. */
+static unsigned char *read_all(const char *path, size_t *size) {
+    struct stat status;
+    int fd = open(path, O_RDONLY);
+    unsigned char *bytes;
+    assert_int_equal(fstat(fd, &status), 0);
+    *size = (size_t)status.st_size;
+    bytes = malloc(*size);
+    assert_int_equal(read(fd, bytes, *size), *size);
+    close(fd);
+    return bytes;
+}
+
+/* However many threads there were: blocks come in the order of their places. */
+static void same_bytes(void **state) {
+    struct image image = large_image();
+    char path[64];
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    (void)state;
+    temporary(path);
+    for (int round = 0; round < 8; round++) {
+        size_t size;
+        unsigned char *bytes;
+        write_compressed(&image, path);
+        bytes = read_all(path, &size);
+        if (first == NULL) {
+            first = bytes;
+            first_size = size;
+            continue;
+        }
+        assert_int_equal(size, first_size);
+        assert_memory_equal(bytes, first, size);
+        free(bytes);
+    }
+    unlink(path);
+    free(first);
+    free(image.bytes);
+}
+
+/* Pieces beyond the end, and numbers of values that are not there. */
+static void out_of_bounds(void **state) {
+    enum { PAGE = 4096 };
+    static unsigned char from[3 * PAGE];
+    static unsigned char to[8 * PAGE];
+    struct segmentpack pack = {
+        .form = segmentpack_form(MEMTRACE_SEGMENT_TREE, sizeof(struct memtrace_node))};
+    struct varint_writer payload = {0};
+    uint32_t sizes[SEGMENTPACK_COLUMNS];
+    size_t at = sizeof sizes;
+    (void)state;
+    memset(from, 1, sizeof from);
+    segmentpack_add(&pack, from, 4, 3);
+    assert_int_equal(segmentpack_end(&pack, &payload), 0);
+    assert_int_equal(segmentpack_undo(payload.bytes, payload.size, to, 7 * PAGE), 0);
+    assert_memory_equal(to + 4 * PAGE, from, 3 * PAGE);
+    memset(to, 0, sizeof to);
+    assert_int_equal(segmentpack_undo(payload.bytes, payload.size, to, 6 * PAGE), -1);
+    assert_int_equal(to[6 * PAGE], 0);
+    memcpy(sizes, payload.bytes, sizeof sizes);
+    at += sizes[0] + sizes[1] + sizes[2]; /* the numbers: there is one value, 0 */
+    assert_int_equal(payload.bytes[at], 0);
+    payload.bytes[at] = 1;
+    assert_int_equal(segmentpack_undo(payload.bytes, payload.size, to, 7 * PAGE), -1);
+    segmentpack_free(&pack);
+    free(payload.bytes);
+}
+
 /* Read up to the break, and the break is told; or refused with a line. */
 static void cut_off(void **state) {
     struct image image = large_image();
@@ -217,19 +286,6 @@ static void cut_off(void **state) {
     assert_true(contexts > 500); /* what came before the break */
     unlink(path);
     free(image.bytes);
-}
-
-/* All bytes of a file; the caller frees them. */
-static unsigned char *read_all(const char *path, size_t *size) {
-    struct stat status;
-    int fd = open(path, O_RDONLY);
-    unsigned char *bytes;
-    assert_int_equal(fstat(fd, &status), 0);
-    *size = (size_t)status.st_size;
-    bytes = malloc(*size);
-    assert_int_equal(read(fd, bytes, *size), *size);
-    close(fd);
-    return bytes;
 }
 
 static void write_all(const char *path, const void *bytes, size_t size) {
@@ -374,7 +430,8 @@ int main(void) {
         cmocka_unit_test(is_small),       cmocka_unit_test(cut_off),
         cmocka_unit_test(one_block_lost), cmocka_unit_test(damaged_behind_checksums),
         cmocka_unit_test(says_too_much),  cmocka_unit_test(stays_as_it_is),
-        cmocka_unit_test(no_room),
+        cmocka_unit_test(no_room),        cmocka_unit_test(same_bytes),
+        cmocka_unit_test(out_of_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,10 @@
 // clang-format on
 
 #include "analyze/export/callforest.h"
-#include "analyze/export/markup.h"
-#include "analyze/export/numbering.h"
+#include "analyze/export/shared.h"
 #include "tests/unit/profile_builder.h"
+
+#include <stdlib.h>
 
 /* A built profile; its modules are not there, so functions are module+offset. */
 struct subject {
@@ -198,6 +199,22 @@ static void keeps(void **state) {
     close_subject(&subject);
 }
 
+/* The row behind those that are kept says how many it stands for: here all were called by one. */
+static void expect_rest(const char *page) {
+    const char *calls = strstr(page, "\"calls\"");
+    const char *end;
+    size_t of;
+    size_t kept;
+    assert_non_null(calls);
+    assert_int_equal(sscanf(calls, "\"calls\":{\"of\":%zu,\"kept\":%zu,", &of, &kept), 2);
+    assert_in_range(kept, 2, of - 1);
+    end = strchr(strstr(calls, "\"note\":["), ']');
+    while (end[-1] != ',') {
+        end--;
+    }
+    assert_int_equal(strtoull(end, NULL, 10), of - kept);
+}
+
 /* With all names the page would have more than 10 MB. */
 static void page_is_small(void **state) {
     struct subject subject;
@@ -208,6 +225,7 @@ static void page_is_small(void **state) {
     assert_in_range(subject.size, 1000000, 4999999);
     assert_non_null(strstr(page, "\\u003c\\u003c"));
     assert_null(strstr(page, "<<<"));
+    expect_rest(page);
     close_subject(&subject);
     open_many(&subject);
     written(&subject, export_flamegraph);

@@ -59,7 +59,8 @@ static long export(const char *path, struct error *error) {
 }
 
 static void culled(void **state) {
-    static const uint64_t too_many[] = {150000000, UINT64_C(1) << 40, UINT64_C(1) << 47};
+    static const uint64_t too_many[] = {6000000, 90000000, 150000000, UINT64_C(1) << 40,
+                                        UINT64_C(1) << 47};
     char path[] = "/tmp/memtrace-culled-XXXXXX";
     struct error error = {""};
     (void)state;

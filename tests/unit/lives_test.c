@@ -279,7 +279,7 @@ static void it_can_end_early(void **state) {
     assert_int_equal(told.begun_count, 3);
     assert_int_equal(told.ended_count, 0);
     told = (struct told){0};
-    assert_int_equal(listen(&script, &told, NULL, &cancelled), LIVES_CANCELLED);
+    assert_int_equal(listen(&script, &told, NULL, &cancelled), REPLAY_CANCELLED);
     assert_int_equal(told.ended_count, 0);
     end_script(&script);
 }

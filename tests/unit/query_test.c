@@ -10,7 +10,6 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/query/mappinglives.h"
 #include "analyze/query/query.h"
 #include "analyze/query/rowqueue.h"
 #include "analyze/window/wholemodel.h"
@@ -215,7 +214,7 @@ static void a_pass_is_cancelled(void **state) {
     const struct replay_options options = {.cancel = &cancel};
     struct error error;
     assert_int_equal(lives_visit(fixture->source.parts, fixture->model, &visitor, &options, &error),
-                     LIVES_CANCELLED);
+                     REPLAY_CANCELLED);
 }
 
 static void interrupted(void **state) {
@@ -302,99 +301,6 @@ static void queues(void **state) {
     rowqueue_close(NULL);
 }
 
-/* ---- Mappings in pieces ---- */
-
-enum { PAGE = 4096, PIECES = 8 };
-
-struct pieces {
-    struct mapping_life lives[PIECES];
-    size_t count;
-};
-
-static int take_piece(void *context, const struct mapping_life *life) {
-    struct pieces *pieces = context;
-    assert_true(pieces->count < PIECES);
-    pieces->lives[pieces->count++] = *life;
-    return 0;
-}
-
-static void map(struct mapping_lives *lives, uint8_t operation, uint64_t time_ns, uint64_t page,
-                uint64_t pages, uint8_t flags) {
-    struct timeorder_event entry = {.thread = 3,
-                                    .event = {.kind = EVENT_MAP,
-                                              .operation = operation,
-                                              .time_ns = time_ns,
-                                              .address = page * PAGE,
-                                              .size = pages * PAGE - 1, /* is rounded up */
-                                              .flags = flags}};
-    assert_int_equal(mapping_lives_take(lives, &entry), 0);
-}
-
-static void check_piece(const struct mapping_life *life, uint64_t id, uint64_t page, uint64_t pages,
-                        uint64_t born_at, uint64_t freed_at) {
-    assert_int_equal(life->id, id);
-    assert_int_equal(life->start, page * PAGE);
-    assert_int_equal(life->end - life->start, pages * PAGE);
-    assert_int_equal(life->born_ns, born_at);
-    assert_true(life->freed_ns == freed_at);
-}
-
-static void mappings_end_in_pieces(void **state) {
-    struct pieces pieces = {.count = 0};
-    struct mapping_lives lives = {.ended = take_piece, .context = &pieces};
-    (void)state;
-    map(&lives, MEMTRACE_MAP_MAP, 1, 100, 10, 0);
-    map(&lives, MEMTRACE_MAP_MAP, 2, 110, 5, 0);
-    map(&lives, MEMTRACE_MAP_UNMAP, 3, 103, 2, 0);       /* out of the middle */
-    map(&lives, MEMTRACE_MAP_UNMAP, 4, 108, 4, 0);       /* over the border of two */
-    map(&lives, MEMTRACE_MAP_MAP, 5, 100, 1, MAP_FIXED); /* over the first page */
-    map(&lives, MEMTRACE_MAP_UNMAP, 6, 500, 1, 0);       /* what is not mapped */
-    assert_int_equal(pieces.count, 4);
-    check_piece(&pieces.lives[0], 1, 103, 2, 1, 3);
-    check_piece(&pieces.lives[1], 1, 108, 2, 1, 4);
-    check_piece(&pieces.lives[2], 2, 110, 2, 2, 4);
-    check_piece(&pieces.lives[3], 1, 100, 1, 1, 5);
-    pieces.count = 0;
-    assert_int_equal(mapping_lives_finish(&lives), 0);
-    assert_int_equal(pieces.count, 4);
-    check_piece(&pieces.lives[0], 3, 100, 1, 5, UINT64_MAX);
-    check_piece(&pieces.lives[1], 1, 101, 2, 1, UINT64_MAX);
-    check_piece(&pieces.lives[2], 1, 105, 3, 1, UINT64_MAX);
-    check_piece(&pieces.lives[3], 2, 112, 3, 2, UINT64_MAX);
-    mapping_lives_free(&lives);
-}
-
-/* mremap and brk do not say how memory may be used; the flags of mremap are none of mmap's. */
-static void moved_mappings_keep_their_protection(void **state) {
-    struct pieces pieces = {.count = 0};
-    struct mapping_lives lives = {.ended = take_piece, .context = &pieces};
-    struct timeorder_event mapped = {.event = {.kind = EVENT_MAP,
-                                               .operation = MEMTRACE_MAP_MAP,
-                                               .address = 100 * PAGE,
-                                               .size = 10 * PAGE,
-                                               .protection = PROT_READ | PROT_EXEC,
-                                               .flags = MAP_PRIVATE}};
-    struct timeorder_event moved = {.event = {.kind = EVENT_MAP,
-                                              .operation = MEMTRACE_MAP_REMAP,
-                                              .address = 200 * PAGE,
-                                              .size = 20 * PAGE,
-                                              .old_address = 100 * PAGE,
-                                              .old_size = 10 * PAGE,
-                                              .flags = MREMAP_MAYMOVE}};
-    (void)state;
-    assert_int_equal(mapping_lives_take(&lives, &mapped), 0);
-    assert_int_equal(mapping_lives_take(&lives, &moved), 0);
-    map(&lives, MEMTRACE_MAP_BREAK, 3, 300, 1, 0);
-    assert_int_equal(mapping_lives_finish(&lives), 0);
-    assert_int_equal(pieces.count, 3);
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(pieces.lives[i].protection, PROT_READ | PROT_EXEC);
-        assert_int_equal(pieces.lives[i].flags, MAP_PRIVATE);
-    }
-    assert_int_equal(pieces.lives[2].protection, PROT_READ | PROT_WRITE);
-    mapping_lives_free(&lives);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(limit_ends_the_pass, open_session, close_session),
@@ -406,8 +312,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_sink_has_enough, open_session, close_session),
         cmocka_unit_test_setup_teardown(errors_say_where, open_session, close_session),
         cmocka_unit_test(queues),
-        cmocka_unit_test(mappings_end_in_pieces),
-        cmocka_unit_test(moved_mappings_keep_their_protection),
     };
     int failed;
     int fd = mkstemp(path);

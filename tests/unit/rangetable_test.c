@@ -82,6 +82,12 @@ static void numbermap_keeps_all(void **state) {
     assert_int_equal(numbermap_put(&map, 0, &places[9]), 0);
     assert_ptr_equal(numbermap_get(&map, 0), &places[9]);
     assert_int_equal(map.used, 5000);
+    for (uint64_t i = 0; i < 5000; i += 2)
+        assert_ptr_equal(numbermap_take(&map, i * 4096), &places[i != 0 ? i : 9]);
+    for (uint64_t i = 0; i < 5000; i++)
+        assert_ptr_equal(numbermap_get(&map, i * 4096), i % 2 != 0 ? &places[i] : NULL);
+    assert_null(numbermap_take(&map, 0));
+    assert_int_equal(map.used, 2500);
     numbermap_free(&map);
 }
 

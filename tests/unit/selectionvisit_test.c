@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selectionvisit_test.c: analyze/filter/selectionvisit: of random recordings those lives are handed
- * out that plain comparison chooses, as the view shows them.
+ * selectionvisit_test.c: selection_visit() of analyze/filter: of random recordings those lives are
+ * handed out that plain comparison chooses, as the view shows them.
  */
 // clang-format off
 #include <setjmp.h>

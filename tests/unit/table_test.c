@@ -102,7 +102,7 @@ static void as_csv(void **state) {
     (void)state;
     expect(REPORT_CSV, false, 3,
            "count,bytes,percent,ns,address,text\r\n"
-           "1234567,1536,12.5,1500,0xabc,\"a \"\"b\"\", <c>|d*\x01\"\r\n"
+           "1234567,1536,12.5,1500,0xabc,\"a \"\"b\"\", <c>|d*?\"\r\n"
            ",,,,,\r\n");
 }
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shared.h: what several formats need: numbers for what is written once, text in XML, the command
+ * line, the single blocks of a recording.
+ *
+ * Used inside analyze/export.
+ */
+#ifndef ANALYZE_EXPORT_SHARED_H
+#define ANALYZE_EXPORT_SHARED_H
+
+#include "analyze/base/numbermap.h"
+#include "analyze/export/export.h"
+
+/* ---- Numbers 1, 2, ... for what a format writes once and then names by its number: functions,
+ * files, texts, in the order in which they are met ---- */
+
+/* All zero is empty and ready. */
+struct numbering {
+    struct numbermap numbers; /* by key */
+    size_t count;             /* the number given last */
+    const void **items;       /* items[number - 1], where they were given */
+    size_t room;
+    bool out_of_memory; /* numbers may then be given twice */
+};
+
+/* The number of what has this key. *is_new (may be NULL): it has just been given one. */
+size_t numbering_of(struct numbering *numbering, uint64_t key, bool *is_new);
+
+/* The same, and keeps the item; for numberings all of whose numbers are had in this way. */
+size_t numbering_add(struct numbering *numbering, uint64_t key, const void *item);
+
+/* The key of a text. */
+uint64_t numbering_key(const char *text);
+
+void numbering_free(struct numbering *numbering);
+
+/* ---- Text inside of XML and HTML ---- */
+
+/* Writes text so that it says the same in elements and in quoted attributes. Control characters,
+ * which XML has not, become '?', bytes that are no UTF-8 U+FFFD. */
+void markup_text(FILE *out, const char *text);
+
+/* The same, of the first `most` characters only; where there are more, ".." ends them. */
+void markup_text_cut(FILE *out, const char *text, size_t most);
+
+/* ---- What ran ---- */
+
+/* The arguments, a space before each; where they are not known the program. Nothing in it ends the
+ * line. */
+void commandline_put(FILE *out, const struct memtrace_header *header);
+
+/* ---- Single blocks: those that an export is about ---- */
+
+/* Whether blocks can be seen one by one, beginnings in their order. */
+bool lifepass_possible(const struct export *export);
+
+/* All that are selected; as lives_visit(). */
+int lifepass_visit(const struct export *export, const struct lives_visitor *visitor,
+                   struct error *error);
+
+/* Whether a context is of the heap, which is all that such formats know. */
+bool lifepass_is_heap(const struct model *model, uint32_t context);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* mappinglist.c: see mappinglist.h. */
+#include "analyze/replay/mappinglist.h"
+
+#include "analyze/base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096 };
+
+void mappinglist_free(struct mappinglist *mappings) {
+    free(mappings->items);
+    *mappings = (struct mappinglist){0};
+}
+
+/* ---- The array ---- */
+
+/* The first one that ends above the address. */
+static size_t first_above(const struct mappinglist *mappings, uint64_t address) {
+    size_t low = 0;
+    size_t high = mappings->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (mappings->items[middle].end <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+int mappinglist_add(struct mappinglist *mappings, const struct mapping *mapping) {
+    size_t at = first_above(mappings, mapping->start);
+    if (array_grow(&mappings->items, &mappings->room, mappings->count, sizeof *mapping) != 0) {
+        return -1;
+    }
+    memmove(&mappings->items[at + 1], &mappings->items[at],
+            (mappings->count - at) * sizeof *mapping);
+    mappings->items[at] = *mapping;
+    mappings->count++;
+    return 0;
+}
+
+static void erase(struct mappinglist *mappings, size_t at) {
+    mappings->count--;
+    memmove(&mappings->items[at], &mappings->items[at + 1],
+            (mappings->count - at) * sizeof *mappings->items);
+}
+
+/* Takes the piece, which is not all of it, out of the mapping there. */
+static int cut(struct mappinglist *mappings, size_t at, const struct mapping *piece) {
+    struct mapping *item = &mappings->items[at];
+    struct mapping right = *item;
+    right.start = piece->end;
+    right.is_rest = true;
+    if (piece->start == item->start) {
+        item->start = piece->end;
+        return 0;
+    }
+    item->end = piece->start;
+    return right.start < right.end ? mappinglist_add(mappings, &right) : 0;
+}
+
+/* ---- The rules ---- */
+
+static uint64_t page_up(uint64_t size) {
+    return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+static int remove_range(struct mappinglist *mappings, const struct timeorder_event *by,
+                        uint64_t start, uint64_t size, const struct mappinglist_visitor *visitor) {
+    uint64_t end;
+    int result = 0;
+    size_t at;
+    if (size == 0 || __builtin_add_overflow(start, page_up(size), &end)) {
+        return 0;
+    }
+    while (result == 0 && (at = first_above(mappings, start)) < mappings->count &&
+           mappings->items[at].start < end) {
+        struct mapping whole = mappings->items[at];
+        struct mapping piece = whole;
+        bool is_all;
+        piece.start = whole.start > start ? whole.start : start;
+        piece.end = whole.end < end ? whole.end : end;
+        is_all = piece.start == whole.start && piece.end == whole.end;
+        if (is_all) {
+            erase(mappings, at);
+        } else if (cut(mappings, at, &piece) != 0) {
+            return -1;
+        }
+        result = visitor->ended(visitor->context, &piece, by, is_all && !whole.is_rest);
+    }
+    return result;
+}
+
+/* Only mmap says it: what mremap moves keeps what it had (its own flags are others), the break is
+ * memory to read and write. */
+static void set_protection(const struct mappinglist *mappings, const struct event *event,
+                           struct mapping *mapping) {
+    if (event->operation == MEMTRACE_MAP_MAP) {
+        mapping->protection = event->protection;
+        mapping->flags = event->flags;
+    } else if (event->operation == MEMTRACE_MAP_BREAK) {
+        mapping->protection = PROT_READ | PROT_WRITE;
+    } else {
+        size_t at = first_above(mappings, event->old_address);
+        if (at < mappings->count && mappings->items[at].start <= event->old_address) {
+            mapping->protection = mappings->items[at].protection;
+            mapping->flags = mappings->items[at].flags;
+        }
+    }
+}
+
+static int add_made(struct mappinglist *mappings, struct mapping *mapping, uint64_t size_bytes,
+                    const struct mappinglist_visitor *visitor) {
+    uint64_t size = page_up(size_bytes);
+    mapping->id = ++mappings->made;
+    if (size == 0 || __builtin_add_overflow(mapping->start, size, &mapping->end) ||
+        (visitor->made != NULL && !visitor->made(visitor->context, mapping))) {
+        return 0;
+    }
+    return mappinglist_add(mappings, mapping);
+}
+
+int mappinglist_take(struct mappinglist *mappings, const struct timeorder_event *entry,
+                     const struct mappinglist_visitor *visitor) {
+    const struct event *event = &entry->event;
+    struct mapping made = {.start = event->address,
+                           .born_ns = event->time_ns,
+                           .context = event->context,
+                           .thread = entry->thread,
+                           .operation = event->operation};
+    int result = 0;
+    set_protection(mappings, event, &made);
+    switch ((enum memtrace_map_operation)event->operation) {
+    case MEMTRACE_MAP_UNMAP:
+        return remove_range(mappings, entry, event->address, event->size, visitor);
+    case MEMTRACE_MAP_MAP:
+        if (event->flags & MAP_FIXED) {
+            result = remove_range(mappings, entry, event->address, event->size, visitor);
+        }
+        break;
+    case MEMTRACE_MAP_REMAP:
+    case MEMTRACE_MAP_BREAK:
+        result = remove_range(mappings, entry, event->old_address, event->old_size, visitor);
+        if (result == 0) { /* MREMAP_FIXED */
+            result = remove_range(mappings, entry, event->address, event->size, visitor);
+        }
+        break;
+    default:
+        return 0;
+    }
+    return result == 0 ? add_made(mappings, &made, event->size, visitor) : result;
+}

@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: MIT */
+/* modelrows.c: the things that lie in a model or a run, contexts apart (heaprows.c). See rows.h. */
+#include "analyze/rows/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct table_cell spell_id(uint32_t id) {
+    char *text;
+    return table_made_text(asprintf(&text, "%u", id) >= 0 ? text : NULL);
+}
+
+/* ---- Summary ---- */
+
+static const void *the_model(const struct rows_of *of, size_t row, void *room) {
+    (void)row;
+    (void)room;
+    return of->model;
+}
+
+static size_t count_one(const struct rows_of *of) {
+    (void)of;
+    return 1;
+}
+
+static struct table_cell summary_events(const struct rows_of *of, const void *record) {
+    const struct model *model = record;
+    (void)of;
+    return table_number_if(model->recording.present, model->recording.events);
+}
+
+static struct table_cell summary_sample(const struct rows_of *of, const void *record) {
+    const struct model *model = record;
+    (void)of;
+    return table_number_if(model->recording.sampled, model->recording.sample_bytes);
+}
+
+#define OF(member) ROWS_FIELD(struct model, member)
+static const struct table_column summary_columns[] = {
+    {"program", NULL, TABLE_TEXT, 0, "program", "the executable", OF(header.executable)},
+    {"pid", NULL, TABLE_COUNT, 0, "pid", "", OF(header.pid)},
+    {"duration", NULL, TABLE_DURATION, 0, "duration", "ns from the start to the latest time known",
+     OF(now_ns)},
+    {"maximum_bytes", NULL, TABLE_BYTES, 0, "maximum_bytes", "held when the program held most",
+     OF(totals.maximum_bytes)},
+    {"maximum_error_bytes", NULL, TABLE_BYTES, 0, "maximum_error_bytes",
+     "bound of its error; 0 with one thread", OF(totals.maximum_error_bytes)},
+    {"live_bytes", NULL, TABLE_BYTES, 0, "live_bytes", "not freed at the end",
+     OF(totals.live_bytes)},
+    {"live_blocks", NULL, TABLE_COUNT, 0, "live_blocks", "", OF(totals.live_blocks)},
+    {"total_bytes", NULL, TABLE_BYTES, 0, "total_bytes", "ever allocated", OF(totals.total_bytes)},
+    {"allocations", NULL, TABLE_COUNT, 0, "allocations", "reallocations included",
+     OF(totals.allocations)},
+    {"frees", NULL, TABLE_COUNT, 0, "frees", "reallocations included", OF(totals.frees)},
+    {"freed_bytes", NULL, TABLE_BYTES, 0, "freed_bytes", "", OF(totals.freed_bytes)},
+    {"temporary", NULL, TABLE_COUNT, 0, "temporary",
+     "freed by their thread before its next allocation", OF(totals.temporary)},
+    {"contexts", NULL, TABLE_COUNT, 0, "contexts", "call paths of the heap",
+     OF(totals.context_count)},
+    {"lost", NULL, TABLE_COUNT, 0, "lost", "what could not be kept; 0: everything is exact",
+     OF(totals.lost)},
+    {"events", NULL, TABLE_COUNT, 0, "events", "of a recording; NULL: a profile",
+     .cell = summary_events},
+    {"damage", NULL, TABLE_TEXT, 0, "damage", "where the file breaks; NULL: it is whole",
+     OF(damage), .none = TABLE_ZERO},
+    {"peak_resident_bytes", NULL, TABLE_BYTES, 0, "peak_resident_bytes",
+     "the process's, as the kernel counts; NULL: not known", OF(header.peak_resident_bytes),
+     .none = TABLE_ZERO},
+    {"peak_bytes", NULL, TABLE_BYTES, 0, "peak_bytes", "the same as maximum_bytes",
+     OF(totals.maximum_bytes)},
+    {"peak_error_bytes", NULL, TABLE_BYTES, 0, "peak_error_bytes",
+     "the same as maximum_error_bytes", OF(totals.maximum_error_bytes)},
+    {"sample_bytes", NULL, TABLE_BYTES, 0, "sample_bytes",
+     "of a sample: one allocation in so many bytes; NULL: all counted", .cell = summary_sample},
+    {"maximum_bytes_error", NULL, TABLE_REAL, 0, "maximum_bytes_error",
+     "of a sample: standard errors of the sums; else 0", OF(recording.errors.maximum_bytes)},
+    {"live_bytes_error", NULL, TABLE_REAL, 0, "live_bytes_error", "",
+     OF(recording.errors.live_bytes)},
+    {"total_bytes_error", NULL, TABLE_REAL, 0, "total_bytes_error", "",
+     OF(recording.errors.total_bytes)},
+    {"allocations_error", NULL, TABLE_REAL, 0, "allocations_error", "",
+     OF(recording.errors.allocations)},
+};
+#undef OF
+
+const struct rows rows_summary = {
+    .name = "summary",
+    .about = "the totals of the heap, in one row",
+    ROWS_COLUMNS(summary_columns),
+    .count = count_one,
+    .record = the_model,
+};
+
+/* ---- Threads ---- */
+
+static size_t count_threads(const struct rows_of *of) {
+    return of->model->thread_count;
+}
+
+static const void *thread_at(const struct rows_of *of, size_t row, void *room) {
+    (void)room;
+    return &of->model->threads[row];
+}
+
+static size_t find_thread(const struct rows_of *of, int64_t id) {
+    for (size_t i = 0; i < of->model->thread_count; i++) {
+        if (of->model->threads[i].id == id) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static struct table_cell thread_live(const struct rows_of *of, const void *record) {
+    const struct model_thread *thread = record;
+    (void)of;
+    return table_number(thread->live_bytes > 0 ? (uint64_t)thread->live_bytes : 0);
+}
+
+static struct table_cell thread_tid_text(const struct rows_of *of, const void *record) {
+    (void)of;
+    return spell_id(((const struct model_thread *)record)->tid);
+}
+
+static struct table_cell thread_long_name(const struct rows_of *of, const void *record) {
+    const struct model_thread *thread = record;
+    char earlier[40] = "";
+    char *text;
+    (void)of;
+    if (thread->earlier != 0) {
+        snprintf(earlier, sizeof earlier, " and %u before it", thread->earlier);
+    }
+    return table_made_text(asprintf(&text, "%s%s%s", thread->name[0] != '\0' ? thread->name : "-",
+                                    thread->end_ns == 0 ? "" : " (ended)", earlier) >= 0
+                               ? text
+                               : NULL);
+}
+
+#define OF(member) ROWS_FIELD(struct model_thread, member)
+static const struct table_column thread_columns[THREAD_COLUMNS] = {
+    [THREAD_ID] = {"id", "id", TABLE_COUNT, 6, "id", "allocations.thread", OF(id)},
+    [THREAD_TID] = {"tid", NULL, TABLE_COUNT, 0, "tid", "the kernel's", OF(tid)},
+    [THREAD_NAME] = {"name", NULL, TABLE_TEXT, 0, "name", "", OF(name)},
+    [THREAD_ALIVE] = {"alive", NULL, TABLE_COUNT, 0, "alive", "1: it had not ended", OF(alive)},
+    [THREAD_STARTED] = {"start_ns", NULL, TABLE_DURATION, 0, "started",
+                        "ns since the program's start", OF(start_ns)},
+    [THREAD_ENDED] = {"end_ns", NULL, TABLE_DURATION, 0, "ended", "ns; NULL: it had not",
+                      OF(end_ns), .none = TABLE_ZERO},
+    [THREAD_ALLOCATIONS] = {"allocations", "allocations", TABLE_COUNT, 0, "allocations", "",
+                            OF(allocations)},
+    [THREAD_TOTAL_BYTES] = {"total_bytes", "bytes", TABLE_BYTES, 0, "total_bytes",
+                            "that it allocated", OF(total_bytes)},
+    [THREAD_FREES] = {"frees", "frees", TABLE_COUNT, 0, "frees", "", OF(frees)},
+    [THREAD_FREED_BYTES] = {"freed_bytes", NULL, TABLE_BYTES, 0, "freed_bytes", "",
+                            OF(freed_bytes)},
+    [THREAD_FOREIGN_FREES] = {"freed_for_others", "freed of others", TABLE_COUNT, 15,
+                              "foreign_frees", "blocks of others that it freed", OF(foreign_frees)},
+    [THREAD_FOREIGN_BYTES] = {"freed_for_others_bytes", NULL, TABLE_BYTES, 0, "foreign_freed_bytes",
+                              "", OF(foreign_freed_bytes)},
+    [THREAD_BALANCE] = {NULL, NULL, TABLE_SIGNED, 0, "live_bytes",
+                        "what it allocated and nobody freed", OF(live_bytes)},
+    [THREAD_LIVE_BYTES] = {"live_bytes", "live", TABLE_BYTES, 0, .cell = thread_live},
+    [THREAD_TID_TEXT] = {"tid", "tid", TABLE_TEXT, 8, .cell = thread_tid_text},
+    [THREAD_LONG_NAME] = {NULL, "name", TABLE_TEXT, 0, .cell = thread_long_name},
+};
+#undef OF
+
+const struct rows rows_threads = {
+    .name = "threads",
+    .about = "what each thread allocated and freed",
+    ROWS_COLUMNS(thread_columns),
+    .count = count_threads,
+    .record = thread_at,
+    .find = find_thread,
+};
+
+/* ---- Who freed whose ---- */
+
+static size_t count_foreign(const struct rows_of *of) {
+    return of->model->foreign_count;
+}
+
+static const void *foreign_at(const struct rows_of *of, size_t row, void *room) {
+    (void)room;
+    return &of->model->foreign[row];
+}
+
+static struct table_cell thread_name(const struct rows_of *of, uint32_t id) {
+    size_t row = find_thread(of, id);
+    bool has_name = row != SIZE_MAX && of->model->threads[row].name[0] != '\0';
+    return table_text(has_name ? of->model->threads[row].name : "-");
+}
+
+static struct table_cell freer_name(const struct rows_of *of, const void *record) {
+    return thread_name(of, ((const struct model_foreign *)record)->freer);
+}
+
+static struct table_cell owner_name(const struct rows_of *of, const void *record) {
+    return thread_name(of, ((const struct model_foreign *)record)->owner);
+}
+
+#define OF(member) ROWS_FIELD(struct model_foreign, member)
+static const struct table_column foreign_columns[FOREIGN_COLUMNS] = {
+    [FOREIGN_FREER] = {"freer", "to", TABLE_COUNT, 6, "freer", "thread that freed", OF(freer)},
+    [FOREIGN_OWNER] = {"owner", "from", TABLE_COUNT, 6, "owner", "thread that had allocated",
+                       OF(owner)},
+    [FOREIGN_BLOCKS] = {"blocks", "blocks", TABLE_COUNT, 0, "blocks", "", OF(blocks)},
+    [FOREIGN_BYTES] = {"bytes", "bytes", TABLE_BYTES, 0, "bytes", "", OF(bytes)},
+    [FOREIGN_FREER_NAME] = {"freer_name", "freed by", TABLE_TEXT, 16, .cell = freer_name},
+    [FOREIGN_OWNER_NAME] = {"owner_name", "allocated by", TABLE_TEXT, 16, .cell = owner_name},
+};
+#undef OF
+
+const struct rows rows_foreign = {
+    .name = "foreign_frees",
+    .about = "how much each thread freed of what others had allocated",
+    ROWS_COLUMNS(foreign_columns),
+    .count = count_foreign,
+    .record = foreign_at,
+};
+
+/* ---- Modules ---- */
+
+/* How many of the modules below `end` there are: slots of a profile may be empty. */
+static size_t modules_below(const struct model *model, size_t end) {
+    size_t count = 0;
+    for (size_t id = 1; id < end; id++) {
+        count += model->modules[id].path[0] != '\0';
+    }
+    return count;
+}
+
+static size_t count_modules(const struct rows_of *of) {
+    return modules_below(of->model, of->model->module_count);
+}
+
+static size_t find_module(const struct rows_of *of, int64_t id) {
+    const struct model *model = of->model;
+    return id >= 1 && (uint64_t)id < model->module_count && model->modules[id].path[0] != '\0'
+               ? modules_below(model, (size_t)id)
+               : SIZE_MAX;
+}
+
+static const void *module_at(const struct rows_of *of, size_t row, void *room) {
+    size_t id = 1;
+    (void)room;
+    while (of->model->modules[id].path[0] == '\0' || row-- > 0) {
+        id++;
+    }
+    return &of->model->modules[id];
+}
+
+static struct table_cell module_id(const struct rows_of *of, const void *record) {
+    return table_number((uint64_t)((const struct model_module *)record - of->model->modules));
+}
+
+static struct table_cell module_build_id(const struct rows_of *of, const void *record) {
+    const struct model_module *module = record;
+    char *text = calloc(2 * sizeof module->build_id + 1, 1);
+    (void)of;
+    for (uint32_t i = 0; text != NULL && i < module->build_id_size && i < sizeof module->build_id;
+         i++) {
+        snprintf(text + (size_t)2 * i, 3, "%02x", module->build_id[i]);
+    }
+    return (struct table_cell){
+        .is_known = text != NULL && text[0] != '\0', .text = text, .is_owned = true};
+}
+
+#define OF(member) ROWS_FIELD(struct model_module, member)
+static const struct table_column module_columns[] = {
+    {"id", NULL, TABLE_COUNT, 0, "id", "", .cell = module_id},
+    {"path", NULL, TABLE_TEXT, 0, "path", "program or library", OF(path)},
+    {"build_id", NULL, TABLE_TEXT, 0, "build_id", "NULL: it has none", .cell = module_build_id},
+    {"start", NULL, TABLE_ADDRESS, 0, "start", "address", OF(start)},
+    {"end", NULL, TABLE_ADDRESS, 0, "end", "address behind it", OF(end)},
+    {"bias", NULL, TABLE_ADDRESS, 0, "bias", "address minus offset in the file", OF(bias)},
+    {"load_ns", NULL, TABLE_DURATION, 0, "loaded", "ns since the program's start", OF(load_ns)},
+    {"unload_ns", NULL, TABLE_DURATION, 0, "unloaded", "ns; NULL: never", OF(unload_ns),
+     .none = TABLE_ZERO},
+};
+#undef OF
+
+const struct rows rows_modules = {
+    .name = "modules",
+    .about = "the program and its libraries",
+    ROWS_COLUMNS(module_columns),
+    .count = count_modules,
+    .record = module_at,
+    .find = find_module,
+};
+
+/* ---- Timeline ---- */
+
+static size_t count_points(const struct rows_of *of) {
+    return of->model->timeline_count;
+}
+
+static const void *point_at(const struct rows_of *of, size_t row, void *room) {
+    (void)room;
+    return &of->model->timeline[row];
+}
+
+#define OF(member) ROWS_FIELD(struct memtrace_point, member)
+static const struct table_column timeline_columns[] = {
+    {"time_ns", NULL, TABLE_DURATION, 0, "time", "ns since the program's start", OF(time_ns)},
+    {"live_bytes", NULL, TABLE_BYTES, 0, "live_bytes", "of the heap", OF(live_bytes)},
+    {"resident_bytes", NULL, TABLE_BYTES, 0, "resident_bytes", "of the process",
+     OF(resident_bytes)},
+    {"allocations", NULL, TABLE_COUNT, 0, "allocations", "so far", OF(alloc_count)},
+    {"total_bytes", NULL, TABLE_BYTES, 0, "total_bytes", "allocated so far", OF(alloc_bytes)},
+};
+#undef OF
+
+const struct rows rows_timeline = {
+    .name = "timeline",
+    .about = "live and resident bytes over time",
+    ROWS_COLUMNS(timeline_columns),
+    .count = count_points,
+    .record = point_at,
+};
+
+/* ---- Marks ---- */
+
+static size_t count_marks(const struct rows_of *of) {
+    return of->model->mark_count;
+}
+
+static const void *mark_at(const struct rows_of *of, size_t row, void *room) {
+    (void)room;
+    return &of->model->marks[row];
+}
+
+/* In SQL, and for people. */
+static const char *const mark_words[][2] = {
+    [MEMTRACE_MARK_POINT] = {"mark", "mark"},
+    [MEMTRACE_MARK_SCOPE_BEGIN] = {"scope begin", "scope begins"},
+    [MEMTRACE_MARK_SCOPE_END] = {"scope end", "scope ends"},
+    [MEMTRACE_MARK_SNAPSHOT] = {"snapshot", "snapshot"},
+    [MEMTRACE_MARK_ON] = {"on", "recording on"},
+    [MEMTRACE_MARK_OFF] = {"off", "recording off"},
+    [MEMTRACE_MARK_SAMPLE] = {"sample", "sampling"},
+};
+
+static const char *mark_word(const void *record, size_t form) {
+    uint32_t what = ((const struct model_mark *)record)->what;
+    return what < sizeof mark_words / sizeof mark_words[0] ? mark_words[what][form] : NULL;
+}
+
+static struct table_cell mark_kind(const struct rows_of *of, const void *record) {
+    (void)of;
+    return table_text(mark_word(record, 0));
+}
+
+static struct table_cell mark_what(const struct rows_of *of, const void *record) {
+    const char *word = mark_word(record, 1);
+    (void)of;
+    return table_text(word != NULL ? word : "unknown");
+}
+
+static struct table_cell mark_scope(const struct rows_of *of, const void *record) {
+    const struct model_mark *mark = record;
+    (void)of;
+    return table_number_if(
+        mark->what == MEMTRACE_MARK_SCOPE_BEGIN || mark->what == MEMTRACE_MARK_SCOPE_END, mark->id);
+}
+
+#define OF(member) ROWS_FIELD(struct model_mark, member)
+static const struct table_column mark_columns[MARK_COLUMNS] = {
+    [MARK_TIME] = {"time_ns", "time", TABLE_DURATION, 0, "time", "ns since the program's start",
+                   OF(time_ns)},
+    [MARK_THREAD] = {"thread", "thread", TABLE_COUNT, 7, "thread", "threads.id", OF(thread)},
+    [MARK_KIND] = {NULL, NULL, TABLE_TEXT, 0, "kind",
+                   "mark, scope begin, scope end, snapshot, on, off or sample", .cell = mark_kind},
+    [MARK_NAME] = {NULL, NULL, TABLE_TEXT, 0, "name", "NULL: it has none", OF(name),
+                   .none = TABLE_ZERO},
+    [MARK_SCOPE] = {NULL, NULL, TABLE_COUNT, 0, "scope", "of scopes: which; NULL: none",
+                    .cell = mark_scope},
+    [MARK_WHAT] = {"what", "what", TABLE_TEXT, 13, .cell = mark_what},
+    [MARK_ID] = {"id", NULL, TABLE_COUNT, 0, OF(id)},
+    [MARK_ANY_NAME] = {"name", "name", TABLE_TEXT, 0, OF(name)},
+};
+#undef OF
+
+const struct rows rows_marks = {
+    .name = "markers",
+    .about = "what the program said of itself: memtrace_mark(), scopes, snapshots, on and off",
+    ROWS_COLUMNS(mark_columns),
+    .count = count_marks,
+    .record = mark_at,
+};
+
+/* ---- Scopes ---- */
+
+static size_t count_scopes(const struct rows_of *of) {
+    return of->scope_count;
+}
+
+static const void *scope_at(const struct rows_of *of, size_t row, void *room) {
+    (void)room;
+    return &of->scopes[row];
+}
+
+static const struct model_mark *begin_of(const struct rows_of *of, const void *record) {
+    return &of->model->marks[((const struct rows_scope *)record)->begin];
+}
+
+/* NULL: it never ended. */
+static const struct model_mark *end_of(const struct rows_of *of, const void *record) {
+    const struct rows_scope *scope = record;
+    return scope->end != SIZE_MAX ? &of->model->marks[scope->end] : NULL;
+}
+
+static struct table_cell scope_id(const struct rows_of *of, const void *record) {
+    return table_number(begin_of(of, record)->id);
+}
+
+static struct table_cell scope_name(const struct rows_of *of, const void *record) {
+    return table_text(begin_of(of, record)->name);
+}
+
+static struct table_cell scope_thread(const struct rows_of *of, const void *record) {
+    return table_number(begin_of(of, record)->thread);
+}
+
+static struct table_cell scope_begun(const struct rows_of *of, const void *record) {
+    return table_number(begin_of(of, record)->time_ns);
+}
+
+static struct table_cell scope_ended(const struct rows_of *of, const void *record) {
+    const struct model_mark *end = end_of(of, record);
+    return end != NULL ? table_number(end->time_ns) : table_none();
+}
+
+static struct table_cell scope_duration(const struct rows_of *of, const void *record) {
+    const struct model_mark *end = end_of(of, record);
+    return end != NULL ? table_number(end->time_ns - begin_of(of, record)->time_ns) : table_none();
+}
+
+static struct table_cell scope_ended_by(const struct rows_of *of, const void *record) {
+    const struct model_mark *end = end_of(of, record);
+    return end != NULL ? table_number(end->thread) : table_none();
+}
+
+static const struct table_column scope_columns[] = {
+    {"id", NULL, TABLE_COUNT, 0, "id", "markers.scope", .cell = scope_id},
+    {"name", NULL, TABLE_TEXT, 0, "name", "", .cell = scope_name},
+    {"thread", NULL, TABLE_COUNT, 0, "thread", "that began it", .cell = scope_thread},
+    {"begin_ns", NULL, TABLE_DURATION, 0, "begun", "ns since the program's start",
+     .cell = scope_begun},
+    {"end_ns", NULL, TABLE_DURATION, 0, "ended", "ns; NULL: it never did", .cell = scope_ended},
+    {"duration_ns", NULL, TABLE_DURATION, 0, "duration", "ns; NULL: it never ended",
+     .cell = scope_duration},
+    {"ended_by", NULL, TABLE_COUNT, 0, "ended_by", "thread; NULL: it never ended",
+     .cell = scope_ended_by},
+};
+
+const struct rows rows_scopes = {
+    .name = "scopes",
+    .about = "scopes (memtrace_scope_begin() to memtrace_scope_end()) by their beginning",
+    ROWS_COLUMNS(scope_columns),
+    .count = count_scopes,
+    .record = scope_at,
+};
+
+/* The latest open scope with this id that begun no later than `end`. */
+static struct rows_scope *find_open(const struct rows_of *of, size_t *open, size_t count,
+                                    const struct model_mark *end, size_t *place) {
+    const struct model_mark *marks = of->model->marks;
+    while (count > 0) {
+        struct rows_scope *scope = &of->scopes[open[--count]];
+        if (marks[scope->begin].id == end->id) {
+            *place = count;
+            return scope;
+        }
+    }
+    return NULL;
+}
+
+int rows_pair_scopes(struct rows_of *of) {
+    const struct model *model = of->model;
+    size_t *open = calloc(model->mark_count + 1, sizeof *open);
+    size_t open_count = 0;
+    of->scopes = calloc(model->mark_count + 1, sizeof *of->scopes);
+    if (open == NULL || of->scopes == NULL) {
+        free(open);
+        return -1;
+    }
+    for (size_t i = 0; i < model->mark_count; i++) {
+        const struct model_mark *mark = &model->marks[i];
+        size_t place;
+        if (mark->what == MEMTRACE_MARK_SCOPE_BEGIN) {
+            open[open_count++] = of->scope_count;
+            of->scopes[of->scope_count++] = (struct rows_scope){i, SIZE_MAX};
+        } else if (mark->what == MEMTRACE_MARK_SCOPE_END) {
+            struct rows_scope *scope = find_open(of, open, open_count, mark, &place);
+            if (scope != NULL) {
+                scope->end = i;
+                for (open_count--; place < open_count; place++) {
+                    open[place] = open[place + 1];
+                }
+            }
+        }
+    }
+    free(open);
+    return 0;
+}
+
+/* ---- Processes: those of a run, or the one of a file and the children it forked ---- */
+
+const char *rows_process_end(enum run_end end) {
+    static const char *const names[] = {"ended", "execed", "killed", "running"};
+    return names[end];
+}
+
+static struct run_process own(const struct model *model) {
+    const struct model_totals *totals = &model->totals;
+    uint32_t state = model->header.state;
+    return (struct run_process){
+        .pid = model->header.pid,
+        .parent_pid = model->header.parent_pid,
+        .image = 1,
+        .program = (char *)model->header.executable,
+        .command = (char *)model->header.command,
+        .end_ns = model->now_ns,
+        .end = state == MEMTRACE_STATE_EXECED    ? RUN_EXECED
+               : state != MEMTRACE_STATE_RUNNING ? RUN_ENDED
+               : model->live                     ? RUN_RUNNING
+                                                 : RUN_KILLED,
+        .is_counted = true,
+        .allocations = totals->allocations,
+        .total_bytes = totals->total_bytes,
+        .frees = totals->frees,
+        .leaked_bytes = totals->live_bytes,
+        .leaked_blocks = totals->live_blocks,
+        .peak_bytes = totals->maximum_bytes,
+        .lost = totals->lost,
+    };
+}
+
+static struct run_process child_of(const struct model *model, const struct model_child *child) {
+    static char none[2];
+    return (struct run_process){
+        .pid = child->pid,
+        .parent_pid = child->parent_pid,
+        .image = 1,
+        .program = (char *)child->name,
+        .command = none,
+        .start_ns = child->start_ns,
+        .end_ns = child->end_ns > child->start_ns ? child->end_ns : child->start_ns,
+        .end = child->execed  ? RUN_EXECED
+               : child->ended ? RUN_ENDED
+               : model->live  ? RUN_RUNNING
+                              : RUN_KILLED,
+        .light = true,
+        .is_counted = true,
+        .allocations = child->allocations,
+        .total_bytes = child->total_bytes,
+        .frees = child->frees,
+        .leaked_bytes = child->total_bytes - child->freed_bytes,
+        .leaked_blocks = child->allocations - child->frees,
+        .peak_bytes = child->maximum_bytes,
+        .lost = child->lost,
+    };
+}
+
+static size_t count_processes(const struct rows_of *of) {
+    return of->run != NULL ? of->run->process_count : 1 + of->whole->child_count;
+}
+
+static const void *process_at(const struct rows_of *of, size_t row, void *room) {
+    _Static_assert(sizeof(struct run_process) <= ROWS_ROOM, "a process has room");
+    if (of->run != NULL) {
+        return &of->run->processes[row];
+    }
+    *(struct run_process *)room =
+        row == 0 ? own(of->whole) : child_of(of->whole, &of->whole->children[row - 1]);
+    return room;
+}
+
+/* The arguments with a blank between them. */
+static struct table_cell process_command(const struct rows_of *of, const void *record) {
+    const char *command = ((const struct run_process *)record)->command;
+    const char *end = command;
+    char *text;
+    (void)of;
+    if (*command == '\0') {
+        return table_none();
+    }
+    while (*end != '\0') {
+        end += strlen(end) + 1;
+    }
+    text = malloc((size_t)(end - command));
+    for (size_t i = 0; text != NULL && i < (size_t)(end - command); i++) {
+        bool is_between = command[i] == '\0' && command + i + 1 < end;
+        text[i] = is_between ? ' ' : command[i];
+    }
+    return table_made_text(text);
+}
+
+static struct table_cell process_end(const struct rows_of *of, const void *record) {
+    (void)of;
+    return table_text(rows_process_end(((const struct run_process *)record)->end));
+}
+
+/* Numbers that are not known without run.json. */
+#define COUNTED(member)                                                                            \
+    static struct table_cell process_##member(const struct rows_of *of, const void *record) {      \
+        const struct run_process *process = record;                                                \
+        (void)of;                                                                                  \
+        return table_number_if(process->is_counted, process->member);                              \
+    }
+COUNTED(allocations)
+COUNTED(total_bytes)
+COUNTED(frees)
+COUNTED(leaked_blocks)
+#undef COUNTED
+
+static struct table_cell process_pid_text(const struct rows_of *of, const void *record) {
+    (void)of;
+    return spell_id(((const struct run_process *)record)->pid);
+}
+
+static struct table_cell process_name(const struct rows_of *of, const void *record) {
+    (void)of;
+    return table_text(run_name(record));
+}
+
+static struct table_cell process_duration(const struct rows_of *of, const void *record) {
+    const struct run_process *process = record;
+    (void)of;
+    return table_number(process->end_ns - process->start_ns);
+}
+
+#define OF(member) ROWS_FIELD(struct run_process, member)
+static const struct table_column process_columns[PROCESS_COLUMNS] = {
+    [PROCESS_PID] = {"pid", NULL, TABLE_COUNT, 0, "pid", "", OF(pid)},
+    [PROCESS_PARENT] = {"parent_pid", NULL, TABLE_COUNT, 0, "parent_pid", "", OF(parent_pid)},
+    [PROCESS_IMAGE] = {"image", "image", TABLE_COUNT, 0, "image",
+                       "1, 2, ... of one process, in the order of exec", OF(image)},
+    [PROCESS_PROGRAM] = {"program", NULL, TABLE_TEXT, 0, "program",
+                         "the executable, or the name of a small forked child", OF(program)},
+    [PROCESS_COMMAND] = {"command", NULL, TABLE_TEXT, 0, "command",
+                         "its arguments; NULL: not known", .cell = process_command},
+    [PROCESS_STARTED] = {"start_ns", "start", TABLE_DURATION, 0, "started",
+                         "ns since the run's start", OF(start_ns)},
+    [PROCESS_ENDED] = {"end_ns", NULL, TABLE_DURATION, 0, "ended", "ns", OF(end_ns)},
+    [PROCESS_END] = {"end", "end", TABLE_TEXT, 8, "end", "ended, execed, killed or running",
+                     .cell = process_end},
+    [PROCESS_PEAK] = {"peak_bytes", "peak", TABLE_BYTES, 0, "peak_bytes", "the most that it held",
+                      OF(peak_bytes)},
+    [PROCESS_LEAKED] = {"leaked_bytes", "leaked", TABLE_BYTES, 0, "leaked_bytes",
+                        "not freed at its end", OF(leaked_bytes)},
+    [PROCESS_LOST] = {"lost", "lost", TABLE_COUNT, 0, "lost", "", OF(lost)},
+    [PROCESS_ALLOCATIONS] = {"allocations", "allocations", TABLE_COUNT, 0, "allocations",
+                             "NULL from here on: not known without run.json",
+                             .cell = process_allocations},
+    [PROCESS_TOTAL_BYTES] = {"total_bytes", "allocated", TABLE_BYTES, 0, "total_bytes",
+                             "ever allocated", .cell = process_total_bytes},
+    [PROCESS_FREES] = {"frees", NULL, TABLE_COUNT, 0, "frees", "", .cell = process_frees},
+    [PROCESS_LEAKED_BLOCKS] = {"leaked_blocks", NULL, TABLE_COUNT, 0, "leaked_blocks", "",
+                               .cell = process_leaked_blocks},
+    [PROCESS_FILE] = {"file", "file", TABLE_TEXT, 0, "file",
+                      "in the run's folder; NULL: nothing was kept", OF(file)},
+    [PROCESS_LIGHT] = {"light", NULL, TABLE_COUNT, 0, "light",
+                       "1: a small forked child, which stands in its parent's file", OF(light)},
+    [PROCESS_PID_TEXT] = {NULL, "pid", TABLE_TEXT, 8, .cell = process_pid_text},
+    [PROCESS_NAME] = {"name", "name", TABLE_TEXT, 20, .cell = process_name},
+    [PROCESS_DURATION] = {"duration_ns", "duration", TABLE_DURATION, 0, .cell = process_duration},
+};
+#undef OF
+
+const struct rows rows_processes = {
+    .name = "processes",
+    .about = "those of a run, or the one of a file and its small forked children",
+    ROWS_COLUMNS(process_columns),
+    .count = count_processes,
+    .record = process_at,
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* rows.c: what rows of all things have in common. See rows.h. */
+#include "analyze/rows/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t read_number(const unsigned char *at, size_t size) {
+    uint64_t number = 0;
+    memcpy(&number, at, size); /* the low bytes */
+    return number;
+}
+
+static struct table_cell read_text(const struct table_column *column, const unsigned char *at) {
+    const char *text = (const char *)at;
+    if (column->size == sizeof text) {
+        memcpy(&text, at, sizeof text);
+    }
+    if (text == NULL || (column->none == TABLE_ZERO && text[0] == '\0')) {
+        return table_none();
+    }
+    return table_text(text);
+}
+
+static struct table_cell read_field(const struct table_column *column, const unsigned char *at) {
+    struct table_cell cell = {.is_known = true};
+    switch (column->kind) {
+    case TABLE_TEXT:
+    case TABLE_WORD:
+        return read_text(column, at);
+    case TABLE_REAL:
+    case TABLE_PERCENT:
+        memcpy(&cell.real, at, sizeof cell.real);
+        return cell;
+    case TABLE_PATH:
+        cell.path = (uint32_t)read_number(at, column->size);
+        return cell;
+    default:
+        cell.number = read_number(at, column->size);
+        cell.is_known = !(column->none == TABLE_ZERO && cell.number == 0) &&
+                        !(column->none == TABLE_MOST && cell.number == UINT64_MAX);
+        return cell;
+    }
+}
+
+struct table_cell rows_cell(const struct rows *rows, const struct rows_of *of, const void *record,
+                            size_t column) {
+    const struct table_column *asked = &rows->columns[column];
+    return asked->cell != NULL ? asked->cell(of, record)
+                               : read_field(asked, (const unsigned char *)record + asked->place);
+}
+
+struct rows_cursor rows_begin(const struct rows *rows, const struct rows_of *of) {
+    return (struct rows_cursor){.rows = rows, .of = of, .end = rows->count(of)};
+}
+
+const void *rows_next(struct rows_cursor *cursor) {
+    return cursor->row < cursor->end ? cursor->rows->record(cursor->of, cursor->row++, cursor->room)
+                                     : NULL;
+}
+
+/* ---- In reports ---- */
+
+struct rows_of rows_of_report(const struct report *report) {
+    return (struct rows_of){.whole = report->model,
+                            .model = report->model,
+                            .names = report->names,
+                            .run = report->run != NULL ? report->run->run : NULL,
+                            .detail = report->detail};
+}
+
+struct rows_view rows_view(const struct report *report, const struct rows *rows,
+                           const unsigned char *shown, size_t count) {
+    struct rows_view view = {
+        .rows = rows, .of = rows_of_report(report), .shown = shown, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        view.columns[i] = rows->columns[shown[i]];
+    }
+    return view;
+}
+
+void rows_put(struct table *table, const struct rows_view *view, const void *record) {
+    struct table_cell cells[sizeof view->columns / sizeof view->columns[0]];
+    for (size_t i = 0; i < view->count; i++) {
+        cells[i] = rows_cell(view->rows, &view->of, record, view->shown[i]);
+    }
+    table_row(table, cells);
+    for (size_t i = 0; i < view->count; i++) {
+        if (cells[i].is_owned) {
+            free((char *)cells[i].text);
+        }
+    }
+}
+
+static size_t limit_of(const struct table *table) {
+    size_t limit = table->report->options.limit;
+    return limit != 0 ? limit : SIZE_MAX;
+}
+
+void rows_put_all(struct table *table, const struct rows_view *view) {
+    struct rows_cursor cursor = rows_begin(view->rows, &view->of);
+    const void *record;
+    while (table->rows < limit_of(table) && (record = rows_next(&cursor)) != NULL) {
+        rows_put(table, view, record);
+    }
+    table->hidden = cursor.end - table->rows;
+}
+
+const void **rows_sorted(const struct rows_view *view,
+                         int (*compare)(const void *left, const void *right), size_t *count) {
+    struct rows_cursor cursor = rows_begin(view->rows, &view->of);
+    const void **records = calloc(cursor.end + 1, sizeof *records);
+    const void *record;
+    *count = 0;
+    while (records != NULL && (record = rows_next(&cursor)) != NULL) {
+        if (view->is_wanted == NULL || view->is_wanted(record)) {
+            records[(*count)++] = record;
+        }
+    }
+    if (records != NULL) {
+        qsort(records, *count, sizeof *records, compare);
+    }
+    return records;
+}
+
+void rows_put_sorted(struct table *table, const struct rows_view *view, const void *const *records,
+                     size_t count) {
+    for (size_t i = 0; i < count && i < limit_of(table); i++) {
+        rows_put(table, view, records[i]);
+    }
+    table->hidden = count - table->rows;
+}

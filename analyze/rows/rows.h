@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rows.h: where rows come from: what a model, a run or a recording has many of (threads, contexts,
+ * marks, allocations ...), each with its columns, which stand here once. SQL's tables are made of
+ * these, and reports show some of the columns.
+ *
+ * A row is a record, most often a struct of the model, and a column is a field of it or what a
+ * function makes of it. A cell is made when it is asked for. The columns that SQL has come first,
+ * in its order.
+ *
+ * Called by analyze/report and analyze/query. Any thread; what is read must not change meanwhile.
+ */
+#ifndef ANALYZE_ROWS_ROWS_H
+#define ANALYZE_ROWS_ROWS_H
+
+#include "analyze/rows/table.h"
+
+/* Of what rows are, and what is needed to fill their cells. */
+struct rows_of {
+    const struct model *whole; /* nodes and processes are of it */
+    const struct model *model; /* of what is selected; may be the same */
+    const struct names *names; /* of the whole model */
+    const struct run *run;     /* NULL: the file stands for itself */
+    const struct detail *detail;
+    struct rows_scope *scopes; /* rows_pair_scopes() */
+    size_t scope_count;
+};
+
+/* One thing. */
+struct rows {
+    const char *name; /* of the table in SQL */
+    const char *about;
+    const struct table_column *columns;
+    size_t column_count;
+    /* Things that lie in memory: how many, and the record of each. NULL: rows come from a pass, or
+     * from blocks of a file. A record that is made for the occasion is put into `room`. */
+    size_t (*count)(const struct rows_of *of);
+    const void *(*record)(const struct rows_of *of, size_t row, void *room);
+    /* The row whose first column has this value, or SIZE_MAX. NULL: rows are not found so. */
+    size_t (*find)(const struct rows_of *of, int64_t value);
+};
+enum { ROWS_ROOM = 256 };
+
+#define ROWS_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof((array)[0])
+/* In a column: its value is a field of the record: a number of any width, signed or real where the
+ * kind says so, a pointer to a text or an array with one. */
+#define ROWS_FIELD(type, member)                                                                   \
+    .size = sizeof(((type *)NULL)->member), .place = offsetof(type, member)
+
+/* A text of it lasts as long as what rows are of and the record, or is the caller's to free. */
+struct table_cell rows_cell(const struct rows *rows, const struct rows_of *of, const void *record,
+                            size_t column);
+
+/* One row after the other. */
+struct rows_cursor {
+    const struct rows *rows;
+    const struct rows_of *of;
+    size_t row;
+    size_t end;
+    max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
+};
+struct rows_cursor rows_begin(const struct rows *rows, const struct rows_of *of);
+/* NULL: that was all. Until the next call. */
+const void *rows_next(struct rows_cursor *cursor);
+
+/* ---- In reports ---- */
+
+/* What a report is about. */
+struct rows_of rows_of_report(const struct report *report);
+
+/* Some columns of a thing, in the order of a report: the places of them in rows.columns. */
+struct rows_view {
+    const struct rows *rows;
+    struct rows_of of;
+    const unsigned char *shown;
+    size_t count;
+    struct table_column columns[16];       /* for table_open(); headings may be changed before */
+    bool (*is_wanted)(const void *record); /* NULL: all are */
+};
+struct rows_view rows_view(const struct report *report, const struct rows *rows,
+                           const unsigned char *shown, size_t count);
+void rows_put(struct table *table, const struct rows_view *view, const void *record);
+/* The first rows, as options.limit says. */
+void rows_put_all(struct table *table, const struct rows_view *view);
+/* The records that are wanted, sorted by qsort() with pointers to them; the caller frees the array.
+ * Not of things whose records are made in a cursor's room. NULL: out of memory. */
+const void **rows_sorted(const struct rows_view *view,
+                         int (*compare)(const void *left, const void *right), size_t *count);
+/* The same of records in an order of their own. */
+void rows_put_sorted(struct table *table, const struct rows_view *view, const void *const *records,
+                     size_t count);
+
+/* ---- The things ---- */
+
+extern const struct rows rows_summary, rows_processes, rows_threads, rows_modules, rows_contexts,
+    rows_timeline, rows_marks, rows_scopes, rows_foreign, rows_allocations;
+
+/* Places of columns that are named elsewhere. */
+enum {
+    THREAD_ID,
+    THREAD_TID,
+    THREAD_NAME,
+    THREAD_ALIVE,
+    THREAD_STARTED,
+    THREAD_ENDED,
+    THREAD_ALLOCATIONS,
+    THREAD_TOTAL_BYTES,
+    THREAD_FREES,
+    THREAD_FREED_BYTES,
+    THREAD_FOREIGN_FREES,
+    THREAD_FOREIGN_BYTES,
+    THREAD_BALANCE,
+    THREAD_LIVE_BYTES,
+    THREAD_TID_TEXT,
+    THREAD_LONG_NAME,
+    THREAD_COLUMNS
+};
+enum {
+    CONTEXT_ID,
+    CONTEXT_PARENT,
+    CONTEXT_HASH,
+    CONTEXT_CLASS,
+    CONTEXT_POOL,
+    CONTEXT_FUNCTION,
+    CONTEXT_FILE,
+    CONTEXT_LINE,
+    CONTEXT_MODULE,
+    CONTEXT_DEPTH,
+    CONTEXT_LIVE_BYTES,
+    CONTEXT_LIVE_BLOCKS,
+    CONTEXT_PEAK_BYTES,
+    CONTEXT_TOTAL_BYTES,
+    CONTEXT_ALLOCATIONS,
+    CONTEXT_FREES,
+    CONTEXT_FREED_BYTES,
+    CONTEXT_TEMPORARY,
+    CONTEXT_PATH,
+    CONTEXT_TOTAL_ERROR,
+    CONTEXT_LIVE_ERROR,
+    CONTEXT_AVERAGE,
+    CONTEXT_FIRST,
+    CONTEXT_LAST,
+    CONTEXT_LIFETIME,
+    CONTEXT_CLASS_NAME,
+    CONTEXT_COLUMNS
+};
+enum {
+    MARK_TIME,
+    MARK_THREAD,
+    MARK_KIND,
+    MARK_NAME,
+    MARK_SCOPE,
+    MARK_WHAT,
+    MARK_ID,
+    MARK_ANY_NAME,
+    MARK_COLUMNS
+};
+enum {
+    FOREIGN_FREER,
+    FOREIGN_OWNER,
+    FOREIGN_BLOCKS,
+    FOREIGN_BYTES,
+    FOREIGN_FREER_NAME,
+    FOREIGN_OWNER_NAME,
+    FOREIGN_COLUMNS
+};
+enum {
+    PROCESS_PID,
+    PROCESS_PARENT,
+    PROCESS_IMAGE,
+    PROCESS_PROGRAM,
+    PROCESS_COMMAND,
+    PROCESS_STARTED,
+    PROCESS_ENDED,
+    PROCESS_END,
+    PROCESS_PEAK,
+    PROCESS_LEAKED,
+    PROCESS_LOST,
+    PROCESS_ALLOCATIONS,
+    PROCESS_TOTAL_BYTES,
+    PROCESS_FREES,
+    PROCESS_LEAKED_BLOCKS,
+    PROCESS_FILE,
+    PROCESS_LIGHT,
+    PROCESS_PID_TEXT,
+    PROCESS_NAME,
+    PROCESS_DURATION,
+    PROCESS_COLUMNS
+};
+enum {
+    ALLOCATION_ID,
+    ALLOCATION_THREAD,
+    ALLOCATION_NUMBER,
+    ALLOCATION_ADDRESS,
+    ALLOCATION_SIZE,
+    ALLOCATION_SLACK,
+    ALLOCATION_USABLE,
+    ALLOCATION_ALIGNMENT,
+    ALLOCATION_ZEROED,
+    ALLOCATION_MAPPED,
+    ALLOCATION_ARENA,
+    ALLOCATION_CONTEXT,
+    ALLOCATION_CLASS,
+    ALLOCATION_POOL,
+    ALLOCATION_BORN,
+    ALLOCATION_FREED,
+    ALLOCATION_LIFETIME,
+    ALLOCATION_FREED_BY,
+    ALLOCATION_FREED_CONTEXT,
+    ALLOCATION_TEMPORARY,
+    ALLOCATION_REALLOCATED,
+    ALLOCATION_REALLOC_OF,
+    ALLOCATION_CHAIN,
+    ALLOCATION_CHAIN_LENGTH,
+    ALLOCATION_CHAIN_BORN,
+    ALLOCATION_FIRST_SIZE,
+    ALLOCATION_INHERITED,
+    ALLOCATION_SCOPE,
+    ALLOCATION_WEIGHT,
+    ALLOCATION_COUNT,
+    ALLOCATION_AGE,
+    ALLOCATION_HASH,
+    ALLOCATION_PATH,
+    ALLOCATION_COLUMNS
+};
+
+/* A record of rows_allocations; reports, which show no scope, have a struct life alone. */
+struct rows_allocation {
+    struct life life;
+    const char *scope; /* the innermost that it was born in; NULL: none */
+};
+
+/* The innermost function at a node of the whole model. NULL: it is no code. */
+const struct names_frame *rows_innermost(const struct rows_of *of, uint32_t node);
+/* How many nodes of a path are code. */
+size_t rows_depth(const struct model *model, uint32_t node);
+
+/* A scope that a thread went through: places in model.marks. end SIZE_MAX: it never ended. */
+struct rows_scope {
+    size_t begin;
+    size_t end;
+};
+/* Fills of->scopes, which the caller frees. 0, or -1: out of memory. */
+int rows_pair_scopes(struct rows_of *of);
+
+/* "ended", "execed", "killed" or "running" */
+const char *rows_process_end(enum run_end end);
+
+#endif
