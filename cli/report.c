@@ -52,18 +52,18 @@ static int report_classes(struct report *report, const struct selection *selecti
     const struct model *model = report->model;
     uint32_t classes = reportdetail_classes(selection);
     bool is_everything = !report_is_for_people(report) && !reportrequest_is_special(request);
-    struct model recast;
+    struct model heap;
     int status;
     if (classes == 0 || classes == 1u << MODEL_HEAP || is_everything) {
         return report_unsuppressed(report, request);
     }
-    if (asheap_make(model, classes, &recast) != 0) {
+    if (asheap_make(model, classes, &heap) != 0) {
         return cli_error("out of memory");
     }
-    report->model = &recast;
+    report->model = &heap;
     status = report_unsuppressed(report, request);
     report->model = model;
-    asheap_free(&recast);
+    asheap_free(&heap);
     return status;
 }
 
@@ -107,7 +107,7 @@ static int apply_filters(const struct source *source, const struct names *names,
 }
 
 static int report_model(const struct source *source, const struct request *request) {
-    const struct report_run run = {source->run, source->chosen, request->processes};
+    const struct report_run run = {source->run, source->process, request->processes};
     struct report report = {.options = request->options,
                             .source = source->path,
                             .run = source->run != NULL ? &run : NULL};

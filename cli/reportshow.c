@@ -50,14 +50,14 @@ static int write_metric(const struct report *report, const struct request *reque
         return metric == METRIC_LEAKED ? write_leaks(report, request, metric, write)
                                        : write(report, request, metric);
     }
-    if (detail_derive(report->detail, metric == METRIC_SHUTDOWN ? DETAIL_SHUTDOWN : DETAIL_SHORT,
-                      report->model, &model) != 0) {
+    if (detail_submodel(report->detail, metric == METRIC_SHUTDOWN ? DETAIL_SHUTDOWN : DETAIL_SHORT,
+                        report->model, &model) != 0) {
         return -1;
     }
     derived.model = &model;
     result = metric == METRIC_SHUTDOWN ? write_leaks(&derived, request, metric, write)
                                        : write(&derived, request, metric);
-    detail_derived_free(&model);
+    detail_submodel_free(&model);
     return result;
 }
 
@@ -234,7 +234,7 @@ int reportshow_write(const struct report *report, const struct request *request)
     in_document.document = &document;
     if (report_is_for_people(report) && is_special) {
         if (report->run != NULL && !request->shows[SHOW_PROCESSES]) {
-            report_run_chosen(report);
+            report_run_process(report);
         }
         report_selected(report);
         report_warnings(report);

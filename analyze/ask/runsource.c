@@ -210,20 +210,20 @@ static int find_process(struct source *source, const char *text, struct error *e
                          source->run->processes[found.best].pid);
     }
     note_choice(source->run, text, &found);
-    source->chosen = found.best_kept;
+    source->process = found.best_kept;
     return 0;
 }
 
 static int choose_process(struct source *source, const char *text, struct error *error) {
-    source->chosen = run_largest(source->run);
+    source->process = run_largest(source->run);
     if (text != NULL && find_process(source, text, error) != 0) {
         return -1;
     }
-    if (source->chosen == RUN_NONE) {
+    if (source->process == RUN_NONE) {
         return error_set(error, "%s has no profile of any of its processes", source->run->path);
     }
     free(source->path);
-    source->path = run_file_path(source->run, source->run->processes[source->chosen].file);
+    source->path = run_file_path(source->run, source->run->processes[source->process].file);
     return source->path != NULL ? 0 : error_set(error, "out of memory");
 }
 

@@ -352,7 +352,7 @@ static int load(struct source *source, const char *debug_folders,
 int source_open(struct source *source, const char *name, const struct source_choice *choice,
                 const char *debug_folders, const struct replay_options *options,
                 struct error *error) {
-    *source = (struct source){.chosen = RUN_NONE};
+    *source = (struct source){.process = RUN_NONE};
     trust_folders(debug_folders);
     if (find_file(name, &source->path, error) != 0) {
         return -1;
@@ -368,7 +368,7 @@ int source_open(struct source *source, const char *name, const struct source_cho
 }
 
 int source_open_parts(struct source *source, const char *name, struct error *error) {
-    *source = (struct source){.path = strdup(name), .chosen = RUN_NONE};
+    *source = (struct source){.path = strdup(name), .process = RUN_NONE};
     if (source->path == NULL) {
         return error_set(error, "out of memory");
     }

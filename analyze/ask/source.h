@@ -29,7 +29,7 @@ struct source {
                       modules are here as they were */
     struct framenames names; /* of frames, where the file carries them itself */
     struct run *run;         /* NULL: the file was named itself */
-    size_t chosen;           /* of the run's processes; RUN_NONE: the sum of all */
+    size_t process;          /* of the run's processes; RUN_NONE: the sum of all */
     char *merged;            /* the file that the sum was read from, which goes; NULL: none */
     char *merged_folder;     /* in which it is alone */
 };

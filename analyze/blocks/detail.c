@@ -217,7 +217,7 @@ static int find_last_birth(struct gathering *gathering, const struct selection *
 }
 
 static uint64_t whole_count(uint64_t units) {
-    return (units + TALLY_ONE / 2) / TALLY_ONE;
+    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
 }
 
 static int by_id(const void *left, const void *right) {
@@ -246,7 +246,7 @@ static void finish(struct gathering *gathering) {
         context->allocations = whole_count(context->allocations);
         context->shutdown_blocks = whole_count(context->shutdown_blocks);
         context->short_blocks = whole_count(context->short_blocks);
-        context->lifetime_sum_ns /= (double)TALLY_ONE;
+        context->lifetime_sum_ns /= (double)ACCOUNTS_ONE;
     }
     for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
         detail->sizes[i].allocations = whole_count(detail->sizes[i].allocations);
@@ -349,20 +349,20 @@ static void put_told(struct model_context *context, const struct detail_context 
     }
 }
 
-int detail_derive(const struct detail *detail, enum detail_part part, const struct model *model,
-                  struct model *derived) {
+int detail_submodel(const struct detail *detail, enum detail_part part, const struct model *model,
+                    struct model *submodel) {
     struct model_context *contexts = calloc(model->context_count + 1, sizeof *contexts);
-    struct model_totals *totals = &derived->totals;
+    struct model_totals *totals = &submodel->totals;
     if (contexts == NULL) {
         return -1;
     }
     memcpy(contexts, model->contexts, model->context_count * sizeof *contexts);
-    *derived = *model;
-    derived->contexts = contexts;
+    *submodel = *model;
+    submodel->contexts = contexts;
     totals->live_bytes = part == DETAIL_SHUTDOWN ? 0 : totals->live_bytes;
     totals->live_blocks = part == DETAIL_SHUTDOWN ? 0 : totals->live_blocks;
     totals->temporary = part == DETAIL_SHORT ? 0 : totals->temporary;
-    for (size_t i = 0; i < derived->context_count; i++) {
+    for (size_t i = 0; i < submodel->context_count; i++) {
         struct model_context *context = &contexts[i];
         if (context->class != MODEL_HEAP) {
             continue;
@@ -378,7 +378,7 @@ int detail_derive(const struct detail *detail, enum detail_part part, const stru
     return 0;
 }
 
-void detail_derived_free(struct model *derived) {
-    free(derived->contexts);
-    *derived = (struct model){0};
+void detail_submodel_free(struct model *submodel) {
+    free(submodel->contexts);
+    *submodel = (struct model){0};
 }

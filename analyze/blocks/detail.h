@@ -46,7 +46,7 @@ struct detail_context {
     uint64_t allocations; /* born in the view */
     uint64_t first_ns;    /* birth of its first and its last block */
     uint64_t last_ns;
-    /* Their counts are in units of 1 / TALLY_ONE: see life_units(). */
+    /* Their counts are in units of 1 / ACCOUNTS_ONE: see life_units(). */
     struct sketch lifetimes; /* ns, of blocks freed in the view */
     struct sketch sizes;     /* of blocks born in the view */
     double lifetime_sum_ns;
@@ -108,10 +108,10 @@ const struct detail_context *detail_find(const struct detail *detail, uint32_t i
  * A model like `model` whose contexts' live bytes and blocks are what was freed only at shutdown or
  * never (DETAIL_SHUTDOWN), or whose temporary allocations are the short-lived ones (DETAIL_SHORT),
  * so that trees and tables show that. Shares all but the contexts with `model`; free with
- * detail_derived_free(). 0, or -1: out of memory.
+ * detail_submodel_free(). 0, or -1: out of memory.
  */
-int detail_derive(const struct detail *detail, enum detail_part part, const struct model *model,
-                  struct model *derived);
-void detail_derived_free(struct model *derived);
+int detail_submodel(const struct detail *detail, enum detail_part part, const struct model *model,
+                    struct model *submodel);
+void detail_submodel_free(struct model *submodel);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Totals are the sums over what was chosen; how far a part's maximum may be from the true one
+/* Totals are the sums over what was selected; how far a part's maximum may be from the true one
  * nobody knows. */
 static void finish(struct model *model) {
     model_total_contexts(model);
@@ -52,9 +52,9 @@ static int choose_contexts(struct model *model, const struct model *from, const 
     return model->lifetimes != NULL ? 0 : -1;
 }
 
-/* The contexts of `from` that were chosen. What threads did of it, and when, it does not tell. */
-static struct model *chosen_of(const struct model *from, const uint32_t *places) {
-    struct model *model = model_derive(from);
+/* The contexts of `from` that were selected. What threads did of it, and when, it does not tell. */
+static struct model *selected_of(const struct model *from, const uint32_t *places) {
+    struct model *model = submodel_new(from);
     if (model == NULL || choose_contexts(model, from, places) != 0) {
         model_free(model);
         return NULL;
@@ -68,7 +68,7 @@ static struct model *chosen_of(const struct model *from, const uint32_t *places)
 
 /* Everything. */
 static struct model *copy_whole(const struct model *whole, const uint32_t *places) {
-    struct model *model = model_derive(whole);
+    struct model *model = submodel_new(whole);
     if (model == NULL || choose_contexts(model, whole, places) != 0) {
         model_free(model);
         return NULL;
@@ -126,7 +126,7 @@ static int add_up(struct adding *adding, const struct selection *selection,
     if (timepoints_complete(model, selection->view.from_ns, selection->view.to_ns, 0) != 0) {
         return NO_MEMORY;
     }
-    model_narrow(model, selection->view.from_ns, selection->view.to_ns);
+    submodel_narrow(model, selection->view.from_ns, selection->view.to_ns);
     adding->threads = selectionthreads_new(model);
     if (adding->threads != NULL && selectionsums_start(&adding->sums) == 0) {
         result = selectionpass_run(selection, adding->sums.whole, parts, places, &visitor, options,
@@ -146,7 +146,7 @@ static struct model *sum_of_lives(const struct selection *selection, const struc
                                   const struct replay_options *options, struct error *error) {
     struct adding adding = {.sums = {.view = selection->view,
                                      .whole = whole,
-                                     .model = model_derive(whole),
+                                     .model = submodel_new(whole),
                                      .places = places}};
     if (adding.sums.model == NULL) {
         error_set(error, "out of memory while selecting");
@@ -186,7 +186,7 @@ static void take_threads(struct model *model, struct model *from) {
 static struct model *choose(const struct selection *selection, const struct model *from,
                             const uint32_t *places, struct error *error) {
     struct model *model =
-        selection_is_all(selection) ? copy_whole(from, places) : chosen_of(from, places);
+        selection_is_all(selection) ? copy_whole(from, places) : selected_of(from, places);
     if (model == NULL) {
         error_set(error, "out of memory while selecting");
     }

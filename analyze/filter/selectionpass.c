@@ -125,20 +125,20 @@ static int take(const struct sieve *sieve, const struct life *life) {
 
 /* ---- Chains ---- */
 
-static int take_kept(struct sieve *sieve, const struct life *last, bool is_chosen) {
+static int take_kept(struct sieve *sieve, const struct life *last, bool is_selected) {
     size_t count = 0;
     struct life *kept = last->chain_length > 1 ? chains_take(sieve->chains, last, &count) : NULL;
     int result = 0;
-    for (size_t i = 0; result == 0 && is_chosen && i < count; i++) {
+    for (size_t i = 0; result == 0 && is_selected && i < count; i++) {
         result = take(sieve, &kept[i]);
     }
     free(kept);
     return result;
 }
 
-/* Its last block tells whether a chain is chosen. */
+/* Its last block tells whether a chain is selected. */
 static int end_in_chain(struct sieve *sieve, const struct life *life) {
-    bool is_chosen;
+    bool is_selected;
     int result;
     if (life->is_reallocated) {
         if (holds(sieve, life) && chains_keep(sieve->chains, life) != 0) {
@@ -147,9 +147,9 @@ static int end_in_chain(struct sieve *sieve, const struct life *life) {
         }
         return 0;
     }
-    is_chosen = chain_holds(sieve->selection, sieve->run_ns, life);
-    result = take_kept(sieve, life, is_chosen);
-    return result == 0 && is_chosen && holds(sieve, life) ? take(sieve, life) : result;
+    is_selected = chain_holds(sieve->selection, sieve->run_ns, life);
+    result = take_kept(sieve, life, is_selected);
+    return result == 0 && is_selected && holds(sieve, life) ? take(sieve, life) : result;
 }
 
 /* ---- What lives_visit() tells ---- */

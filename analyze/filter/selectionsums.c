@@ -148,7 +148,7 @@ int selectionsums_take(struct selectionsums *sums, const struct life *life) {
 /* ---- The end ---- */
 
 static uint64_t whole_of(uint64_t units) {
-    return (units + TALLY_ONE / 2) / TALLY_ONE;
+    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
 }
 
 static double root(double variance) {

@@ -21,7 +21,7 @@
 #include "analyze/profile/load.h"
 
 struct selectionsums_cell {
-    struct sum sum; /* counts in units of 1 / TALLY_ONE; without peak_bytes */
+    struct sum sum; /* counts in units of 1 / ACCOUNTS_ONE; without peak_bytes */
     uint64_t live_bytes;
     uint64_t base_units; /* held when the view begins */
     uint64_t adjust;     /* wraps: it may be less than 0 */
@@ -33,7 +33,7 @@ struct selectionsums_cell {
 struct selectionsums {
     struct selection_times view;
     const struct model *whole;
-    struct model *model;              /* to be filled: model_derive(whole) */
+    struct model *model;              /* to be filled: submodel_new(whole) */
     const uint32_t *places;           /* of contextfilter_choose() */
     struct selectionsums_cell *cells; /* whole->context_count */
     struct selectionsums_peak {

@@ -76,7 +76,7 @@ static void finish_timeline(struct selectionthreads *threads) {
         sum.alloc_units += threads->steps[i].alloc_units;
         point->live_bytes = sum.live_bytes;
         point->alloc_bytes = sum.alloc_bytes;
-        point->alloc_count = (sum.alloc_units + TALLY_ONE / 2) / TALLY_ONE;
+        point->alloc_count = (sum.alloc_units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
     }
 }
 
@@ -117,7 +117,7 @@ int selectionthreads_take(struct selectionthreads *threads, const struct life *l
 /* ---- The end ---- */
 
 static uint64_t whole_of(uint64_t units) {
-    return (units + TALLY_ONE / 2) / TALLY_ONE;
+    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
 }
 
 static void finish_thread(struct model_thread *thread, const struct counts *counts) {

@@ -13,7 +13,7 @@
 
 struct selectionthreads;
 
-/* model: derived, and narrowed to the view. NULL: out of memory. */
+/* model: submodel_new(), and narrowed to the view. NULL: out of memory. */
 struct selectionthreads *selectionthreads_new(struct model *model);
 void selectionthreads_free(struct selectionthreads *threads); /* NULL is allowed */
 

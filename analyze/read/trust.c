@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static atomic_bool is_foreign; /* some data are */
-static char *chosen;           /* folders */
+static char *debug_folders;    /* separated by colons; NULL: none were named */
 
 /* Root, or who became root to ask. */
 static bool is_asker(uid_t owner) {
@@ -33,8 +33,8 @@ void trust_note_data(int fd) {
 void trust_folders(const char *folders) {
     char *copy = folders != NULL ? strdup(folders) : NULL;
     if (copy != NULL) {
-        free(chosen);
-        chosen = copy;
+        free(debug_folders);
+        debug_folders = copy;
     }
 }
 
@@ -47,8 +47,8 @@ static bool is_below(const char *path, const char *folder, size_t length) {
 }
 
 /* A path that climbs out of the folder again is not in it. */
-static bool is_chosen(const char *path) {
-    const char *at = chosen;
+static bool is_in_debug_folder(const char *path) {
+    const char *at = debug_folders;
     if (at == NULL || strstr(path, "/../") != NULL) {
         return false;
     }
@@ -66,6 +66,6 @@ static bool is_chosen(const char *path) {
 
 bool trust_allows(int fd, const char *path) {
     struct stat status;
-    return !atomic_load(&is_foreign) || is_chosen(path) ||
+    return !atomic_load(&is_foreign) || is_in_debug_folder(path) ||
            (fstat(fd, &status) == 0 && is_asker(status.st_uid));
 }

@@ -32,9 +32,9 @@ void accounts_end(struct accounts *accounts) {
 uint64_t accounts_sampled_units(const struct pairing_block *block) {
     double share;
     if (block->weight <= block->size || block->size == 0) {
-        return TALLY_ONE;
+        return ACCOUNTS_ONE;
     }
-    share = (double)block->weight / (double)block->size * (double)TALLY_ONE;
+    share = (double)block->weight / (double)block->size * (double)ACCOUNTS_ONE;
     return share < MOST_UNITS ? (uint64_t)(share + 0.5) : (uint64_t)MOST_UNITS;
 }
 
@@ -209,25 +209,25 @@ void accounts_map(struct accounts *accounts, uint32_t context, uint64_t bytes) {
     struct accounts_cell *cell = &accounts->cells[context];
     keep_peak(accounts, cell);
     cell->alloc_bytes += bytes;
-    cell->alloc_units += TALLY_ONE;
+    cell->alloc_units += ACCOUNTS_ONE;
 }
 
 void accounts_unmap(struct accounts *accounts, uint32_t context, uint64_t bytes, bool is_last) {
     struct accounts_cell *cell = &accounts->cells[context];
     keep_peak(accounts, cell);
     cell->free_bytes += bytes;
-    cell->free_units += is_last ? TALLY_ONE : 0;
+    cell->free_units += is_last ? ACCOUNTS_ONE : 0;
 }
 
 void accounts_culled(struct accounts *accounts, const struct memtrace_culled *culled) {
     struct accounts_cell *cell = &accounts->cells[culled->context];
-    uint64_t units = culled->count * TALLY_ONE;
+    uint64_t units = culled->count * ACCOUNTS_ONE;
     keep_peak(accounts, cell);
     cell->alloc_bytes += culled->bytes;
     cell->alloc_units += units;
     cell->free_bytes += culled->bytes;
     cell->free_units += units;
-    cell->temporary += (uint64_t)culled->temporary * TALLY_ONE;
+    cell->temporary += (uint64_t)culled->temporary * ACCOUNTS_ONE;
     add_lifetime(accounts, cell, 0, units);
     if (accounts_class(accounts, culled->context) == MODEL_HEAP && culled->thread < THREADS) {
         struct accounts_thread *thread = &accounts->threads[culled->thread];

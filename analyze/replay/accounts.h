@@ -6,7 +6,7 @@
  * Called by analyze/replay/pass, one event at a time. Belongs to one thread. When a slice is cut
  * off, everything begins again at 0; only what was touched is looked at then.
  *
- * Counts are in units of 1 / TALLY_ONE: a sampled allocation stands for a number of allocations
+ * Counts are in units of 1 / ACCOUNTS_ONE: a sampled allocation stands for a number of allocations
  * that need not be whole. Peak: the process is at its maximum or below it; leaving the maximum
  * begins an epoch, and a cell keeps what it held at its first change in an epoch.
  */
@@ -18,7 +18,7 @@
 #include "analyze/replay/pairing.h"
 #include "analyze/replay/slice.h"
 
-#define TALLY_ONE UINT64_C(65536)
+#define ACCOUNTS_ONE UINT64_C(65536)
 
 /* One line of the processor's cache. */
 struct accounts_cell {
@@ -79,7 +79,7 @@ static inline uint64_t accounts_bytes(const struct pairing_block *block) {
 }
 uint64_t accounts_sampled_units(const struct pairing_block *block);
 static inline uint64_t accounts_units(const struct pairing_block *block) {
-    return block->weight != 0 ? accounts_sampled_units(block) : TALLY_ONE;
+    return block->weight != 0 ? accounts_sampled_units(block) : ACCOUNTS_ONE;
 }
 
 enum model_class accounts_look_up(struct accounts *accounts, uint32_t context);

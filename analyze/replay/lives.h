@@ -53,7 +53,7 @@ struct life {
     uint32_t scope; /* the path of scopes it was born in; see lives_visitor.scopes */
 };
 
-/* How many bytes, and how many allocations in units of 1 / TALLY_ONE, it stands for. */
+/* How many bytes, and how many allocations in units of 1 / ACCOUNTS_ONE, it stands for. */
 uint64_t life_bytes(const struct life *life);
 uint64_t life_units(const struct life *life);
 

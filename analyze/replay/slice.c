@@ -45,10 +45,10 @@ static void put_lifetimes(struct varint_writer *bytes, const uint64_t *lifetimes
 
 void slice_put_context(struct slice_writer *writer, const struct slice_context *context) {
     struct varint_writer *bytes = &writer->bytes;
-    bool is_whole = all_units(context) % TALLY_ONE == 0;
+    bool is_whole = all_units(context) % ACCOUNTS_ONE == 0;
     bool has_frees = (context->free_bytes | context->free_units) != 0;
     bool has_variance = context->total_variance != 0 || context->live_variance != 0;
-    uint64_t unit = is_whole ? TALLY_ONE : 1;
+    uint64_t unit = is_whole ? ACCOUNTS_ONE : 1;
     varint_put(bytes, context->id - writer->last_id);
     varint_put_byte(bytes,
                     (unsigned char)((is_whole ? HAS_WHOLE : 0) | (has_frees ? HAS_FREES : 0) |
@@ -159,7 +159,7 @@ bool slice_next_context(struct slice_reader *reader, struct slice_context *conte
     *context = (struct slice_context){.id = reader->last_id + (uint32_t)varint_get(bytes)};
     reader->last_id = context->id;
     has = varint_get_byte(bytes);
-    unit = has & HAS_WHOLE ? TALLY_ONE : 1;
+    unit = has & HAS_WHOLE ? ACCOUNTS_ONE : 1;
     context->alloc_bytes = varint_get(bytes);
     context->alloc_units = varint_get(bytes) * unit;
     context->peak = varint_unzigzag(varint_get(bytes));

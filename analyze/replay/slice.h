@@ -5,8 +5,8 @@
  * of them to the whole; so a window of a recording is known without its events.
  *
  * Called by analyze/model: the accounts makes slices, sums adds them up, index keeps them, packed:
- * what did not change takes no room. Counts are in units of 1 / TALLY_ONE. A slice is a value; who
- * made it frees it. Readers of a slice never read outside it, whatever it holds.
+ * what did not change takes no room. Counts are in units of 1 / ACCOUNTS_ONE. A slice is a value;
+ * who made it frees it. Readers of a slice never read outside it, whatever it holds.
  *
  *   highest: how far the heap's live bytes rose above where the slice began, >= 0; that moment is
  *   its maximum. Each context's `peak` is by how much it had changed there.

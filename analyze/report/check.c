@@ -27,7 +27,7 @@ struct checkscope {
 struct instance {
     uint64_t id;
     uint32_t stream; /* of the thread that began it */
-    uint64_t cost;   /* bytes, or allocations in units of 1 / TALLY_ONE */
+    uint64_t cost;   /* bytes, or allocations in units of 1 / ACCOUNTS_ONE */
 };
 
 struct counting {
@@ -40,7 +40,7 @@ struct counting {
 };
 
 static uint64_t in_whole(const struct counting *counting, uint64_t cost) {
-    return counting->scope->metric == METRIC_ALLOCATIONS ? (cost + TALLY_ONE / 2) / TALLY_ONE
+    return counting->scope->metric == METRIC_ALLOCATIONS ? (cost + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE
                                                          : cost;
 }
 

@@ -71,7 +71,7 @@ static struct table_cell lifetime_cell(const struct report *report, const struct
 }
 
 static struct lifetimes of_sketch(const struct report *report, const struct sketch *sketch) {
-    struct lifetimes told = {.freed = (sketch->count + TALLY_ONE / 2) / TALLY_ONE};
+    struct lifetimes told = {.freed = (sketch->count + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE};
     for (size_t i = 0; i < 3; i++) {
         told.percentile[i] = lifetime_cell(report, sketch, sketch_percentile(sketch, percents[i]));
     }

@@ -15,7 +15,7 @@ enum metric {
     METRIC_ALLOCATIONS, /* number of allocations */
     METRIC_TEMPORARY,   /* number of allocations freed before the thread's next one */
     METRIC_COUNT,
-    /* Of models that detail_derive() (model/detail.h) made, and of them alone. */
+    /* Of models that detail_submodel() (model/detail.h) made, and of them alone. */
     METRIC_SHUTDOWN = METRIC_COUNT, /* bytes never freed, or freed only when the program ended */
     METRIC_SHORT,                   /* number of allocations freed within some time */
     METRIC_ALL

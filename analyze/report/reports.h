@@ -24,7 +24,7 @@ void report_summary(const struct report *report);
 /* The processes of a run as a tree, and what all of them held. -1: out of memory. */
 int report_run(const struct report *report);
 /* A line: which process of the run the rest is about. */
-void report_run_chosen(const struct report *report);
+void report_run_process(const struct report *report);
 /* A row for each process of the run, or for each forked child of the profile. */
 void report_processes(const struct report *report);
 struct jsonwriter;

@@ -89,7 +89,7 @@ static int by_peak(const void *left, const void *right) {
 /* The first process, the one that is reported, and those that held most. */
 static int choose_lines(struct tree *tree) {
     size_t limit = tree->report->run->limit;
-    size_t chosen = tree->report->run->chosen;
+    size_t process = tree->report->run->process;
     struct line **ranked = calloc(tree->count + 1, sizeof(void *));
     if (ranked == NULL) {
         return -1;
@@ -103,8 +103,8 @@ static int choose_lines(struct tree *tree) {
     }
     free(ranked);
     tree->lines[0].is_shown = true;
-    if (chosen != RUN_NONE) {
-        tree->lines[tree->line_of[chosen]].is_shown = true;
+    if (process != RUN_NONE) {
+        tree->lines[tree->line_of[process]].is_shown = true;
     }
     for (size_t i = 0; i < tree->count; i++) {
         tree->shown += tree->lines[i].is_shown;
@@ -271,8 +271,8 @@ static void put_line(const struct tree *tree, const struct line *line) {
     size_t width = report->options.width > LEFT + indent + 20
                        ? report->options.width - LEFT - indent
                        : COLUMNS; /* where there is no terminal lines end, too */
-    bool is_chosen = report->run->chosen != RUN_NONE &&
-                     tree->line_of[report->run->chosen] == tree->line_of[line->first];
+    bool is_shown = report->run->process != RUN_NONE &&
+                    tree->line_of[report->run->process] == tree->line_of[line->first];
     char text[COMMAND_MOST];
     struct number numbers[4];
     spell_chain(tree, line, text, sizeof text);
@@ -281,7 +281,7 @@ static void put_line(const struct tree *tree, const struct line *line) {
             number_bytes(&numbers[1], last->leaked_bytes),
             number_duration(&numbers[2], last->end_ns - first->start_ns),
             number_count(&numbers[3], line->lost), (int)indent, "",
-            style_on(report, is_chosen ? STYLE_NAME : STYLE_PLAIN));
+            style_on(report, is_shown ? STYLE_NAME : STYLE_PLAIN));
     style_text_cut(report, text, width);
     fprintf(report->out, "%s%s\n", style_off(report),
             last->end == RUN_KILLED    ? " (killed)"
@@ -313,18 +313,18 @@ static void put_rest(const struct tree *tree) {
     fprintf(tree->report->out, "peak at most %s each\n", number_bytes(&numbers[2], peak));
 }
 
-void report_run_chosen(const struct report *report) {
+void report_run_process(const struct report *report) {
     const struct report_run *run = report->run;
     const struct run_process *process;
-    if (run->chosen == RUN_NONE) {
+    if (run->process == RUN_NONE) {
         fputs("All processes, added up by call path. The peak is the sum of theirs.\n",
               report->out);
         return;
     }
-    process = &run->run->processes[run->chosen];
+    process = &run->run->processes[run->process];
     fprintf(report->out, "Process %" PRIu32 " (", process->pid);
     style_text(report, run_name(process));
-    fputs(run->chosen == run_largest(run->run) ? "), which held most" : ")", report->out);
+    fputs(run->process == run_largest(run->run) ? "), which held most" : ")", report->out);
     fputs(process->file != NULL && run_is_merged(process->file)
               ? ". What follows is the sum of all small processes:\n"
               : ":\n",
@@ -354,7 +354,7 @@ int report_run(const struct report *report) {
         }
         put_rest(&tree);
         fputc('\n', report->out);
-        report_run_chosen(report);
+        report_run_process(report);
         fputc('\n', report->out);
     }
     free(tree.lines);
@@ -415,14 +415,14 @@ static void put_json_process(struct jsonwriter *json, const struct run_process *
     jsonwriter_end_map(json);
 }
 
-static void put_json_chosen(struct jsonwriter *json, const struct report_run *run) {
-    if (run->chosen == RUN_NONE) {
+static void put_json_shown(struct jsonwriter *json, const struct report_run *run) {
+    if (run->process == RUN_NONE) {
         jsonwriter_string(json, "chosen", NULL); /* the sum of all */
         return;
     }
     jsonwriter_map(json, "chosen");
-    jsonwriter_number(json, "pid", run->run->processes[run->chosen].pid);
-    jsonwriter_number(json, "image", run->run->processes[run->chosen].image);
+    jsonwriter_number(json, "pid", run->run->processes[run->process].pid);
+    jsonwriter_number(json, "image", run->run->processes[run->process].image);
     jsonwriter_end_map(json);
 }
 
@@ -440,7 +440,7 @@ void report_run_json(const struct report *report, struct jsonwriter *json) {
     jsonwriter_number(json, "peak_bytes", run->peak.seen_bytes);
     jsonwriter_number(json, "peak_ns", run->peak.at_ns);
     jsonwriter_number(json, "peak_bound_bytes", run->peak.bound_bytes);
-    put_json_chosen(json, report->run);
+    put_json_shown(json, report->run);
     jsonwriter_array(json, "processes");
     for (size_t i = 0; i < run->process_count; i++) {
         put_json_process(json, &run->processes[i]);

@@ -117,8 +117,8 @@ static struct table_cell context_lifetime(const struct rows_of *of, const void *
         of->detail != NULL ? detail_find(of->detail, ((const struct model_context *)record)->id)
                            : NULL;
     uint64_t freed = detail != NULL ? detail->lifetimes.count : 0;
-    return freed != 0 ? table_number(
-                            (uint64_t)(detail->lifetime_sum_ns * (double)TALLY_ONE / (double)freed))
+    return freed != 0 ? table_number((uint64_t)(detail->lifetime_sum_ns * (double)ACCOUNTS_ONE /
+                                                (double)freed))
                       : table_none();
 }
 
@@ -201,7 +201,7 @@ CELL(freed_by, table_number_if(life->death_ns != LIFE_ALIVE, life->death_thread)
 CELL(freed_context,
      table_number_if(life->death_ns != LIFE_ALIVE && life->death_context != 0, life->death_context))
 CELL(weight, table_number(life_bytes(life)))
-CELL(count, table_real((double)life_units(life) / (double)TALLY_ONE))
+CELL(count, table_real((double)life_units(life) / (double)ACCOUNTS_ONE))
 CELL(hash, table_number(model_hash(of->model, life->context)))
 #undef CELL
 

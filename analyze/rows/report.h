@@ -54,8 +54,8 @@ struct table_document;
 /* Which run the model is a part of. */
 struct report_run {
     const struct run *run;
-    size_t chosen; /* the process whose model it is; RUN_NONE: the sum of all */
-    size_t limit;  /* processes in the tree; 0: all */
+    size_t process; /* the process whose model it is; RUN_NONE: the sum of all */
+    size_t limit;   /* processes in the tree; 0: all */
 };
 
 struct report {

@@ -65,7 +65,7 @@ static int copy_parts(struct model *model, const struct model *whole) {
                : -1;
 }
 
-struct model *model_derive(const struct model *whole) {
+struct model *submodel_new(const struct model *whole) {
     struct model *model = calloc(1, sizeof *model);
     if (model == NULL) {
         return NULL;
@@ -96,7 +96,7 @@ static bool is_in(const struct model *model, uint64_t time_ns) {
     return model->from_ns <= time_ns && time_ns < model->to_ns;
 }
 
-void model_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns) {
+void submodel_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns) {
     size_t marks = 0;
     size_t points = 0;
     model->from_ns = from_ns;

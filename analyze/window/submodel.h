@@ -12,9 +12,9 @@
 
 /* A copy of `whole` without costs: no contexts, lifetimes, foreign frees, totals, and threads whose
  * counts are 0. The caller frees it. NULL: out of memory. */
-struct model *model_derive(const struct model *whole);
+struct model *submodel_new(const struct model *whole);
 
-/* Leaves only the marks and timeline points of [from, to) in a derived model and notes the view. */
-void model_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns);
+/* Leaves only the marks and timeline points of [from, to) in a submodel and notes the view. */
+void submodel_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns);
 
 #endif

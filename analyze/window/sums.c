@@ -209,7 +209,7 @@ int sums_pack(struct sums *sums, struct slice *slice) {
 /* ---- The model ---- */
 
 static uint64_t whole(uint64_t units) {
-    return (units + TALLY_ONE / 2) / TALLY_ONE;
+    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
 }
 
 static double root(double variance) {

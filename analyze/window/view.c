@@ -354,7 +354,7 @@ static int fill(struct view *view) {
                             sums->base > 0 ? (uint64_t)sums->base : 0) != 0) {
         return -1;
     }
-    model_narrow(model, view->from_ns, view->to_ns);
+    submodel_narrow(model, view->from_ns, view->to_ns);
     return 0;
 }
 
@@ -369,7 +369,7 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
                          "`memtrace record`");
         return NULL;
     }
-    model = model_derive(whole);
+    model = submodel_new(whole);
     if (model == NULL || sums_start(&view.sums, model) != 0 || add_all(&view) != 0 ||
         fill(&view) != 0) {
         error_set(error, "out of memory while reading %s", parts.items[0]->path);

@@ -60,7 +60,7 @@ static struct memtrace_point point_of(const struct wholereplay *replay,
     return (struct memtrace_point){
         .time_ns = state.time_ns,
         .live_bytes = (uint64_t)wrap_add(replay->live, state.live),
-        .alloc_count = (state.alloc_units + TALLY_ONE / 2) / TALLY_ONE,
+        .alloc_count = (state.alloc_units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE,
         .alloc_bytes = state.alloc_bytes,
     };
 }

@@ -151,7 +151,7 @@ static void parts_of_allocations(void **state) {
     struct slice_reader reader;
     const struct slice_context in = {.id = 7,
                                      .alloc_bytes = 1000,
-                                     .alloc_units = TALLY_ONE + 5,
+                                     .alloc_units = ACCOUNTS_ONE + 5,
                                      .free_bytes = 10,
                                      .free_units = 3,
                                      .temporary = 2,
