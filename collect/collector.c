@@ -213,6 +213,11 @@ static void heed_limit(struct collector *collector, struct periodic_moment *mome
         return;
     }
     tell_of(LEVEL_WARNING, "limit: ", crossed);
+    if (collector->record != NULL) {
+        char mark[sizeof collector->limits.text + sizeof "limit: "];
+        snprintf(mark, sizeof mark, "limit: %s", crossed);
+        record_mark(collector->record, moment->time_ns, mark);
+    }
     report(collector, moment);
     if (action == MEMTRACE_LIMIT_DUMP || action == MEMTRACE_LIMIT_ABORT) {
         dump(collector);

@@ -38,12 +38,23 @@ enum {
     LONG_WAIT_MS = 16,
 };
 
+/* What others want to be in the recording, until its thread writes it. */
+struct wanted_marks {
+    pthread_mutex_t lock;
+    size_t count;
+    struct {
+        uint64_t time_ns;
+        char text[600];
+    } marks[4];
+};
+
 struct record {
     const struct held *held;
     struct memtrace_recording *recording; /* in the region */
     struct recordevents events;
     struct recordsample sample;
     struct recordslices *slices; /* NULL: none */
+    struct wanted_marks wanted;
     uint64_t flushed_ns;
     uint64_t *small_ns; /* by stream: when its last small block was written */
     uint32_t small_streams;
@@ -205,6 +216,30 @@ static int look_at_process(struct record *record, bool ended) {
                              &record->trouble);
 }
 
+void record_mark(struct record *record, uint64_t time_ns, const char *text) {
+    struct wanted_marks *wanted = &record->wanted;
+    pthread_mutex_lock(&wanted->lock);
+    if (wanted->count < sizeof wanted->marks / sizeof wanted->marks[0]) {
+        wanted->marks[wanted->count].time_ns = time_ns;
+        snprintf(wanted->marks[wanted->count].text, sizeof wanted->marks[0].text, "%s", text);
+        wanted->count++;
+    }
+    pthread_mutex_unlock(&wanted->lock);
+}
+
+static int write_marks(struct record *record) {
+    struct wanted_marks *wanted = &record->wanted;
+    int result = 0;
+    pthread_mutex_lock(&wanted->lock);
+    for (size_t i = 0; result == 0 && i < wanted->count; i++) {
+        result =
+            recordevents_mark(&record->events, wanted->marks[i].time_ns, wanted->marks[i].text);
+    }
+    wanted->count = 0;
+    pthread_mutex_unlock(&wanted->lock);
+    return result;
+}
+
 static void mind_duration(struct record *record) {
     uint64_t most = record->recording->duration_ns;
     if (most != 0 && held_time_ns(record->held) >= most) {
@@ -219,9 +254,9 @@ static void round_of(struct record *record, bool ended) {
         recordevents_refresh(&record->events) != 0) {
         stop(record);
     }
-    if (!record->stopped &&
-        (recordparts_rotate(&record->events.parts) != 0 || drain_all(record, ended) != 0 ||
-         look_at_process(record, ended) != 0 || write_tables(record) != 0)) {
+    if (!record->stopped && (recordparts_rotate(&record->events.parts) != 0 ||
+                             drain_all(record, ended) != 0 || write_marks(record) != 0 ||
+                             look_at_process(record, ended) != 0 || write_tables(record) != 0)) {
         stop(record);
     }
     recordslices_note_part(record->slices);
@@ -246,6 +281,7 @@ static void release(struct record *record) {
     if (record->wake >= 0) {
         close(record->wake);
     }
+    pthread_mutex_destroy(&record->wanted.lock);
     free(record->small_ns);
     free(record);
 }
@@ -258,6 +294,7 @@ struct record *record_open(const struct held *held, struct error *error) {
     }
     record->held = held;
     record->recording = held_recording(held);
+    pthread_mutex_init(&record->wanted.lock, NULL);
     record->wait_ms = SHORT_WAIT_MS;
     record->flushed_ns = clock_now_ns();
     record->came_late = held_load_u32(&record->recording->state) == MEMTRACE_RECORD_STOPPED;
@@ -317,13 +354,35 @@ static void free_buffers(const struct record *record) {
     }
 }
 
-/* Program files, once, in the last part. */
+/* Program files. */
+static int embed_in(struct record *record, struct recordfile *file, unsigned *left_out) {
+    return embed_modules(record->events.profile, (enum memtrace_embed)record->recording->embed,
+                         file, held_time_ns(record->held), left_out, &record->trouble);
+}
+
+/* Parts that were closed before get the files at the end, too, so that each can be read alone and
+ * the program does not wait for it. One that was taken away meanwhile is not missed. */
+static int embed_earlier(struct record *record) {
+    const struct recordparts *parts = &record->events.parts;
+    enum memtrace_embed what = (enum memtrace_embed)record->recording->embed;
+    int result = 0;
+    for (uint32_t part = 0; part < parts->header.part && result == 0 && what != MEMTRACE_EMBED_NONE;
+         part++) {
+        struct recordfile file;
+        unsigned left_out;
+        result = recordparts_reopen(parts, part, &file);
+        if (result > 0) {
+            result = embed_in(record, &file, &left_out);
+            result |= recordfile_close(&file, &record->trouble);
+        }
+    }
+    return result;
+}
+
 static int embed(struct record *record) {
     struct number number;
     unsigned left_out;
-    int result = embed_modules(
-        record->events.profile, (enum memtrace_embed)record->recording->embed,
-        &record->events.parts.file, held_time_ns(record->held), &left_out, &record->trouble);
+    int result = embed_in(record, &record->events.parts.file, &left_out);
     if (result == 0 && left_out != 0) {
         error_set(&record->trouble,
                   "too large to go into the recording, which needs them to be read with names: %s "
@@ -337,7 +396,7 @@ static int embed(struct record *record) {
 /* The end of a whole recording. */
 static int close_parts(struct record *record) {
     struct recordparts *parts = &record->events.parts;
-    if (embed(record) != 0 || recordparts_write_tables(parts) != 0) {
+    if (embed_earlier(record) != 0 || embed(record) != 0 || recordparts_write_tables(parts) != 0) {
         return -1;
     }
     recordslices_write(record->slices, &parts->file);

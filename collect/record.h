@@ -34,6 +34,10 @@ struct record *record_open(const struct held *held, struct error *error);
 /* Starts a thread that does the rounds. 0 or -1. */
 int record_start(struct record *record, struct error *error);
 
+/* Puts a mark into the recording, as those that the program makes: what happened to it, at this
+ * time of its clock. Any thread, before record_finish(). A few at once; the text is copied. */
+void record_mark(struct record *record, uint64_t time_ns, const char *text);
+
 /* The program is gone: ends the thread, writes all that is left and the index, and closes. */
 void record_finish(struct record *record, struct record_result *result);
 

@@ -4,6 +4,8 @@
 
 #include "collect/clock.h"
 
+#include <string.h>
+
 enum {
     BLOCK_EVENTS = 1 << 17,
     BLOCK_BYTES = 16 << 20, /* of marks' texts, in the end */
@@ -193,6 +195,35 @@ int recordevents_note(struct recordevents *events, bool ended) {
     return 0;
 }
 
+/* The places in its stream are counted as those of buffers are, so that its blocks join. */
+int recordevents_mark(struct recordevents *events, uint64_t time_ns, const char *text) {
+    const struct event event = {.kind = EVENT_MARK,
+                                .operation = MEMTRACE_MARK_POINT,
+                                .time_ns = time_ns,
+                                .text = text,
+                                .text_size = (uint32_t)strlen(text)};
+    struct drain_place *end = &events->marks_end;
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_EVENTS,
+                                          .stream = 0,
+                                          .first_sequence = end->sequence,
+                                          .first_word = (uint16_t)end->word,
+                                          .end_sequence = end->sequence,
+                                          .end_word = (uint16_t)(end->word + 1)};
+    size_t size;
+    const void *payload;
+    event_encoder_start(events->encoder, MEMTRACE_THREAD_OTHERS, 0);
+    if (event_encoder_add(events->encoder, &event) != 0 ||
+        (payload = event_encoder_finish(events->encoder, &size, &block)) == NULL) {
+        return error_set(events->error, "out of memory while recording");
+    }
+    if (recordfile_append(&events->parts.file, &block, payload, size, events->error) != 0) {
+        return -1;
+    }
+    events->count++;
+    end->word++;
+    return 0;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* Opens the file and takes in what it holds that somebody else wrote. */
@@ -202,6 +233,9 @@ static int open_file(struct recordevents *events) {
         const struct memtrace_block_header *block = &events->parts.file.index[i].block;
         struct drain_place end = {block->end_sequence, block->end_word};
         if (block->kind == MEMTRACE_BLOCK_EVENTS) {
+            if (block->stream == 0) {
+                events->marks_end = end;
+            }
             result = drain_note_written(&events->drain, block->stream, end);
             events->count += block->items;
         }

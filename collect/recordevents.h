@@ -21,11 +21,12 @@ struct recordevents {
     struct recordparts parts; /* the files */
     struct event_encoder *encoder;
     struct cull cull;
-    uint64_t end_ns;       /* what happens later is not recorded */
-    uint64_t count;        /* events in the files */
-    uint64_t seen_end;     /* all segments below it are known; 0: look anew */
-    uint64_t refreshed_ns; /* CLOCK_MONOTONIC */
-    struct error *error;   /* where each of these functions says why it failed */
+    uint64_t end_ns;              /* what happens later is not recorded */
+    uint64_t count;               /* events in the files */
+    struct drain_place marks_end; /* of the stream of the collector's own marks */
+    uint64_t seen_end;            /* all segments below it are known; 0: look anew */
+    uint64_t refreshed_ns;        /* CLOCK_MONOTONIC */
+    struct error *error;          /* where each of these functions says why it failed */
 };
 
 /* Begins the recording, or goes on with it. 0 or -1; then close it as well. */
@@ -44,5 +45,9 @@ int recordevents_note(struct recordevents *events, bool ended);
 /* Writes a span's events, those after until_ns left for another time. 0 or -1. */
 int recordevents_write(struct recordevents *events, const struct drain_span *span,
                        uint64_t until_ns);
+
+/* Writes a mark of the collector's own, in stream 0, which no thread of the program has. 0 or -1.
+ */
+int recordevents_mark(struct recordevents *events, uint64_t time_ns, const char *text);
 
 #endif

@@ -174,3 +174,15 @@ int recordparts_open(struct recordparts *parts, const struct held *held,
     }
     return result > 0 ? 0 : -1;
 }
+
+int recordparts_reopen(const struct recordparts *parts, uint32_t part, struct recordfile *file) {
+    struct memtrace_recording_header header = parts->header;
+    struct recording *there;
+    char path[sizeof file->path];
+    int result;
+    header.part = part;
+    recordparts_path(parts, part, path, sizeof path);
+    result = recordfile_resume(file, path, &header, parts->held->header, &there, parts->error);
+    recording_close(there);
+    return result;
+}

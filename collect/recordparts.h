@@ -41,6 +41,10 @@ int recordparts_write_tables(struct recordparts *parts);
  * the buffers, since who goes on with a recording looks at its last part alone. 0 or -1. */
 int recordparts_rotate(struct recordparts *parts);
 
+/* Goes on with a part that was closed, to be closed again by the caller. 1; 0: it is not there any
+ * more; -1: failed. */
+int recordparts_reopen(const struct recordparts *parts, uint32_t part, struct recordfile *file);
+
 /* Ends the last part. 0 or -1. */
 int recordparts_close(struct recordparts *parts);
 

@@ -94,12 +94,27 @@ static bool is_copied(uint16_t kind, bool before_events) {
     }
 }
 
+/* Each part of a recording has all program files. */
+static size_t part_with_files(const struct timeorder_parts *parts) {
+    for (size_t part = parts->count; part-- > 1;) {
+        const struct recording *recording = parts->items[part];
+        for (size_t i = recording->block_count; i-- > 0;) {
+            if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_FILE) {
+                return part;
+            }
+        }
+    }
+    return 0;
+}
+
 static int copy_tables(struct transform *transform, const struct timeorder_parts *parts,
                        bool before_events) {
+    size_t files = part_with_files(parts);
     for (size_t part = 0; part < parts->count; part++) {
         const struct recording *recording = parts->items[part];
         for (size_t i = 0; i < recording->block_count; i++) {
-            if (is_copied(recording->blocks[i].block.kind, before_events) &&
+            uint16_t kind = recording->blocks[i].block.kind;
+            if (is_copied(kind, before_events) && (kind != MEMTRACE_BLOCK_FILE || part == files) &&
                 copy_table(transform, recording, i) != 0) {
                 return -1;
             }

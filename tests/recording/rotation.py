@@ -20,6 +20,35 @@ def alone(path):
     return report(shutil.copy(path, os.path.join(scratch(), "part.mtr")))
 
 
+def files_in(path):
+    """How many blocks of program files."""
+    told = execute([MEMTRACE, "info", path])
+    return [line.split()[1] for line in told.stdout.decode().splitlines() if line.startswith("files ")]
+
+
+def named_without_the_program(program, counts):
+    """The symbols go along in each part, so that one can be read where the program is not."""
+    folder = scratch()
+    gone = shutil.copy(program, os.path.join(folder, "gone"))
+    under = record([gone, counts, str(THREADS), str(PAIRS)], folder, "--rotate", "100K")
+    equal(under.returncode, 0, "exit status", under.stderr)
+    os.unlink(gone)
+    parts = recordings(folder)
+    if len(parts) < 2:
+        fail("too few parts:", len(parts), under.stderr)
+    for path in parts:
+        data = alone(path)
+        names = {frame["function"] for context in data["contexts"] for frame in context["frames"]}
+        if data["recording"]["events"] > 1000 and "churn" not in names:
+            fail(os.path.basename(path), "has no names of its program:", sorted(names)[:20])
+        equal((data["recording"]["closed"], data["warnings"]), (True, []), path, "closed, warnings")
+    one = os.path.join(folder, "one.mtr")
+    first = min(parts, key=lambda path: (len(path), path))
+    equal(execute([MEMTRACE, "repack", "-o", one, first]).returncode, 0, "repack")
+    equal(files_in(one), files_in(shutil.copy(first, os.path.join(scratch(), "part.mtr"))),
+          "blocks of files, once each")
+
+
 def main():
     program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
     folder = scratch()
@@ -56,6 +85,7 @@ def main():
     done = sum(counts[2] for counts in workers.values())
     if not done <= frees <= done + 100:  # a few of the program's own
         fail("frees of all parts:", frees, "but", done, "were done")
+    named_without_the_program(program, counts)
 
 
 main()
