@@ -243,6 +243,8 @@ const struct option variables_of_recordings[] = {
              set_text, "MEMTRACE_RECORD_MODULES"),
     VARIABLE("cull-below", 0, "TIME", "leave out what is freed sooner", set_duration,
              "MEMTRACE_CULL"),
+    VARIABLE("cull-pending", 0, "COUNT", "so many blocks may wait for that, else all are kept",
+             set_count, "MEMTRACE_CULL_PENDING"),
     VARIABLE("duration", 0, "TIME", "stop recording after TIME: 30s, 5m, 1h", set_duration,
              "MEMTRACE_DURATION"),
     VARIABLE("rotate", 0, "SIZE", "begin a new file whenever one has SIZE bytes: 512M, 4G",

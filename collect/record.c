@@ -162,8 +162,14 @@ static int write_due(struct record *record, bool ended, enum flush flush, uint64
     return 0;
 }
 
+/* Whether more blocks wait than the user wants. */
+static bool too_many_wait(const struct record *record) {
+    uint64_t most = record->recording->cull_pending;
+    return most != 0 && record->events.cull.noted.count > most;
+}
+
 /* Where short lives are left out, events wait in the buffers until it is known what ends so soon,
- * unless those are needed. */
+ * unless those are needed, or too many wait: then what is known by now decides. */
 static int cull_due(struct record *record, bool ended, enum flush flush) {
     uint64_t waits_ns = record->events.cull.below_ns + CULL_MARGIN_MS * MS;
     uint64_t time_ns = held_time_ns(record->held);
@@ -176,6 +182,10 @@ static int cull_due(struct record *record, bool ended, enum flush flush) {
     record->culled_ns = time_ns;
     if (recordevents_note(&record->events, ended) != 0) {
         return -1;
+    }
+    if (too_many_wait(record)) {
+        until_ns = UINT64_MAX;
+        flush = FLUSH_ALL;
     }
     return write_due(record, ended, flush, until_ns);
 }

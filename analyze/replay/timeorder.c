@@ -362,11 +362,12 @@ static void skip(struct timeorder *order, struct timeorder_stream *stream, uint3
 
 int timeorder_seek(struct timeorder *order, const void *place, size_t size, uint64_t stop_ns) {
     bool failed = false;
-    struct varint_reader reader = {place, (const unsigned char *)place + size, &failed};
+    struct varint_reader reader = {place, place, &failed};
     order->stop_ns = stop_ns;
     if (size == 0) {
         return 0;
     }
+    reader.end += size;
     order->queue_size = 0;
     for (uint32_t i = 0; i < order->stream_count; i++) {
         struct timeorder_stream *stream = &order->streams[i];

@@ -82,6 +82,7 @@ _memtrace() {
         --sizes) :; return 0 ;;
         --modules) :; return 0 ;;
         --cull-below) :; return 0 ;;
+        --cull-pending) :; return 0 ;;
         --duration) :; return 0 ;;
         --rotate) :; return 0 ;;
         --embed) _memtrace_reply -W 'symbols all none'; return 0 ;;
@@ -98,7 +99,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     report)
         case $previous in

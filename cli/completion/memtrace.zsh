@@ -110,6 +110,7 @@ _memtrace() {
             '*--sizes[only blocks of such sizes]:MIN-MAX:' \
             '*--modules[only what these allocate]:LIST:' \
             '*--cull-below[leave out what is freed sooner]:TIME:' \
+            '*--cull-pending[so many blocks may wait for that, else all are kept]:COUNT:' \
             '*--duration[stop recording after TIME]:TIME:' \
             '*--rotate[begin a new file whenever one has SIZE bytes]:SIZE:' \
             '*--embed[the program'\''s files that go along ]:symbols|all|none:(symbols all none)' \

@@ -51,9 +51,10 @@ struct memtrace_recording {
     uint64_t cull_ns; /* 0: nothing; else what lives shorter is left out of the file, both ends */
     uint32_t embed;   /* enum memtrace_embed */
     uint32_t reserved_u32;
-    uint64_t size_least; /* only heap blocks of these sizes are recorded */
-    uint64_t size_most;  /* 0: of any size */
-    uint64_t reserved[4];
+    uint64_t size_least;   /* only heap blocks of these sizes are recorded */
+    uint64_t size_most;    /* 0: of any size */
+    uint64_t cull_pending; /* blocks that may wait in the buffers for that; 0: what these hold */
+    uint64_t reserved[3];
     /* live: bit c % 64 of word c / 64: chunk c is free. A thread takes one by clearing its bit, the
      * collector gives it back by setting it. */
     uint64_t free_chunks[MEMTRACE_CHUNK_LIMIT / 64];

@@ -273,6 +273,7 @@ static const struct variable variables[] = {
     SETS("ROTATE", set_number, recording.rotate_bytes, ANY, .units = size_units),
     SETS("DURATION", set_number, recording.duration_ns, ANY, .units = time_units),
     SETS("CULL", set_number, recording.cull_ns, ANY, .units = time_units),
+    SETS("CULL_PENDING", set_number, recording.cull_pending, ANY),
     SETS("EMBED", set_word, recording.embed, .words = embeds),
     SETS("REGION_DIR", set_text, folder),
     SETS("COMMAND", set_text, command),

@@ -50,6 +50,49 @@ def several_threads():
         equal(totals(data), totals(report(profiles(folder)[0])), options, "totals")
 
 
+QUEUE = r"""
+#include <stdlib.h>
+#include <unistd.h>
+enum { BLOCKS = 4096, ROUNDS = 160, STEP = 512 };
+int main(void) {
+    static void *queue[BLOCKS];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = round * STEP % BLOCKS, end = i + STEP; i < end; i++) {
+            free(queue[i]);
+            queue[i] = malloc(48);
+        }
+        usleep(5000);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        free(queue[i]);
+    }
+    return 0;
+}
+"""
+
+
+def waiting():
+    """A queue whose blocks wait 40 ms for their turn. Where few blocks may wait until it is known how
+    long they live, what waits is written: more events, the same costs, nothing lost."""
+    source = os.path.join(scratch(), "queue.c")
+    with open(source, "w") as file:
+        file.write(QUEUE)
+    program, events, sums = build(source, "gcc", "-O1"), [], []
+    for more in ([], ["--cull-pending", "100"]):
+        folder = scratch()
+        under = record([program], folder, "--cull-below", "600s", *more)
+        equal(under.returncode, 0, more, "exit status", under.stderr)
+        data = report(only_recording(folder, more))
+        whole(data, more)
+        consistent(data, more)
+        events.append(data["recording"]["events"])
+        sums.append(totals(data))
+    equal(sums[1], sums[0], "totals")
+    if events[1] < events[0] * 5 // 4:
+        fail("events where many blocks may wait, and where few may:", events)
+
+
 main()
 several_threads()
+waiting()
 finish()

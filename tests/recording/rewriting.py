@@ -134,7 +134,7 @@ def refused(path, folder):
     profile = os.path.join(folder, "plain.mtp")
     execute([MEMTRACE, "run", "--output", profile, "--", "true"])
     new = os.path.join(folder, "never.mtr")
-    for words in (("repack", profile, "--output", new), ("strip", profile, "--output", new),
+    for words in (("strip", profile, "--output", new),
                   ("repack", path), ("strip", path), ("repack", "--output", new),
                   ("repack", path, "--level", "77", "--output", new),
                   ("strip", path, "--below", "soon", "--output", new),
