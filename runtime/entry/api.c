@@ -275,7 +275,7 @@ static void record_added(struct thread *thread, const struct heap_block *block, 
                                    .size = block->size,
                                    .replaces = replaces,
                                    .context = block->context};
-    event_record_alloc(thread, &runtime.pools, &alloc);
+    event_record_pool(thread, &alloc);
 }
 
 /* The object is gone, and counted as freed. 1, and its name in the recording (0: it is not in it);

@@ -92,6 +92,45 @@ void event_record_free(struct thread *thread, uint64_t name) {
     record_free(thread, name);
 }
 
+/* --- a part of them --------------------------------------------------------------------------- */
+
+/* Only a part of the allocations is wanted: by chance, by size, by module. */
+INLINE int is_selective(const struct memtrace_recording *recording) {
+    return (LOAD_RELAXED(&recording->sample_bytes) | recording->size_most |
+            (recording->flags & MEMTRACE_RECORDING_MODULES)) != 0;
+}
+
+static int is_wanted(const struct memtrace_recording *recording, uint64_t size, uint32_t context) {
+    static struct module_filter filter;
+    return (recording->size_most == 0 ||
+            (size >= recording->size_least && size <= recording->size_most)) &&
+           ((recording->flags & MEMTRACE_RECORDING_MODULES) == 0 ||
+            module_filter_wants(&filter, runtime.settings.modules, &runtime.modules, &runtime.tree,
+                                (struct context_id){context}));
+}
+
+/* Whether this one is recorded, where a part is, and what it stands for. One of no bytes stands for
+ * itself. */
+static int is_chosen(struct thread *thread, uint64_t size, uint32_t context, uint64_t *weight) {
+    const struct memtrace_recording *recording = runtime.recorder.recording;
+    uint64_t mean = LOAD_RELAXED(&recording->sample_bytes);
+    int fits = is_wanted(recording, size, context);
+    *weight = fits && mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
+    return fits && (mean == 0 || *weight != 0 || size == 0);
+}
+
+/* --- those of pools --------------------------------------------------------------------------- */
+
+void event_record_pool(struct thread *thread, const struct recorder_alloc *alloc) {
+    struct recorder_alloc chosen = *alloc;
+    if (!is_selective(runtime.recorder.recording) ||
+        is_chosen(thread, alloc->size, alloc->context, &chosen.weight)) {
+        record_alloc(thread, &runtime.pools, &chosen);
+    } else if (alloc->replaces != 0) {
+        record_free(thread, alloc->replaces);
+    }
+}
+
 /* --- the heap's ------------------------------------------------------------------------------- */
 
 /* glibc keeps a block's size and kind in the word before it (malloc/malloc.c: struct malloc_chunk),
@@ -132,30 +171,12 @@ INLINE void record_heap_alloc(struct thread *thread, uintptr_t address, uint64_t
     record_alloc(thread, &heap, &alloc);
 }
 
-/* Only a part of the allocations is wanted: by chance, by size, by module. */
-INLINE int is_selective(const struct memtrace_recording *recording) {
-    return (LOAD_RELAXED(&recording->sample_bytes) | recording->size_most |
-            (recording->flags & MEMTRACE_RECORDING_MODULES)) != 0;
-}
-
-static int is_wanted(const struct memtrace_recording *recording, uint64_t size, uint32_t context) {
-    static struct module_filter filter;
-    return (recording->size_most == 0 ||
-            (size >= recording->size_least && size <= recording->size_most)) &&
-           ((recording->flags & MEMTRACE_RECORDING_MODULES) == 0 ||
-            module_filter_wants(&filter, runtime.settings.modules, &runtime.modules, &runtime.tree,
-                                (struct context_id){context}));
-}
-
-/* Where a part of the allocations is to be recorded. One of no bytes stands for itself. */
+/* Where a part of the allocations is to be recorded. */
 static __attribute__((noinline)) void select_alloc(struct thread *thread, uintptr_t address,
                                                    uint64_t size, uint32_t context, uint32_t how,
                                                    uint64_t replaces) {
-    const struct memtrace_recording *recording = runtime.recorder.recording;
-    uint64_t mean = LOAD_RELAXED(&recording->sample_bytes);
-    int fits = is_wanted(recording, size, context);
-    uint64_t weight = fits && mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
-    if (!fits || (mean != 0 && weight == 0 && size != 0)) {
+    uint64_t weight;
+    if (!is_chosen(thread, size, context, &weight)) {
         if (replaces != 0) {
             record_free(thread, replaces);
         }
