@@ -14,7 +14,8 @@
 #include "runtime/base/space.h"
 
 enum {
-    AREA_LIMIT = 1 << 12,
+    AREA_BITS = 13, /* each of the 4,095 modules has one, large ones some more */
+    AREA_LIMIT = 1 << AREA_BITS,
     AREA_NONE = AREA_LIMIT - 1, /* never given out: no room for another */
     AREA_LEAVES = AREA_LIMIT / MEMTRACE_AREA_LEAF_ITEMS,
     AREA_FIRST = sizeof(struct memtrace_segment) / sizeof(uint64_t), /* of each leaf */

@@ -43,10 +43,10 @@ struct rule {
     uint64_t may_catch : 1;
     /* Saves its caller's fp and does not need it for itself: RULE_SP. */
     uint64_t own_fp : 1;
-    int64_t cfa_offset : 18; /* in words */
-    uint64_t area : 12;      /* of the return address, or what of it is exact: area.h */
-    uint64_t own : 1;        /* in the program's own code */
-    uint64_t hidden : 1;     /* in the runtime itself: our pthread_create */
+    int64_t cfa_offset : 17;   /* in words: up to 512 KiB */
+    uint64_t own : 1;          /* in the program's own code */
+    uint64_t area : AREA_BITS; /* of the return address, or what of it is exact: area.h */
+    uint64_t hidden : 1;       /* in the runtime itself: our pthread_create */
     uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
     uint64_t loader : 1; /* in the dynamic loader, which lazy binding enters from any call */
 };
