@@ -37,7 +37,7 @@ def told(path, *options):
 
 
 def record(path, name, *sizes, how="run"):
-    """A profile (how: record: a recording) of the subject, which is called `name`."""
+    """A profile, uncompressed (how: record: a recording) of the subject, which is called `name`."""
     subject = os.path.join(folder, name)
     if not os.path.exists(subject):
         shutil.copy(program, subject)
@@ -45,6 +45,9 @@ def record(path, name, *sizes, how="run"):
     done = execute([MEMTRACE, how, *options, "-o", path, "--", subject, *map(str, sizes)],
                    clean_environment(), cwd=folder)
     equal((done.returncode, done.stderr), (0, b""), how, path)
+    if how == "run":  # uncompressed: tests change single bytes
+        done = execute([MEMTRACE, "repack", "--raw", "-o", path, path])
+        equal((done.returncode, done.stderr.count(b"\n")), (0, 1), "repack --raw", path)
     return path
 
 
