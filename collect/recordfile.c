@@ -245,7 +245,9 @@ int recordfile_close(struct recordfile *file, struct error *error) {
     if (entries == NULL) {
         error_set(error, "out of memory while recording");
     } else {
-        memcpy(entries, file->index, count * sizeof *entries);
+        if (count != 0) {
+            memcpy(entries, file->index, count * sizeof *entries);
+        }
         result = recordfile_append(file, &block, entries, count * sizeof *entries, error);
     }
     if (result == 0 && append(file, parts, 1) != 0) {
