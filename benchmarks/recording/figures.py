@@ -93,10 +93,13 @@ def rate(bench):
                          value >= RATE_LIMIT), check(f"{missing} lost", missing == 0)])
 
 
-def segments(path, kind):
-    """Bytes of a region's or profile's segments of one kind."""
+def segments(bench, kind):
+    """Bytes of the segments of one kind of the last profile, which `memtrace record` compressed."""
     total = 0
-    with open(path, "rb") as file:
+    raw = bench.profile + ".raw"
+    subprocess.run([bench.command, "repack", "--raw", "-o", raw, bench.profile], check=True,
+                   stderr=subprocess.DEVNULL)
+    with open(raw, "rb") as file:
         file.seek(24)
         end = struct.unpack("<Q", file.read(8))[0]
         at = 16384
@@ -108,6 +111,7 @@ def segments(path, kind):
                 continue
             total += size if found == kind else 0
             at += size
+    os.unlink(raw)
     return total
 
 
@@ -117,7 +121,7 @@ def memory(bench):
         bench.progress(f"buffers of {threads} threads")
         bench.run("crowd", "profile-too", "--threads", threads, "--pairs",
                   2000000 // threads)
-        size = segments(bench.profile, EVENTS_SEGMENT) / 2**20
+        size = segments(bench, EVENTS_SEGMENT) / 2**20
         missing = recorded(bench)[1]
         remove_recordings(bench)
         yield Row(f"buffers, {threads} threads at once: MiB at most", {"record": f"{size:.0f}"},
