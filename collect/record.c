@@ -45,7 +45,7 @@ struct wanted_marks {
     struct {
         uint64_t time_ns;
         char text[600];
-    } marks[4];
+    } marks[8];
 };
 
 struct record {
@@ -252,8 +252,10 @@ static int write_marks(struct record *record) {
 
 static void mind_duration(struct record *record) {
     uint64_t most = record->recording->duration_ns;
-    if (most != 0 && held_time_ns(record->held) >= most) {
-        __atomic_store_n(&record->recording->state, MEMTRACE_RECORD_STOPPED, __ATOMIC_RELEASE);
+    if (most != 0 && held_time_ns(record->held) >= most &&
+        __atomic_exchange_n(&record->recording->state, MEMTRACE_RECORD_STOPPED, __ATOMIC_ACQ_REL) !=
+            MEMTRACE_RECORD_STOPPED) {
+        record_mark(record, most, "recording: its duration is over");
     }
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """limitmark.py: where a program comes near a limit of its memory, its recording has a mark that says
-so, at that time, beside those that the program makes itself; also when it is written anew."""
+so, at that time, beside those that the program makes itself; also when it is written anew. So has one
+that ended before its program, since its duration was over."""
 
 import json
 import os
@@ -29,12 +30,22 @@ def marks(path):
     return json.loads(under.stdout)
 
 
+def duration(program):
+    folder = scratch()
+    under = record([program], folder, "--duration", "100ms")
+    equal(under.returncode, 0, "exit status", under.stderr)
+    equal([(mark["name"], mark["time"]) for mark in marks(only_recording(folder, "duration"))],
+          [("recording: its duration is over", 100000000)], "marks of a duration")
+
+
 def main():
     folder = scratch()
     source = os.path.join(folder, "grows.c")
     with open(source, "w") as file:
         file.write(GROWS)
-    under = record([build(source, "gcc", "-O1")], folder, "--limit", "64M")
+    program = build(source, "gcc", "-O1")
+    duration(program)
+    under = record([program], folder, "--limit", "64M")
     equal(under.returncode, 0, "exit status", under.stderr)
     if "limit: the process has" not in under.stderr.decode():
         fail("no line about the limit:", under.stderr)
