@@ -2,7 +2,7 @@
 // Icon.tsx: drawings of buttons. They say nothing to screen readers: the button has a text (IconButton's label).
 //
 //   <IconButton icon="copy" label="Copy the command" onClick={...} />
-import type { JSX } from "preact";
+import type { ButtonHTMLAttributes } from "preact";
 
 const PATHS = {
     close: "M4 4l8 8M12 4l-8 8",
@@ -22,7 +22,6 @@ const PATHS = {
     pause: "M5.5 3.5v9M10.5 3.5v9",
     play: "M5 3.5l7 4.5-7 4.5z",
     panel: "M2.5 3h11v10h-11zM10 3v10",
-    back: "M6.5 3.5L2.5 7.5l4 4M2.5 7.5h7a4 4 0 0 1 0 8h-1",
 } as const;
 export type IconName = keyof typeof PATHS;
 
@@ -34,7 +33,7 @@ export function Icon({ name }: { name: IconName }) {
     );
 }
 
-interface IconButtonProps extends Omit<JSX.ButtonHTMLAttributes<HTMLButtonElement>, "label" | "icon"> {
+interface IconButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, "label" | "icon"> {
     icon: IconName;
     label: string;
     small?: boolean;
