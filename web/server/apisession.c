@@ -27,8 +27,7 @@ static void put_source(struct jsonwriter *json, const struct hub_status *status)
              status->fingerprint[1]);
     jsonwriter_map(json, NULL);
     jsonwriter_number(json, "id", status->number);
-    jsonwriter_string(json, "name",
-                      base_name(status->name[0] != '\0' ? status->name : status->path));
+    jsonwriter_string(json, "name", status->title);
     jsonwriter_string(json, "path", status->path);
     jsonwriter_string(json, "kind", kinds[status->kind]);
     jsonwriter_bool(json, "live", status->live);

@@ -43,7 +43,9 @@ bool hub_knows(struct hub *hub, unsigned source);
 /* What is known of a source. Texts are copies. */
 struct hub_status {
     unsigned number;
-    char *name, *path;
+    char *name;  /* as it was asked for */
+    char *title; /* for people */
+    char *path;
     enum hub_kind kind;
     enum hub_state state;
     bool live;
