@@ -6,6 +6,7 @@
 #include "analyze/window/index.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct making {
     struct series *series;
@@ -133,12 +134,42 @@ static void add_up(struct making *making) {
     }
 }
 
+/* The times are there. */
+static int fill(struct making *making, struct timeorder_parts parts, const uint32_t *ids,
+                const struct replay_options *options, struct error *error) {
+    struct series *series = making->series;
+    int result = 0;
+    making->rows = calloc(making->whole->node_count, sizeof *making->rows);
+    making->change = calloc(series->rows * series->points + 1, sizeof *making->change);
+    series->live = calloc(series->rows * series->points + 1, sizeof *series->live);
+    if (making->rows == NULL || making->change == NULL || series->live == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t i = 0; i < series->rows; i++) {
+        making->rows[ids[i]] = (uint32_t)i + 1;
+    }
+    if (series->is_pass) {
+        result = add_lives(making, parts, options, error);
+    } else {
+        add_slices(making);
+    }
+    add_up(making);
+    return result == 0 ? 0 : -1;
+}
+
+static int fill_and_free(struct making *making, struct timeorder_parts parts, const uint32_t *ids,
+                         const struct replay_options *options, struct error *error) {
+    int result = fill(making, parts, ids, options, error);
+    free(making->rows);
+    free(making->change);
+    return result;
+}
+
 int series_make(struct series *series, const struct model *whole, struct timeorder_parts parts,
                 uint64_t from_ns, uint64_t to_ns, const uint32_t *ids, size_t count, size_t most,
                 const struct replay_options *options, struct error *error) {
     struct making making = {.series = series, .whole = whole};
     uint64_t end_ns = to_ns < whole->now_ns ? to_ns : whole->now_ns + 1;
-    int result = -1;
     *series = (struct series){.rows = count};
     if (whole->index == NULL || parts.count == 0 || from_ns >= end_ns) {
         return 0;
@@ -148,26 +179,25 @@ int series_make(struct series *series, const struct model *whole, struct timeord
         return out_of_memory(error);
     }
     choose_times(series, whole, from_ns, end_ns, most);
-    making.rows = calloc(whole->node_count, sizeof *making.rows);
-    making.change = calloc(count * series->points + 1, sizeof *making.change);
-    series->live = calloc(count * series->points + 1, sizeof *series->live);
-    if (making.rows == NULL || making.change == NULL || series->live == NULL) {
-        out_of_memory(error);
-    } else {
-        for (size_t i = 0; i < count; i++) {
-            making.rows[ids[i]] = (uint32_t)i + 1;
-        }
-        result = 0;
-        if (series->is_pass) {
-            result = add_lives(&making, parts, options, error);
-        } else {
-            add_slices(&making);
-        }
-        add_up(&making);
+    return fill_and_free(&making, parts, ids, options, error);
+}
+
+int series_at(struct series *series, const struct model *whole, struct timeorder_parts parts,
+              const uint64_t *times, size_t points, const uint32_t *ids, size_t count,
+              const struct replay_options *options, struct error *error) {
+    struct making making = {.series = series, .whole = whole};
+    *series = (struct series){.rows = count};
+    if (whole->index == NULL || parts.count == 0 || points == 0) {
+        return 0;
     }
-    free(making.rows);
-    free(making.change);
-    return result == 0 ? 0 : -1;
+    series->times = calloc(points, sizeof *series->times);
+    if (series->times == NULL) {
+        return out_of_memory(error);
+    }
+    memcpy(series->times, times, points * sizeof *times);
+    series->points = points;
+    series->is_pass = whole->recording.events <= SERIES_PASS_EVENTS;
+    return fill_and_free(&making, parts, ids, options, error);
 }
 
 void series_free(struct series *series) {

@@ -36,6 +36,11 @@ struct series {
 int series_make(struct series *series, const struct model *whole, struct timeorder_parts parts,
                 uint64_t from_ns, uint64_t to_ns, const uint32_t *ids, size_t count, size_t most,
                 const struct replay_options *options, struct error *error);
+/* The same at given moments, which grow; they are copied. Of slices that one lies in, what happened
+ * there counts as behind it. */
+int series_at(struct series *series, const struct model *whole, struct timeorder_parts parts,
+              const uint64_t *times, size_t points, const uint32_t *ids, size_t count,
+              const struct replay_options *options, struct error *error);
 void series_free(struct series *series);
 
 #endif
