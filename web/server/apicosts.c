@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* apicosts.c: what functions and call paths cost, as tables. Listed in routes.c. */
-#include "web/server/apicosts.h"
+#include "web/server/apilist.h"
 
 #include "analyze/report/framesums.h"
 #include "analyze/rows/pathwalk.h"
+#include "analyze/window/series.h"
 #include "web/server/apimetric.h"
 #include "web/server/apitable.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +167,15 @@ static void path_columns(struct table_column *columns) {
     columns[CONTEXT_CLASS].name = "class";
 }
 
+static void put_numbers(struct jsonwriter *json, const char *name, const uint64_t *numbers,
+                        size_t count) {
+    jsonwriter_array(json, name);
+    for (size_t i = 0; i < count; i++) {
+        jsonwriter_number(json, NULL, numbers[i]);
+    }
+    jsonwriter_end_array(json);
+}
+
 static const char *column_of(enum metric metric) {
     static const char *const columns[METRIC_ALL] = {
         [METRIC_MAXIMUM] = "peak_bytes",     [METRIC_LEAKED] = "live_bytes",
@@ -188,21 +199,54 @@ static const void **list_paths(const struct model *model, enum metric metric, si
     return records;
 }
 
+/* What they held over time, each path in one array. */
+static int put_graphs(struct api_call *call, const void *const *records, size_t count,
+                      struct error *error) {
+    enum { POINTS = 48, PATHS = 1000 };
+    const struct model *model = call->view->model;
+    size_t rows = count < PATHS ? count : PATHS;
+    uint32_t *ids = calloc(rows + 1, sizeof *ids);
+    struct series series = {0};
+    int result = ids != NULL ? 0 : out_of_memory(error);
+    for (size_t i = 0; ids != NULL && i < rows; i++) {
+        ids[i] = ((const struct model_context *)records[i])->id;
+    }
+    if (result == 0) {
+        result = series_make(&series, call->view->whole, call->view->source->parts, model->from_ns,
+                             model->to_ns, ids, rows, POINTS, &call->replay, error);
+    }
+    if (result == 0) {
+        jsonwriter_map(call->json, "graphs");
+        put_numbers(call->json, "points", series.times, series.points);
+        jsonwriter_array(call->json, "series");
+        for (size_t i = 0; i < rows && series.points != 0; i++) {
+            put_numbers(call->json, NULL, &series.live[i * series.points], series.points);
+        }
+        jsonwriter_end_array(call->json);
+        jsonwriter_end_map(call->json);
+    }
+    series_free(&series);
+    free(ids);
+    return result;
+}
+
 int api_paths(struct api_call *call, struct error *error) {
     struct table_column columns[CONTEXT_COLUMNS];
     const struct rows rows = {.columns = columns, .column_count = CONTEXT_COLUMNS};
-    const struct apitable_rows shown = {.rows = &rows,
-                                        .shown = path_places,
-                                        .count = sizeof path_places,
-                                        .sort = column_of(call->metric)};
+    struct apitable_rows shown = {.rows = &rows,
+                                  .shown = path_places,
+                                  .count = sizeof path_places,
+                                  .sort = column_of(call->metric)};
     const struct model *model = apimetric_model(call, call->view, error);
     struct rows_of of = rows_of_report(&call->report);
     const void **records;
+    bool has_graphs;
     size_t count;
     int result;
-    if (model == NULL) {
+    if (model == NULL || api_flag(call, "graphs", &has_graphs, error) != 0) {
         return -1;
     }
+    shown.more = has_graphs ? put_graphs : NULL;
     of.model = model;
     of.whole = call->view->whole;
     path_columns(columns);
@@ -214,4 +258,159 @@ int api_paths(struct api_call *call, struct error *error) {
     free(records);
     api_command(call, "report %s --paths", apimetric_option(call));
     return result;
+}
+
+/* ---- One call path ---- */
+
+/* Costs are of the heap, or of what filters make of it; paths that a filter leaves out have none.
+ */
+static const struct model_context *find_path(const struct model *model, uint64_t hash) {
+    for (size_t i = 0; i < model->context_count; i++) {
+        if (model_hash(model, model->contexts[i].id) == hash) {
+            return &model->contexts[i];
+        }
+    }
+    return NULL;
+}
+
+static void put_totals(struct api_call *call, const struct model_context *context) {
+    struct jsonwriter *json = call->json;
+    jsonwriter_string(json, "class", model_class_name(call->view->whole, context));
+    jsonwriter_number(json, "live_bytes", context->live_bytes);
+    jsonwriter_number(json, "live_blocks", context->live_blocks);
+    jsonwriter_number(json, "peak_bytes", context->peak_bytes);
+    jsonwriter_number(json, "total_bytes", context->total_bytes);
+    jsonwriter_number(json, "allocations", context->allocations);
+    jsonwriter_number(json, "frees", context->frees);
+    jsonwriter_number(json, "freed_bytes", context->freed_bytes);
+    jsonwriter_number(json, "temporary", context->temporary);
+}
+
+static int put_timeline(struct api_call *call, uint32_t id, struct error *error) {
+    enum { POINTS = 200 };
+    const struct model *model = call->view->model;
+    struct series series;
+    int result = series_make(&series, call->view->whole, call->view->source->parts, model->from_ns,
+                             model->to_ns, &id, 1, POINTS, &call->replay, error);
+    if (result == 0 && series.points != 0) {
+        jsonwriter_map(call->json, "timeline");
+        put_numbers(call->json, "time_ns", series.times, series.points);
+        put_numbers(call->json, "live", series.live, series.points);
+        jsonwriter_end_map(call->json);
+    } else if (result == 0) {
+        jsonwriter_string(call->json, "timeline", NULL);
+    }
+    series_free(&series);
+    return result;
+}
+
+/* Of the blocks that were freed: the model has them in 16 buckets. */
+static void put_lifetimes(struct api_call *call, const struct model_context *context) {
+    const struct model *model = call->view->model;
+    const uint64_t *buckets;
+    if (context->lifetimes == MODEL_NO_LIFETIMES || model->lifetimes == NULL) {
+        jsonwriter_string(call->json, "lifetimes", NULL);
+        return;
+    }
+    buckets = &model->lifetimes[context->lifetimes];
+    jsonwriter_array(call->json, "lifetimes");
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        bool is_last = i + 1 == MEMTRACE_LIFETIME_BUCKETS;
+        jsonwriter_map(call->json, NULL);
+        jsonwriter_number(call->json, "from_ns",
+                          i != 0 ? UINT64_C(1) << (2 * (i - 1) + MEMTRACE_TICK_SHIFT) : 0);
+        if (is_last) {
+            jsonwriter_string(call->json, "to_ns", NULL);
+        } else {
+            jsonwriter_number(call->json, "to_ns", UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT));
+        }
+        jsonwriter_number(call->json, "count", buckets[i]);
+        jsonwriter_end_map(call->json);
+    }
+    jsonwriter_end_array(call->json);
+}
+
+static void put_size_classes(struct api_call *call, const struct detail *detail) {
+    jsonwriter_array(call->json, "sizes");
+    for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
+        if (detail->sizes[i].allocations != 0) {
+            jsonwriter_map(call->json, NULL);
+            jsonwriter_number(call->json, "from", i != 0 ? UINT64_C(1) << (i - 1) : 0);
+            jsonwriter_number(call->json, "to", i != 0 ? UINT64_MAX >> (64 - i) : 0);
+            jsonwriter_number(call->json, "count", detail->sizes[i].allocations);
+            jsonwriter_end_map(call->json);
+        }
+    }
+    jsonwriter_end_array(call->json);
+}
+
+/* They take a pass: where that is short, or asked for. */
+static int put_sizes(struct api_call *call, const struct model_context *context, uint64_t hash,
+                     struct error *error) {
+    const struct api_view *view = call->view;
+    const struct detail_wish wish = {
+        .parts = DETAIL_SIZES, .classes = 1u << context->class, .limit = 1};
+    struct selection selection = *view->selection; /* not to be freed */
+    struct detail *detail;
+    bool is_asked;
+    if (api_flag(call, "sizes", &is_asked, error) != 0) {
+        return -1;
+    }
+    if (view->source->parts.count == 0 ||
+        (!is_asked && view->whole->recording.events > SERIES_PASS_EVENTS)) {
+        jsonwriter_string(call->json, "sizes", NULL);
+        return 0;
+    }
+    selection.path = hash;
+    detail = detail_gather(&wish, &selection, view->whole, view->source->parts, view->names,
+                           &call->replay, error);
+    if (detail == NULL) {
+        return -1;
+    }
+    put_size_classes(call, detail);
+    detail_free(detail);
+    call->told.via = API_VIA_PASS;
+    return 0;
+}
+
+static int put_one(struct api_call *call, const struct model_context *known,
+                   const struct model_context *context, uint64_t hash, struct error *error) {
+    char text[24];
+    int result;
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_string(call->json, "hash", text);
+    apiframes_write_path(&call->report, call->json, "frames", known->path);
+    put_totals(call, context);
+    result = put_timeline(call, known->id, error);
+    if (result == 0) {
+        put_lifetimes(call, context);
+        result = put_sizes(call, context, hash, error);
+    }
+    jsonwriter_end_map(call->json);
+    return result;
+}
+
+int api_path(struct api_call *call, struct error *error) {
+    const struct model *whole = call->view->whole;
+    const struct model_context *known;
+    const struct model_context *context;
+    struct model_context nothing;
+    char *end;
+    uint64_t hash = strtoull(call->rest, &end, 16);
+    if (strlen(call->rest) != 16 || strspn(call->rest, "0123456789abcdef") != 16) {
+        return api_refuse(call, 404, error, "'%s' is not the hash of a call path", call->rest);
+    }
+    known = find_path(whole, hash);
+    if (known == NULL) {
+        return api_refuse(call, 404, error, "there is no call path %s", call->rest);
+    }
+    nothing = (struct model_context){.id = known->id,
+                                     .path = known->path,
+                                     .class = known->class,
+                                     .pool = known->pool,
+                                     .lifetimes = MODEL_NO_LIFETIMES};
+    context = model_find(call->view->model, known->id);
+    api_command(call, "report --show-peak --paths --path %s", call->rest);
+    return put_one(call, known, context != NULL ? context : &nothing, hash, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* apisource.c: source files: what their lines cost, and their text. Listed in routes.c. */
-#include "web/server/apisource.h"
+#include "web/server/apilist.h"
 
 #include "analyze/ask/quantity.h"
 #include "analyze/base/array.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* apitree.c: calls as trees: down from main, up from the allocating functions, around one function;
  * and which functions a regular expression finds. Listed in routes.c. */
-#include "web/server/apitree.h"
+#include "web/server/apilist.h"
 
 #include "analyze/base/array.h"
 #include "analyze/report/calltree.h"
