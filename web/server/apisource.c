@@ -167,8 +167,15 @@ static int fill_files(const struct report *report, const struct sourcefiles *fil
     return result == 0 ? count_functions(report, files, rows) : -1;
 }
 
-static int put_files(struct api_call *call, const struct file_row *rows, size_t count,
-                     struct error *error) {
+/* Start-up code's files, which no tree shows, are not shown, either. */
+static bool is_shown(const struct report *report, const struct file_row *row,
+                     const struct names_frame *frame) {
+    return (row->costs[METRIC_ALLOCATIONS] != 0 || row->costs[METRIC_LEAKED] != 0) &&
+           (report->options.all_frames || !pathwalk_is_startup(frame));
+}
+
+static int put_files(struct api_call *call, const struct sourcefiles *files_of_source,
+                     const struct file_row *rows, struct error *error) {
     static const unsigned char places[FILE_COLUMNS] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     const struct rows files = {.columns = file_columns, .column_count = FILE_COLUMNS};
     const struct apitable_rows shown = {
@@ -177,6 +184,7 @@ static int put_files(struct api_call *call, const struct file_row *rows, size_t 
         .count = FILE_COLUMNS,
         .sort = call->metric < METRIC_COUNT ? metric_name(call->metric) : "leaked"};
     const struct rows_of of = rows_of_report(&call->report);
+    size_t count = files_of_source->count;
     const void **records = calloc(count + 1, sizeof *records);
     size_t kept = 0;
     int result;
@@ -184,7 +192,7 @@ static int put_files(struct api_call *call, const struct file_row *rows, size_t 
         return out_of_memory(error);
     }
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].costs[METRIC_ALLOCATIONS] != 0 || rows[i].costs[METRIC_LEAKED] != 0) {
+        if (is_shown(&call->report, &rows[i], files_of_source->items[i])) {
             records[kept++] = &rows[i];
         }
     }
@@ -207,7 +215,7 @@ int api_files(struct api_call *call, struct error *error) {
         free(rows);
         return out_of_memory(error);
     }
-    result = put_files(call, rows, files->count, error);
+    result = put_files(call, files, rows, error);
     free(rows);
     return result;
 }

@@ -5,6 +5,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/report/calltree.h"
+#include "analyze/rows/safetext.h"
 #include "web/server/apiframes.h"
 #include "web/server/apimetric.h"
 
@@ -264,6 +265,20 @@ int api_tree(struct api_call *call, struct error *error) {
     return result;
 }
 
+/* The command has a value that a shell sees as one word. */
+static void tell_command(struct api_call *call, const char *option, const char *value) {
+    char *word = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&word, &size);
+    if (out != NULL) {
+        shellword_put(out, value);
+        if (fclose(out) == 0) {
+            api_command(call, "report %s %s %s", apimetric_option(call), option, word);
+        }
+        free(word);
+    }
+}
+
 /* ---- Around one function ---- */
 
 static void put_focus(struct api_call *call, const struct report *report,
@@ -320,6 +335,7 @@ int api_callers(struct api_call *call, struct error *error) {
     } else {
         out_of_memory(error);
     }
+    tell_command(call, "--show-caller-callee", of.function);
     if (result == 0 && callees.calls[0].frame == NULL) {
         api_note(call, "No call path with such a cost goes through this function.");
     }
@@ -447,8 +463,7 @@ int api_search(struct api_call *call, struct error *error) {
     model = apimetric_model(call, call->view, error);
     if (model != NULL) {
         result = search(call, model, &selection.patterns[0].regex, error);
-        /* --function also finds what runs before main, which no tree shows */
-        api_command(call, "report %s", apimetric_option(call));
+        tell_command(call, "--function", text);
     }
     selection_free(&selection);
     return result;
