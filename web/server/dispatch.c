@@ -224,7 +224,11 @@ static void put_question(FILE *out, const struct question *question) {
 static char *spell_command(const struct api_call *call) {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = call->told.command != NULL ? open_memstream(&text, &size) : NULL;
+    FILE *out;
+    if (call->told.is_whole) {
+        return strdup(call->told.command);
+    }
+    out = call->told.command != NULL ? open_memstream(&text, &size) : NULL;
     if (out == NULL) {
         return NULL;
     }
