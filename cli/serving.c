@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Not in our process group: Ctrl-C while the program runs is for the program. stdout is the
  * program's, so the address goes to stderr. */
 static int spawn(pid_t *server, char **argv) {

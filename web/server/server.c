@@ -20,8 +20,6 @@
 
 enum { LISTENERS = 2, BACKLOG = 64 };
 
-extern char **environ;
-
 struct server {
     struct hub *hub;
     struct http *http;
