@@ -2,7 +2,7 @@
 // calltree.test.ts: order and layout of a tree, its transforms, what a search finds.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildTree, findFrames, markOf, nodeMarked, pathTo, transformTree, type TreeColumns } from "../src/draw/calltree";
+import { buildTree, findFrames, markOf, marksOf, nodeMarked, pathTo, transformTree, type TreeColumns } from "../src/draw/calltree";
 
 /* "main" calls a (50: own 10, b 40) and b (30), each with half as many blocks; the root has 20 of its own. */
 const FRAMES = ["main", "a", "b", "c"].map((name) => ({ function: name, module: name === "c" ? "libc" : "prog" }));
@@ -133,15 +133,21 @@ test("a search counts each byte once, also in recursion", () => {
     assert.equal(findFrames(tree, Uint8Array.from([0, 1]), below).main, 50);
 });
 
-test("a call is found again by its mark", () => {
-    const nameOf = (frame: number) => `f${frame}`;
-    const tree = buildTree(randomTree(3000, 400, 9));
+test("a call is found again by its mark, also in a tree with other calls", () => {
+    const names = Array.from({ length: 400 }, (_, i) => `f${i}`);
+    const columns = randomTree(3000, 400, 9);
+    const tree = buildTree(columns);
+    const marks = marksOf(tree, names);
+    const nameOf = (of: number) => pathTo(tree, of).map((at) => tree.frame[at]).join();
     for (const node of [1, 17, 999, 2999]) {
-        const mark = markOf(tree, node, nameOf);
+        const mark = markOf(marks, node);
         assert.match(mark, /^[0-9a-f]{16}$/);
-        const names = (of: number) => pathTo(tree, of).map((at) => tree.frame[at]).join();
-        assert.equal(names(nodeMarked(tree, mark, nameOf)), names(node));
+        assert.equal(nameOf(nodeMarked(marks, mark)), nameOf(node));
     }
-    assert.equal(nodeMarked(tree, "0123456789abcdef", nameOf), 0);
-    assert.equal(nodeMarked(tree, "", nameOf), 0);
+    const frames = names.map((name) => ({ function: name, module: "" }));
+    const other = buildTree(transformTree(columns, frames, [{ kind: "merge", name: "f1" }]).columns);
+    const node = tree.parent.findIndex((parent, i) => parent === 0 && i > 0 && tree.frame[i] !== 1);
+    const again = nodeMarked(marksOf(other, names), markOf(marks, node));
+    assert.equal(other.frame[again], tree.frame[node]);
+    for (const wrong of ["0123456789abcdef", "", "0", "xyz"]) assert.equal(nodeMarked(marks, wrong), 0);
 });

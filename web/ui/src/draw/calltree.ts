@@ -220,7 +220,7 @@ function addHidden(hidden: Map<number, [number, number, number]>, node: number, 
   * are called; they are numbered from frames.length on.
   */
 export function transformTree(columns: TreeColumns, frames: readonly Named[],
-                              transforms: readonly Transform[]): { columns: TreeColumns; extra: string[] } {
+    transforms: readonly Transform[]): { columns: TreeColumns; extra: string[] } {
     if (transforms.length === 0) {
         return { columns, extra: [] };
     }
@@ -243,7 +243,7 @@ export function transformTree(columns: TreeColumns, frames: readonly Named[],
     const became = new Int32Array(size);
     for (let i = 0; i < size; i++) {
         const above = i === 0 ? -1 : became[columns.parent[i]!]!;
-        let frame = columns.frame[i]!;
+        let frame = columns.frame[i]! | 0; // in binary columns the root has 2^32 - 1
         const part = frame < 0 ? KEEP : plan[frame]!;
         if (i > 0 && above < 0) {
             became[i] = -1;
@@ -314,37 +314,46 @@ export function findFrames(tree: CallTree, matches: Uint8Array, root = 0): Found
 
 // ---- Marks: a node's name in the URL ----
 
-function mix(hash: number, text: string): number {
-    let value = hash;
+/** By node two hashes of the names on the way to it. They hold while the names do, whatever else is in the tree. */
+export interface Marks {
+    a: Int32Array;
+    b: Int32Array;
+}
+
+function hashOf(text: string, seed: number): number {
+    let value = seed;
     for (let i = 0; i < text.length; i++) {
         value = Math.imul(value ^ text.charCodeAt(i), 16777619);
     }
-    return Math.imul(value ^ 0x2f, 16777619); // "a", "b" is not "ab"
+    return value ^ (value >>> 15);
 }
 
-/** 16 digits that stand for the names on the way to a node; they hold while the names do. */
-export function markOf(tree: CallTree, node: number, nameOf: (frame: number) => string): string {
-    let a = 0x811c9dc5 | 0, b = 0x1b873593;
-    for (const at of pathTo(tree, node)) {
-        const name = nameOf(tree.frame[at]!);
-        a = mix(a, name);
-        b = mix(b ^ a, name);
+export function marksOf(tree: CallTree, names: readonly string[]): Marks {
+    const byFrame = names.map((name) => hashOf(name, 0x811c9dc5 | 0));
+    const byFrame2 = names.map((name) => hashOf(name, 0x1b873593));
+    const a = new Int32Array(tree.size), b = new Int32Array(tree.size);
+    for (let i = 1; i < tree.size; i++) {
+        const above = tree.parent[i]!, frame = tree.frame[i]!;
+        a[i] = Math.imul(a[above]! ^ byFrame[frame]!, 0x85ebca6b) + 0x165667b1;
+        b[i] = Math.imul(b[above]! ^ byFrame2[frame]!, 0xc2b2ae35 | 0) + 0x27d4eb2f;
     }
-    return (a >>> 0).toString(16).padStart(8, "0") + (b >>> 0).toString(16).padStart(8, "0");
+    return { a, b };
+}
+
+/** 16 digits. */
+export function markOf(marks: Marks, node: number): string {
+    const digits = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
+    return digits(marks.a[node]!) + digits(marks.b[node]!);
 }
 
 /** The node that has the mark; 0, the root: none has. */
-export function nodeMarked(tree: CallTree, mark: string, nameOf: (frame: number) => string): number {
-    const wanted = parseInt(mark.slice(0, 8), 16) | 0, wanted2 = parseInt(mark.slice(8), 16) | 0;
-    const a = new Int32Array(tree.size), b = new Int32Array(tree.size);
-    a[0] = 0x811c9dc5 | 0;
-    b[0] = 0x1b873593;
-    for (let i = 1; i < tree.size; i++) {
-        const above = tree.parent[i]!;
-        const name = nameOf(tree.frame[i]!);
-        a[i] = mix(a[above]!, name);
-        b[i] = mix(b[above]! ^ a[i]!, name);
-        if (a[i] === wanted && b[i] === wanted2) {
+export function nodeMarked(marks: Marks, mark: string): number {
+    if (!/^[0-9a-f]{16}$/.test(mark)) {
+        return 0;
+    }
+    const a = parseInt(mark.slice(0, 8), 16) | 0, b = parseInt(mark.slice(8), 16) | 0;
+    for (let i = 1; i < marks.a.length; i++) {
+        if (marks.a[i] === a && marks.b[i] === b) {
             return i;
         }
     }

@@ -38,6 +38,7 @@ export class FlameGraph {
     private readonly room = document.createElement("div");
     private readonly canvas = document.createElement("canvas");
     private readonly map = document.createElement("canvas");
+    private readonly mapPicture = document.createElement("canvas"); // the map without its window
     private readonly painter: FlamePainter;
     private readonly boxes = new Boxes();
     private readonly mapBoxes = new Boxes();
@@ -54,7 +55,7 @@ export class FlameGraph {
     private animation: { from: Place; to: Place; since: number } | null = null;
     private frame = 0;
 
-    constructor(private readonly host: HTMLElement, private readonly hooks: FlameHooks, label: string) {
+    constructor(host: HTMLElement, private readonly hooks: FlameHooks, label: string) {
         this.scroller.className = "flame-scroller";
         this.room.className = "flame-room";
         this.canvas.className = "flame-canvas";
@@ -191,6 +192,7 @@ export class FlameGraph {
         this.height = this.scroller.clientHeight;
         this.fit(this.canvas, this.width, this.height, ratio);
         this.fit(this.map, MAP_WIDTH, this.height, ratio);
+        this.fit(this.mapPicture, MAP_WIDTH, this.height, ratio);
         this.settle();
         this.draw(performance.now()); // now: a canvas that was resized is empty
     }
@@ -273,14 +275,18 @@ export class FlameGraph {
         return this.rows * ROW > 1.25 * this.height;
     }
 
-    /** this.mapBoxes are those of the whole height: measure() laid them. */
     private drawMap(): void {
         const shown = this.needsMap();
         this.map.hidden = !shown;
         if (!shown || this.model === null) {
             return;
         }
+        const context = this.mapPicture.getContext("2d")!;
+        const scale = this.height / this.contentHeight();
         layBoxes(this.model.tree, this.windowAt(this.target(), MAP_WIDTH, Infinity), this.mapBoxes);
+        context.clearRect(0, 0, MAP_WIDTH, this.height);
+        this.painter.paintMap(context, this.mapBoxes,
+            (row) => (this.yOf(row) + this.scroller.scrollTop) * scale, ROW * scale, this.marks);
         this.drawMapWindow();
     }
 
@@ -291,9 +297,8 @@ export class FlameGraph {
         const context = this.map.getContext("2d")!;
         const scale = this.height / this.contentHeight();
         context.clearRect(0, 0, MAP_WIDTH, this.height);
-        this.painter.paintMap(context, this.mapBoxes, (row) => (this.yOf(row) + this.scroller.scrollTop) * scale,
-                          ROW * scale, this.marks);
-        context.fillStyle = getComputedStyle(this.host).getPropertyValue("--flame-veil");
+        context.drawImage(this.mapPicture, 0, 0, MAP_WIDTH, this.height);
+        context.fillStyle = this.painter.veil;
         const top = this.scroller.scrollTop * scale, bottom = top + this.height * scale;
         context.fillRect(0, 0, MAP_WIDTH, top);
         context.fillRect(0, bottom, MAP_WIDTH, this.height - bottom);

@@ -9,6 +9,7 @@ import type { Boxes } from "./flamelayout";
 export const ROW = 20; // pixels from one row to the next
 const LABEL_LEAST = 28; // narrower boxes have no label
 const PADDING = 5;
+const FADED = 0.35; // what is not looked for
 
 /** What a frame is; the index of its colour. */
 export const OWN = 0, LIBRARY = 1, SYSTEM = 2, WHOLE = 3;
@@ -40,47 +41,69 @@ interface Palette {
     more: string[];
     same: string;
     strip: string;
-    ink: string;
-    faint: string;
     hit: string;
-    hitInk: string;
+    /** By fill: what is legible on it. */
+    inks: Map<string, string>;
+    /** On what is faded since something else is looked for. */
+    fadedInk: string;
     outline: string;
-    page: string;
+    veil: string;
     font: string;
 }
 
 const SHADES = 3;
 const STEPS = 4;
+const DARK_INK = "#10151c", LIGHT_INK = "#f2f5f9";
 
-/** "0.86 0.05 70" (lightness, chroma, hue) with the lightness moved. */
-function shade(triple: string, lighter: number): string {
-    const [l, c, h] = triple.trim().split(/\s+/).map(Number);
-    return `oklch(${(l! + lighter).toFixed(3)} ${c} ${h})`;
+type Colour = [number, number, number];
+
+function parse(text: string): Colour {
+    const digits = /^#([0-9a-f]{6})$/i.exec(text.trim())?.[1] ?? "888888";
+    return [0, 2, 4].map((at) => parseInt(digits.slice(at, at + 2), 16)) as Colour;
 }
-
-/** From `towards` 0, the colour of no change, to 1, the full one. */
-function between(from: string, to: string, share: number): string {
-    const a = from.trim().split(/\s+/).map(Number), b = to.trim().split(/\s+/).map(Number);
-    const at = (i: number): number => a[i]! + (b[i]! - a[i]!) * share;
-    return `oklch(${at(0).toFixed(3)} ${at(1).toFixed(3)} ${b[2]})`;
+function spell(colour: Colour): string {
+    return "#" + colour.map((part) => Math.round(Math.min(Math.max(part, 0), 255)).toString(16).padStart(2, "0")).join("");
+}
+/** From a at share 0 to b at 1. */
+function mix(a: string, b: string, share: number): string {
+    const to = parse(b);
+    return spell(parse(a).map((part, i) => part + (to[i]! - part) * share) as Colour);
+}
+/** As WCAG has it, from 0 to 1. */
+function luminance(colour: string): number {
+    const [r, g, b] = parse(colour).map((part) => {
+        const share = part / 255;
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    }) as Colour;
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+function inkOn(fill: string): string {
+    const light = luminance(fill);
+    const contrast = (ink: string): number => {
+        const other = luminance(ink);
+        return (Math.max(light, other) + 0.05) / (Math.min(light, other) + 0.05);
+    };
+    return contrast(DARK_INK) >= contrast(LIGHT_INK) ? DARK_INK : LIGHT_INK;
 }
 
 export function readPalette(host: Element): Palette {
     const style = getComputedStyle(host);
-    const read = (name: string): string => style.getPropertyValue("--flame-" + name).trim();
-    const kinds = ["own", "library", "system", "whole"].map(read);
-    const same = read("same");
-    const steps = Array.from({ length: STEPS }, (_, i) => (i + 1) / STEPS);
-    return {
-        fills: kinds.map((kind) => Array.from({ length: SHADES }, (_, i) => shade(kind, (i - 1) * 0.018))),
-        less: steps.map((share) => between(same, read("less"), share)),
-        more: steps.map((share) => between(same, read("more"), share)),
-        same: shade(same, 0),
-        strip: shade(read("strip"), 0),
-        ink: read("ink"), faint: read("ink-faint"), hit: shade(read("hit"), 0), hitInk: read("hit-ink"),
-        outline: read("outline"), page: read("page"),
-        font: style.getPropertyValue("font-family") || "sans-serif",
+    const read = (name: string): string => style.getPropertyValue("--" + name).trim();
+    const surface = read("surface"), same = read("surface-3");
+    // Neighbours of one kind differ a little, so that they can be told apart.
+    const shades = (name: string): string[] => [mix(read(name), surface, 0.24), mix(read(name), surface, 0.12), read(name)];
+    const steps = (name: string): string[] =>
+        Array.from({ length: STEPS }, (_, i) => mix(same, read(name), 0.25 + 0.75 * (i + 1) / STEPS));
+    const palette: Palette = {
+        fills: [...["own", "library", "system"].map(shades), [same, same, same]],
+        less: steps("less"), more: steps("more"), same,
+        strip: mix(same, surface, 0.4), hit: read("flame-hit"), inks: new Map(),
+        fadedInk: read("text-2"), outline: read("flame-outline"), veil: read("flame-veil"), font: read("font") || "sans-serif",
     };
+    for (const fill of [...palette.fills.flat(), ...palette.less, ...palette.more, palette.strip, palette.hit]) {
+        palette.inks.set(fill, inkOn(fill));
+    }
+    return palette;
 }
 
 function hashOf(text: string): number {
@@ -128,12 +151,16 @@ export class FlamePainter {
         return frame < 0 ? this.palette.fills[WHOLE]![1]! : this.palette.fills[kinds[frame]!]![this.shades[frame]!]!;
     }
 
+    /** With what was found in its own colour. */
+    private shownFill(node: number, marks: FlameMarks): string {
+        return marks.hit !== null && node > 0 && marks.hit[node] === 1 ? this.palette.hit : this.fillOf(node);
+    }
+
     /** Boxes of one colour after each other: changing the colour costs more than a box. */
     private sortByFill(boxes: Boxes, from: number, to: number, marks: FlameMarks): Map<string, number[]> {
         const fills = new Map<string, number[]>();
         for (let at = from; at < to; at++) {
-            const node = boxes.node[at]!;
-            const fill = marks.hit !== null && node > 0 && marks.hit[node] === 1 ? this.palette.hit : this.fillOf(node);
+            const fill = this.shownFill(boxes.node[at]!, marks);
             const list = fills.get(fill);
             if (list === undefined) {
                 fills.set(fill, [at]);
@@ -153,7 +180,7 @@ export class FlamePainter {
         const snap = (value: number): number => Math.round(value * ratio) / ratio;
         for (const [fill, list] of this.sortByFill(boxes, first, last, marks)) {
             context.fillStyle = fill;
-            context.globalAlpha = marks.hit !== null && fill !== this.palette.hit ? 0.45 : 1;
+            context.globalAlpha = marks.hit !== null && fill !== this.palette.hit ? FADED : 1;
             for (const at of list) {
                 const x = snap(boxes.x[at]!), end = snap(boxes.x[at]! + boxes.width[at]!);
                 context.fillRect(x, yOf(rows[at - first]!), Math.max(end - x - (end - x > 2.5 ? 1 : 0), 1 / ratio), ROW - 1);
@@ -180,18 +207,13 @@ export class FlamePainter {
         return this.ruler;
     }
 
-    nameOf(node: number): string {
-        const frame = this.model!.tree.frame[node]!;
-        return frame < 0 ? this.model!.title : this.model!.names[frame]!;
-    }
-
     private formsOf(node: number): string[] {
         const frame = this.model!.tree.frame[node]!;
         return frame < 0 ? [this.model!.title] : this.forms[frame] ??= formsOf(this.model!.names[frame]!);
     }
 
     private paintLabels(context: CanvasRenderingContext2D, boxes: Boxes, first: number, last: number, rows: Int32Array,
-                      yOf: (row: number) => number, marks: FlameMarks): void {
+        yOf: (row: number) => number, marks: FlameMarks): void {
         const ruler = this.rulerFor(context);
         for (let at = first; at < last; at++) {
             const node = boxes.node[at]!;
@@ -203,30 +225,30 @@ export class FlamePainter {
             if (label === "") {
                 continue;
             }
-            const isHit = marks.hit !== null && marks.hit[node] === 1;
+            const faded = marks.hit !== null && marks.hit[node] !== 1;
             const x = boxes.x[at]! + PADDING, y = yOf(rows[at - first]!) + ROW / 2;
-            context.globalAlpha = marks.hit !== null && !isHit ? 0.6 : 1;
-            context.fillStyle = isHit ? this.palette.hitInk : this.palette.ink;
+            context.fillStyle = faded ? this.palette.fadedInk : this.palette.inks.get(this.shownFill(node, marks))!;
             context.fillText(label, x, y);
-            this.paintFigure(context, ruler, node, x + ruler.width(label) + 10, x + room, y, isHit);
+            context.globalAlpha = 0.78;
+            this.paintFigure(context, ruler, node, x + ruler.width(label) + 10, x + room, y);
+            context.globalAlpha = 1;
         }
         context.globalAlpha = 1;
     }
 
-    private paintFigure(context: CanvasRenderingContext2D, ruler: Ruler, node: number, x: number, end: number, y: number,
-                      isHit: boolean): void {
+    private paintFigure(context: CanvasRenderingContext2D, ruler: Ruler, node: number, x: number, end: number,
+        y: number): void {
         if (end - x < 40) {
             return;
         }
         const figure = this.model!.figure(node);
         if (x + ruler.width(figure) <= end) {
-            context.fillStyle = isHit ? this.palette.hitInk : this.palette.faint;
             context.fillText(figure, x, y);
         }
     }
 
     private paintMarks(context: CanvasRenderingContext2D, boxes: Boxes, first: number, last: number, rows: Int32Array,
-                     yOf: (row: number) => number, marks: FlameMarks): void {
+        yOf: (row: number) => number, marks: FlameMarks): void {
         const chosenFrame = marks.chosen > 0 ? this.model!.tree.frame[marks.chosen]! : -2;
         for (let at = first; at < last; at++) {
             const node = boxes.node[at]!;
@@ -243,23 +265,31 @@ export class FlamePainter {
                 context.fillRect(x, y + ROW - 3, width, 2);
             }
             if (node === marks.hover) {
-                context.fillStyle = this.palette.ink;
-                context.globalAlpha = 0.12;
+                context.fillStyle = this.palette.inks.get(this.fillOf(node))!;
+                context.globalAlpha = 0.14;
                 context.fillRect(x, y, width, ROW - 1);
                 context.globalAlpha = 1;
             }
         }
     }
 
-    /** The whole graph on a narrow strip: rows become at least a pixel high. */
+    /** The whole graph on a narrow strip: what is found is at least two pixels wide and high. */
     paintMap(context: CanvasRenderingContext2D, boxes: Boxes, yOf: (row: number) => number, rowHeight: number,
-                      marks: FlameMarks): void {
+        marks: FlameMarks): void {
         const rows = this.rowsOf(boxes, 0, boxes.rows);
         for (const [fill, list] of this.sortByFill(boxes, 0, boxes.count, marks)) {
+            const isHit = fill === this.palette.hit;
+            const least = isHit ? 2 : 0;
             context.fillStyle = fill;
+            context.globalAlpha = marks.hit !== null && !isHit ? FADED : 1;
             for (const at of list) {
-                context.fillRect(boxes.x[at]!, yOf(rows[at]!), boxes.width[at]!, Math.max(rowHeight, 1));
+                context.fillRect(boxes.x[at]!, yOf(rows[at]!), Math.max(boxes.width[at]!, least), Math.max(rowHeight, 1, least));
             }
         }
+        context.globalAlpha = 1;
+    }
+
+    get veil(): string {
+        return this.palette.veil;
     }
 }
