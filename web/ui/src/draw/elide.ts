@@ -42,10 +42,15 @@ export function lastPart(name: string): string {
     return name;
 }
 
+/** "python3.11+0x53ad86", a place without a name -> "+0x53ad86" */
+function withoutModule(name: string): string {
+    return /^[^+\s]+(\+0x[0-9a-f]+)$/.exec(name)?.[1] ?? name;
+}
+
 /** Forms of a name, the longest first, each shorter than the one before. */
 export function formsOf(name: string): string[] {
     const forms = [name];
-    for (const form of [withoutArguments(name), lastPart(withoutArguments(name))]) {
+    for (const form of [withoutArguments(name), lastPart(withoutArguments(name)), withoutModule(name)]) {
         if (form.length < forms[forms.length - 1]!.length) {
             forms.push(form);
         }

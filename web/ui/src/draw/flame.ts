@@ -46,7 +46,7 @@ export class FlameGraph {
     private readonly still = matchMedia("(prefers-reduced-motion: reduce)");
     private item = document.createElement("div");
     private model: FlameModel | null = null;
-    private marks: FlameMarks = { chosen: 0, hover: -1, zoom: 0, hit: null };
+    private marks: FlameMarks = { chosen: 0, hover: -1, zoom: 0, hit: null, focused: false };
     private upward = false;
     private rows = 1;
     private width = 0;
@@ -318,6 +318,10 @@ export class FlameGraph {
         this.scroller.addEventListener("scroll", () => this.request(), { passive: true });
         this.canvas.addEventListener("pointermove", (event) => this.setHover(this.callAt(event)));
         this.canvas.addEventListener("pointerleave", () => this.setHover(-1));
+        this.canvas.addEventListener("mousedown", (event) => {
+            event.preventDefault(); // else the focus would go to what is around the graph
+            this.focus();
+        });
         this.canvas.addEventListener("click", (event) => this.click(event));
         this.canvas.addEventListener("dblclick", (event) => {
             const node = this.callAt(event);
@@ -334,6 +338,8 @@ export class FlameGraph {
             }
         });
         this.scroller.addEventListener("keydown", (event) => this.keydown(event));
+        this.scroller.addEventListener("focusin", () => this.setFocused(true));
+        this.scroller.addEventListener("focusout", () => this.setFocused(false));
         const drag = (event: PointerEvent): void => {
             if (event.buttons & 1) {
                 const share = (event.clientY - this.map.getBoundingClientRect().top) / this.height;
@@ -345,6 +351,11 @@ export class FlameGraph {
             drag(event);
         });
         this.map.addEventListener("pointermove", drag);
+    }
+
+    private setFocused(focused: boolean): void {
+        this.marks.focused = focused;
+        this.request();
     }
 
     private setHover(node: number): void {
@@ -363,7 +374,6 @@ export class FlameGraph {
             return;
         }
         this.hooks.choose(node);
-        this.focus();
         if (this.model!.tree.depth[node]! < this.model!.tree.depth[this.marks.zoom]!) {
             this.hooks.zoom(node);
         }
@@ -413,8 +423,11 @@ export class FlameGraph {
     }
 
     /** Chooses a call; one that is too narrow to be seen is zoomed to by its caller. */
-    private walk(node: number): void {
-        const { tree } = this.model!;
+    walk(node: number): void {
+        if (this.model === null) {
+            return;
+        }
+        const { tree } = this.model;
         this.hooks.choose(node);
         const zoom = this.marks.zoom;
         if (tree.weight[node]! / tree.weight[zoom]! * this.width < 3 && tree.parent[node]! > 0) {

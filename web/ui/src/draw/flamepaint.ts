@@ -32,6 +32,8 @@ export interface FlameMarks {
     hover: number;
     zoom: number;
     hit: Uint8Array | null;
+    /** The graph has the keyboard: then the root is outlined, too, where it is chosen. */
+    focused: boolean;
 }
 
 interface Palette {
@@ -90,8 +92,9 @@ export function readPalette(host: Element): Palette {
     const style = getComputedStyle(host);
     const read = (name: string): string => style.getPropertyValue("--" + name).trim();
     const surface = read("surface"), same = read("surface-3");
-    // Neighbours of one kind differ a little, so that they can be told apart.
-    const shades = (name: string): string[] => [mix(read(name), surface, 0.24), mix(read(name), surface, 0.12), read(name)];
+    // Neighbours of one kind differ a little, so that they can be told apart; on dark pages all are dark enough for light ink.
+    const shares = luminance(surface) > 0.4 ? [0.42, 0.3, 0.18] : [0.56, 0.48, 0.4];
+    const shades = (name: string): string[] => shares.map((share) => mix(read(name), surface, share));
     const steps = (name: string): string[] =>
         Array.from({ length: STEPS }, (_, i) => mix(same, read(name), 0.25 + 0.75 * (i + 1) / STEPS));
     const palette: Palette = {
@@ -256,7 +259,7 @@ export class FlamePainter {
                 continue;
             }
             const x = boxes.x[at]!, y = yOf(rows[at - first]!), width = Math.max(boxes.width[at]! - 1, 1);
-            if (node === marks.chosen) {
+            if (node === marks.chosen && (node > 0 || marks.focused)) {
                 context.strokeStyle = this.palette.outline;
                 context.lineWidth = 2;
                 context.strokeRect(x + 1, y + 1, Math.max(width - 2, 1), ROW - 3);

@@ -38,7 +38,7 @@ export function CallTools({ calls, searched, onLeaveSearch, children }: ToolsPro
                 ["up", "Bottom-up", "From the allocating functions to main (b)"],
             ]} />
             {children}
-            {isDifference.value && (
+            {isDifference.value && calls?.tree.base != null && (
                 <Choice label="Widths" value={width} onChange={(to) => go({ set: { width: to === "both" ? null : to === "main" ? "after" : "before" } })}
                     options={[["both", "Both", "As wide as before and after together"], ["base", "Before"], ["main", "After"]]} />
             )}

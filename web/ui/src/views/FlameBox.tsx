@@ -119,7 +119,7 @@ function CallLine({ calls, node, title }: { calls: Calls; node: number; title: s
                     {unitChange(data.unit, main - tree.base[node]!)} from {unitText(data.unit, tree.base[node]!)}
                 </span>
             )}
-            <span class="muted">itself <span class="number">{unitText(data.unit, tree.self[node]!)}</span></span>
+            {!calls.upward && <span class="muted">itself <span class="number">{unitText(data.unit, tree.self[node]!)}</span></span>}
             <span class="muted number">{sideText(calls, node)}</span>
             {frame !== undefined && <span class="muted">{WHOSE[frame.kind]} · {placeText(frame)}</span>}
         </div>

@@ -26,24 +26,27 @@ export interface Calls {
     kinds: Uint8Array;
     marks: Marks;
     transformed: boolean;
+    upward: boolean; // calls lead to callers: then only the first ones allocate themselves
 }
 
 const KINDS: Record<Frame["kind"], number> = { own: OWN, library: LIBRARY, system: SYSTEM };
 
-export function callsOf(data: Tree, transforms: readonly Transform[] = [], weight: Weight = "main"): Calls {
+export function callsOf(data: Tree, transforms: readonly Transform[], weight: Weight, upward: boolean): Calls {
     const { columns, extra } = transformTree(data.nodes, data.frames, transforms);
+    const by = data.nodes.base === undefined ? "main" : weight;
     const libraries = extra.map((module): Frame => {
         const kind = data.frames.find((frame) => frame.module === module)?.kind ?? "library";
         return { function: shortModule(module), module, kind };
     });
     const frames = [...data.frames, ...libraries];
     const names = frames.map((frame) => frame.function);
-    const tree = buildTree(columns, weight);
+    const tree = buildTree(columns, by);
     return {
         data, tree, frames, names,
         kinds: Uint8Array.from(frames, (frame) => KINDS[frame.kind] ?? WHOLE),
         marks: marksOf(tree, names),
         transformed: transforms.length > 0,
+        upward,
     };
 }
 
@@ -62,10 +65,10 @@ export const directionHere = (): "down" | "up" => (param("direction") === "up" ?
 
 export function useCalls(): { asked: Asked<Tree>; calls: Calls | undefined } {
     const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere() }, { wire: readColumns, main: true });
-    const transforms = transformsHere(), weight = weightHere();
+    const transforms = transformsHere(), weight = weightHere(), upward = directionHere() === "up";
     const data = asked.data;
     const calls = useMemo(
-        () => (data === undefined ? undefined : callsOf(data, transforms, data.nodes.base === undefined ? "main" : weight)),
+        () => (data === undefined ? undefined : callsOf(data, transforms, weight, upward)),
         [data, JSON.stringify(transforms), weight],
     );
     return { asked, calls };
@@ -138,7 +141,8 @@ export function describeCall(calls: Calls, node: number): string {
     if (tree.base !== null) {
         parts.push(`${unitChange(data.unit, main - tree.base[node]!)} from ${unitText(data.unit, tree.base[node]!)}`);
     }
-    parts.push(`itself ${unitText(data.unit, tree.self[node]!)}`, sideText(calls, node));
+    if (!calls.upward) parts.push(`itself ${unitText(data.unit, tree.self[node]!)}`);
+    parts.push(sideText(calls, node));
     if (frame !== undefined) parts.push(WHOSE[frame.kind]);
     return parts.join(", ");
 }
@@ -147,19 +151,20 @@ export function sideText({ data, tree }: Calls, node: number): string {
     const side = tree.side[node]!;
     return data.side_unit === "bytes" ? bytesText(side) : format.items(side, sideWord(data));
 }
-export const sideWord = (data: Tree): string =>
-    data.metric === "cumulative" ? "allocation" : "block";
+const sideWord = (data: Tree): string => (data.metric === "cumulative" ? "allocation" : "block");
+export const sideHeading = (data: Tree): string =>
+    data.side_unit === "bytes" ? "Bytes in all" : data.metric === "cumulative" ? "Allocations" : "Blocks";
 
 /* ---- What may be done with a function ---- */
 
 export function showOnly(name: string): void {
     const now = params("function");
-    if (!now.includes(exactly(name))) go({ set: { function: [...now, exactly(name)], zoom: null, call: null } });
+    if (!now.includes(exactly(name))) go({ set: { function: [...now, exactly(name)] } });
 }
 export function addTransform(kind: Transform["kind"], name: string): void {
     const now = params(kind);
-    if (!now.includes(name)) go({ set: { [kind]: [...now, name], zoom: null, call: null } });
+    if (!now.includes(name)) go({ set: { [kind]: [...now, name] } });
 }
 export function removeTransform(kind: Transform["kind"], name: string): void {
-    go({ set: { [kind]: params(kind).filter((one) => one !== name), zoom: null, call: null } });
+    go({ set: { [kind]: params(kind).filter((one) => one !== name) } });
 }

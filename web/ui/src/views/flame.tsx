@@ -103,7 +103,7 @@ function Flame() {
     const flip = () => go({ set: { flip: flipped ? null : "1" } });
     const walkFound = (from: number, step: 1 | -1) => {
         if (calls === undefined || searched?.found == null || searched.found.count === 0) return;
-        chooseCall(calls, nextFound(searched.found, from, step));
+        graph.current?.walk(nextFound(searched.found, from, step));
     };
     const group = "Flame graph";
     useActions([

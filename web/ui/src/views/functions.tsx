@@ -23,10 +23,11 @@ export function useSortedRows(endpoint: string, params: Record<string, ParamValu
 
 export function FunctionTable({ onOpen }: { onOpen: (frame: Frame) => void }) {
     const rows = useSortedRows("functions", { metric: metric.value }, { main: true });
-    const frame = (row: Row) => frameOf(row, cell(row, "frame"));
+    const frame = (row: Row) => frameOf(row, cell(row, "function"));
+    const columns = rows.columns.map((column) => (column.name === "blocks" ? { name: column.name, width: "7rem" } : column.name));
     const share = rows.columns.some((column) => column.name === "delta") ? "delta" : "total";
     return (
-        <DataTable label="Functions" rows={rows} share={{ column: share }}
+        <DataTable label="Functions" rows={rows} columns={columns} share={{ column: share }}
             selected={(row) => isChosen("function", frame(row)?.function ?? "")}
             onSelect={(row) => {
                 const of = frame(row);

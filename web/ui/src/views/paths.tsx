@@ -21,9 +21,9 @@ const GRAPH: Column = { name: "graph", heading: "Over time", kind: "any", about:
 const FIGURES: Record<string, string[]> = {
     maximum: ["peak_bytes", "live_bytes", "total_bytes", "allocations"],
     leaked: ["live_bytes", "live_blocks", "peak_bytes", "allocations"],
-    cumulative: ["total_bytes", "allocations", "average", "peak_bytes"],
-    allocations: ["allocations", "total_bytes", "average", "temporary"],
-    temporary: ["temporary", "allocations", "total_bytes", "average"],
+    cumulative: ["total_bytes", "allocations", "average_bytes", "peak_bytes"],
+    allocations: ["allocations", "total_bytes", "average_bytes", "temporary"],
+    temporary: ["temporary", "allocations", "total_bytes", "average_bytes"],
 };
 const SORT: Record<string, string> = {
     maximum: "peak_bytes", leaked: "live_bytes", cumulative: "total_bytes", allocations: "allocations", temporary: "temporary",
@@ -44,8 +44,8 @@ function Paths() {
         "path",
         ...(hasGraphs ? [{ name: "graph", width: "7rem", render: (row: Row) => <Spark values={graphOf(row)} /> }] : []),
         ...(isDifference ? ["delta", `base_${main}`, main] : (FIGURES[metric.value] ?? FIGURES.maximum!)),
-        "average", "lifetime", "hash",
-    ].filter((one, index, all) => typeof one !== "string" || all.indexOf(one) === index);
+        "hash",
+    ].map((one) => (one === "allocations" ? { name: one, width: "7rem" } : one)).filter((one, index, all) => typeof one !== "string" || all.indexOf(one) === index);
     return (
         <div class="table-view">
             <DataTable label="Call paths" rows={{ ...rows, columns: rows.columns.length === 0 ? [] : [...rows.columns, GRAPH] }} columns={columns}

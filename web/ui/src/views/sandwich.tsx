@@ -12,7 +12,7 @@ import * as format from "../format";
 import type { Frame, Timeline, Tree } from "../types";
 import { go, metric, param } from "../url";
 import { exactly, openSource } from "../links";
-import { type Calls, callsOf, sideWord, showOnly, unitText, weightHere } from "./calls";
+import { type Calls, callsOf, sideHeading, showOnly, unitText, weightHere } from "./calls";
 import { callKey, callMenu } from "./flame";
 import { FlameBox } from "./FlameBox";
 import { FunctionTable } from "./functions";
@@ -52,35 +52,47 @@ function Around({ focus }: { focus: string }) {
     const asked = useAnswer<CallersAnswer>("callers", { focus, metric: metric.value }, { main: true });
     const weight = weightHere();
     const data = asked.data;
-    const callers = useMemo(() => (data === undefined ? undefined : callsOf(data.callers, [], weight)), [data, weight]);
-    const callees = useMemo(() => (data === undefined ? undefined : callsOf(data.callees, [], weight)), [data, weight]);
+    const callers = useMemo(() => (data === undefined ? undefined : callsOf(data.callers, [], weight, true)), [data, weight]);
+    const callees = useMemo(() => (data === undefined ? undefined : callsOf(data.callees, [], weight, false)), [data, weight]);
     return (
         <div class="call-view">
             <States of={asked}>
-                {(answer) => callers !== undefined && callees !== undefined && (
-                    <Split name="sandwich" direction="column" size={260} label="Resize callers and callees">
-                        <Half label="Callers" title={focus} calls={callers} upward none="Nothing calls it: it is where paths begin." />
-                        <div class="sandwich-rest">
-                            <Focus answer={answer} />
-                            <Half label="Callees" title={focus} calls={callees} none="It calls nothing that allocates." />
-                        </div>
-                    </Split>
-                )}
+                {(answer) => callers !== undefined && callees !== undefined && <Both focus={focus} answer={answer} callers={callers} callees={callees} />}
             </States>
         </div>
     );
 }
 
+/* A half that is empty leaves its room to the other. */
+function Both({ focus, answer, callers, callees }: { focus: string; answer: CallersAnswer; callers: Calls; callees: Calls }) {
+    const above = callers.tree.size > 1, below = callees.tree.size > 1;
+    const upper = above
+        ? <Half label="Callers" title={focus} calls={callers} upward legend={!below} />
+        : <p class="half-note">Nothing calls it: call paths begin here.</p>;
+    const lower = (
+        <div class="sandwich-rest">
+            <Focus answer={answer} />
+            {below ? <Half label="Callees" title={focus} calls={callees} legend /> : <p class="half-note">It calls nothing that allocates: it allocates itself.</p>}
+        </div>
+    );
+    if (!above || !below) return <div class={`sandwich-rest${below ? "" : " upper"}`}>{upper}{lower}</div>;
+    return (
+        <Split name="sandwich" direction="column" size={Math.min(56 + 20 * callers.tree.level.length, 280)} label="Resize callers and callees">
+            {upper}
+            {lower}
+        </Split>
+    );
+}
+
 /* Zoom and choice of a half are passing: what lasts is the focus, and another call is one Enter away. */
-function Half({ label, title, calls, upward = false, none }: { label: string; title: string; calls: Calls; upward?: boolean; none: string }) {
+function Half({ label, title, calls, upward = false, legend }: { label: string; title: string; calls: Calls; upward?: boolean; legend: boolean }) {
     const [state, setState] = useState({ of: calls, zoom: 0, chosen: 0 });
     const { zoom, chosen } = state.of === calls ? state : { zoom: 0, chosen: 0 };
     const setZoom = (node: number) => setState({ of: calls, zoom: node, chosen });
     const setChosen = (node: number) => setState((now) => ({ of: calls, zoom: now.of === calls ? now.zoom : 0, chosen: node }));
-    if (calls.tree.size <= 1) return <div class="state empty half">{none}</div>;
     return (
         <section class="half" aria-label={label}>
-            <FlameBox label={label} calls={calls} zoom={zoom} chosen={chosen} upward={upward} title={title} legend={!upward}
+            <FlameBox label={label} calls={calls} zoom={zoom} chosen={chosen} upward={upward} title={title} legend={legend}
                 onZoom={setZoom} onChoose={(node) => {
                     const frame = calls.frames[calls.tree.frame[node]!];
                     setChosen(node);
@@ -107,8 +119,7 @@ function Focus({ answer }: { answer: CallersAnswer }) {
             <dl class="focus-figures">
                 <div><dt>With what it calls</dt><dd class="number">{text(main)} <span class="muted">{format.percent(main, callees.total)}</span></dd></div>
                 <div><dt>Itself</dt><dd class="number">{text(self)} <span class="muted">{format.percent(self, callees.total)}</span></dd></div>
-                <div><dt>{callees.side_unit === "bytes" ? "Bytes" : "In"}</dt>
-                    <dd class="number">{callees.side_unit === "bytes" ? unitText("bytes", side) : format.items(side, sideWord(callees))}</dd></div>
+                <div><dt>{sideHeading(callees)}</dt><dd class="number">{unitText(callees.side_unit, side)}</dd></div>
             </dl>
             <Own name={focus.function} />
         </div>

@@ -53,6 +53,8 @@ const costOf = (of: Metric): LineCost =>
 
 const LINE_PX = 19;
 const HEAD_PX = 28;
+const LETTER_PX = 7.25; // of 12 px monospace
+const LONGEST = 1000;
 const FILES_MOST = 20_000;
 
 function Source() {
@@ -228,6 +230,8 @@ function SourceText({ file, text, costs, line }: { file: string; text: FileText 
         event.stopPropagation();
         take();
     };
+    // Rows lie free, so that the widest cannot tell how wide the table is.
+    const longest = useMemo(() => 24 + LETTER_PX * shown.reduce((most, one) => Math.max(most, widthOf(one.text)), 30), [shown]);
     const cost = costOf(metric.value);
     const gutter = GUTTER.some((column) => column.name === cost) ? GUTTER : [{ name: cost, heading: "Allocated", about: "Bytes ever allocated", unit: "bytes" as const }, ...GUTTER];
     const drawn = [];
@@ -253,7 +257,7 @@ function SourceText({ file, text, costs, line }: { file: string; text: FileText 
         <div class="source-text">
             <div ref={scroll.box} class="table code-table" role="grid" tabIndex={0} aria-label={`Lines of ${file}`} aria-rowcount={shown.length + 1}
                 aria-activedescendant={current >= 0 ? `line-${shown[current]?.number}` : undefined} onKeyDown={key}
-                style={{ "--tracks": `${gutter.map(() => "5.6rem").join(" ")} 3.6rem minmax(20rem, 1fr)` }}>
+                style={{ "--tracks": `${gutter.map(() => "5.6rem").join(" ")} 3.6rem minmax(${longest}px, 1fr)` }}>
                 <div class="table-inner">
                     <div class="table-head" role="row" aria-rowindex={1}>
                         {gutter.map((column) => (
@@ -269,6 +273,9 @@ function SourceText({ file, text, costs, line }: { file: string; text: FileText 
         </div>
     );
 }
+
+/* In letters; a tab is at most four. */
+const widthOf = (text: string): number => Math.min(text.length + 3 * (text.split("\t").length - 1), LONGEST);
 
 function shownLines(text: string | null, costs: readonly SourceLine[]): ShownLine[] {
     const byLine = new Map(costs.map((cost) => [cost.line, cost]));
@@ -358,7 +365,7 @@ function LinePaths({ file, of }: { file: string; of: SourceLine }) {
     return (
         <section class="line-paths" aria-label="Call paths of the line">
             <h3>{format.items(of.paths, "call path")} allocate at line {of.line}<span class="muted"> · all through {of.function}:</span></h3>
-            <DataTable label="Call paths" rows={rows} columns={["path", "peak_bytes", "live_bytes", "allocations", "hash"]}
+            <DataTable label="Call paths" rows={rows} columns={["path", "peak_bytes", "live_bytes", { name: "allocations", width: "7rem" }, "hash"]}
                 share={{ column: "peak_bytes" }} onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
                 onOpen={(row) => go(viewChange("flame", { path: hash(row) }))} />
         </section>

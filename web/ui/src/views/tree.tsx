@@ -10,7 +10,7 @@ import { useScroll } from "../components/Table";
 import { type CallTree, markOf, nodeMarked, pathTo } from "../draw/calltree";
 import * as format from "../format";
 import { go, metric, param } from "../url";
-import { type Calls, sideWord, unitChange, unitText, useCalls, useSearch } from "./calls";
+import { type Calls, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
 import { CallTools } from "./CallTools";
 import { callKey, callMenu, chooseCall, EVERYTHING, nextFound } from "./flame";
 import type { View } from "./index";
@@ -119,7 +119,10 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
     const rows = useMemo(() => visibleNodes(tree, isOpen), [calls, open]);
     const scroll = useScroll(rows.length, ROW_PX, HEAD_PX);
     const current = Math.max(rows.indexOf(chosen), 0);
-    useEffect(() => scroll.show(current), [current, calls]);
+    const isLaid = scroll.pageRows > 1; // before, nothing could be said to be out of sight
+    useEffect(() => {
+        if (isLaid) scroll.show(current);
+    }, [current, calls, isLaid]);
 
     const hasCalls = (node: number) => tree.first[node]! < tree.first[node + 1]!;
     const toggle = (node: number, to = !isOpen(node)) => {
@@ -228,21 +231,22 @@ interface CallColumn {
     text: (node: number) => string;
 }
 
-function columnsOf({ data, tree }: Calls): CallColumn[] {
+function columnsOf({ data, tree, upward }: Calls): CallColumn[] {
     const main = { heading: data.unit === "bytes" ? "Bytes" : "Count", about: "With all that it calls", width: "8rem" };
     const share = { heading: "Share", about: "Of everything", width: "4.5rem", text: (node: number) => format.percent(tree.main[node]!, tree.main[0]!) };
     const self = { heading: "Itself", about: "Without what it calls", width: "7rem", text: (node: number) => (tree.self[node] === 0 ? "–" : unitText(data.unit, tree.self[node]!)) };
     const side = {
-        heading: data.side_unit === "bytes" ? "Bytes in all" : `${sideWord(data)[0]!.toUpperCase()}${sideWord(data).slice(1)}s`, about: "", width: "7rem",
+        heading: sideHeading(data), about: "", width: "7rem",
         text: (node: number) => unitText(data.side_unit, tree.side[node]!),
     };
+    const own = upward ? [] : [self];
     const base = tree.base;
-    if (base === null) return [{ ...main, bar: true, text: (node) => unitText(data.unit, tree.main[node]!) }, share, self, side];
+    if (base === null) return [{ ...main, bar: true, text: (node) => unitText(data.unit, tree.main[node]!) }, share, ...own, side];
     return [
         { heading: "Change", about: "From before to after", width: "8rem", bar: true, text: (node) => unitChange(data.unit, tree.main[node]! - base[node]!) },
         { heading: "Before", about: "", width: "7rem", text: (node) => unitText(data.unit, base[node]!) },
         { heading: "After", about: "", width: "7rem", text: (node) => unitText(data.unit, tree.main[node]!) },
-        self, side,
+        ...own, side,
     ];
 }
 
