@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* apiframes.c: see apiframes.h. */
+#include "web/server/apiframes.h"
+
+#include "analyze/base/array.h"
+#include "analyze/model/shortname.h"
+#include "analyze/rows/framekind.h"
+#include "analyze/rows/pathwalk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct apiframes apiframes_start(const struct report *report) {
+    return (struct apiframes){.report = report};
+}
+
+void apiframes_free(struct apiframes *frames) {
+    numbermap_free(&frames->places);
+    free(frames->items);
+    *frames = (struct apiframes){0};
+}
+
+static int64_t add(struct apiframes *frames, const struct names_frame *frame, uint64_t key) {
+    void *place = numbermap_get(&frames->places, key);
+    if (place != NULL) {
+        return (int64_t)(uintptr_t)place - 1;
+    }
+    if (array_grow(&frames->items, &frames->room, frames->count, sizeof *frames->items) != 0 ||
+        numbermap_put(&frames->places, key, (void *)(uintptr_t)(frames->count + 1)) != 0) {
+        return -1;
+    }
+    frames->items[frames->count] = frame;
+    return (int64_t)frames->count++;
+}
+
+int64_t apiframes_add(struct apiframes *frames, const struct names_frame *frame) {
+    return frame != NULL ? add(frames, frame, frame->place_key) : -1;
+}
+
+int64_t apiframes_add_function(struct apiframes *frames, const struct names_frame *frame) {
+    return frame != NULL ? add(frames, frame, frame->function_key) : -1;
+}
+
+const char *apiframes_spell(const struct report *report, const struct names_frame *frame,
+                            char *buffer, size_t size) {
+    if (frame->function != NULL && !report->options.full_names) {
+        return shortname(frame->function, buffer, size);
+    }
+    return names_spell(frame, buffer, size);
+}
+
+/* ---- Writing ---- */
+
+void apiframes_write_one(const struct report *report, struct jsonwriter *json, const char *name,
+                         const struct names_frame *frame) {
+    char function[8192];
+    jsonwriter_map(json, name);
+    jsonwriter_string(json, "function", apiframes_spell(report, frame, function, sizeof function));
+    if (frame->file != NULL) {
+        jsonwriter_string(json, "file", frame->file);
+    }
+    if (frame->line != 0) {
+        jsonwriter_number(json, "line", frame->line);
+    }
+    jsonwriter_string(json, "module", frame->module);
+    jsonwriter_string(json, "kind",
+                      framekind_name(framekind_of(frame, report->model->header.executable)));
+    if (frame->inlined) {
+        jsonwriter_bool(json, "inlined", true);
+    }
+    jsonwriter_end_map(json);
+}
+
+void apiframes_write(const struct apiframes *frames, struct jsonwriter *json, const char *name) {
+    jsonwriter_array(json, name);
+    for (size_t i = 0; i < frames->count; i++) {
+        apiframes_write_one(frames->report, json, NULL, frames->items[i]);
+    }
+    jsonwriter_end_array(json);
+}
+
+void apiframes_write_path(const struct report *report, struct jsonwriter *json, const char *name,
+                          uint32_t node) {
+    struct pathwalk walk = pathwalk(report, node);
+    jsonwriter_array(json, name);
+    for (; walk.frame != NULL; pathwalk_next(&walk)) {
+        apiframes_write_one(report, json, NULL, walk.frame);
+    }
+    jsonwriter_end_array(json);
+}
