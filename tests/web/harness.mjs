@@ -54,7 +54,7 @@ export const newsdesk = () => recording('newsdesk', [path.join(build, 'tests', '
 
 /** A server of these files; stopped at the end of the test. */
 export async function serve(t, ...args) {
-    const child = spawn(memtrace, ['serve', '--no-open', '--port', '0', ...args],
+    const child = spawn(memtrace, ['serve', '--no-open', ...args],
         { cwd: scratch, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     const address = await new Promise((resolve, reject) => {
