@@ -205,7 +205,10 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
             <input ref={field} role="combobox" aria-label="Add a filter" aria-expanded={open && offers.length > 0} aria-controls={`${id}-list`}
                 aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined} aria-autocomplete="list" aria-invalid={wrong !== undefined} aria-busy={busy}
                 placeholder="Add a filter: function, size, leaked …" autocomplete="off" spellcheck={false} value={text}
-                onFocus={() => setOpen(true)} onBlur={() => setOpen(false)} onKeyDown={key}
+                onFocus={() => setOpen(true)} onBlur={() => {
+                    setOpen(false);
+                    setWrong(undefined);
+                }} onKeyDown={key}
                 onInput={(event) => {
                     setText(event.currentTarget.value);
                     setWrong(undefined);

@@ -288,7 +288,17 @@ interface LegendProps {
     onAll: () => void;
     onTable: () => void;
 }
-const WORDS = { live: "held", resident: "resident", rate: "allocations/s" } as const;
+const WORDS = { live: "held", resident: "resident", rate: "allocations" } as const;
+
+/* "40.3 – 100.8 ms": the unit once, where it is the same. */
+export function spanText({ from, to }: Span): string {
+    const [first, last] = [format.duration(from), format.duration(to)];
+    const unit = last.slice(last.indexOf(" "));
+    return `${first.endsWith(unit) && !/ .* /.test(last) ? first.slice(0, -unit.length) : first} – ${last}`;
+}
+
+const spellSeries = (name: keyof typeof WORDS, value: number | null): string =>
+    name === "rate" ? (value === null ? "–" : `${format.roughly(value)}/s`) : spellKind("bytes", value);
 
 function StripLegend({ timeline, selected, index, span, duration, onAll, onTable }: LegendProps) {
     const shown = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((name) => timeline.series[name]?.some((value) => value !== null));
@@ -302,7 +312,7 @@ function StripLegend({ timeline, selected, index, span, duration, onAll, onTable
         <div class="strip-legend">
             <div class="strip-when number">
                 {time !== null ? <>at <b>{format.duration(time)}</b></> : span !== null ? (
-                    <><b>{format.duration(span.from)} – {format.duration(span.to)}</b> <button type="button" class="link" onClick={onAll}>all</button></>
+                    <><b>{spanText(span)}</b> <button type="button" class="link" onClick={onAll}>all</button></>
                 ) : <>all of <b>{format.duration(duration)}</b></>}
                 <button type="button" class="link" onClick={onTable}>table</button>
             </div>
@@ -311,7 +321,7 @@ function StripLegend({ timeline, selected, index, span, duration, onAll, onTable
                 {shown.map((name) => (
                     <div key={name} class="strip-series">
                         <dt><span class={`swatch ${name}`} />{WORDS[name]}</dt>
-                        <dd class="number" title={index < 0 ? "the most" : undefined}>{index < 0 && <span class="muted">≤ </span>}{spellKind(name === "rate" ? "count" : "bytes", value(name))}</dd>
+                        <dd class="number" title={index < 0 ? "the most" : undefined}>{index < 0 && <span class="muted">≤ </span>}{spellSeries(name, value(name))}</dd>
                     </div>
                 ))}
             </dl>
@@ -349,7 +359,7 @@ function StripTable({ timeline, marks, duration, onClose, onPick }: { timeline: 
                         {rows.map((index) => (
                             <tr key={index}>
                                 <th scope="row" class="number">{format.duration(timeline.time_ns[index] ?? 0)}</th>
-                                {names.map((name) => <td key={name} class="number">{spellKind(name === "rate" ? "count" : "bytes", timeline.series[name]?.[index] ?? null)}</td>)}
+                                {names.map((name) => <td key={name} class="number">{spellSeries(name, timeline.series[name]?.[index] ?? null)}</td>)}
                             </tr>
                         ))}
                     </tbody>

@@ -29,7 +29,7 @@ function optionsOf(width: number, height: number, duration: number, has: { selec
     const font = `11px ${colourOf("--font")}`;
     const live = colourOf("--series-1");
     return {
-        width, height, legend: { show: false }, padding: [8, 12, 0, 0], cursor: { show: false },
+        width, height, legend: { show: false }, padding: [8, 28, 0, 0], cursor: { show: false },
         scales: {
             x: { time: false, range: [0, duration] },
             bytes: { range: (_, __, high) => [0, Math.max(1, high * 1.04)] },
@@ -37,7 +37,7 @@ function optionsOf(width: number, height: number, duration: number, has: { selec
         },
         axes: [
             { scale: "x", stroke: text, font, size: 20, gap: 2, grid: { show: false }, ticks: { show: false }, space: 90, values: (_, splits) => splits.map((ns) => axisText("duration", ns)) },
-            { scale: "bytes", stroke: text, font, size: 64, gap: 6, grid: { stroke: colourOf("--line"), width: 1 }, ticks: { show: false }, space: 26, splits: byteSplits, values: (_, splits) => splits.map((value) => axisText("bytes", value)) },
+            { scale: "bytes", stroke: text, font, size: 64, gap: 6, grid: { stroke: colourOf("--line"), width: 1 }, ticks: { show: false }, space: 26, splits: byteSplits, values: (_, splits) => splits.map((value) => (value === 0 ? "" : axisText("bytes", value))) },
         ],
         series: [
             {},
