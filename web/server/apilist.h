@@ -20,4 +20,16 @@ int api_foreign(struct api_call *call, struct error *error);
 int api_modules(struct api_call *call, struct error *error);
 int api_processes(struct api_call *call, struct error *error);
 
+int api_tree(struct api_call *call, struct error *error); /* apitree.c */
+int api_callers(struct api_call *call, struct error *error);
+int api_search(struct api_call *call, struct error *error);
+
+int api_functions(struct api_call *call, struct error *error); /* apicosts.c */
+int api_paths(struct api_call *call, struct error *error);
+int api_path(struct api_call *call, struct error *error);
+
+int api_files(struct api_call *call, struct error *error); /* apisource.c */
+int api_file(struct api_call *call, struct error *error);
+int api_file_text(struct api_call *call, struct error *error);
+
 #endif

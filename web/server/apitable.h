@@ -34,6 +34,7 @@ struct apitable {
     size_t rows;
     uint64_t total; /* to be set before apitable_end(): UINT64_MAX is the number of rows written */
     uint64_t next;  /* cursor of what follows; 0: nothing does */
+    bool is_ended;  /* no more rows come */
     bool is_failed; /* out of memory */
 };
 
@@ -59,6 +60,10 @@ struct apitable_rows {
     size_t count;
     const char *sort; /* the usual one, by name; NULL: as rows come */
     bool (*is_wanted)(const void *record);
+    /* Writes what belongs to the rows that were written, as further members of the table: their
+     * records in that order. NULL: nothing. 0 or -1. */
+    int (*more)(struct api_call *call, const void *const *records, size_t count,
+                struct error *error);
 };
 int apitable_rows(struct api_call *call, const char *name, const struct apitable_rows *rows,
                   struct error *error);

@@ -22,6 +22,20 @@ static const struct route routes[] = {
     {"GET", "/r/{r}/foreign", api_foreign, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS},
     {"GET", "/r/{r}/modules", api_modules, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/processes", api_processes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+
+    {"GET", "/r/{r}/tree", api_tree, QUEUE_INTERACTIVE, "direction min-share depth limit within",
+     ROUTE_METRIC},
+    {"GET", "/r/{r}/callers", api_callers, QUEUE_INTERACTIVE, "focus min-share depth limit within",
+     ROUTE_METRIC},
+    {"GET", "/r/{r}/search", api_search, QUEUE_INTERACTIVE, "regex within", ROUTE_METRIC},
+    {"GET", "/r/{r}/functions", api_functions, QUEUE_INTERACTIVE, "within",
+     ROUTE_METRIC | ROUTE_TABLE},
+    {"GET", "/r/{r}/paths", api_paths, QUEUE_INTERACTIVE, "graphs within",
+     ROUTE_METRIC | ROUTE_TABLE},
+    {"GET", "/r/{r}/paths/{hash}", api_path, QUEUE_INTERACTIVE, "sizes", 0},
+    {"GET", "/r/{r}/files", api_files, QUEUE_INTERACTIVE, NULL, ROUTE_METRIC | ROUTE_TABLE},
+    {"GET", "/r/{r}/files/{n}", api_file, QUEUE_INTERACTIVE, NULL, 0},
+    {"GET", "/r/{r}/files/{n}/text", api_file_text, QUEUE_INTERACTIVE, NULL, 0},
 };
 
 /* Whether a path fits the route's; *source and *rest say where its parts lie. */
