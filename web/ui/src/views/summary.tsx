@@ -22,7 +22,7 @@ function SummaryView() {
         <States of={summary}>
             {(data) => (
                 <div class="summary">
-                    <Headline of={data} />
+                    <Headline of={data} window={summary.answer?.window} />
                     <Tiles of={data} />
                     <Resident of={data} />
                     <div class="summary-columns">
@@ -38,10 +38,13 @@ function SummaryView() {
 
 /* ---- Words ---- */
 
-function Headline({ of }: { of: Summary }) {
+function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_ns: number | null } | undefined }) {
     const { totals } = of;
     const name = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
-    const selected = filterQuery.value.size > 0;
+    const names = new Set(filterQuery.value.keys());
+    for (const name of TIMES) names.delete(name);
+    const selected = names.size > 0;
+    const when = windowText(window, of.duration_ns);
     if (totals.allocations === 0 && totals.maximum_bytes === 0 && totals.live_bytes === 0) {
         return <div class="headline"><h1>{selected ? `Nothing of ${name} is selected: no allocation fits all filters.` : `${name} allocated nothing.`}</h1></div>;
     }
@@ -49,14 +52,22 @@ function Headline({ of }: { of: Summary }) {
     return (
         <div class="headline">
             <h1>
-                {selected ? "What is selected of " : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
-                {totals.maximum_ns > 0 && <>, {format.duration(totals.maximum_ns)} after it began</>}
+                {when}{selected ? `${when === "" ? "What" : "what"} is selected of ` : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
+                {totals.maximum_ns > 0 && when === "" && <>, {format.duration(totals.maximum_ns)} after it began</>}
                 {of.live ? <>, and holds <b>{bytesText(totals.live_bytes)}</b> now.</> :
                     totals.live_bytes === 0 ? ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {windowed() ? "were still held at the end of the window" : "were never freed"} ({share} of that).</>}
             </h1>
             <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}</p>
         </div>
     );
+}
+const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
+
+/* "From 1.2 s to 2.0 s, ": nothing where it is all of the time. */
+function windowText(window: { from_ns: number; to_ns: number | null } | undefined, duration: number): string {
+    if (window === undefined || !["from", "to", "at", "between"].some((name) => filterQuery.value.has(name))) return "";
+    const to = window.to_ns ?? duration;
+    return window.from_ns > 0 ? `From ${format.duration(window.from_ns)} to ${to >= duration ? "the end" : format.duration(to)} ` : `Until ${format.duration(to)} `;
 }
 const windowed = (): boolean => ["to", "at", "between"].some((name) => filterQuery.value.has(name));
 
