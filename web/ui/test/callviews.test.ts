@@ -6,7 +6,7 @@ import { buildTree } from "../src/draw/calltree";
 import type { Tree } from "../src/types";
 import { callsOf, changeOf, figureOf } from "../src/views/calls";
 import { nextFound } from "../src/views/flame";
-import { mergeLines } from "../src/views/source";
+import { mergeLines, throughLine } from "../src/views/source";
 import { hotPath, visibleNodes } from "../src/views/tree";
 
 /* main: a 60 (c 50 (d 20, e 20), own 10), b 30 */
@@ -57,4 +57,15 @@ test("functions of one line are added up", () => {
     const line = { line: 7, function: "f<int>", maximum: 1, leaked: 2, cumulative: 3, allocations: 4, temporary: 5, paths: 6 };
     const merged = mergeLines([{ ...line, line: 9 }, line, { ...line, function: "f<char>" }, { ...line, function: "f<long>" }]);
     assert.deepEqual(merged.map((one) => [one.line, one.function, one.maximum, one.paths]), [[7, "f<int>, …", 3, 18], [9, "f<int>", 1, 6]]);
+});
+
+test("paths through a line: the same function elsewhere is another line", () => {
+    const frame = (name: string, line: number, file = "a.c") => ({ function: name, file, line, module: "m", kind: "own" as const });
+    const table = {
+        columns: [{ name: "hash", heading: "", kind: "hash" as const }, { name: "path", heading: "", kind: "path" as const }],
+        rows: [["1", 0], ["2", 1], ["3", 2]], total: 3, paths: [[0, 1], [0, 2], [3, 1]],
+        frames: [frame("f", 3), frame("main", 9), frame("main", 12), frame("g", 9, "b.c")],
+    };
+    const hashes = (line: number, file: string) => throughLine(table, file, line).rows.map((row) => row[0]);
+    assert.deepEqual([hashes(9, "a.c"), hashes(3, "a.c"), hashes(9, "b.c"), hashes(4, "a.c")], [["1", "3"], ["1", "2"], ["3"], []]);
 });
