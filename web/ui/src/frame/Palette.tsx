@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Palette.tsx (Ctrl-K): every view, action, function and file by its name.
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { allActions } from "../actions";
 import { ask } from "../ask";
 import { Dialog } from "../components/Dialog";
@@ -81,6 +81,7 @@ function PaletteBox() {
     const [typed, setTyped] = useState("");
     const [at, setAt] = useState(0);
     const id = useId();
+    const field = useRef<HTMLInputElement>(null);
     const found = useFound(typed.trim());
     const given = typed.trim().toLowerCase();
     const fixed = fixedEntries().map((entry) => ({ entry, points: given === "" ? 0 : score(`${entry.title} ${entry.about}`, given) }))
@@ -106,7 +107,7 @@ function PaletteBox() {
         <Dialog title="Search actions, views, functions and files" bare class="palette" onClose={close}>
             <input class="palette-field" role="combobox" aria-expanded="true" aria-controls={`${id}-list`} aria-activedescendant={current >= 0 ? `${id}-${current}` : undefined}
                 aria-label="Search actions, views, functions and files" placeholder="A view, an action, a function, a file …" autocomplete="off" spellcheck={false}
-                autofocus value={typed} onKeyDown={key} onInput={(event) => {
+                ref={field} value={typed} onKeyDown={key} onInput={(event) => {
                     setTyped(event.currentTarget.value);
                     setAt(0);
                 }} />
