@@ -73,7 +73,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     record)
         case $previous in
@@ -99,7 +99,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     report)
         case $previous in

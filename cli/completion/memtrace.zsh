@@ -88,6 +88,7 @@ _memtrace() {
             '*--contexts[the most call paths to keep apart]:N:' \
             '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
             '*--inject[also follow libraries that bind an allocator of their own]' \
+            '*--serve[show it in the browser while it runs, and until Ctrl-C ]' \
             '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
             '*--start-off[count nothing until the program or a signal switches it on]' \
@@ -131,6 +132,7 @@ _memtrace() {
             '*--contexts[the most call paths to keep apart]:N:' \
             '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
             '*--inject[also follow libraries that bind an allocator of their own]' \
+            '*--serve[show it in the browser while it runs, and until Ctrl-C ]' \
             '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
             '*--start-off[count nothing until the program or a signal switches it on]' \

@@ -51,8 +51,9 @@ struct api_told {
     /* What comes between "memtrace" and filters and file: "report --show-peak --bottom-up". NULL:
      * no command gives the same. malloc'd. */
     char *command;
-    char *sql;   /* malloc'd; NULL: none */
-    char *notes; /* malloc'd, lines; NULL: none. api_note() adds one */
+    bool is_whole; /* the command is all of it: nothing is put before or behind it */
+    char *sql;     /* malloc'd; NULL: none */
+    char *notes;   /* malloc'd, lines; NULL: none. api_note() adds one */
 };
 
 struct api_call {

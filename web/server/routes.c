@@ -14,6 +14,8 @@ static const struct route routes[] = {
     {"POST", "/sources", api_open_source, QUEUE_INTERACTIVE, NULL, ROUTE_PLAIN},
     {"GET", "/openapi.json", api_openapi, QUEUE_INTERACTIVE, NULL, ROUTE_PLAIN},
 
+    {"GET", "/command", api_command_of, QUEUE_INTERACTIVE, "view", ROUTE_PLAIN},
+
     {"GET", "/r/{r}", api_summary, QUEUE_INTERACTIVE, NULL, 0},
     {"GET", "/r/{r}/timeline", api_timeline, QUEUE_INTERACTIVE, "points series", ROUTE_THREADS},
     {"GET", "/r/{r}/marks", api_marks, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
@@ -22,6 +24,8 @@ static const struct route routes[] = {
     {"GET", "/r/{r}/foreign", api_foreign, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS},
     {"GET", "/r/{r}/modules", api_modules, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/processes", api_processes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/suppressed", api_suppressed, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/budget", api_budget, QUEUE_INTERACTIVE, NULL, ROUTE_METRIC},
 
     {"GET", "/r/{r}/findings", api_findings, QUEUE_INTERACTIVE, "limit passes", ROUTE_THREADS},
     {"GET", "/r/{r}/tree", api_tree, QUEUE_INTERACTIVE, "direction min-share depth limit within",

@@ -44,6 +44,7 @@ export class FlameGraph {
     private readonly mapBoxes = new Boxes();
     private readonly observer: ResizeObserver;
     private readonly still = matchMedia("(prefers-reduced-motion: reduce)");
+    private readonly gone = new AbortController();
     private item = document.createElement("div");
     private model: FlameModel | null = null;
     private marks: FlameMarks = { chosen: 0, hover: -1, zoom: 0, hit: null, focused: false };
@@ -72,10 +73,12 @@ export class FlameGraph {
         this.observer = new ResizeObserver(() => this.resize());
         this.observer.observe(this.scroller);
         this.listen();
+        this.watchRatio();
         this.replaceItem(false);
     }
 
     destroy(): void {
+        this.gone.abort();
         this.observer.disconnect();
         cancelAnimationFrame(this.frame);
         this.scroller.remove();
@@ -195,6 +198,14 @@ export class FlameGraph {
         this.fit(this.mapPicture, MAP_WIDTH, this.height, ratio);
         this.settle();
         this.draw(performance.now()); // now: a canvas that was resized is empty
+    }
+
+    /** Another screen may have other pixels. */
+    private watchRatio(): void {
+        matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", () => {
+            this.resize();
+            this.watchRatio();
+        }, { once: true, signal: this.gone.signal });
     }
 
     private fit(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {

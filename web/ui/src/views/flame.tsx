@@ -62,21 +62,23 @@ export function callKey(calls: Calls, event: KeyboardEvent, node: number): boole
     }
 }
 
-export function callMenu(calls: Calls, node: number, zoom?: () => void): MenuItem[] {
+/* Of a tree that transforms cannot be done to, `fixed`. */
+export function callMenu(calls: Calls, node: number, zoom?: () => void, fixed = false): MenuItem[] {
     const frame = calls.frames[calls.tree.frame[node]!];
     if (frame === undefined) return [];
-    const items: MenuItem[] = [
+    return [
+        ...(zoom === undefined ? [] : [{ label: "Zoom", key: "Enter", run: zoom }]),
         { label: "Callers and callees", key: "s", run: () => openSandwich(frame.function) },
+        ...(frame.file === undefined ? [] : [{ label: "Source", key: "o", run: () => openSource(frame) }]),
         { label: "Only paths through it", key: "Shift+Enter", run: () => showOnly(frame.function) },
-        { label: "Merge into its callers", key: "m", run: () => addTransform("merge", frame.function) },
-        { label: "Hide it and all below", key: "h", run: () => addTransform("hide", frame.function) },
-        { label: `Collapse ${shortModule(frame.module)}`, key: "c", run: () => addTransform("collapse", frame.module) },
         { label: "Call paths through it", run: () => go(viewChange("paths", { function: [...params("function"), exactly(frame.function)] })) },
+        ...(fixed ? [] : [
+            { label: "Merge into its callers", key: "m", run: () => addTransform("merge", frame.function) },
+            { label: "Hide it and all below", key: "h", run: () => addTransform("hide", frame.function) },
+            { label: `Collapse ${shortModule(frame.module)}`, key: "c", run: () => addTransform("collapse", frame.module) },
+        ]),
         { label: "Copy its name", run: () => void navigator.clipboard?.writeText(frame.function) },
     ];
-    if (frame.file !== undefined) items.splice(1, 0, { label: "Source", key: "o", run: () => openSource(frame) });
-    if (zoom !== undefined) items.unshift({ label: "Zoom", key: "Enter", run: zoom });
-    return items;
 }
 
 /* The next call that was found, the widest first on each level; back to the first after the last. */
