@@ -20,12 +20,12 @@ static int out_of_memory(struct error *error) {
     return error_set(error, "out of memory");
 }
 
-/* ---- Their numbers: 1, 2, ... in the order of the source's nodes, whatever is selected ---- */
+/* ---- Their numbers: 0, 1, ... in the order of the source's nodes, whatever is selected ---- */
 
 struct sourcefiles {
     const struct names_frame **items; /* a frame of each */
     size_t count, room;
-    struct numbermap numbers; /* by framesums_key() */
+    struct numbermap numbers; /* by framesums_key(): the number + 1 */
 };
 
 static void free_files(void *value) {
@@ -96,11 +96,11 @@ static const struct names_frame *asked_file(struct api_call *call, struct error 
     if (files == NULL) {
         return NULL;
     }
-    if (quantity_u64(call->rest, &number) != 0 || number == 0 || number > files->count) {
+    if (quantity_u64(call->rest, &number) != 0 || number >= files->count) {
         api_refuse(call, 404, error, "there is no source file '%s'", call->rest);
         return NULL;
     }
-    return files->items[number - 1];
+    return files->items[number];
 }
 
 /* ---- All files ---- */
@@ -204,7 +204,7 @@ static int fill_files(const struct report *report, const struct sourcefiles *fil
     for (size_t i = 0; i < files->count; i++) {
         const struct names_frame *frame = files->items[i];
         rows[i] = (struct file_row){
-            .number = i + 1,
+            .number = i,
             .file = frame->file,
             .kind = framekind_name(framekind_of(frame, report->model->header.executable))};
     }
