@@ -103,7 +103,8 @@ function fly(key: string, path: string, wire: AskOptions["wire"]): Flight {
     const slow = setTimeout(() => void followProgress(flight, job), PROGRESS_AFTER_MS);
     flight.promise = fetchAnswer(withJob, wire, abort.signal)
         .then(({ value, bytes }) => {
-            keep(key, value, bytes);
+            // Nobody drags to the same place twice, and what others asked would have to go.
+            if (!/[?&]snap=1/.test(path)) keep(key, value, bytes);
             return value;
         })
         .finally(() => {

@@ -13,6 +13,7 @@ import type { Summary } from "../types";
 import { filterQuery, go, metric, place } from "../url";
 import type { ViewEntry } from "../views";
 import { completions } from "./complete";
+import { splitFilter } from "./filterText";
 
 const SHOWN = FILTERS.map((filter) => filter.name);
 
@@ -120,12 +121,6 @@ function namesFor(text: string, has: Record<string, boolean>): Offer[] {
             done: filter.value === null,
             slow: filter.cost === "blocks",
         }));
-}
-
-export function splitFilter(text: string): { filter: Filter; value: string } | undefined {
-    const [, name = "", value = ""] = /^-{0,2}([a-z-]+)\s*[:= ]?\s*(.*)$/s.exec(text.trim()) ?? [];
-    const filter = filterNamed(name);
-    return filter === undefined ? undefined : { filter, value };
 }
 
 function useOffers(text: string, open: boolean, has: Record<string, boolean>): Offer[] {

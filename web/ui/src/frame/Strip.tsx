@@ -15,7 +15,8 @@ import type { Mark } from "../summaries";
 import type { Summary, Timeline } from "../types";
 import { filterQuery, go, place, sourceId } from "../url";
 import { Drag, markText, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
-import { ratesOf, StripPlot, type StripBox } from "./StripPlot";
+import { draggedSpan, nearest, ratesOf, spanText, stepMarks, type Grip } from "./stripmath";
+import { StripPlot, type StripBox } from "./StripPlot";
 
 const POINTS = 700;
 const RATE_PARTS = 160;
@@ -76,17 +77,6 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
     );
 }
 
-export function nearest(times: readonly number[], at: number): number {
-    let low = 0;
-    let high = times.length - 1;
-    while (low < high) {
-        const middle = (low + high) >> 1;
-        if ((times[middle] ?? 0) < at) low = middle + 1;
-        else high = middle;
-    }
-    return low > 0 && at - (times[low - 1] ?? 0) < (times[low] ?? 0) - at ? low - 1 : low;
-}
-
 /* ---- Keys ---- */
 
 interface StripActions {
@@ -112,16 +102,6 @@ function useStripActions({ span, set, marks, duration }: StripActions): void {
     ]);
 }
 
-/* The stretches between marks, one after the other; before the first and after the last there is one, too. */
-export function stepMarks(marks: readonly { time: number }[], duration: number, span: Span | null, by: 1 | -1): Span | null {
-    const edges = [...new Set([0, ...marks.map((mark) => mark.time).filter((time) => time > 0 && time < duration), duration])].sort((a, b) => a - b);
-    const at = span === null ? (by > 0 ? -1 : edges.length - 1) : edges.findIndex((edge) => edge >= span.from - 0.5);
-    const next = Math.max(0, Math.min(edges.length - 2, at + by));
-    const from = edges[next] ?? 0;
-    const to = edges[next + 1] ?? duration;
-    return from === 0 && to === duration ? null : { from, to };
-}
-
 /* ---- The window ---- */
 
 interface BrushProps {
@@ -136,7 +116,6 @@ interface BrushProps {
     onAll: () => void;
     set: (span: Span | null, how?: "push" | "replace") => void;
 }
-type Grip = "new" | "from" | "to" | "move" | "base";
 const HANDLE_PX = 6;
 const CLICK_PX = 3;
 
@@ -223,24 +202,6 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
     );
 }
 
-/* Where the pointer has taken the window to. Too small a one would say nothing: at least one step stays. */
-export function draggedSpan(grip: Grip, before: Span, began: number, at: number, duration: number, step: number): Span {
-    const now = rounded(at, step);
-    let from = before.from;
-    let to = before.to;
-    if (grip === "from") from = now;
-    else if (grip === "to") to = now;
-    else if (grip === "move") {
-        const shift = Math.max(-before.from, Math.min(duration - before.to, rounded(at - began, step)));
-        return { from: before.from + shift, to: before.to + shift };
-    } else {
-        from = rounded(began, step);
-        to = now;
-    }
-    if (from > to) [from, to] = [to, from];
-    return { from: Math.max(0, from), to: Math.min(duration, Math.max(to, from + step)) };
-}
-
 interface EdgeProps {
     label: string;
     at: number;
@@ -300,13 +261,6 @@ interface LegendProps {
     onTable: () => void;
 }
 const WORDS = { live: "held", resident: "resident", rate: "allocations" } as const;
-
-/* "40.3 – 100.8 ms": the unit once, where it is the same. */
-export function spanText({ from, to }: Span): string {
-    const [first, last] = [format.duration(from), format.duration(to)];
-    const unit = last.slice(last.indexOf(" "));
-    return `${first.endsWith(unit) && !/ .* /.test(last) ? first.slice(0, -unit.length) : first} – ${last}`;
-}
 
 const spellSeries = (name: keyof typeof WORDS, value: number | null): string =>
     name === "rate" ? (value === null ? "–" : `${format.roughly(value)}/s`) : spellKind("bytes", value);

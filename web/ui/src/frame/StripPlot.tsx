@@ -23,24 +23,6 @@ interface StripPlotProps {
 /* Bars take the lowest part of the height. */
 const RATE_PART = 0.3;
 
-/* Allocations per second in equal parts of the time. Points of a timeline are where something was highest, some a
- * nanosecond apart: a rate between two of them says nothing, what came to pass in a part does. */
-export function ratesOf(timeline: Timeline, duration: number, parts: number): number[] {
-    const rates = new Array<number>(parts).fill(0);
-    const width = duration / parts;
-    const times = timeline.time_ns;
-    for (let i = 1; i < times.length; i++) {
-        const [from, to] = [times[i - 1] ?? 0, times[i] ?? 0];
-        const happened = ((timeline.series.rate?.[i] ?? 0) * (to - from)) / 1e9;
-        const [first, last] = [Math.floor(from / width), Math.min(parts - 1, Math.floor(to / width))];
-        for (let part = first; part <= last && happened > 0; part++) {
-            const inside = Math.min(to, (part + 1) * width) - Math.max(from, part * width);
-            rates[part] = (rates[part] ?? 0) + (happened * Math.max(0, to > from ? inside / (to - from) : 1) * 1e9) / width;
-        }
-    }
-    return rates;
-}
-
 function drawRates(plot: uPlot, rates: readonly number[]): void {
     const { ctx, bbox } = plot;
     const most = rates.reduce((a, b) => Math.max(a, b), 0);

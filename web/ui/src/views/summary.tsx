@@ -17,7 +17,7 @@ const PATHS = 8;
 function SummaryView() {
     const summary = useAnswer<Summary>("", {}, { main: true });
     const paths = useAnswer<Table>("paths", { metric: "maximum", limit: PATHS });
-    const findings = useAnswer<{ findings: Finding[] }>("findings", { limit: 12 });
+    const findings = useAnswer<{ findings: Finding[] }>("findings", { limit: 12 }, { exact: true });
     return (
         <States of={summary}>
             {(data) => (
@@ -128,7 +128,7 @@ function Resident({ of }: { of: Summary }) {
         <section class="against card" aria-label="Resident memory">
             <p>
                 {when}, <b>{bytesText(resident)}</b> were resident and <b>{bytesText(asked)}</b> asked for:{" "}
-                {rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and <a href={href(viewChange("heap"))}>holes</a>. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
+                {rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and {of.has["events"] === false ? "holes" : <a href={href(viewChange("heap"))}>holes</a>}. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
                     <>at least {bytesText(asked - resident)} of what was asked for was not touched. <a href={href(viewChange("mappings"))}>What is mapped</a></>}
             </p>
             <div class="against-bar" aria-hidden="true">
