@@ -12,8 +12,7 @@
 #define ALSO(member)  OPTION_GIVEN(struct request, member)
 #define METRIC(which) .type = OPTION_FLAG, IN(metrics[METRIC_##which])
 #define SHOW(which)   .type = OPTION_FLAG, IN(shows[SHOW_##which])
-#define FORMATS       "text|markdown|csv|json" /* in the order of enum report_format */
-#define FORMAT        .type = OPTION_WORD, IN(options.format), .words = FORMATS, .is_choice = true
+#define FORMAT        .type = OPTION_WORD, IN(options.format), .words = REPORT_FORMATS, .is_choice = true
 #define FORM          .type = OPTION_WORD, IN(form), .words = "tree|flat|paths", .is_choice = true
 #define DIRECTION                                                                                  \
     .type = OPTION_WORD, IN(options.bottom_up), .words = "top-down|bottom-up", .is_choice = true
@@ -109,7 +108,7 @@ const struct option reportrequest_options[] = {
      OPTION_NUMBER, IN(processes)},
     {.part = question_options, IN(question)},
     OPTION_HEADING("form"),
-    {"format", 'f', FORMATS,
+    {"format", 'f', REPORT_FORMATS,
      "json and csv are for programs: exact numbers, no threshold, no limit, and everything "
      "where "
      "no --show-... is given",

@@ -84,12 +84,9 @@ struct diff_view {
     struct report_options style;
 };
 
-/* Each sorts the rows. What has no table of its own is in the summary. */
-void diff_text(struct diff *diff, const struct diff_view *view);
-void diff_markdown(struct diff *diff, const struct diff_view *view);
-/* All rows and metrics, by the first of the view's metrics. */
-void diff_csv(struct diff *diff, const struct diff_view *view);
-/* 0, or -1: out of memory */
-int diff_json(struct diff *diff, const struct diff_view *view);
+/* As style.format says; sorts the rows. Text and Markdown: the totals, then a table for each of the
+ * view's metrics; JSON and CSV: all rows and metrics, by the first of them. 0, or -1: out of
+ * memory. */
+int diff_write(struct diff *diff, const struct diff_view *view);
 
 #endif

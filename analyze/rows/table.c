@@ -217,8 +217,10 @@ static void put_rest(const struct table *table) {
         fprintf(out, "%snothing\n", around);
     } else if (table->hidden != 0) {
         struct number hidden;
-        fprintf(out, "%s%s(%s more not shown)%s\n", around, style_on(table->report, STYLE_DIM),
-                number_count(&hidden, table->hidden), style_off(table->report));
+        bool is_told = table->hidden_text != NULL;
+        fprintf(out, "%s%s(%s%s)%s\n", around, style_on(table->report, STYLE_DIM),
+                is_told ? table->hidden_text : number_count(&hidden, table->hidden),
+                is_told ? "" : " more not shown", style_off(table->report));
     }
 }
 

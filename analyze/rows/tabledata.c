@@ -107,6 +107,8 @@ static void put_field(const struct table *table, enum table_kind kind,
         put_path(table->report, cell->path);
         break;
     case TABLE_SIGNED:
+    case TABLE_CHANGE:
+    case TABLE_BYTES_CHANGE:
         fprintf(out, "%" PRId64, (int64_t)cell->number);
         break;
     case TABLE_REAL:
@@ -224,6 +226,8 @@ static void put_value(struct jsonwriter *json, const struct report *report, cons
         jsonwriter_double(json, name, cell->real);
         break;
     case TABLE_SIGNED:
+    case TABLE_CHANGE:
+    case TABLE_BYTES_CHANGE:
         jsonwriter_integer(json, name, (int64_t)cell->number);
         break;
     case TABLE_ADDRESS:
