@@ -4,7 +4,7 @@
  * runs of one program or of two builds of it.
  *
  * Called by cli. What was not recorded alike (other addresses, other lines, other inlining) is
- * matched by difftree.h and diffmatch.h: a call path is known by its functions, and call sites of
+ * matched as diffmatch.h tells: a call path is known by its functions, and call sites of
  * the same function by their lines and the order they stand in.
  *
  * Invariant: for every metric, the sum over all rows of (b - a) is the change of the totals.
