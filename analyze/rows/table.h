@@ -90,6 +90,11 @@ __attribute__((format(printf, 2, 3))) void table_note(struct table *table, const
 void table_row(struct table *table, const struct table_cell *cells);
 void table_close(struct table *table);
 
+/* Rows as an array of an object of JSON that the caller writes. */
+struct table table_begin_member(const struct report *report, struct jsonwriter *json,
+                                const char *name, const struct table_column *columns, size_t count);
+void table_end_member(struct table *table);
+
 /* The rows of a statement of SQL: there is nothing around them, and what is in a column is known
  * only when it comes. So as text and Markdown the first rows are kept until it is known how wide
  * columns are. 0, or -1: out of memory, and nothing is to be closed. */
