@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heaprows.c: contexts, and single allocations. See rows.h. */
+/* heaprows.c: contexts, single allocations, and what these tell of contexts. See rows.h. */
 #include "analyze/replay/accounts.h"
 #include "analyze/rows/rows.h"
 
@@ -318,4 +318,53 @@ const struct rows rows_allocations = {
     .name = "allocations",
     .about = "every allocation of a recording, reallocations included",
     ROWS_COLUMNS(allocation_columns),
+};
+
+/* ---- What single blocks tell of contexts ---- */
+
+static size_t count_details(const struct rows_of *of) {
+    return of->detail->context_count;
+}
+
+static const void *detail_at(const struct rows_of *of, size_t row, void *room) {
+    (void)room;
+    return &of->detail->contexts[row];
+}
+
+#define CELL(name, value)                                                                          \
+    static struct table_cell detail_##name(const struct rows_of *of, const void *record) {         \
+        const struct detail_context *detail = record;                                              \
+        const struct model_context *context = model_find(of->model, detail->id);                   \
+        (void)context;                                                                             \
+        return value;                                                                              \
+    }
+CELL(p50, table_number(sketch_percentile(&detail->sizes, 50)))
+CELL(p90, table_number(sketch_percentile(&detail->sizes, 90)))
+CELL(live_bytes, table_number(context != NULL ? context->live_bytes : 0))
+CELL(live_blocks, table_number(context != NULL ? context->live_blocks : 0))
+CELL(hash, table_number(model_hash(of->model, detail->id)))
+CELL(path, table_path(context != NULL ? context->path : 0))
+#undef CELL
+
+#define OF(member) ROWS_FIELD(struct detail_context, member)
+static const struct table_column detail_columns[DETAIL_COLUMNS] = {
+    [DETAIL_ALLOCATIONS] = {"allocations", "allocations", TABLE_COUNT, 0, OF(allocations)},
+    [DETAIL_SMALLEST] = {"least_bytes", "smallest", TABLE_BYTES, 0, OF(sizes.least)},
+    [DETAIL_P50_SIZE] = {"p50_bytes", "p50", TABLE_BYTES, 0, .cell = detail_p50},
+    [DETAIL_P90_SIZE] = {"p90_bytes", "p90", TABLE_BYTES, 0, .cell = detail_p90},
+    [DETAIL_LARGEST_SIZE] = {"most_bytes", "largest", TABLE_BYTES, 0, OF(sizes.most)},
+    [DETAIL_SLACK] = {"slack_bytes", "slack", TABLE_BYTES, 0, OF(slack_bytes)},
+    [DETAIL_LIVE_BYTES] = {"live_bytes", "live bytes", TABLE_BYTES, 0, .cell = detail_live_bytes},
+    [DETAIL_LIVE_BLOCKS] = {"live_blocks", "blocks", TABLE_COUNT, 0, .cell = detail_live_blocks},
+    [DETAIL_HASH] = {"hash", "hash", TABLE_HASH, 0, .cell = detail_hash},
+    [DETAIL_PATH] = {"path", "call path", TABLE_PATH, 0, .cell = detail_path},
+};
+#undef OF
+
+const struct rows rows_details = {
+    .name = "details",
+    .about = "what single blocks tell of the call path that allocated them",
+    ROWS_COLUMNS(detail_columns),
+    .count = count_details,
+    .record = detail_at,
 };

@@ -93,7 +93,7 @@ void rows_put_sorted(struct table *table, const struct rows_view *view, const vo
 /* ---- The things ---- */
 
 extern const struct rows rows_summary, rows_processes, rows_threads, rows_modules, rows_contexts,
-    rows_timeline, rows_marks, rows_scopes, rows_foreign, rows_allocations;
+    rows_timeline, rows_marks, rows_scopes, rows_foreign, rows_allocations, rows_details;
 
 /* Places of columns that are named elsewhere. */
 enum {
@@ -222,6 +222,21 @@ enum {
     ALLOCATION_HASH,
     ALLOCATION_PATH,
     ALLOCATION_COLUMNS
+};
+
+/* Of what single blocks tell of a context (blocks/detail.h). */
+enum {
+    DETAIL_ALLOCATIONS,
+    DETAIL_SMALLEST,
+    DETAIL_P50_SIZE,
+    DETAIL_P90_SIZE,
+    DETAIL_LARGEST_SIZE,
+    DETAIL_SLACK,
+    DETAIL_LIVE_BYTES,
+    DETAIL_LIVE_BLOCKS,
+    DETAIL_HASH,
+    DETAIL_PATH,
+    DETAIL_COLUMNS
 };
 
 /* A record of rows_allocations; reports, which show no scope, have a struct life alone. */

@@ -88,6 +88,11 @@ struct table table_open_record(const struct report *report, const char *name, co
                                const struct table_column *columns, size_t count);
 __attribute__((format(printf, 2, 3))) void table_note(struct table *table, const char *format, ...);
 void table_row(struct table *table, const struct table_cell *cells);
+/* Whether options.limit leaves room for another row. */
+static inline bool table_has_room(const struct table *table) {
+    size_t limit = table->report->options.limit;
+    return limit == 0 || table->rows < limit;
+}
 void table_close(struct table *table);
 
 /* Rows as an array of an object of JSON that the caller writes. */
