@@ -5,6 +5,7 @@
  */
 #include "analyze/report/reports.h"
 #include "analyze/rows/jsonwriter.h"
+#include "analyze/rows/rows.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -330,19 +331,15 @@ static void put_modules(struct jsonwriter *json, const struct model *model) {
     jsonwriter_end_array(json);
 }
 
-static void put_timeline(struct jsonwriter *json, const struct model *model) {
-    jsonwriter_array(json, "timeline");
-    for (size_t i = 0; i < model->timeline_count; i++) {
-        const struct memtrace_point *point = &model->timeline[i];
-        jsonwriter_map(json, NULL);
-        jsonwriter_number(json, "time_ns", point->time_ns);
-        jsonwriter_number(json, "live_bytes", point->live_bytes);
-        jsonwriter_number(json, "resident_bytes", point->resident_bytes);
-        jsonwriter_number(json, "allocations", point->alloc_count);
-        jsonwriter_number(json, "total_bytes", point->alloc_bytes);
-        jsonwriter_end_map(json);
-    }
-    jsonwriter_end_array(json);
+static void put_timeline(struct jsonwriter *json, const struct report *report) {
+    static const unsigned char shown[] = {0, 1, 2, 3, 4};
+    struct report all = *report;
+    struct rows_view view = rows_view(&all, &rows_timeline, shown, sizeof shown);
+    struct table table;
+    all.options.limit = 0;
+    table = table_begin_member(&all, json, "timeline", view.columns, view.count);
+    rows_put_all(&table, &view);
+    table_end_member(&table);
 }
 
 /* The upper ends of the buckets of contexts[].lifetimes; the last has none. */
@@ -350,19 +347,6 @@ static void put_lifetime_ends(struct jsonwriter *json) {
     jsonwriter_array(json, "lifetime_ends_ns");
     for (unsigned i = 0; i + 1 < MEMTRACE_LIFETIME_BUCKETS; i++) {
         jsonwriter_number(json, NULL, UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT));
-    }
-    jsonwriter_end_array(json);
-}
-
-static void put_warnings(struct jsonwriter *json, const struct report *report) {
-    const char *const *lines;
-    size_t count = names_warnings(report->names, &lines);
-    jsonwriter_array(json, "warnings");
-    if (report->model->damage[0] != '\0') {
-        jsonwriter_string(json, NULL, report->model->damage);
-    }
-    for (size_t i = 0; i < count; i++) {
-        jsonwriter_string(json, NULL, lines[i]);
     }
     jsonwriter_end_array(json);
 }
@@ -379,10 +363,10 @@ int report_json(const struct report *report) {
     put_totals(json, report);
     put_recording(json, report->model);
     put_sampling(json, report->model);
-    put_warnings(json, report);
+    tabledata_json_warnings(json, report);
     put_threads(json, report->model);
     put_modules(json, report->model);
-    put_timeline(json, report->model);
+    put_timeline(json, report);
     put_lifetime_ends(json);
     if (report->options.nodes && put_nodes(json, report) != 0) {
         jsonwriter_close(json);

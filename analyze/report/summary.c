@@ -91,14 +91,6 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
     put_error(report, number_bytes(&spelled, (uint64_t)error));
 }
 
-/* Of a part of the time: what was held when it was over. */
-static const char *held_label(const struct model *model) {
-    if (model->to_ns != UINT64_MAX) {
-        return "live then";
-    }
-    return model->live ? "live now" : "leaked";
-}
-
 static void put_memory(const struct report *report) {
     const struct model_totals *totals = &report->model->totals;
     struct number number;
@@ -108,7 +100,7 @@ static void put_memory(const struct report *report) {
         fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
     }
     fputs(")\n", report->out);
-    put_bytes(report, held_label(report->model), totals->live_bytes, errors->live_bytes);
+    put_bytes(report, report_held(report->model), totals->live_bytes, errors->live_bytes);
     fprintf(report->out, " in %s)\n", number_items(&number, totals->live_blocks, "block"));
 }
 

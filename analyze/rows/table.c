@@ -12,29 +12,20 @@
 #include <stdlib.h>
 
 static enum report_format format_of(const struct table *table) {
-    return table->report->options.format;
+    return table->json != NULL ? REPORT_JSON : table->report->options.format;
 }
 
 /* ---- All tables of an output ---- */
 
 static void put_document(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
-    const char *const *lines;
-    size_t count = names_warnings(report->names, &lines);
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "source", report->source);
     jsonwriter_string(json, "executable", model->header.executable);
     jsonwriter_string(json, "selected", report->selected);
     jsonwriter_number(json, "from_ns", model->from_ns);
     jsonwriter_number(json, "to_ns", model->to_ns < model->now_ns ? model->to_ns : model->now_ns);
-    jsonwriter_array(json, "warnings");
-    if (model->damage[0] != '\0') {
-        jsonwriter_string(json, NULL, model->damage);
-    }
-    for (size_t i = 0; i < count; i++) {
-        jsonwriter_string(json, NULL, lines[i]);
-    }
-    jsonwriter_end_array(json);
+    tabledata_json_warnings(json, report);
 }
 
 int table_document_open(struct table_document *document, const struct report *report) {

@@ -187,5 +187,7 @@ void tabledata_json_frame(struct jsonwriter *json, const struct names_frame *fra
 /* An array of such objects. */
 void tabledata_json_path(const struct report *report, struct jsonwriter *json, const char *name,
                          uint32_t node);
+/* The member "warnings": what is wrong with the file, and what its names lack. */
+void tabledata_json_warnings(struct jsonwriter *json, const struct report *report);
 
 #endif

@@ -202,6 +202,20 @@ void tabledata_json_path(const struct report *report, struct jsonwriter *json, c
     jsonwriter_end_array(json);
 }
 
+void tabledata_json_warnings(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
+    const char *const *lines;
+    size_t count = names_warnings(report->names, &lines);
+    jsonwriter_array(json, "warnings");
+    if (model->damage[0] != '\0') {
+        jsonwriter_string(json, NULL, model->damage);
+    }
+    for (size_t i = 0; i < count; i++) {
+        jsonwriter_string(json, NULL, lines[i]);
+    }
+    jsonwriter_end_array(json);
+}
+
 static void put_hex(struct jsonwriter *json, const char *name, const char *format, uint64_t value) {
     char text[24];
     snprintf(text, sizeof text, format, value);

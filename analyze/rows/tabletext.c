@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* tabletext.c: tables for people, as aligned text and as Markdown. See table.h. */
+/*
+ * tabletext.c: tables for people, as aligned text and as Markdown. See table.h. Those of reports
+ * have columns of a given width, those of statements of SQL are as wide as their rows (at the end,
+ * where the reason stands).
+ */
 #include "analyze/base/array.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/pathwalk.h"
@@ -178,12 +182,18 @@ void tabletext_headings(const struct table *table) {
     fprintf(out, "%s\n", style_off(table->report));
 }
 
+/* Characters, not bytes. */
+static size_t count_characters(const char *text) {
+    size_t count = 0;
+    for (; *text != '\0'; text++) {
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return count;
+}
+
 /* Returns the columns it took. */
 static size_t put_text(const struct report *report, const char *text, int width) {
-    size_t size = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        size += ((unsigned char)*at & 0xc0) != 0x80;
-    }
+    size_t size = count_characters(text);
     style_text(report, text);
     if (width > 0 && size < (size_t)width) {
         fprintf(report->out, "%*s", width - (int)size, "");
@@ -349,7 +359,16 @@ void tabletext_markdown_row(const struct table *table, const struct table_cell *
     fputs(table->is_record ? "" : "\n", out);
 }
 
-/* ---- Statements: columns below each other, as wide as what comes first ---- */
+/*
+ * ---- Statements: columns below each other, as wide as what comes first ----
+ *
+ * Why reports are not laid out so, too: their columns are known before their rows, which have
+ * widths that stay the same from run to run (so that outputs can be compared line by line), cells
+ * that are rounded, coloured and several lines high (call paths), and lines that break where the
+ * terminal ends. Of a statement only the number of columns is known, and cells are short text as it
+ * came. So the two share how a character counts, how a number is spelled and how foreign text is
+ * made safe, and differ in who says how wide a column is.
+ */
 
 /* Rows that are kept to see how wide columns are; those that follow may be wider. */
 enum { KEPT_ROWS = 1000, MARKDOWN_RULE = 3 };
@@ -366,15 +385,6 @@ struct table_widths {
     } columns[];
 };
 
-/* Characters, not bytes. */
-static size_t count_characters(const char *text) {
-    size_t count = 0;
-    for (; *text != '\0'; text++) {
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    }
-    return count;
-}
-
 /* Where the character begins that has so many before it. */
 static size_t bytes_of(const char *text, size_t characters) {
     size_t at = 0;
@@ -390,22 +400,26 @@ static bool is_markdown(const struct table *table) {
     return table->report->options.format == REPORT_MARKDOWN;
 }
 
-/* Text on one line, without what a terminal would obey; Markdown's own sign is escaped. The caller
- * frees it. NULL: out of memory. */
+/* Text on one line, without what a terminal would obey. The caller frees it. NULL: out of memory.
+ */
 static char *plain(const struct table *table, const char *from) {
-    char *copy = malloc(strlen(from) * 2 + 1);
-    char *to = copy;
-    for (; copy != NULL && *from != '\0'; from++) {
-        if (*from == '|' && is_markdown(table)) {
-            *to++ = '\\';
-        }
-        *to++ = *from;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out;
+    if (!is_markdown(table)) {
+        text = strdup(from);
+        return text != NULL ? make_safe(text) : NULL;
     }
-    if (copy != NULL) {
-        *to = '\0';
-        make_safe(copy);
+    out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
     }
-    return copy;
+    tabletext_escaped(out, from);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }
 
 static char *plain_cell(const struct table *table, const struct table_cell *cell) {
