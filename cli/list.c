@@ -179,10 +179,10 @@ static int print_json(const struct list *list) {
         return -1;
     }
     jsonwriter_map(json, NULL);
-    table = table_begin_member(&report, json, "running", running_columns, RUNNING_COLUMNS);
+    table = table_begin_member(&report, json, "running", NULL, running_columns, RUNNING_COLUMNS);
     put_running(&table, list);
     table_end_member(&table);
-    table = table_begin_member(&report, json, "killed", killed_columns, KILLED_COLUMNS);
+    table = table_begin_member(&report, json, "killed", NULL, killed_columns, KILLED_COLUMNS);
     put_killed(&table, list);
     table_end_member(&table);
     jsonwriter_end_map(json);

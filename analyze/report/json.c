@@ -337,7 +337,7 @@ static void put_timeline(struct jsonwriter *json, const struct report *report) {
     struct rows_view view = rows_view(&all, &rows_timeline, shown, sizeof shown);
     struct table table;
     all.options.limit = 0;
-    table = table_begin_member(&all, json, "timeline", view.columns, view.count);
+    table = table_begin_member(&all, json, "timeline", NULL, view.columns, view.count);
     rows_put_all(&table, &view);
     table_end_member(&table);
 }

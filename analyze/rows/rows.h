@@ -47,6 +47,14 @@ enum { ROWS_ROOM = 256 };
 #define ROWS_FIELD(type, member)                                                                   \
     .size = sizeof(((type *)NULL)->member), .place = offsetof(type, member)
 
+/* The cell of a column that is no field: `value`, of a record of that type called `name`. */
+#define ROWS_CELL(function, type, name, value)                                                     \
+    static struct table_cell function(const struct rows_of *of, const void *record) {              \
+        const type *name = record;                                                                 \
+        (void)of;                                                                                  \
+        return value;                                                                              \
+    }
+
 /* A text of it lasts as long as what rows are of and the record, or is the caller's to free. */
 struct table_cell rows_cell(const struct rows *rows, const struct rows_of *of, const void *record,
                             size_t column);

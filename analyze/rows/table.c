@@ -230,15 +230,22 @@ void table_close(struct table *table) {
 }
 
 struct table table_begin_member(const struct report *report, struct jsonwriter *json,
-                                const char *name, const struct table_column *columns,
-                                size_t count) {
+                                const char *name, const char *title,
+                                const struct table_column *columns, size_t count) {
+    if (json == NULL) {
+        return table_open(report, name, title, columns, count);
+    }
     jsonwriter_array(json, name);
     return (struct table){
         .report = report, .json = json, .columns = columns, .count = count, .is_begun = true};
 }
 
 void table_end_member(struct table *table) {
-    jsonwriter_end_array(table->json);
+    if (table->json == NULL) {
+        table_close(table);
+    } else {
+        jsonwriter_end_array(table->json);
+    }
 }
 
 /* ---- The rows of a statement ---- */

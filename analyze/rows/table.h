@@ -95,9 +95,10 @@ static inline bool table_has_room(const struct table *table) {
 }
 void table_close(struct table *table);
 
-/* Rows as an array of an object of JSON that the caller writes. */
+/* Rows that are an array of an object of JSON, which the caller writes; json NULL: a table. */
 struct table table_begin_member(const struct report *report, struct jsonwriter *json,
-                                const char *name, const struct table_column *columns, size_t count);
+                                const char *name, const char *title,
+                                const struct table_column *columns, size_t count);
 void table_end_member(struct table *table);
 
 /* The rows of a statement of SQL: there is nothing around them, and what is in a column is known
