@@ -7,8 +7,9 @@
  */
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/report/calltree.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/pathwalk.h"
 #include "analyze/rows/style.h"
 #include "analyze/rows/table.h"
 

@@ -4,8 +4,8 @@
 
 #include "analyze/base/array.h"
 #include "analyze/replay/accounts.h"
-#include "analyze/report/calltree.h"
 #include "analyze/report/diff.h"
+#include "analyze/rows/pathwalk.h"
 
 #include <stdlib.h>
 #include <string.h>

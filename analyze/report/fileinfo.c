@@ -5,8 +5,8 @@
 #include "analyze/read/block.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/rows.h"
 #include "analyze/rows/safetext.h"
-#include "analyze/rows/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -65,23 +65,6 @@ static const char *state_of(const struct memtrace_header *header) {
     }
 }
 
-/* The arguments, which NULs separate, with spaces between. The caller frees it. */
-static char *command_of(const struct memtrace_header *header) {
-    size_t size = sizeof header->command;
-    char *line = malloc(size + 1);
-    size_t length = 0;
-    if (line == NULL) {
-        return NULL;
-    }
-    while (length + 1 < size &&
-           (header->command[length] != '\0' || header->command[length + 1] != '\0')) {
-        line[length] = header->command[length] != '\0' ? header->command[length] : ' ';
-        length++;
-    }
-    line[length] = '\0';
-    return line;
-}
-
 static void put_start(const struct writer *writer, const struct memtrace_header *header) {
     time_t seconds = (time_t)(header->start_realtime_ns / UINT64_C(1000000000));
     struct tm when;
@@ -94,7 +77,7 @@ static void put_start(const struct writer *writer, const struct memtrace_header 
 
 static int put_program(const struct writer *writer, const struct memtrace_header *header,
                        uint64_t last_ns) {
-    char *command = command_of(header);
+    char *command = rows_join_arguments(header->command);
     if (command == NULL) {
         return -1;
     }

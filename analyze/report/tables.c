@@ -446,6 +446,23 @@ int report_threads(const struct report *report) {
     return 0;
 }
 
+/* ---- Processes ---- */
+
+void report_processes(const struct report *report) {
+    static const unsigned char shown[] = {
+        PROCESS_PID,         PROCESS_PID_TEXT,    PROCESS_PARENT, PROCESS_IMAGE, PROCESS_NAME,
+        PROCESS_STARTED,     PROCESS_DURATION,    PROCESS_END,    PROCESS_PEAK,  PROCESS_LEAKED,
+        PROCESS_ALLOCATIONS, PROCESS_TOTAL_BYTES, PROCESS_LOST,   PROCESS_FILE,
+    };
+    struct report all = *report;
+    struct rows_view view = rows_view(report, &rows_processes, shown, sizeof shown);
+    struct table table;
+    all.options.limit = 0;
+    table = table_open(&all, "processes", "Processes", view.columns, view.count);
+    rows_put_all(&table, &view);
+    table_close(&table);
+}
+
 /* ---- Marks ---- */
 
 void report_marks(const struct report *report) {

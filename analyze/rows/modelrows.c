@@ -551,25 +551,23 @@ static const void *process_at(const struct rows_of *of, size_t row, void *room) 
     return room;
 }
 
-/* The arguments with a blank between them. */
-static struct table_cell process_command(const struct rows_of *of, const void *record) {
-    const char *command = ((const struct run_process *)record)->command;
+char *rows_join_arguments(const char *command) {
     const char *end = command;
     char *text;
-    (void)of;
-    if (*command == '\0') {
-        return table_none();
-    }
     while (*end != '\0') {
         end += strlen(end) + 1;
     }
-    text = malloc((size_t)(end - command));
-    for (size_t i = 0; text != NULL && i < (size_t)(end - command); i++) {
+    text = calloc((size_t)(end - command) + 1, 1);
+    for (size_t i = 0; text != NULL && command + i < end; i++) {
         bool is_between = command[i] == '\0' && command + i + 1 < end;
         text[i] = is_between ? ' ' : command[i];
     }
-    return table_made_text(text);
+    return text;
 }
+
+ROWS_CELL(process_command, struct run_process, process,
+          process->command[0] != '\0' ? table_made_text(rows_join_arguments(process->command))
+                                      : table_none())
 
 ROWS_CELL(process_end, struct run_process, it, table_text(rows_process_end(it->end)))
 
