@@ -63,7 +63,7 @@ static int write_metric(const struct report *report, const struct request *reque
 }
 
 static int write_metrics(const struct report *report, const struct request *request,
-                         int (*write)(const struct report *, const struct request *, enum metric)) {
+                         metric_writer *write) {
     int result = 0;
     for (enum metric metric = 0; result == 0 && metric < METRIC_ALL; metric++) {
         if (request->wish.metrics[metric]) {
@@ -81,19 +81,6 @@ static int write_callers(const struct report *report, const struct request *requ
                                   .function = request->has_regex ? NULL : request->wish.callers_of,
                                   .regex = &request->regex};
     return report_callers(report, metric, &of);
-}
-
-static bool asks_metric(const struct request *request) {
-    bool asks = false;
-    for (size_t i = 0; i < METRIC_ALL; i++) {
-        asks |= request->wish.metrics[i];
-    }
-    return asks;
-}
-
-static int write_all_callers(const struct report *report, const struct request *request) {
-    return asks_metric(request) ? write_metrics(report, request, write_callers)
-                                : write_callers(report, request, METRIC_MAXIMUM);
 }
 
 /* ---- All that was asked for ---- */
@@ -131,8 +118,10 @@ static int write_shows(const struct report *report, const struct request *reques
 }
 
 static int write_asked(const struct report *report, const struct request *request) {
-    int result = request->wish.callers_of != NULL ? write_all_callers(report, request)
-                                                  : write_metrics(report, request, write_form);
+    bool are_callers = request->wish.callers_of != NULL;
+    int result = are_callers && !reportmaking_has_metric(&request->wish)
+                     ? write_callers(report, request, METRIC_MAXIMUM)
+                     : write_metrics(report, request, are_callers ? write_callers : write_form);
     return result == 0 ? write_shows(report, request) : result;
 }
 

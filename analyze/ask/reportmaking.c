@@ -20,11 +20,16 @@ static bool is_for_people(const struct report_wish *wish) {
     return wish->options.format == REPORT_TEXT || wish->options.format == REPORT_MARKDOWN;
 }
 
-bool reportmaking_is_special(const struct report_wish *wish) {
-    bool is_special = wish->callers_of != NULL;
+bool reportmaking_has_metric(const struct report_wish *wish) {
+    bool has_metric = false;
     for (size_t i = 0; i < METRIC_ALL; i++) {
-        is_special |= wish->metrics[i];
+        has_metric |= wish->metrics[i];
     }
+    return has_metric;
+}
+
+bool reportmaking_is_special(const struct report_wish *wish) {
+    bool is_special = wish->callers_of != NULL || reportmaking_has_metric(wish);
     for (size_t i = 0; i < SHOW_COUNT; i++) {
         is_special |= wish->shows[i];
     }

@@ -40,6 +40,8 @@ struct report_wish {
     size_t processes; /* lines of a run's tree of processes; 0: all */
 };
 
+/* Whether the report of some metric is asked for. */
+bool reportmaking_has_metric(const struct report_wish *wish);
 /* Whether some report is asked for by name: else the usual ones are written. */
 bool reportmaking_is_special(const struct report_wish *wish);
 /* Whether all there is is asked for, as programs read it. */

@@ -177,15 +177,11 @@ static void spell_chain(const struct tree *tree, const struct line *line, char *
 
 /* ---- Text ---- */
 
-static void put_label(const struct report *report, const char *label) {
-    fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
-}
-
 static void put_processes(const struct tree *tree) {
     const struct run *run = tree->run;
     struct number count;
     struct number duration;
-    put_label(tree->report, "processes");
+    style_label(tree->report, "processes");
     fprintf(tree->report->out, "%s in %s", number_count(&count, tree->count),
             number_duration(&duration, run->duration_ns));
     if (run->has_exit) {
@@ -201,7 +197,7 @@ static void put_peak(const struct tree *tree) {
     const struct run_peak *peak = &tree->run->peak;
     const struct report *report = tree->report;
     struct number number;
-    put_label(report, "peak of all");
+    style_label(report, "peak of all");
     fprintf(report->out, "%s%s%s (", style_on(report, STYLE_NAME),
             number_bytes(&number, peak->seen_bytes), style_off(report));
     fprintf(report->out, "%s", number_items(&number, peak->seen_bytes, "byte"));
@@ -231,7 +227,7 @@ static void put_bars(const struct tree *tree) {
     if (run->timeline_count < 4 || any == 0) {
         return;
     }
-    put_label(tree->report, "over time");
+    style_label(tree->report, "over time");
     style_bars(tree->report, bars, BARS);
     fputc('\n', tree->report->out);
 }
@@ -247,7 +243,7 @@ static void put_head(const struct tree *tree) {
     fprintf(report->out, "%sMemTrace run of ", style_on(report, STYLE_HEADING));
     style_text_cut(report, text, report->options.width > 30 ? report->options.width - 16 : COLUMNS);
     fprintf(report->out, "%s\n", style_off(report));
-    put_label(report, "folder");
+    style_label(report, "folder");
     style_text(report, tree->run->path);
     fputc('\n', report->out);
     if (tree->run->trouble[0] != '\0') {

@@ -45,6 +45,10 @@ void style_note(const struct report *report, enum style style, const char *forma
     va_end(arguments);
 }
 
+void style_label(const struct report *report, const char *label) {
+    fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
+}
+
 const char *style_base(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
