@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* eventencode.c: events into the columns of a block. See eventcode.h. */
 #include "analyze/read/eventcode.h"
-#include "analyze/read/eventcolumns.h"
 #include "analyze/read/predict.h"
 #include "analyze/read/varint.h"
 

@@ -12,7 +12,6 @@
 #include "analyze/read/block.h"
 #include "analyze/read/compressed.h"
 #include "analyze/read/profile.h"
-#include "analyze/read/segmentpack.h"
 #include "collect/compress.h"
 #include "tests/unit/event_stream.h"
 #include "tests/unit/profile_builder.h"
