@@ -2,7 +2,7 @@
 /* selectionthreads.c: see selectionthreads.h. */
 #include "analyze/filter/selectionthreads.h"
 
-#include "analyze/model/foreign.h"
+#include "analyze/model/model.h"
 #include "analyze/profile/timepoints.h"
 #include "analyze/replay/accounts.h"
 

@@ -2,9 +2,9 @@
 /* names.c: symbolizes what is asked for of a model, once. See names.h. */
 #include "analyze/model/names.h"
 
+#include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/model/uncounted.h"
-#include "analyze/symbol/chunks.h"
 #include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/symbol.h"
 
@@ -26,7 +26,7 @@ struct entry {
 /* What is resolved so far. */
 struct resolved {
     struct numbermap entries; /* by recorded frame */
-    struct chunks memory;
+    struct arena memory;
     size_t singles;
     bool all;    /* of the model */
     bool warned; /* each module was looked at: see names_warnings() */
@@ -64,7 +64,7 @@ static void set_keys(struct names_frame *frame) {
 static struct entry *new_entry(const struct names *names, uint64_t frame, size_t count) {
     struct model_place place = model_place(names->model, frame);
     struct entry *entry =
-        chunks_alloc(&names->resolved->memory, sizeof *entry + count * sizeof entry->frames[0]);
+        arena_alloc(&names->resolved->memory, sizeof *entry + count * sizeof entry->frames[0]);
     if (entry == NULL) {
         return NULL;
     }
@@ -234,7 +234,7 @@ void names_close(struct names *names) {
     }
     if (names->resolved != NULL) {
         numbermap_free(&names->resolved->entries);
-        chunks_free(&names->resolved->memory);
+        arena_free(&names->resolved->memory);
     }
     if (names->resolved != NULL) {
         free(names->resolved->warnings);

@@ -2,9 +2,9 @@
 /* callpaths.c: see callpaths.h. */
 #include "analyze/query/callpaths.h"
 
+#include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/model/shortname.h"
-#include "analyze/symbol/chunks.h"
 
 #define XXH_INLINE_ALL
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct shared {
 
 struct callpaths {
     struct numbermap names; /* by address of the frame's struct */
-    struct chunks memory;   /* of the names */
+    struct arena memory;    /* of the names */
     struct kept {
         uint32_t node;
         struct shared *path; /* NULL: none */
@@ -52,7 +52,7 @@ void callpaths_free(struct callpaths *paths) {
         release(paths->kept[i].path);
     }
     numbermap_free(&paths->names);
-    chunks_free(&paths->memory);
+    arena_free(&paths->memory);
     free(paths->grouped);
     free(paths);
 }
@@ -68,8 +68,8 @@ const char *callpaths_name(const struct query *query, const struct names_frame *
         return name;
     }
     names_spell(frame, full, sizeof full);
-    name = chunks_string(
-        &paths->memory, query->source.has_full_names ? full : shortname(full, brief, sizeof brief));
+    name = arena_string(&paths->memory,
+                        query->source.has_full_names ? full : shortname(full, brief, sizeof brief));
     return name != NULL && numbermap_put(&paths->names, (uintptr_t)frame, name) == 0 ? name : NULL;
 }
 

@@ -11,7 +11,6 @@
 
 #include "analyze/base/numbermap.h"
 #include "analyze/symbol/debugfile.h"
-#include "analyze/symbol/debugimage.h"
 #include "analyze/symbol/rangetable.h"
 
 #include <elfutils/libdw.h>
@@ -89,5 +88,22 @@ Dwarf_Die dwarfname_declaration(Dwarf_Die *function);
 /* Writes the name with its namespaces and classes ("deep::leaf") as gdb shows functions without
  * mangled name. Returns its length, 0: it has no name, or one that does not fit. */
 size_t dwarfname_qualified(Dwarf_Die *declaration, char *name, size_t size);
+
+/* ---- Symbol tables: .symtab and .dynsym of the file and of its debug file, and the .symtab inside
+ * .gnu_debugdata. Filled by one thread, then only read ---- */
+
+/* Range values are the names, which lie in the files: these stay open as long as the table. */
+struct symtab {
+    struct rangetable functions;
+    struct debugfile_elf files[2]; /* the module's own, and its debug file if that is another */
+    Elf *embedded;                 /* of .gnu_debugdata, in embedded_bytes */
+    void *embedded_bytes;
+};
+
+/* Reads what there is; a damaged table counts as absent. 0 or -1 (out of memory). */
+int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths);
+/* The mangled name of the function that contains the address, or NULL. */
+const char *symtab_name(const struct symtab *symtab, uint64_t address);
+void symtab_free(struct symtab *symtab);
 
 #endif

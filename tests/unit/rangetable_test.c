@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/symbol/chunks.h"
 #include "analyze/symbol/rangetable.h"
 
 #include <stdlib.h>
@@ -91,23 +91,23 @@ static void numbermap_keeps_all(void **state) {
     numbermap_free(&map);
 }
 
-static void chunks_keep_what_they_gave(void **state) {
+static void arenas_keep_what_they_gave(void **state) {
     (void)state;
-    struct chunks chunks = {0};
-    char *first = chunks_string(&chunks, "first");
-    char *large = chunks_alloc(&chunks, 300000);
+    struct arena arena = {0};
+    char *first = arena_string(&arena, "first");
+    char *large = arena_alloc(&arena, 300000);
     memset(large, 1, 300000);
     for (int i = 0; i < 10000; i++)
-        assert_int_equal((uintptr_t)chunks_string(&chunks, "more") % 16, 0);
+        assert_int_equal((uintptr_t)arena_string(&arena, "more") % 16, 0);
     assert_string_equal(first, "first");
-    chunks_free(&chunks);
+    arena_free(&arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_innermost_first),  cmocka_unit_test(prefers_the_lower_rank),
         cmocka_unit_test(agrees_with_a_plain_search), cmocka_unit_test(numbermap_keeps_all),
-        cmocka_unit_test(chunks_keep_what_they_gave),
+        cmocka_unit_test(arenas_keep_what_they_gave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
