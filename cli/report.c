@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `memtrace report [FILE|PID]`. docs/report.md is its page. */
 #include "analyze/ask/source.h"
-#include "analyze/filter/asheap.h"
+#include "analyze/filter/selection.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -57,13 +57,13 @@ static int report_classes(struct report *report, const struct selection *selecti
     if (classes == 0 || classes == 1u << MODEL_HEAP || is_everything) {
         return report_unsuppressed(report, request);
     }
-    if (asheap_make(model, classes, &heap) != 0) {
+    if (selection_as_heap(model, classes, &heap) != 0) {
         return cli_error("out of memory");
     }
     report->model = &heap;
     status = report_unsuppressed(report, request);
     report->model = model;
-    asheap_free(&heap);
+    selection_as_heap_free(&heap);
     return status;
 }
 
