@@ -7,12 +7,124 @@
  * idxStr, for EXPLAIN QUERY PLAN and for filter(): "births" or "lives", then for each argument a
  * space, the column's name and the operator: = < > and l (<=), g (>=), i (IN).
  */
-#include "analyze/query/bounds.h"
-#include "analyze/query/rowqueue.h"
 #include "analyze/query/vtable.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- What constraints of SQL (size >= 100, thread = 2, id IN (...)) leave of the numbers of a
+ * column. A constraint that a bound cannot hold exactly makes it wider, never narrower: SQLite
+ * looks at every row again ---- */
+
+/* least <= value <= most; nothing if least > most. */
+#define BOUNDS_ANY ((struct selection_range){0, UINT64_MAX})
+
+static bool bounds_hold(struct selection_range range, uint64_t value) {
+    return range.least <= value && value <= range.most;
+}
+static bool bounds_are_empty(struct selection_range range) {
+    return range.least > range.most;
+}
+static bool bounds_are_any(struct selection_range range) {
+    return range.least == 0 && range.most == UINT64_MAX;
+}
+
+static const struct selection_range nothing = {1, 0};
+
+static struct selection_range bounds_both(struct selection_range left,
+                                          struct selection_range right) {
+    return (struct selection_range){left.least > right.least ? left.least : right.least,
+                                    left.most < right.most ? left.most : right.most};
+}
+
+/* One letter for an operator of SQLITE_INDEX_CONSTRAINT_*: "=", "<", "l" (<=), ">", "g" (>=); 0:
+ * none that bounds. */
+static char bounds_letter(unsigned char operator) {
+    switch (operator) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return '=';
+    case SQLITE_INDEX_CONSTRAINT_LT:
+        return '<';
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return 'l';
+    case SQLITE_INDEX_CONSTRAINT_GT:
+        return '>';
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return 'g';
+    default:
+        return '\0';
+    }
+}
+
+/* Numbers of the tables are integers from 0 to INT64_MAX. */
+static struct selection_range range_of_integer(char letter, sqlite3_int64 value) {
+    uint64_t number = value > 0 ? (uint64_t)value : 0;
+    switch (letter) {
+    case '=':
+        return value >= 0 ? (struct selection_range){number, number} : nothing;
+    case '<':
+        return value > 0 ? (struct selection_range){0, number - 1} : nothing;
+    case 'l':
+        return value >= 0 ? (struct selection_range){0, number} : nothing;
+    case '>':
+        return (struct selection_range){value >= 0 ? number + 1 : 0, UINT64_MAX};
+    default:
+        return (struct selection_range){number, UINT64_MAX};
+    }
+}
+
+/* Between two integers the bound goes to the one farther out: wider than needed by one at most. */
+static struct selection_range range_of_real(char letter, double value) {
+    const double most = 9.0e18;
+    if (!(fabs(value) < most)) {
+        return BOUNDS_ANY;
+    }
+    switch (letter) {
+    case '=':
+        return bounds_both(range_of_integer('g', (sqlite3_int64)floor(value)),
+                           range_of_integer('l', (sqlite3_int64)ceil(value)));
+    case '<':
+    case 'l':
+        return range_of_integer('l', (sqlite3_int64)ceil(value));
+    default:
+        return range_of_integer('g', (sqlite3_int64)floor(value));
+    }
+}
+
+/* Text may be a number by SQL's rules, which are SQLite's business. */
+static struct selection_range range_of(char letter, sqlite3_value *value) {
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        return range_of_integer(letter, sqlite3_value_int64(value));
+    case SQLITE_FLOAT:
+        return range_of_real(letter, sqlite3_value_double(value));
+    default:
+        return BOUNDS_ANY;
+    }
+}
+
+/* What `letter value` leaves of the range. */
+static struct selection_range bounds_narrow(struct selection_range range, char letter,
+                                            sqlite3_value *value) {
+    return bounds_both(range, range_of(letter, value));
+}
+
+/* What `IN (values)` leaves: from the least of them to the most. */
+static struct selection_range bounds_narrow_in(struct selection_range range,
+                                               sqlite3_value *values) {
+    struct selection_range all = {UINT64_MAX, 0};
+    sqlite3_value *value;
+    int result = sqlite3_vtab_in_first(values, &value);
+    for (; result == SQLITE_OK && value != NULL; result = sqlite3_vtab_in_next(values, &value)) {
+        struct selection_range one = range_of('=', value);
+        if (!bounds_are_empty(one)) {
+            all.least = one.least < all.least ? one.least : all.least;
+            all.most = one.most > all.most ? one.most : all.most;
+        }
+    }
+    return result == SQLITE_DONE || result == SQLITE_OK ? bounds_both(range, all) : range;
+}
 
 /* Columns that constraints are pushed down of. */
 enum allocations_bound {
