@@ -64,40 +64,34 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
 
 /* ---- What answering takes ---- */
 
-static bool is_any(struct selection_range range) {
-    return range.least == 0 && range.most == UINT64_MAX;
-}
-
-static bool is_within(uint64_t value, struct selection_range range) {
-    return range.least <= value && value <= range.most;
-}
-
 static bool is_always(struct selection_times times) {
     return times.from_ns == 0 && times.to_ns == UINT64_MAX;
 }
 
 bool selection_asks_contexts(const struct selection *selection) {
-    return selection->pattern_count != 0 || !is_any(selection->depth) || selection->classes != 0 ||
-           selection->pool != NULL || selection->path != 0 ||
-           !is_any(selection->group_allocations) || !is_any(selection->group_bytes) ||
-           !is_any(selection->group_live_blocks) || !is_any(selection->group_live_bytes);
+    return selection->pattern_count != 0 || !selection_is_any(selection->depth) ||
+           selection->classes != 0 || selection->pool != NULL || selection->path != 0 ||
+           !selection_is_any(selection->group_allocations) ||
+           !selection_is_any(selection->group_bytes) ||
+           !selection_is_any(selection->group_live_blocks) ||
+           !selection_is_any(selection->group_live_bytes);
 }
 
 static bool asks_births(const struct selection *selection) {
-    return !is_any(selection->size) || !is_any(selection->first_size) ||
-           !is_any(selection->address) || !is_always(selection->born) ||
+    return !selection_is_any(selection->size) || !selection_is_any(selection->first_size) ||
+           !selection_is_any(selection->address) || !is_always(selection->born) ||
            selection->thread_count != 0 || selection->scope != NULL;
 }
 
 bool selection_asks_deaths(const struct selection *selection) {
-    return !is_any(selection->lifetime) || !is_always(selection->died) ||
+    return !selection_is_any(selection->lifetime) || !is_always(selection->died) ||
            selection->live_at_count != 0 || selection->death_thread_count != 0 ||
            selection->only_leaked || selection->only_temporary || selection->only_foreign_freed;
 }
 
 bool selection_asks_chains(const struct selection *selection) {
-    return !is_any(selection->last_size) || !is_any(selection->chain_length) ||
-           !is_any(selection->chain_lifetime);
+    return !selection_is_any(selection->last_size) || !selection_is_any(selection->chain_length) ||
+           !selection_is_any(selection->chain_lifetime);
 }
 
 bool selection_has_view(const struct selection *selection) {
@@ -156,32 +150,32 @@ static bool found_in_frame(const struct selection_pattern *pattern, const struct
 }
 
 /* A frame that stands at many nodes is matched once. */
-struct verdict {
+struct match {
     uint64_t frame;
     bool found;
 };
 
 static int by_frame(const void *left, const void *right) {
-    const struct verdict *a = left;
-    const struct verdict *b = right;
+    const struct match *a = left;
+    const struct match *b = right;
     return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
 /* The different frames of the model, sorted, each with what the pattern says. */
-static size_t judge_frames(struct verdict *verdicts, const struct selection_pattern *pattern,
+static size_t match_frames(struct match *matches, const struct selection_pattern *pattern,
                            const struct model *model, const struct names *names) {
     size_t count = 0;
     for (size_t id = 1; id < model->node_count; id++) {
-        verdicts[id - 1].frame = model->nodes[id].frame;
+        matches[id - 1].frame = model->nodes[id].frame;
     }
-    qsort(verdicts, model->node_count - 1, sizeof *verdicts, by_frame);
+    qsort(matches, model->node_count - 1, sizeof *matches, by_frame);
     for (size_t i = 0; i + 1 < model->node_count; i++) {
-        uint64_t frame = verdicts[i].frame;
-        if (count != 0 && verdicts[count - 1].frame == frame) {
+        uint64_t frame = matches[i].frame;
+        if (count != 0 && matches[count - 1].frame == frame) {
             continue;
         }
-        verdicts[count].frame = frame;
-        verdicts[count++].found =
+        matches[count].frame = frame;
+        matches[count++].found =
             frame >= MEMTRACE_FRAME_CLASSES && found_in_frame(pattern, model, names, frame);
     }
     return count;
@@ -190,24 +184,24 @@ static size_t judge_frames(struct verdict *verdicts, const struct selection_patt
 /* rejected[id] is set where the pattern does not hold for the path that ends in node `id`. */
 static int reject_by_pattern(bool *rejected, const struct selection_pattern *pattern,
                              const struct model *model, const struct names *names) {
-    struct verdict *verdicts = calloc(model->node_count, sizeof *verdicts);
+    struct match *matches = calloc(model->node_count, sizeof *matches);
     bool *found = calloc(model->node_count, sizeof *found);
-    bool can = verdicts != NULL && found != NULL &&
+    bool can = matches != NULL && found != NULL &&
                (pattern->part == SELECTION_MODULE || names_prepare_all(names) == 0);
     if (can) {
-        size_t count = judge_frames(verdicts, pattern, model, names);
+        size_t count = match_frames(matches, pattern, model, names);
         for (size_t id = 1; id < model->node_count; id++) {
-            struct verdict key = {.frame = model->nodes[id].frame};
+            struct match key = {.frame = model->nodes[id].frame};
             found[id] = found[model->nodes[id].parent];
             if (!found[id]) {
-                const struct verdict *verdict =
-                    bsearch(&key, verdicts, count, sizeof *verdicts, by_frame);
-                found[id] = verdict != NULL && verdict->found;
+                const struct match *match =
+                    bsearch(&key, matches, count, sizeof *matches, by_frame);
+                found[id] = match != NULL && match->found;
             }
             rejected[id] |= found[id] == pattern->negative;
         }
     }
-    free(verdicts);
+    free(matches);
     free(found);
     return can ? 0 : -1;
 }
@@ -231,10 +225,10 @@ static int reject_by_depth(bool *rejected, struct selection_range range,
 
 static bool holds_for_group(const struct selection *selection,
                             const struct model_context *context) {
-    return is_within(context->allocations, selection->group_allocations) &&
-           is_within(context->total_bytes, selection->group_bytes) &&
-           is_within(context->live_blocks, selection->group_live_blocks) &&
-           is_within(context->live_bytes, selection->group_live_bytes);
+    return selection_is_within(context->allocations, selection->group_allocations) &&
+           selection_is_within(context->total_bytes, selection->group_bytes) &&
+           selection_is_within(context->live_blocks, selection->group_live_blocks) &&
+           selection_is_within(context->live_bytes, selection->group_live_bytes);
 }
 
 static bool is_of_pool(const struct model *model, const struct model_context *context,
@@ -261,7 +255,7 @@ static int reject(bool *rejected, const struct selection *selection, const struc
             return -1;
         }
     }
-    return !is_any(depth) ? reject_by_depth(rejected, depth, model) : 0;
+    return !selection_is_any(depth) ? reject_by_depth(rejected, depth, model) : 0;
 }
 
 uint32_t *selection_contexts(const struct selection *selection, const struct model *whole,
@@ -300,7 +294,7 @@ static bool is_one_of(uint32_t id, const uint32_t *ids, size_t count) {
 /* Where the recording has no addresses nobody knows, so it does not hold. */
 static bool is_at(const struct life *life, struct selection_range range) {
     uint64_t last = life->address + (life->size != 0 ? life->size - 1 : 0);
-    return is_any(range) ||
+    return selection_is_any(range) ||
            (life->address != 0 && life->address <= range.most && range.least <= last);
 }
 
@@ -316,8 +310,8 @@ static bool lived_at(const struct life *life, uint64_t time_ns) {
 
 static bool birth_holds(const struct selection *selection, const struct scopes *scopes,
                         const struct life *life) {
-    return is_within(life->size, selection->size) &&
-           is_within(life->chain_first_size, selection->first_size) &&
+    return selection_is_within(life->size, selection->size) &&
+           selection_is_within(life->chain_first_size, selection->first_size) &&
            is_during(life->birth_ns, selection->born) && is_at(life, selection->address) &&
            is_one_of(life->block.thread, selection->threads, selection->thread_count) &&
            (selection->scope == NULL || scopes_has(scopes, life->scope, selection->scope));
@@ -341,7 +335,8 @@ static bool death_holds(const struct selection *selection, uint64_t run_ns,
             return false;
         }
     }
-    return is_within(duration(life->birth_ns, life->death_ns, run_ns), selection->lifetime) &&
+    return selection_is_within(duration(life->birth_ns, life->death_ns, run_ns),
+                               selection->lifetime) &&
            died_during(life, selection->died) &&
            freed_by(life, selection->death_threads, selection->death_thread_count) &&
            (!selection->only_leaked || !is_dead) &&
@@ -360,10 +355,10 @@ static bool block_holds(const struct selection *selection, const struct scopes *
 /* Whether those of chains hold for the chain whose last block this is. */
 static bool chain_holds(const struct selection *selection, uint64_t run_ns,
                         const struct life *last) {
-    return is_within(last->size, selection->last_size) &&
-           is_within(last->chain_length, selection->chain_length) &&
-           is_within(duration(last->chain_birth_ns, last->death_ns, run_ns),
-                     selection->chain_lifetime);
+    return selection_is_within(last->size, selection->last_size) &&
+           selection_is_within(last->chain_length, selection->chain_length) &&
+           selection_is_within(duration(last->chain_birth_ns, last->death_ns, run_ns),
+                               selection->chain_lifetime);
 }
 
 /* ---- One pass ---- */

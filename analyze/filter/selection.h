@@ -34,6 +34,14 @@ struct selection_range {
     uint64_t most;
 };
 
+static inline bool selection_is_any(struct selection_range range) {
+    return range.least == 0 && range.most == UINT64_MAX;
+}
+
+static inline bool selection_is_within(uint64_t value, struct selection_range range) {
+    return range.least <= value && value <= range.most;
+}
+
 /* [from, to) */
 struct selection_times {
     uint64_t from_ns;

@@ -306,8 +306,7 @@ size_t names_warnings(const struct names *names, const char *const **lines) {
 }
 
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size) {
-    const char *name = strrchr(frame->module, '/');
-    name = name != NULL ? name + 1 : frame->module;
+    const char *name = basename(frame->module);
     if (frame->function != NULL) {
         snprintf(buffer, size, "%s", frame->function);
     } else if (name[0] != '\0') {

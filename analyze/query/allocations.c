@@ -17,18 +17,7 @@
  * column. A constraint that a bound cannot hold exactly makes it wider, never narrower: SQLite
  * looks at every row again ---- */
 
-/* least <= value <= most; nothing if least > most. */
 #define BOUNDS_ANY ((struct selection_range){0, UINT64_MAX})
-
-static bool bounds_hold(struct selection_range range, uint64_t value) {
-    return range.least <= value && value <= range.most;
-}
-static bool bounds_are_empty(struct selection_range range) {
-    return range.least > range.most;
-}
-static bool bounds_are_any(struct selection_range range) {
-    return range.least == 0 && range.most == UINT64_MAX;
-}
 
 static const struct selection_range nothing = {1, 0};
 
@@ -118,7 +107,7 @@ static struct selection_range bounds_narrow_in(struct selection_range range,
     int result = sqlite3_vtab_in_first(values, &value);
     for (; result == SQLITE_OK && value != NULL; result = sqlite3_vtab_in_next(values, &value)) {
         struct selection_range one = range_of('=', value);
-        if (!bounds_are_empty(one)) {
+        if (one.least <= one.most) {
             all.least = one.least < all.least ? one.least : all.least;
             all.most = one.most > all.most ? one.most : all.most;
         }
@@ -207,22 +196,22 @@ static void narrow(struct allocations_pass *pass) {
 static bool is_wanted(const struct allocations_pass *pass, const struct life *life) {
     const struct selection_range *bounds = pass->question.bounds;
     bool has_ended = life->death_ns != LIFE_ALIVE;
-    if (!bounds_hold(bounds[ALLOCATIONS_ID], life->birth_order) ||
-        !bounds_hold(bounds[ALLOCATIONS_THREAD], life->block.thread) ||
-        !bounds_hold(bounds[ALLOCATIONS_ADDRESS], life->address) ||
-        !bounds_hold(bounds[ALLOCATIONS_SIZE], life->size) ||
-        !bounds_hold(bounds[ALLOCATIONS_CONTEXT], life->context) ||
-        !bounds_hold(bounds[ALLOCATIONS_BORN], life->birth_ns)) {
+    if (!selection_is_within(life->birth_order, bounds[ALLOCATIONS_ID]) ||
+        !selection_is_within(life->block.thread, bounds[ALLOCATIONS_THREAD]) ||
+        !selection_is_within(life->address, bounds[ALLOCATIONS_ADDRESS]) ||
+        !selection_is_within(life->size, bounds[ALLOCATIONS_SIZE]) ||
+        !selection_is_within(life->context, bounds[ALLOCATIONS_CONTEXT]) ||
+        !selection_is_within(life->birth_ns, bounds[ALLOCATIONS_BORN])) {
         return false;
     }
     if (!has_ended) { /* these are NULL then */
-        return bounds_are_any(bounds[ALLOCATIONS_FREED]) &&
-               bounds_are_any(bounds[ALLOCATIONS_LIFETIME]) &&
-               bounds_are_any(bounds[ALLOCATIONS_FREED_BY]);
+        return selection_is_any(bounds[ALLOCATIONS_FREED]) &&
+               selection_is_any(bounds[ALLOCATIONS_LIFETIME]) &&
+               selection_is_any(bounds[ALLOCATIONS_FREED_BY]);
     }
-    return bounds_hold(bounds[ALLOCATIONS_FREED], life->death_ns) &&
-           bounds_hold(bounds[ALLOCATIONS_LIFETIME], life->death_ns - life->birth_ns) &&
-           bounds_hold(bounds[ALLOCATIONS_FREED_BY], life->death_thread);
+    return selection_is_within(life->death_ns, bounds[ALLOCATIONS_FREED]) &&
+           selection_is_within(life->death_ns - life->birth_ns, bounds[ALLOCATIONS_LIFETIME]) &&
+           selection_is_within(life->death_thread, bounds[ALLOCATIONS_FREED_BY]);
 }
 
 static int take_life(void *context, const struct life *life) {
@@ -267,7 +256,7 @@ static int produce(struct rowqueue *queue, void *argument) {
 
 static bool can_be_any(const struct allocations_question *question) {
     for (size_t i = 0; i < ALLOCATIONS_BOUNDS; i++) {
-        if (bounds_are_empty(question->bounds[i])) {
+        if (question->bounds[i].least > question->bounds[i].most) {
             return false;
         }
     }

@@ -83,7 +83,7 @@ enum block_status block_load(int fd, uint64_t file_size, uint64_t offset,
                              struct memtrace_block_header *block, struct recording_buffer *buffer) {
     ssize_t count = block_read_at(fd, block, sizeof *block, offset);
     if (count < 0) {
-        return BLOCK_TROUBLE;
+        return BLOCK_ERROR;
     }
     if ((size_t)count < sizeof *block || !block_plausible(block) ||
         block_size(block) > file_size - offset) {
@@ -91,11 +91,11 @@ enum block_status block_load(int fd, uint64_t file_size, uint64_t offset,
     }
     if (ensure(&buffer->stored, &buffer->stored_capacity, block->stored_size) != 0) {
         errno = ENOMEM;
-        return BLOCK_TROUBLE;
+        return BLOCK_ERROR;
     }
     count = block_read_at(fd, buffer->stored, block->stored_size, offset + sizeof *block);
     if (count < 0) {
-        return BLOCK_TROUBLE;
+        return BLOCK_ERROR;
     }
     return (size_t)count == block->stored_size &&
                    block_checksum(block, buffer->stored) == block->checksum
@@ -110,7 +110,7 @@ enum block_status block_search(int fd, uint64_t file_size, uint64_t *offset,
     for (; *offset < file_size; *offset += WINDOW) {
         ssize_t count = block_read_at(fd, window, sizeof window, *offset);
         if (count < 0) {
-            return BLOCK_TROUBLE;
+            return BLOCK_ERROR;
         }
         for (size_t i = 0; i + sizeof(uint32_t) <= (size_t)count; i += 8) {
             struct memtrace_block_header block = {0};

@@ -56,8 +56,8 @@ void recording_buffer_free(struct recording_buffer *buffer);
 
 enum block_status {
     BLOCK_WHOLE,
-    BLOCK_NONE,    /* no block, a damaged one, or one that is not there as a whole */
-    BLOCK_TROUBLE, /* errno: the file cannot be read, or no memory */
+    BLOCK_NONE,  /* no block, a damaged one, or one that is not there as a whole */
+    BLOCK_ERROR, /* errno: the file cannot be read, or no memory */
 };
 
 /* Up to `size` bytes of the file; fewer at its end. -1: errno. */

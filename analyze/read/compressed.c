@@ -36,7 +36,7 @@ static uint64_t read_blocks(int fd, uint64_t file_size, bool tables_only, unsign
         }
         if (block.kind == MEMTRACE_BLOCK_SEGMENTS && (!tables_only || block.items == 0) &&
             (block_unpack(&block, &buffer) != 0 ||
-             segmentpack_undo(buffer.bytes, buffer.size, bytes, size) != 0)) {
+             segmentpack_unpack(buffer.bytes, buffer.size, bytes, size) != 0)) {
             broken = broken == 0 ? offset : broken;
         }
         left -= block.raw_size;
@@ -398,8 +398,8 @@ static void get_pieces(struct unpack *unpack, unsigned char *bytes, uint64_t siz
     }
 }
 
-int segmentpack_undo(const void *payload, size_t payload_size, unsigned char *bytes,
-                     uint64_t size) {
+int segmentpack_unpack(const void *payload, size_t payload_size, unsigned char *bytes,
+                       uint64_t size) {
     struct unpack unpack = {.failed = false};
     if (varint_split(payload, payload_size, unpack.columns, SEGMENTPACK_COLUMNS, &unpack.failed) !=
         0) {

@@ -80,6 +80,7 @@ void segmentpack_free(struct segmentpack *pack);
 
 /* Puts the pieces of a payload to their places in the `size` bytes of a profile, which were zeros.
  * 0 or -1: damaged, or out of memory. */
-int segmentpack_undo(const void *payload, size_t payload_size, unsigned char *bytes, uint64_t size);
+int segmentpack_unpack(const void *payload, size_t payload_size, unsigned char *bytes,
+                       uint64_t size);
 
 #endif

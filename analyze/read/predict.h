@@ -197,19 +197,6 @@ static inline uint64_t predict_older(const struct predict *predict) {
                : predict->last - 1;
 }
 
-/* How deep below the top of its class's stack this address lies; -1: not among the upper ones. */
-static inline int predict_depth(const struct predict *predict, const struct predict_site *site,
-                                uint64_t address) {
-    uint32_t slot = predict->top[predict_class(site)];
-    for (int depth = 0; slot != 0 && depth < PREDICT_DEPTH; depth++) {
-        if (predict->slots[slot].address == address) {
-            return depth;
-        }
-        slot = predict->slots[slot].below;
-    }
-    return -1;
-}
-
 /* Takes the address at this depth off the stack; 0: there is none. */
 static inline uint64_t predict_take(struct predict *predict, const struct predict_site *site,
                                     uint64_t depth) {
@@ -227,11 +214,6 @@ static inline uint64_t predict_take(struct predict *predict, const struct predic
 static inline void predict_advance(struct predict *predict, const struct predict_site *site,
                                    uint64_t address) {
     predict->frontier = (address + predict_usable(site) + 8) & PREDICT_ADDRESS_MASK;
-}
-
-/* Addresses have 48 bits, and so have their differences, the uppermost one for the sign. */
-static inline uint64_t predict_address_difference(uint64_t difference) {
-    return (uint64_t)((int64_t)(difference << 16) >> 16);
 }
 
 static inline void predict_push(struct predict *predict, uint64_t slot) {

@@ -2,6 +2,7 @@
 /* profile.c: opens profiles and checks what they say. See profile.h. */
 #include "analyze/read/profile.h"
 
+#include "analyze/read/block.h"
 #include "analyze/read/compressed.h"
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
@@ -273,16 +274,20 @@ static void end_string(char *text, size_t size) {
     text[size - 1] = '\0';
 }
 
-/* Copies the header and makes its strings safe. */
-static void take_header(struct profile *profile) {
-    struct memtrace_header *header = &profile->header;
-    memcpy(header, profile->bytes, sizeof *header);
-    header->end = profile_load_u64(&profile_header(profile)->end);
+void profile_end_strings(struct memtrace_header *header) {
     end_string(header->executable, sizeof header->executable);
     header->command[sizeof header->command - 2] = '\0';
     end_string(header->command, sizeof header->command);
     end_string(header->output, sizeof header->output);
     end_string(header->log, sizeof header->log);
+}
+
+/* Copies the header and makes its strings safe. */
+static void take_header(struct profile *profile) {
+    struct memtrace_header *header = &profile->header;
+    memcpy(header, profile->bytes, sizeof *header);
+    header->end = profile_load_u64(&profile_header(profile)->end);
+    profile_end_strings(header);
 }
 
 /* One line for everything that is not a profile this program can read. */
@@ -350,28 +355,18 @@ static int map_file(struct profile *profile, int fd, uint64_t size, struct error
 }
 
 static int copy_file(struct profile *profile, int fd, uint64_t size, struct error *error) {
-    unsigned char *bytes;
-    uint64_t done = 0;
-    bytes = aligned_alloc(64, (size + 63) & ~(uint64_t)63);
+    unsigned char *bytes = aligned_alloc(64, (size + 63) & ~(uint64_t)63);
+    ssize_t count;
     if (bytes == NULL) {
         return error_set(error, "out of memory while reading %s", profile->path);
     }
     profile->owned = bytes;
     profile->bytes = bytes;
-    while (done < size) {
-        ssize_t count = pread(fd, bytes + done, size - done, (off_t)done);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
-        }
-        if (count == 0) { /* it shrank meanwhile */
-            break;
-        }
-        done += (uint64_t)count;
+    count = block_read_at(fd, bytes, size, 0);
+    if (count < 0) {
+        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
     }
-    profile->size = done;
+    profile->size = (uint64_t)count; /* less, if it shrank meanwhile */
     return 0;
 }
 

@@ -61,6 +61,9 @@ static inline bool profile_knows_version(uint32_t version) {
     return version >= MEMTRACE_FORMAT_VERSION && version <= MEMTRACE_FORMAT_PACKED;
 }
 
+/* Makes the strings of a header that was read end inside their arrays. */
+void profile_end_strings(struct memtrace_header *header);
+
 /* Opens a file or a region. NULL on failure: no such file, no profile, another format version,
  * foreign byte order, header cut off; error then holds one line. */
 struct profile *profile_open(const char *path, struct error *error);

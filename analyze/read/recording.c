@@ -4,6 +4,7 @@
 
 #include "analyze/read/block.h"
 #include "analyze/read/nodecode.h"
+#include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
 
@@ -110,7 +111,7 @@ static int scan(struct recording *recording, struct recording_buffer *buffer, st
                 break;
             }
         }
-        if (found == BLOCK_TROUBLE) {
+        if (found == BLOCK_ERROR) {
             return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
         }
         if (offset != recording->scanned) {
@@ -153,7 +154,7 @@ static int take_entry(struct recording *recording, const struct memtrace_index_e
     if (!checked_late(&entry->block)) {
         found = block_load(recording->fd, recording->size, entry->offset, &block, buffer);
     }
-    if (found == BLOCK_TROUBLE) {
+    if (found == BLOCK_ERROR) {
         return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     }
     if (found == BLOCK_NONE) {
@@ -248,10 +249,6 @@ static int read_header(struct recording *recording, struct error *error) {
     return check_header(recording, error);
 }
 
-static void end_string(char *text, size_t size) {
-    text[size - 1] = '\0';
-}
-
 /* The last PROGRAM block that can be read, its strings made safe. */
 static int take_program(struct recording *recording, struct recording_buffer *buffer,
                         struct error *error) {
@@ -262,11 +259,7 @@ static int take_program(struct recording *recording, struct recording_buffer *bu
             continue;
         }
         memcpy(program, buffer->bytes, sizeof *program);
-        end_string(program->executable, sizeof program->executable);
-        program->command[sizeof program->command - 2] = '\0';
-        end_string(program->command, sizeof program->command);
-        end_string(program->output, sizeof program->output);
-        end_string(program->log, sizeof program->log);
+        profile_end_strings(program);
         return 0;
     }
     return error_set(error, "%s does not say which program it belongs to%s%s", recording->path,
@@ -348,7 +341,7 @@ int recording_payload(const struct recording *recording, size_t i, struct record
     struct memtrace_block_header block;
     enum block_status found =
         block_load(recording->fd, recording->size, entry->offset, &block, buffer);
-    if (found == BLOCK_TROUBLE) {
+    if (found == BLOCK_ERROR) {
         return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     }
     if (found == BLOCK_NONE || memcmp(&block, &entry->block, sizeof block) != 0 ||

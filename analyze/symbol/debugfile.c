@@ -273,10 +273,9 @@ char *debugfile_find_alternate(const char *name, const void *build_id, size_t bu
     char *result = NULL;
     try_path(&result, &identity, "%s%s", name[0] == '/' ? "" : folder, name);
     try_build_id(&result, &identity, folders);
-    const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
     char root[PATH_MAX];
     while (next_folder(&folders, root))
-        try_path(&result, &identity, "%s/.dwz/%s", root, base);
+        try_path(&result, &identity, "%s/.dwz/%s", root, basename(name));
     return result;
 }
 

@@ -84,7 +84,7 @@ static void put_segments(const void *payload, size_t size) {
     if (bytes == NULL) {
         abort();
     }
-    segmentpack_undo(payload, size, bytes, (uint64_t)16 * MEMTRACE_PAGE_SIZE);
+    segmentpack_unpack(payload, size, bytes, (uint64_t)16 * MEMTRACE_PAGE_SIZE);
     free(bytes);
 }
 
