@@ -4,7 +4,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/query/vtable.h"
 #include "analyze/rows/number.h"
 
