@@ -2,6 +2,7 @@
 /* suppressions.c: reading suppressions, and what their patterns mean. See suppressions.h. */
 #include "analyze/filter/suppressions.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/profile/load.h"
 #include "analyze/symbol/programfile.h"
@@ -64,14 +65,8 @@ static int out_of_memory(struct error *error) {
 static int add(struct suppressions *list, const char *pattern, size_t size, const char *caller,
                const char *origin, unsigned line) {
     struct suppression *item;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity != 0 ? list->capacity * 2 : 32;
-        struct suppression *grown = reallocarray(list->items, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        list->items = grown;
-        list->capacity = capacity;
+    if (array_grow(&list->items, &list->room, list->count, sizeof *list->items) != 0) {
+        return -1;
     }
     item = &list->items[list->count];
     *item = (struct suppression){.pattern = strndup(pattern, size),

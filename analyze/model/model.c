@@ -2,6 +2,8 @@
 /* model.c: look-ups, and the end of a model. See model.h. */
 #include "analyze/model/model.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,15 +136,8 @@ static int find_places_again(struct foreign *foreign) {
 }
 
 static struct model_foreign *append(struct foreign *foreign, uint32_t freer, uint32_t owner) {
-    enum { FIRST = 64 };
-    if (foreign->count == foreign->capacity) {
-        size_t capacity = foreign->capacity != 0 ? foreign->capacity * 2 : FIRST;
-        struct model_foreign *grown = reallocarray(foreign->pairs, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return NULL;
-        }
-        foreign->pairs = grown;
-        foreign->capacity = capacity;
+    if (array_grow(&foreign->pairs, &foreign->room, foreign->count, sizeof *foreign->pairs) != 0) {
+        return NULL;
     }
     foreign->pairs[foreign->count] = (struct model_foreign){.freer = freer, .owner = owner};
     if (put_place(foreign, foreign->count) != 0) {

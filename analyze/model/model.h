@@ -262,7 +262,7 @@ const char *model_class_name(const struct model *model, const struct model_conte
 struct foreign {
     struct model_foreign *pairs; /* each (freer, owner) once; blocks in the caller's units */
     size_t count;
-    size_t capacity;
+    size_t room;
     struct numbermap places; /* of the pairs: their numbers from 1; empty after foreign_sort() */
 };
 

@@ -2,6 +2,7 @@
 /* profile.c: opens profiles and checks what they say. See profile.h. */
 #include "analyze/read/profile.h"
 
+#include "analyze/base/array.h"
 #include "analyze/read/block.h"
 #include "analyze/read/compressed.h"
 #include "analyze/read/region.h"
@@ -195,7 +196,6 @@ static int add_segment(struct profile *profile, const struct memtrace_segment *f
     uint64_t size = found->size < room ? found->size : room;
     uint32_t least = item_size_of(found->kind);
     uint64_t places;
-    struct profile_segment *grown;
     if (least == 0) {
         return 0;
     }
@@ -209,13 +209,9 @@ static int add_segment(struct profile *profile, const struct memtrace_segment *f
     if (places > found->item_count) {
         places = found->item_count;
     }
-    if ((profile->segment_count & (profile->segment_count - 1)) == 0) { /* grow by doubling */
-        size_t capacity = profile->segment_count != 0 ? profile->segment_count * 2 : 1;
-        grown = realloc(profile->segments, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        profile->segments = grown;
+    if (array_grow(&profile->segments, &profile->segment_room, profile->segment_count,
+                   sizeof *profile->segments) != 0) {
+        return -1;
     }
     if (found->kind == MEMTRACE_SEGMENT_AREAS && found->index < MEMTRACE_AREA_LEAVES) {
         profile->area_leaves[found->index] = (uint32_t)profile->segment_count + 1;

@@ -2,6 +2,7 @@
 /* recording.c: opens recordings, finds their blocks and checks them. See recording.h. */
 #include "analyze/read/recording.h"
 
+#include "analyze/base/array.h"
 #include "analyze/read/block.h"
 #include "analyze/read/nodecode.h"
 #include "analyze/read/profile.h"
@@ -29,14 +30,9 @@ bool recording_is(const char *path) {
 
 static int add_block(struct recording *recording, uint64_t offset,
                      const struct memtrace_block_header *block, struct error *error) {
-    size_t count = recording->block_count;
-    if ((count & (count - 1)) == 0) { /* grow by doubling */
-        struct recording_entry *grown =
-            realloc(recording->blocks, (count != 0 ? count * 2 : 1) * sizeof *grown);
-        if (grown == NULL) {
-            return error_set(error, "out of memory while reading %s", recording->path);
-        }
-        recording->blocks = grown;
+    if (array_grow(&recording->blocks, &recording->block_room, recording->block_count,
+                   sizeof *recording->blocks) != 0) {
+        return error_set(error, "out of memory while reading %s", recording->path);
     }
     recording->blocks[recording->block_count++] =
         (struct recording_entry){.offset = offset, .block = *block};

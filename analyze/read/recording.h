@@ -27,6 +27,7 @@ struct recording {
     struct memtrace_header program; /* of the last PROGRAM block; strings end inside their arrays */
     struct recording_entry *blocks; /* in the order of the file; all kinds */
     size_t block_count;
+    size_t block_room;
     bool closed;      /* has an index: its writer finished it */
     char damage[256]; /* empty: whole */
     uint64_t damaged_blocks;
