@@ -3,7 +3,7 @@
 #include "analyze/ask/reportmaking.h"
 
 #include "analyze/blocks/holes.h"
-#include "analyze/filter/asheap.h"
+#include "analyze/filter/selection.h"
 
 #include <string.h>
 
@@ -213,7 +213,7 @@ static int choose_classes(struct reportmaking *made, const struct making *making
     if (classes == 0 || classes == 1u << MODEL_HEAP || reportmaking_is_everything(making->wish)) {
         return 0;
     }
-    if (asheap_make(made->report.model, classes, &made->heap) != 0) {
+    if (selection_as_heap(made->report.model, classes, &made->heap) != 0) {
         return error_set(making->error, "out of memory");
     }
     made->has_heap = true;
@@ -260,7 +260,7 @@ int reportmaking_open(struct reportmaking *made, struct answer *answer,
 
 void reportmaking_close(struct reportmaking *made) {
     if (made->has_heap) {
-        asheap_free(&made->heap);
+        selection_as_heap_free(&made->heap);
     }
     detail_free(made->detail);
     model_free(made->holes.model);

@@ -3,6 +3,7 @@
  * runfiles.c: what a run without a summary was: the headers of its files, and their timelines added
  * up. Nothing else of them is read.
  */
+#include "analyze/base/array.h"
 #include "analyze/read/compressed.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/recording.h"
@@ -39,20 +40,14 @@ struct scan {
     struct origin *origins;
     struct step *steps; /* times are those of the clock of the day */
     size_t step_count;
-    size_t step_capacity;
+    size_t step_room;
 };
 
 /* ---- Timelines ---- */
 
 static int add_step(struct scan *scan, struct step step) {
-    if (scan->step_count == scan->step_capacity) {
-        size_t capacity = scan->step_capacity * 2 + 64;
-        struct step *grown = reallocarray(scan->steps, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        scan->steps = grown;
-        scan->step_capacity = capacity;
+    if (array_grow(&scan->steps, &scan->step_room, scan->step_count, sizeof *scan->steps) != 0) {
+        return -1;
     }
     scan->steps[scan->step_count++] = step;
     return 0;

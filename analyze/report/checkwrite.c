@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* checkwrite.c: results of a check as lines that editors, compilers' users and GitHub understand,
  * as JUnit XML and as JSON. See check.h. */
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/report/check.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"

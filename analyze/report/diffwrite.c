@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* diffwrite.c: a difference as text, Markdown, JSON and CSV. See diff.h. */
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/report/diff.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"

@@ -2,7 +2,7 @@
 /* style.c: see style.h. */
 #include "analyze/rows/style.h"
 
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 
