@@ -36,8 +36,8 @@ bool block_plausible(const struct memtrace_block_header *block) {
 /* ---- Reading ---- */
 
 enum {
-    WINDOW = 1 << 16, /* bytes looked at in one go where blocks are searched */
-    PATIENCE = 16,    /* how often a search may read the file's bytes for nothing */
+    WINDOW = 1 << 16,  /* bytes looked at in one go where blocks are searched */
+    REREADS_MOST = 16, /* how often a search may read the file's bytes for nothing */
 };
 
 ssize_t block_read_at(int fd, void *bytes, size_t size, uint64_t offset) {
@@ -58,7 +58,7 @@ ssize_t block_read_at(int fd, void *bytes, size_t size, uint64_t offset) {
     return (ssize_t)done;
 }
 
-static int ensure(unsigned char **bytes, size_t *capacity, size_t wanted) {
+static int reserve(unsigned char **bytes, size_t *capacity, size_t wanted) {
     unsigned char *grown;
     if (wanted <= *capacity) {
         return 0;
@@ -89,7 +89,7 @@ enum block_status block_load(int fd, uint64_t file_size, uint64_t offset,
         block_size(block) > file_size - offset) {
         return BLOCK_NONE;
     }
-    if (ensure(&buffer->stored, &buffer->stored_capacity, block->stored_size) != 0) {
+    if (reserve(&buffer->stored, &buffer->stored_capacity, block->stored_size) != 0) {
         errno = ENOMEM;
         return BLOCK_ERROR;
     }
@@ -124,7 +124,7 @@ enum block_status block_search(int fd, uint64_t file_size, uint64_t *offset,
                 return found;
             }
             wasted += sizeof block + (block.stored_size < file_size ? block.stored_size : 0);
-            if (wasted / PATIENCE > file_size) {
+            if (wasted / REREADS_MOST > file_size) {
                 return BLOCK_NONE;
             }
         }
@@ -134,7 +134,7 @@ enum block_status block_search(int fd, uint64_t file_size, uint64_t *offset,
 
 int block_unpack(const struct memtrace_block_header *block, struct recording_buffer *buffer) {
     size_t size;
-    if (ensure(&buffer->bytes, &buffer->capacity, block->raw_size) != 0) {
+    if (reserve(&buffer->bytes, &buffer->capacity, block->raw_size) != 0) {
         return -1;
     }
     buffer->size = block->raw_size;
