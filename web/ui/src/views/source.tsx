@@ -178,7 +178,7 @@ function SourceHead({ file, text, costs }: { file: string; text: FileText | unde
     return (
         <div class="source-head">
             <span class="source-name" title={file}>{file}</span>
-            {hot !== undefined && <button type="button" title="The line that costs most" onClick={() => showLine(hot.line)}>Line {hot.line}</button>}
+            {hot !== undefined && <button type="button" onClick={() => showLine(hot.line)}>Costliest line: {hot.line}</button>}
             <span class="muted">n, N: next and previous line that costs something</span>
             {note !== "" && <span class="warning" role="note">{note}</span>}
         </div>
