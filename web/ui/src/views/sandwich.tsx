@@ -56,10 +56,20 @@ function Around({ focus }: { focus: string }) {
     const callees = useMemo(() => (data === undefined ? undefined : callsOf(data.callees, [], weight, false)), [data, weight]);
     return (
         <div class="call-view">
-            <States of={asked}>
+            <States of={asked} empty={data !== undefined && data.main === 0 && data.side === 0 ? <Nowhere focus={focus} note={asked.answer?.notes?.[0]} /> : undefined}>
                 {(answer) => callers !== undefined && callees !== undefined && <Both focus={focus} answer={answer} callers={callers} callees={callees} />}
             </States>
         </div>
+    );
+}
+
+function Nowhere({ focus, note }: { focus: string; note: string | undefined }) {
+    return (
+        <>
+            <p><b>{focus}</b></p>
+            <p>{note ?? "No call path with such a cost goes through this function."}</p>
+            <button type="button" onClick={() => go({ set: { focus: null, chosen: null } })}>Another function</button>
+        </>
     );
 }
 

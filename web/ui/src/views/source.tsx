@@ -91,14 +91,14 @@ function rowOf(table: Table, wanted: string | null) {
 }
 
 function Files({ table, file }: { table: Table; file: string | null }) {
-    const cost = costOf(metric.value);
+    const cost = columnIndex(table, "delta") < 0 ? costOf(metric.value) : "delta";
     const rows = useTableRows(table, { sort: cost, order: "desc" });
     const open = (row: Row) => go({ set: { source: String(cell(row, "file")), line: null } });
     return (
         <DataTable label="Source files" rows={rows} share={{ column: cost }} class="files"
             columns={[
                 { name: "file", width: "minmax(9rem, 1fr)", render: (row, value) => <FileName path={String(value)} own={cell(row, "own")} /> },
-                { name: cost, width: "6.5rem" },
+                { name: cost, width: "7rem" },
             ]}
             selected={(row) => cell(row, "file") === file} onSelect={open} onOpen={open} />
     );
@@ -178,8 +178,7 @@ function SourceHead({ file, text, costs }: { file: string; text: FileText | unde
     return (
         <div class="source-head">
             <span class="source-name" title={file}>{file}</span>
-            {hot !== undefined && <button type="button" title="The line that costs most" onClick={() => showLine(hot.line)}>Line {hot.line}</button>}
-            <span class="muted">n, N: next and previous line that costs something</span>
+            {hot !== undefined && <button type="button" onClick={() => showLine(hot.line)}>Costliest line: {hot.line}</button>}
             {note !== "" && <span class="warning" role="note">{note}</span>}
         </div>
     );
@@ -187,7 +186,8 @@ function SourceHead({ file, text, costs }: { file: string; text: FileText | unde
 
 function hottest(costs: readonly SourceLine[]): SourceLine | undefined {
     const cost = costOf(metric.value);
-    return costs.reduce<SourceLine | undefined>((best, line) => (best === undefined || line[cost] > best[cost] ? line : best), undefined);
+    const size = (line: SourceLine) => Math.abs(changeIn(line, cost));
+    return costs.reduce<SourceLine | undefined>((best, line) => (best === undefined || size(line) > size(best) ? line : best), undefined);
 }
 const showLine = (line: number | null, how: "push" | "replace" = "replace") => go({ set: { line } }, how);
 
