@@ -261,6 +261,7 @@ int api_files(struct api_call *call, struct error *error) {
     if (files == NULL || report.model == NULL) {
         return -1;
     }
+    api_command(call, "report %s --flat --by line", apimetric_option(call));
     rows = calloc(files->count + 1, sizeof *rows);
     if (rows == NULL || fill_files(&report, files, rows) != 0) {
         free(rows);

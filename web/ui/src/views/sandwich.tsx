@@ -97,17 +97,10 @@ function Half({ label, title, calls, upward = false, legend }: { label: string; 
                     const frame = calls.frames[calls.tree.frame[node]!];
                     setChosen(node);
                     if (frame !== undefined) choose({ kind: "function", id: frame.function, frame });
-                }} onKey={(event, node) => onlyKey(calls, event, node)}
+                }}
                 menu={(node) => callMenu(calls, node, () => setZoom(node), true)} />
         </section>
     );
-}
-
-function onlyKey(calls: Calls, event: KeyboardEvent, node: number): boolean {
-    const frame = calls.frames[calls.tree.frame[node]!];
-    if (event.key !== "Enter" || frame === undefined) return false;
-    showOnly(frame.function);
-    return true;
 }
 
 function Focus({ answer }: { answer: CallersAnswer }) {
