@@ -4,7 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>
@@ -16,36 +16,29 @@ enum { DEPTH_LIMIT = 4096 }; /* of bottom-up trees: each level looks at every co
 struct build {
     struct calltree *tree;
     const struct report *report;
-    size_t capacity;
+    size_t room;
     struct numbermap children; /* hash of parent and frame, to index */
     bool folds;                /* runs of library functions */
 };
 
 static const struct names_frame unknown_frame = {.module = ""};
 
+static int grow(struct build *build) {
+    struct calltree *tree = build->tree;
+    return tree->count < UINT32_MAX
+               ? array_grow(&tree->calls, &build->room, tree->count, sizeof *tree->calls)
+               : -1;
+}
+
 static int init(struct build *build, struct calltree *tree, const struct report *report) {
     *build = (struct build){.tree = tree,
                             .report = report,
-                            .capacity = 256,
                             .folds = report_is_for_people(report) && !report->options.all_frames};
-    *tree = (struct calltree){.calls = calloc(build->capacity, sizeof *tree->calls), .count = 1};
-    return tree->calls != NULL ? 0 : -1;
-}
-
-static int grow(struct build *build) {
-    struct call *grown;
-    if (build->tree->count < build->capacity) {
-        return 0;
-    }
-    if (build->capacity >= UINT32_MAX / 2) {
+    *tree = (struct calltree){0};
+    if (grow(build) != 0) {
         return -1;
     }
-    grown = realloc(build->tree->calls, build->capacity * 2 * sizeof *grown);
-    if (grown == NULL) {
-        return -1;
-    }
-    build->tree->calls = grown;
-    build->capacity *= 2;
+    tree->calls[tree->count++] = (struct call){0}; /* the root */
     return 0;
 }
 
@@ -159,7 +152,7 @@ static uint32_t sort_list(struct calltree *tree, uint32_t list) {
     return sorted;
 }
 
-static void sort_all(struct calltree *tree) {
+void calltree_sort(struct calltree *tree) {
     for (size_t i = 0; i < tree->count; i++) {
         tree->calls[i].first_child = sort_list(tree, tree->calls[i].first_child);
     }
@@ -268,7 +261,7 @@ int calltree_top_down(struct calltree *tree, const struct report *report, enum m
     }
     if (result == 0) {
         add_up(tree);
-        sort_all(tree);
+        calltree_sort(tree);
     }
     free(calls);
     numbermap_free(&build.children);
@@ -352,7 +345,7 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
         for (size_t level = 0; result == 0 && count != 0 && level < depth + 1; level++) {
             result = climb(&build, climbers, &count, least);
         }
-        sort_all(tree);
+        calltree_sort(tree);
     }
     free(climbers);
     numbermap_free(&build.children);
@@ -478,8 +471,8 @@ int calltree_around(struct calltree *callers, struct calltree *callees, const st
         result = add_around(&builds[0], &builds[1], &asking, &frames, metric);
     }
     if (result == 0) {
-        sort_all(callers);
-        sort_all(callees);
+        calltree_sort(callers);
+        calltree_sort(callees);
     }
     numbermap_free(&builds[0].children);
     numbermap_free(&builds[1].children);

@@ -4,11 +4,12 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/model/shortname.h"
-#include "analyze/report/calltree.h"
+#include "analyze/model/names.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/framekind.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -277,4 +278,104 @@ void culprit_show(struct finding *finding, const struct report *report,
         finding->options = join(options, name, value, true);
     }
     free(value);
+}
+
+/* ---- As a report ---- */
+
+static void put_command(FILE *out, const struct report *report, const struct finding *finding) {
+    fputs("memtrace report ", out);
+    shellword_put(out, report->source);
+    fprintf(out, "%s%s %s", report->selected != NULL ? " " : "",
+            report->selected != NULL ? report->selected : "", finding->options);
+}
+
+char *findings_command(const struct report *report, const struct finding *finding) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    put_command(out, report, finding);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+enum { RANK_INDENT = 5 };
+
+static int draw_one(const struct report *report, const struct finding *finding, size_t rank) {
+    char *command = findings_command(report, finding);
+    char *text;
+    if (command == NULL) {
+        return -1;
+    }
+    fprintf(report->out, "%3zu. %s", rank, style_on(report, STYLE_NAME));
+    print_safe(report->out, "%s", finding->title);
+    fprintf(report->out, "%s\n", style_off(report));
+    text = findings_text("%*s%s\n", RANK_INDENT, "", finding->sentence);
+    if (text != NULL) {
+        style_lines(report, text, RANK_INDENT);
+    }
+    fprintf(report->out, "%*s%s", RANK_INDENT, "", style_on(report, STYLE_DIM));
+    print_safe(report->out, "%s", command); /* what is to be pasted stays in one piece */
+    fprintf(report->out, "%s\n", style_off(report));
+    free(command);
+    free(text);
+    return text != NULL ? 0 : -1;
+}
+
+static size_t count_shown(const struct report *report, const struct findings *findings) {
+    size_t limit = report->options.limit;
+    return limit != 0 && limit < findings->count ? limit : findings->count;
+}
+
+static int draw(const struct report *report, const struct findings *findings) {
+    int result = 0;
+    table_drawing_begin(report, "Findings");
+    if (findings->count == 0) {
+        fputs("Nothing looks wrong.\n", report->out);
+    }
+    for (size_t i = 0; result == 0 && i < count_shown(report, findings); i++) {
+        result = draw_one(report, &findings->items[i], i + 1);
+    }
+    table_drawing_end(report);
+    return result;
+}
+
+static int list(const struct report *report, const struct findings *findings) {
+    static const struct table_column columns[] = {
+        {"kind", "kind", TABLE_WORD},           {"title", "finding", TABLE_TEXT},
+        {"sentence", "what it is", TABLE_TEXT}, {"bytes", "bytes", TABLE_BYTES},
+        {"count", "count", TABLE_COUNT},        {"percent", "share", TABLE_PERCENT},
+        {"hash", "hash", TABLE_HASH},           {"view", NULL, TABLE_TEXT},
+        {"command", "command", TABLE_TEXT},
+    };
+    struct table table =
+        table_open(report, "findings", "Findings", columns, sizeof columns / sizeof columns[0]);
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < count_shown(report, findings); i++) {
+        const struct finding *finding = &findings->items[i];
+        char *command = findings_command(report, finding);
+        table_row(&table, (struct table_cell[]){
+                              table_text(findings_kind_name(finding->kind)),
+                              table_text(finding->title), table_text(finding->sentence),
+                              table_number_if(finding->bytes != 0, finding->bytes),
+                              table_number_if(finding->count != 0, finding->count),
+                              finding->share >= 0 ? table_real(100 * finding->share) : table_none(),
+                              table_number_if(finding->hash != 0, finding->hash),
+                              table_text(finding->view), table_text(command)});
+        result = command != NULL ? 0 : -1;
+        free(command);
+    }
+    table.hidden = findings->count - table.rows;
+    table_close(&table);
+    return result;
+}
+
+int report_findings(const struct report *report) {
+    return report->options.format == REPORT_TEXT ? draw(report, report->findings)
+                                                 : list(report, report->findings);
 }

@@ -58,6 +58,11 @@ void findings_free(struct findings *findings);
 /* "leak", "growth", ... */
 const char *findings_kind_name(enum finding_kind kind);
 
+/* "memtrace report FILE --show-...", of the report's source and part. malloc'd; NULL: out of
+ * memory.
+ */
+char *findings_command(const struct report *report, const struct finding *finding);
+
 /* ---- For the files that find: findings.c, findingsums.c, findingpasses.c ---- */
 
 /* Appends; texts that are NULL mean that memory is out. 0, or -1: then they are freed. */

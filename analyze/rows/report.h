@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON, REPORT_TSV };
+#define REPORT_FORMATS "text|markdown|csv|json" /* those of reports, as options name them */
 
 struct report_options {
     enum report_format format;
@@ -50,6 +51,7 @@ struct report_holes {
 };
 
 struct table_document;
+struct findings;
 
 /* Which run the model is a part of. */
 struct report_run {
@@ -71,6 +73,7 @@ struct report {
     const struct report_holes *holes;  /* what fragmentation is shown of; NULL: of the view's end */
     struct timeorder_parts parts;      /* the recording; count 0: a profile */
     struct suppressions *suppressions; /* leaks not to tell; NULL: none */
+    const struct findings *findings;   /* report/findings.h; NULL: not looked for */
     const struct report_run *run;      /* NULL: the file stands for itself */
 };
 

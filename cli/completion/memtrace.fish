@@ -78,6 +78,7 @@ complete -c memtrace -n '__memtrace_on report' -l show-allocations -d 'the same 
 complete -c memtrace -n '__memtrace_on report' -l show-temporary -d 'allocations freed before their thread\'s next one'
 complete -c memtrace -n '__memtrace_on report' -l temporary-within -x -d 'allocations freed within 10ms, 1s, ... [R]'
 complete -c memtrace -n '__memtrace_on report' -l show-caller-callee -x -d 'who calls a function and what it calls, by the metrics above'
+complete -c memtrace -n '__memtrace_on report' -l show-findings -d 'what looks wrong, the gravest first, and what shows more of it'
 complete -c memtrace -n '__memtrace_on report' -l show-groups -d 'a table of call paths'
 complete -c memtrace -n '__memtrace_on report' -l show-lifetimes -d 'how long blocks lived'
 complete -c memtrace -n '__memtrace_on report' -l show-sizes -d 'how large blocks are'

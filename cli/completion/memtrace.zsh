@@ -159,6 +159,7 @@ _memtrace() {
             '*--show-temporary[allocations freed before their thread'\''s next one]' \
             '*--temporary-within[allocations freed within 10ms, 1s, ... \[R\]]:D:' \
             '*--show-caller-callee[who calls a function and what it calls, by the metrics above]:FUNCTION|/REGEX/:' \
+            '*--show-findings[what looks wrong, the gravest first, and what shows more of it]' \
             '*--show-groups[a table of call paths]' \
             '*--show-lifetimes[how long blocks lived]' \
             '*--show-sizes[how large blocks are]' \

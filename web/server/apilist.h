@@ -36,4 +36,6 @@ int api_files(struct api_call *call, struct error *error); /* apisource.c */
 int api_file(struct api_call *call, struct error *error);
 int api_file_text(struct api_call *call, struct error *error);
 
+int api_findings(struct api_call *call, struct error *error); /* apifindings.c */
+
 #endif

@@ -4,7 +4,7 @@
 
 #include "analyze/ask/quantity.h"
 #include "analyze/blocks/detail.h"
-#include "analyze/filter/asheap.h"
+#include "analyze/filter/selection.h"
 #include "web/server/apicache.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static void *make_heap(const void *wish, const struct replay_options *replay, st
     const struct api_view *view = wish;
     struct model *heap = calloc(1, sizeof *heap);
     (void)replay;
-    if (heap == NULL || asheap_make(view->model, classes_of(view->selection), heap) != 0) {
+    if (heap == NULL || selection_as_heap(view->model, classes_of(view->selection), heap) != 0) {
         error_set(error, "out of memory");
         free(heap);
         return NULL;
@@ -33,7 +33,7 @@ static void *make_heap(const void *wish, const struct replay_options *replay, st
 }
 
 static void free_heap(void *value) {
-    asheap_free(value);
+    selection_as_heap_free(value);
     free(value);
 }
 
@@ -222,4 +222,19 @@ const char *apimetric_option(const struct api_call *call) {
         [METRIC_SHORT] = "--temporary-within 10ms",
     };
     return options[call->metric];
+}
+
+void apimetric_sides(const struct api_call *call, struct diff_side sides[2]) {
+    const struct api_view *views[2] = {call->base, call->view};
+    for (size_t side = 0; side < 2; side++) {
+        sides[side] = (struct diff_side){.model = views[side]->model,
+                                         .names = views[side]->names,
+                                         .source = views[side]->source->path};
+    }
+}
+
+void apimetric_diff_command(struct api_call *call, const char *by) {
+    if (call->metric < METRIC_COUNT) {
+        api_command(call, "diff --metric %s --by %s", metric_word(call->metric), by);
+    }
 }

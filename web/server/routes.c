@@ -27,6 +27,7 @@ static const struct route routes[] = {
     {"GET", "/r/{r}/suppressed", api_suppressed, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/budget", api_budget, QUEUE_INTERACTIVE, NULL, ROUTE_METRIC},
 
+    {"GET", "/r/{r}/findings", api_findings, QUEUE_INTERACTIVE, "limit passes", ROUTE_THREADS},
     {"GET", "/r/{r}/tree", api_tree, QUEUE_INTERACTIVE, "direction min-share depth limit within",
      ROUTE_METRIC},
     {"GET", "/r/{r}/callers", api_callers, QUEUE_INTERACTIVE, "focus min-share depth limit within",

@@ -20,7 +20,6 @@ interface FlameBoxProps {
     title: string; // of the root
     onZoom: (node: number) => void;
     onChoose: (node: number) => void;
-    onKey: (event: KeyboardEvent, node: number) => boolean;
     menu: (node: number) => MenuItem[];
     legend?: boolean;
     grab?: { current: FlameGraph | null };
@@ -41,7 +40,6 @@ export function FlameBox(props: FlameBoxProps) {
             zoom: (node) => now.current.onZoom(node),
             choose: (node) => now.current.onChoose(node),
             hover: setHover,
-            key: (event, node) => now.current.onKey(event, node),
             menu: (node, x, y) => setMenu({ node, x, y }),
             describe: (node) => describeCall(now.current.calls, node),
         };
@@ -74,6 +72,7 @@ export function FlameBox(props: FlameBoxProps) {
             <div ref={host} class="flame" />
             <div class="flame-foot">
                 <CallLine calls={calls} node={told} title={title} />
+                {calls.data.cut > 0 && <span class="muted">{format.items(calls.data.cut, "smaller call")} left out</span>}
                 {props.legend !== false && <Legend difference={calls.tree.base !== null} />}
             </div>
             {menu !== null && (
