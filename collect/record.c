@@ -79,8 +79,24 @@ bool record_wanted(const struct held *held) {
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
+/* Why the recording ends here, as its last event, in the room that was kept for it. */
+static void mark_end(struct record *record) {
+    struct recordevents *events = &record->events;
+    struct error ignored;
+    char text[256];
+    snprintf(text, sizeof text, "recording: it could not go on: %s",
+             events->parts.file.reason != 0 ? strerror(events->parts.file.reason)
+                                            : "out of memory");
+    events->error = &ignored;
+    recordfile_reserve(&events->parts.file, 0);
+    recordevents_mark(events, held_time_ns(record->held), text);
+}
+
 /* Tells the program that no more is wanted; what is in the buffers is lost. */
 static void stop(struct record *record) {
+    if (record->events.encoder != NULL && !record->stopped) {
+        mark_end(record);
+    }
     record->stopped = true;
     __atomic_store_n(&record->news, true, __ATOMIC_RELEASE);
     __atomic_store_n(&record->recording->state, MEMTRACE_RECORD_STOPPED, __ATOMIC_RELEASE);

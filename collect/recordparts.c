@@ -61,6 +61,9 @@ void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, 
     }
 }
 
+/* What is written when nothing more can be: a mark, the program, its threads. */
+enum { RESERVE = 64 << 10 };
+
 static int create(struct recordparts *parts) {
     char path[sizeof parts->file.path];
     recordparts_path(parts, parts->header.part, path, sizeof path);
@@ -74,6 +77,7 @@ static int create(struct recordparts *parts) {
         return -1;
     }
     parts->start_bytes = parts->file.size;
+    recordfile_reserve(&parts->file, RESERVE);
     return 0;
 }
 
@@ -124,6 +128,9 @@ static int resume(struct recordparts *parts) {
     }
     if (result > 0 && recordtables_resume(parts->tables, there) != 0) {
         result = error_set(parts->error, "out of memory while recording");
+    }
+    if (result > 0) {
+        recordfile_reserve(&parts->file, RESERVE);
     }
     recording_close(there);
     return result;
