@@ -2,7 +2,8 @@
 /*
  * compress.h: writes a profile compressed: docs/format.md, "Compressed profiles".
  *
- * Called by collect/copy, collect/profilewrite and cli/repack. In as many threads as there are processors, up to four.
+ * Called by collect/copy, collect/profilewrite and cli/repack. In as many threads as there are
+ * processors, up to four.
  */
 #ifndef COLLECT_COMPRESS_H
 #define COLLECT_COMPRESS_H

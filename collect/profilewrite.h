@@ -34,8 +34,8 @@ void profilewrite_segment(struct profilewrite *write, enum memtrace_segment_kind
 void profilewrite_leaves(struct profilewrite *write, enum memtrace_segment_kind kind,
                          uint32_t owner, const void *items, size_t item_size, size_t item_count);
 
-/* Writes it all to the file, which is empty. The header's fields of the format itself are filled in.
- * 0 or -1. */
+/* Writes it all to the file, which is empty. The header's fields of the format itself are filled
+ * in. 0 or -1. */
 int profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out,
                      struct error *error);
 

@@ -19,11 +19,12 @@ struct recordfile {
     uint64_t size;
     struct memtrace_index_entry *index; /* of all blocks */
     size_t index_count, index_room;
-    uint64_t reserve;  /* bytes on the disk that are kept free behind the file for its end; 0: none */
+    uint64_t
+        reserve; /* bytes on the disk that are kept free behind the file for its end; 0: none */
     uint64_t reserved; /* the disk has room for the file up to this size */
     int reason;        /* errno of what could not be written; 0: nothing */
     int level;         /* of compression, as zstd counts */
-    void *zstd; /* its context */
+    void *zstd;        /* its context */
     unsigned char *packed;
     size_t packed_capacity;
 };
