@@ -45,9 +45,8 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
 /* 0, or -1 with errno. */
 static int write_profile(const struct profile *profile, const struct request *request, FILE *out) {
     const struct compress_source source = {profile->bytes, -1, profile->size};
-    return request->raw
-               ? compress_store(&source, fileno(out))
-               : compress_or_store(&source, request->rewriting.options.level, fileno(out));
+    return request->raw ? compress_store(&source, fileno(out))
+                        : compress_or_store(&source, request->rewriting.options.level, fileno(out));
 }
 
 static void tell(const char *output, const char *file) {
