@@ -101,8 +101,10 @@ static void same_views(struct subject *subject, const struct model *left, const 
 static void comes_back(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 10; seed++) {
-        const struct recording_random options = {
-            .seed = seed, .threads = 1 + seed % 5, .is_precise = seed % 2};
+        const struct recording_random options = {.seed = seed,
+                                                 .threads = 1 + seed % 5,
+                                                 .is_precise = seed % 2,
+                                                 .inherited = seed % 3 == 0 ? 900 : 0};
         struct subject subject;
         struct model *model;
         struct model *kept;
