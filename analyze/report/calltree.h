@@ -15,8 +15,10 @@
 
 struct call {
     const struct names_frame *frame; /* NULL: the root */
-    struct cost cost;                /* of all paths through here */
-    struct cost self;                /* of the paths that end here */
+    uint64_t id; /* of the functions (by line: places) from the root to here: the same in the trees
+                    of all costs and windows of a model, other than its index. The root's is 0 */
+    struct cost cost; /* of all paths through here */
+    struct cost self; /* of the paths that end here */
     uint32_t parent;
     uint32_t first_child; /* 0: none; after calltree_sort the dearest */
     uint32_t next;        /* sibling; 0: none */
@@ -36,6 +38,8 @@ struct calltree {
 int calltree_top_down(struct calltree *tree, const struct report *report, enum metric metric);
 /* Branches below options.min_percent and frames beyond options.depth are not expanded. */
 int calltree_bottom_up(struct calltree *tree, const struct report *report, enum metric metric);
+/* The index of the call with this id; SIZE_MAX: there is none. */
+size_t calltree_find(const struct calltree *tree, uint64_t id);
 void calltree_free(struct calltree *tree);
 
 #endif
