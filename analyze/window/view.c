@@ -238,6 +238,7 @@ static int sum_cut(const struct cut *cut, uint64_t from_ns, uint64_t to_ns, stru
 struct view {
     const struct model *whole;
     struct timeorder_parts parts;
+    const struct replay_options *options;
     struct sums sums;
     uint64_t from_ns;
     uint64_t to_ns;
@@ -315,7 +316,7 @@ static int add_culled(struct view *view) {
 
 static int add_all(struct view *view) {
     for (size_t at = 0; at < view->whole->index->count; at++) {
-        if (add_slice(view, at) != 0) {
+        if (replay_is_cancelled(view->options) || add_slice(view, at) != 0) {
             return -1;
         }
     }
@@ -361,9 +362,13 @@ static int fill(struct view *view) {
 struct model *model_view(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                          uint64_t to_ns, const struct replay_options *options,
                          struct error *error) {
-    struct view view = {.whole = whole, .parts = parts, .from_ns = from_ns, .to_ns = to_ns};
+    const struct replay_options none = {0};
+    struct view view = {.whole = whole,
+                        .parts = parts,
+                        .options = options != NULL ? options : &none,
+                        .from_ns = from_ns,
+                        .to_ns = to_ns};
     struct model *model;
-    (void)options; /* a few slices are read: nobody waits for long */
     if (whole->index == NULL || parts.count == 0) {
         error_set(error, "a profile does not record when things happened; make a recording with "
                          "`memtrace record`");
@@ -372,7 +377,7 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
     model = submodel_new(whole);
     if (model == NULL || sums_start(&view.sums, model) != 0 || add_all(&view) != 0 ||
         fill(&view) != 0) {
-        error_set(error, "out of memory while reading %s", parts.items[0]->path);
+        wholemodel_explain(parts, options, error);
         model_free(model);
         model = NULL;
     }
