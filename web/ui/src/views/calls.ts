@@ -12,7 +12,7 @@ import {
     buildTree, type CallTree, findFrames, type Found, type Marks, marksOf, type Transform, transformTree, type Weight,
 } from "../draw/calltree";
 import { LIBRARY, OWN, SYSTEM, WHOLE } from "../draw/flamepaint";
-import { bytesText, changeText, shortModule } from "../components/Cells";
+import { bytesText, changeText, shortFunction, shortModule } from "../components/Cells";
 import * as format from "../format";
 import { exactly } from "../links";
 import type { Frame, Tree } from "../types";
@@ -140,7 +140,7 @@ export function describeCall(calls: Calls, node: number): string {
     const { data, tree } = calls;
     const frame = calls.frames[tree.frame[node]!];
     const main = tree.main[node]!;
-    const parts = [frame?.function ?? "everything", unitText(data.unit, main), format.percent(main, tree.main[0]!)];
+    const parts = [frame === undefined ? "everything" : shortFunction(frame.function), unitText(data.unit, main), format.percent(main, tree.main[0]!)];
     if (tree.base !== null) {
         parts.push(`${unitChange(data.unit, main - tree.base[node]!)} from ${unitText(data.unit, tree.base[node]!)}`);
     }
