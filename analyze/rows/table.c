@@ -113,6 +113,9 @@ struct table table_open(const struct report *report, const char *name, const cha
     case REPORT_MARKDOWN:
         put_markdown_title(report, title);
         break;
+    case REPORT_SINK:
+        report->sink->open(report->sink->context, &table, title);
+        break;
     default:
         style_heading(report, title);
         break;
@@ -138,6 +141,9 @@ static void put_note(const struct table *table, const char *text) {
         break;
     case REPORT_CSV:
     case REPORT_TSV:
+        break;
+    case REPORT_SINK:
+        report->sink->note(report->sink->context, text);
         break;
     case REPORT_MARKDOWN:
         fputc('\n', report->out);
@@ -174,6 +180,8 @@ static void begin_rows(struct table *table) {
     case REPORT_TSV:
         tabledata_fields_headings(table);
         break;
+    case REPORT_SINK:
+        break;
     case REPORT_MARKDOWN:
         tabletext_markdown_headings(table);
         break;
@@ -196,6 +204,9 @@ void table_row(struct table *table, const struct table_cell *cells) {
     case REPORT_CSV:
     case REPORT_TSV:
         tabledata_fields_row(table, cells);
+        break;
+    case REPORT_SINK:
+        table->report->sink->row(table->report->sink->context, cells);
         break;
     default:
         if (table->widths != NULL) {
@@ -242,6 +253,10 @@ int table_open_statement(struct table *table, const struct report *report,
                          const struct table_statement *statement,
                          const struct table_column *columns, size_t count) {
     *table = (struct table){.report = report, .columns = columns, .count = count, .is_begun = true};
+    if (report->options.format == REPORT_SINK) {
+        report->sink->open(report->sink->context, table, NULL);
+        return 0;
+    }
     if (report_is_for_people(report)) {
         table->widths = tabletext_widths(table, statement);
         return table->widths != NULL ? 0 : -1;
