@@ -2,11 +2,18 @@
 /*
  * api.h: what an endpoint is: a function that answers one question about one source, as JSON.
  *
- * Called by dispatch (routes.c), which has parsed the request, found the source, made the model of what
- * the filters select and taken care of who may ask. A handler runs in a worker thread; several run at once,
- * also on the same view: all that it reads is immutable. It writes the value of "data" to call->json, and
- * nothing else: the envelope (window, exact, via, command, time) is the dispatcher's, from call->told.
- * On failure what it wrote is thrown away.
+ * Called by dispatch.c, which has parsed the request, found the source, made the model of what the
+ * filters select and seen to who may ask. A handler runs in a worker thread; several run at once,
+ * also on the same view: all that it reads is immutable. It writes the value of "data" to
+ * call->json, and nothing else: the envelope (window, exact, via, command, time) is the
+ * dispatcher's, from call->told. On failure what it wrote is thrown away.
+ *
+ *     int api_threads(struct api_call *call, struct error *error) {
+ *         return apitable_rows(call, &rows_threads, shown, sizeof shown, error);
+ *     }
+ *
+ * A new endpoint is a handler, a line in the table of routes.c with the parameters of its own, and
+ * its place in web/openapi.json.
  */
 #ifndef WEB_SERVER_API_H
 #define WEB_SERVER_API_H
@@ -16,15 +23,21 @@
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/rows.h"
 
-/* A source, loaded, and what filters select of it. Immutable and counted: it lives while any call holds it. */
+struct apicache;
+struct hub;
+struct request;
+
+/* A source, loaded, and what filters select of it. Immutable and counted: it lives while any call
+ * holds it. */
 struct api_view {
     const struct source *source;
     const struct model *whole;
-    const struct model *model;  /* of what is selected; may be the same */
-    const struct names *names;  /* resolved: may be read by several threads */
+    const struct model *model; /* of what is selected; may be the same */
+    const struct names *names; /* resolved: may be read by several threads */
     const struct selection *selection;
     const struct question *question; /* as it was asked; filters.text spells it */
-    struct api_view_cache *cache;    /* what passes over it gathered: apicache.h */
+    struct apicache *cache;          /* what passes over it gathered: apicache.h */
+    bool is_snapped;                 /* the window's edges were moved to those of slices */
 };
 
 enum api_exact { API_EXACT, API_BOUND, API_ESTIMATE, API_SNAPPED };
@@ -33,33 +46,70 @@ enum api_via { API_VIA_MODEL, API_VIA_SLICES, API_VIA_PASS, API_VIA_CACHE };
 /* What is told around the data. */
 struct api_told {
     enum api_exact exact; /* the dispatcher's guess from the model; handlers may change it */
-    double error;
+    double error;         /* standard error or bound of the main number; 0: none */
     enum api_via via;
-    char *command; /* malloc'd: "report --show-peak --bottom-up ..." without memtrace, filters and file */
-    char *sql;     /* malloc'd; NULL: none */
+    /* What comes between "memtrace" and filters and file: "report --show-peak --bottom-up". NULL:
+     * no command gives the same. malloc'd. */
+    char *command;
+    char *sql;   /* malloc'd; NULL: none */
+    char *notes; /* malloc'd, lines; NULL: none. api_note() adds one */
 };
 
 struct api_call {
-    const struct api_view *view;
-    const struct api_view *base; /* of a difference; NULL: none */
-    const struct api_request *request;
-    const char *rest;             /* what stands in place of {name} in the route, decoded; NULL: none */
+    struct hub *hub;
+    const struct request *request;
+    unsigned source;              /* number of the source; 0: the route has none */
+    const struct api_view *view;  /* NULL: the route has none */
+    const struct api_view *base;  /* of a difference; NULL: none */
+    const char *rest;             /* what stands in place of {name} in the route, decoded; NULL */
+    const char *body;             /* of POST: NUL-terminated JSON; NULL: none */
     struct replay_options replay; /* cancel and progress: to be handed on */
-    struct report report;         /* filled for the view (options of the request, no output) */
-    enum metric metric;
+    struct report report;         /* of the view, as the request's options say; without output */
+    enum metric metric;           /* of routes with ROUTE_METRIC */
     struct jsonwriter *json;
+    FILE *out; /* what json writes to; a handler that answers in another form writes here instead */
+    const char *type;      /* the other form's media type, static; NULL: JSON in the envelope */
+    const char *file_name; /* it is offered as a download of this name, malloc'd; NULL: no */
+    struct api_columns *columns; /* of api_column(); NULL: the asker wants JSON */
     struct api_told told;
-    int status; /* of HTTP, where the handler fails; 0: 400 where it is the asker's fault is to be set */
+    int status; /* of HTTP, where the handler fails; 0: 500, or 400 after api_refuse() */
 };
 
 /* 0, or -1: error is one line. */
 typedef int (*api_handler)(struct api_call *call, struct error *error);
 
-/* Parameters that are the endpoint's own. NULL: not given. */
+/* ---- Parameters that are the endpoint's own ---- */
+
+/* NULL: not given. Nothing is given twice. */
 const char *api_param(const struct api_call *call, const char *name);
-/* The same as a number within bounds; `usual` if it is not given. 0, or -1: error says what is wrong, status is 400. */
-int api_number(struct api_call *call, const char *name, uint64_t usual, uint64_t least, uint64_t most, uint64_t *value,
-               struct error *error);
-bool api_flag(const struct api_call *call, const char *name);
+/* The same as a number within bounds; `usual` if it is not given. 0, or -1: error says what is
+ * wrong, status is 400. */
+int api_number(struct api_call *call, const char *name, uint64_t usual, uint64_t least,
+               uint64_t most, uint64_t *value, struct error *error);
+/* The place of the word among "down|up"; `usual` if it is not given. 0 or -1. */
+int api_word(struct api_call *call, const char *name, const char *words, int usual, int *place,
+             struct error *error);
+/* A flag is given as NAME, NAME= or NAME=1; 0, or -1: with another value. */
+int api_flag(struct api_call *call, const char *name, bool *value, struct error *error);
+
+/* Returns -1 with that status and line: `return api_refuse(call, 404, error, "...")`. */
+int api_refuse(struct api_call *call, int status, struct error *error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ---- What is told around the data. Out of memory: it is not told. ---- */
+
+void api_command(struct api_call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void api_sql(struct api_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void api_note(struct api_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- Long columns ---- */
+
+enum api_width { API_U32, API_U64, API_F64 };
+/* An array of numbers as a member of the object that is being written. Where the asker takes
+ * application/vnd.memtrace.columns it goes behind the JSON as little-endian bytes (docs/serve.md),
+ * and {type, offset, length} stands in its place. Null of API_F64: NaN. 0, or -1: out of memory. */
+int api_column(struct api_call *call, const char *name, enum api_width width, const void *values,
+               size_t count);
 
 #endif

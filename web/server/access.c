@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* access.c: see access.h. */
+#include "web/server/access.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+int access_start(struct access *access, struct error *error) {
+    unsigned char bytes[ACCESS_TOKEN / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return error_set(error, "cannot make a token: %s", strerror(errno));
+    }
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        snprintf(access->token + 2 * i, 3, "%02x", bytes[i]);
+    }
+    return 0;
+}
+
+static bool is_host(const char *text, const char *host, uint16_t port) {
+    char wanted[300];
+    snprintf(wanted, sizeof wanted, "%s:%u", host, port);
+    return strcasecmp(text, wanted) == 0 || (port == 80 && strcasecmp(text, host) == 0);
+}
+
+/* A page of another name that was made to point at us (DNS rebinding) has that name in Host. */
+static bool is_ours(const struct access *access, const char *text) {
+    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (is_host(text, names[i], access->port)) {
+            return true;
+        }
+    }
+    return access->host[0] != '\0' && is_host(text, access->host, access->port);
+}
+
+static bool is_our_origin(const struct access *access, const char *origin) {
+    static const char scheme[] = "http://";
+    return strncmp(origin, scheme, sizeof scheme - 1) == 0 &&
+           is_ours(access, origin + sizeof scheme - 1);
+}
+
+/* Without telling by the time how much of it was right. */
+static bool is_token(const struct access *access, const char *authorization) {
+    static const char scheme[] = "Bearer ";
+    volatile unsigned char different = 0;
+    const char *token;
+    if (authorization == NULL || strncasecmp(authorization, scheme, sizeof scheme - 1) != 0) {
+        return false;
+    }
+    token = authorization + sizeof scheme - 1;
+    if (strlen(token) != ACCESS_TOKEN) {
+        return false;
+    }
+    for (size_t i = 0; i < ACCESS_TOKEN; i++) {
+        different = (unsigned char)(different | (token[i] ^ access->token[i]));
+    }
+    return different == 0;
+}
+
+int access_check(const struct access *access, const struct access_headers *headers, bool is_page,
+                 const char **reason) {
+    const char *site = headers->fetch_site;
+    if (headers->host == NULL || !is_ours(access, headers->host)) {
+        *reason = "the request was sent to another host than this server";
+        return 403;
+    }
+    if (headers->origin != NULL && !is_our_origin(access, headers->origin)) {
+        *reason = "the request comes from another page";
+        return 403;
+    }
+    /* "none": typed by the user, or a bookmark. A link on another page may open our page, which
+     * holds no data, but nothing else. */
+    if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 && !is_page) {
+        *reason = "the request comes from another page";
+        return 403;
+    }
+    if (!is_page && !is_token(access, headers->authorization)) {
+        *reason = "the token is missing or not this server's; use the address that memtrace "
+                  "printed";
+        return 401;
+    }
+    return 0;
+}

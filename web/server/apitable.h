@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * apitable.h: rows as JSON: {columns, rows, total, next, frames, paths}. Cells of frames and call
+ * paths are numbers into the last two.
+ *
+ * Called by endpoints. The parameters sort, order, limit and cursor (of routes with ROUTE_TABLE)
+ * are minded here. A cursor is the place of the next row: rows of one view never change.
+ */
+#ifndef WEB_SERVER_APITABLE_H
+#define WEB_SERVER_APITABLE_H
+
+#include "web/server/api.h"
+#include "web/server/apiframes.h"
+
+enum { APITABLE_ROWS = 1000, APITABLE_MOST_ROWS = 100000 };
+
+/* How the table is asked for. */
+struct apitable_wish {
+    size_t sort; /* place among the columns; SIZE_MAX: as rows come */
+    bool descending;
+    size_t limit;
+    size_t from; /* rows before are left out */
+};
+
+/* Rows that a handler makes, one after the other. */
+struct apitable {
+    struct api_call *call;
+    const struct table_column *columns;
+    size_t count;
+    struct apiframes frames;
+    uint32_t *paths; /* nodes */
+    size_t path_count, path_room;
+    struct numbermap path_places; /* by node: number + 1 */
+    size_t rows;
+    uint64_t total; /* to be set before apitable_end(): UINT64_MAX is the number of rows written */
+    uint64_t next;  /* cursor of what follows; 0: nothing does */
+    bool is_failed; /* out of memory */
+};
+
+/* Reads sort, order, limit and cursor. usual_sort: a column's name, or NULL: as rows come. Numbers
+ * are sorted downwards unless `order` says otherwise, texts upwards. 0 or -1. */
+int apitable_wish(struct api_call *call, const struct table_column *columns, size_t count,
+                  const char *usual_sort, struct apitable_wish *wish, struct error *error);
+
+/* The table as the value of the member `name` (NULL: of "data"). Columns without a name are not
+ * shown to programs: theirs is made of the heading. */
+void apitable_begin(struct apitable *table, struct api_call *call, const char *name,
+                    const struct table_column *columns, size_t count);
+/* Cells that are owned are freed. */
+void apitable_row(struct apitable *table, struct table_cell *cells);
+/* 0, or -1: out of memory. */
+int apitable_end(struct apitable *table, struct error *error);
+
+/* The whole of a thing's rows (rows.h), some of its columns, sorted and cut as was asked.
+ * is_wanted: NULL, all are. */
+struct apitable_rows {
+    const struct rows *rows;
+    const unsigned char *shown; /* places in rows->columns */
+    size_t count;
+    const char *sort; /* the usual one, by name; NULL: as rows come */
+    bool (*is_wanted)(const void *record);
+};
+int apitable_rows(struct api_call *call, const char *name, const struct apitable_rows *rows,
+                  struct error *error);
+/* The same of records that were made elsewhere, an array of pointers; `of` fills their cells. */
+int apitable_records(struct api_call *call, const char *name, const struct apitable_rows *rows,
+                     const struct rows_of *of, const void *const *records, size_t count,
+                     struct error *error);
+
+#endif

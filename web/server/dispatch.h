@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dispatch.h: a request becomes an answer: route, parameters, view, handler, envelope.
+ *
+ * Called by workers. docs/serve.md and web/openapi.json describe what comes out.
+ */
+#ifndef WEB_SERVER_DISPATCH_H
+#define WEB_SERVER_DISPATCH_H
+
+#include "web/server/hub.h"
+#include "web/server/request.h"
+#include "web/server/routes.h"
+
+#include <stdatomic.h>
+
+struct answer {
+    int status;
+    char *bytes; /* malloc'd */
+    size_t size;
+    const char *type;
+    char *file_name; /* offered as a download; NULL: no. malloc'd */
+};
+
+/* NULL is never left in answer->bytes but where memory is out: then size is 0. */
+void dispatch(struct hub *hub, const struct request *request, const atomic_bool *cancel,
+              struct answer *answer);
+/* application/problem+json, of one line. */
+void dispatch_problem(struct answer *answer, int status, const char *detail);
+
+/* Which queue it goes to. */
+enum route_queue dispatch_queue(const struct request *request);
+
+#endif

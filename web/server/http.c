@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT */
+/* http.c: see http.h. */
+#include "web/server/http.h"
+
+#include "analyze/base/array.h"
+#include "web/server/dispatch.h"
+#include "web/server/jobs.h"
+#include "web/server/stream.h"
+#include "web/server/uifiles.h"
+#include "web/server/watch.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define API "/api/v1"
+
+enum {
+    CONNECTIONS = 64,
+    CONNECTION_MEMORY = 40 * 1024, /* request line and headers, and the headers of the answer */
+    IDLE_SECONDS = 60,
+    REQUEST_MS = 30000, /* a request is whole so long after its connection was ready for it */
+    DAEMONS = 2,
+};
+
+struct http {
+    struct access access;
+    struct hub *hub;
+    struct jobs *jobs;
+    struct watch *watch;
+    struct MHD_Daemon *daemons[DAEMONS];
+    size_t daemon_count;
+    pthread_mutex_t lock; /* of what follows */
+    struct exchange *streams;
+    size_t stream_count;
+    bool stops;
+};
+
+/* A client, from its connecting to its end. */
+struct client {
+    struct watch_entry entry; /* deadline of the request that is awaited */
+    bool is_watched;
+};
+
+/* A request and its answer. */
+struct exchange {
+    struct job job; /* first */
+    struct http *http;
+    struct MHD_Connection *connection;
+    struct watch_entry entry; /* of the peer, while it is waited for */
+    char *uri;                /* as it came */
+    struct request request;
+    char *body;
+    size_t body_size, body_room;
+    struct answer answer;
+    enum { EXCHANGE_NEW, EXCHANGE_BODY, EXCHANGE_WORKING, EXCHANGE_DONE } state;
+    struct stream *stream; /* of events */
+    bool sleeps;           /* the stream's connection is suspended; under http->lock */
+    bool is_listed;        /* among http->streams */
+    struct exchange *next;
+};
+
+static struct exchange *exchange_of_job(struct job *job) {
+    return (struct exchange *)job;
+}
+
+/* ---- Answers ---- */
+
+static const struct {
+    const char *name, *value;
+} security_headers[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "worker-src 'self'; font-src 'self'; img-src 'self' data:; base-uri 'none'; "
+     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+     "trusted-types 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Embedder-Policy", "require-corp"},
+    {"Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"},
+};
+
+static enum MHD_Result send_response(struct MHD_Connection *connection, int status,
+                                     struct MHD_Response *response, const char *type,
+                                     bool may_be_kept) {
+    enum MHD_Result result;
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    for (size_t i = 0; i < sizeof security_headers / sizeof security_headers[0]; i++) {
+        MHD_add_response_header(response, security_headers[i].name, security_headers[i].value);
+    }
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Cache-Control",
+                            may_be_kept ? "public, max-age=31536000, immutable" : "no-store");
+    if (status == MHD_HTTP_UNAUTHORIZED) {
+        MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+    }
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+        MHD_add_response_header(response, "Allow", "GET, HEAD, POST");
+    }
+    result = MHD_queue_response(connection, (unsigned)status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result send_answer(struct exchange *exchange) {
+    struct answer *answer = &exchange->answer;
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        answer->size, answer->bytes != NULL ? answer->bytes : (void *)"",
+        answer->bytes != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    answer->bytes = NULL;
+    if (answer->file_name != NULL) {
+        char *disposition;
+        if (asprintf(&disposition, "attachment; filename=\"%s\"", answer->file_name) >= 0) {
+            MHD_add_response_header(response, "Content-Disposition", disposition);
+            free(disposition);
+        }
+    }
+    return send_response(exchange->connection, answer->status, response, answer->type, false);
+}
+
+static enum MHD_Result send_problem(struct exchange *exchange, int status, const char *detail) {
+    dispatch_problem(&exchange->answer, status, detail);
+    return send_answer(exchange);
+}
+
+/* ---- The page ---- */
+
+static bool is_api(const char *path) {
+    return strncmp(path, API, sizeof API - 1) == 0 &&
+           (path[sizeof API - 1] == '/' || path[sizeof API - 1] == '\0');
+}
+
+/* Whatever is no file of the page is one of its views. */
+static enum MHD_Result send_page(struct exchange *exchange) {
+    const char *path = exchange->request.path;
+    const struct uifile *file = uifiles_find(path);
+    if (file == NULL && strrchr(path, '.') != NULL) {
+        return send_problem(exchange, 404, "there is no such file");
+    }
+    if (file == NULL) {
+        file = uifiles_find("/index.html");
+    }
+    if (file == NULL) {
+        return send_problem(exchange, 404, "this memtrace was built without its page");
+    }
+    return send_response(exchange->connection, 200,
+                         MHD_create_response_from_buffer(file->size, (void *)file->bytes,
+                                                         MHD_RESPMEM_PERSISTENT),
+                         file->type, file->is_hashed);
+}
+
+/* ---- Answers of workers ---- */
+
+static void peer_is_gone(struct watch_entry *entry) {
+    struct exchange *exchange =
+        (struct exchange *)((char *)entry - offsetof(struct exchange, entry));
+    atomic_store(&exchange->job.cancel, true);
+}
+
+static void run_exchange(struct job *job) {
+    struct exchange *exchange = exchange_of_job(job);
+    dispatch(exchange->http->hub, &exchange->request, &job->cancel, &exchange->answer);
+}
+
+static void finish_exchange(struct job *job) {
+    struct exchange *exchange = exchange_of_job(job);
+    struct MHD_Connection *connection = exchange->connection;
+    watch_remove(exchange->http->watch, &exchange->entry);
+    if (exchange->answer.type == NULL) {
+        dispatch_problem(&exchange->answer, 503, "cancelled");
+    }
+    exchange->state = EXCHANGE_DONE;
+    MHD_resume_connection(connection);
+}
+
+static int peer_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+static struct client *client_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+/* The request is whole. */
+static void stop_waiting(struct http *http, struct MHD_Connection *connection) {
+    struct client *client = client_of(connection);
+    if (client != NULL && client->is_watched) {
+        watch_remove(http->watch, &client->entry);
+        client->is_watched = false;
+    }
+}
+
+static enum MHD_Result start_work(struct exchange *exchange) {
+    exchange->state = EXCHANGE_WORKING;
+    exchange->request.body = exchange->body;
+    exchange->job.run = run_exchange;
+    exchange->job.done = finish_exchange;
+    exchange->job.queue = dispatch_queue(&exchange->request);
+    exchange->entry = (struct watch_entry){
+        .fd = peer_of(exchange->connection), .gone = peer_is_gone, .minds_peer = true};
+    MHD_suspend_connection(exchange->connection);
+    watch_add(exchange->http->watch, &exchange->entry);
+    jobs_put(exchange->http->jobs, &exchange->job);
+    return MHD_YES;
+}
+
+/* ---- Streams of events ---- */
+
+static void wake_stream(void *context) {
+    struct exchange *exchange = context;
+    pthread_mutex_lock(&exchange->http->lock);
+    if (exchange->sleeps) {
+        exchange->sleeps = false;
+        MHD_resume_connection(exchange->connection);
+    }
+    pthread_mutex_unlock(&exchange->http->lock);
+}
+
+static void stream_peer_is_gone(struct watch_entry *entry) {
+    struct exchange *exchange =
+        (struct exchange *)((char *)entry - offsetof(struct exchange, entry));
+    stream_end(exchange->stream);
+}
+
+static ssize_t read_stream(void *context, uint64_t position, char *bytes, size_t size) {
+    struct exchange *exchange = context;
+    long count;
+    (void)position;
+    pthread_mutex_lock(&exchange->http->lock);
+    count = exchange->http->stops ? -1 : stream_read(exchange->stream, bytes, size);
+    if (count == 0) {
+        exchange->sleeps = true;
+        MHD_suspend_connection(exchange->connection);
+    }
+    pthread_mutex_unlock(&exchange->http->lock);
+    return count < 0 ? MHD_CONTENT_READER_END_OF_STREAM : count;
+}
+
+/* /r/{r}/events; 0: it is none. */
+static unsigned stream_source(const struct request *request) {
+    unsigned source;
+    char end;
+    return strcmp(request->method, "GET") == 0 &&
+                   sscanf(request->path, API "/r/%9u/event%c", &source, &end) == 2 && end == 's' &&
+                   strcmp(strrchr(request->path, '/'), "/events") == 0
+               ? source
+               : 0;
+}
+
+static void list_stream(struct exchange *exchange) {
+    struct http *http = exchange->http;
+    exchange->entry = (struct watch_entry){
+        .fd = peer_of(exchange->connection), .gone = stream_peer_is_gone, .minds_peer = true};
+    watch_add(http->watch, &exchange->entry);
+    pthread_mutex_lock(&http->lock);
+    exchange->is_listed = true;
+    exchange->next = http->streams;
+    http->streams = exchange;
+    http->stream_count++;
+    pthread_mutex_unlock(&http->lock);
+}
+
+static void unlist_stream(struct exchange *exchange) {
+    struct http *http = exchange->http;
+    watch_remove(http->watch, &exchange->entry);
+    pthread_mutex_lock(&http->lock);
+    for (struct exchange **at = &http->streams; *at != NULL; at = &(*at)->next) {
+        if (*at == exchange) {
+            *at = exchange->next;
+            http->stream_count--;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&http->lock);
+}
+
+static enum MHD_Result start_stream(struct exchange *exchange, unsigned source) {
+    struct http *http = exchange->http;
+    struct MHD_Response *response;
+    size_t count;
+    bool stops;
+    pthread_mutex_lock(&http->lock);
+    count = http->stream_count;
+    stops = http->stops;
+    pthread_mutex_unlock(&http->lock);
+    if (stops || count >= STREAM_MOST) {
+        return send_problem(exchange, 503, "too many pages follow this server");
+    }
+    if (!hub_knows(http->hub, source)) {
+        return send_problem(exchange, 404, "there is no such source");
+    }
+    exchange->stream = stream_open(http->hub, source, request_parameter(&exchange->request, "job"),
+                                   wake_stream, exchange);
+    if (exchange->stream == NULL) {
+        return send_problem(exchange, 503, "out of memory");
+    }
+    list_stream(exchange);
+    exchange->state = EXCHANGE_DONE;
+    response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream, exchange, NULL);
+    return send_response(exchange->connection, 200, response, "text/event-stream", false);
+}
+
+/* ---- Requests ---- */
+
+static const char *header(struct MHD_Connection *connection, const char *name) {
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static bool accepts(struct MHD_Connection *connection, const char *type) {
+    const char *accepted = header(connection, "Accept");
+    return accepted != NULL && strstr(accepted, type) != NULL;
+}
+
+/* 0, or the status of the refusal. */
+static int check_method(struct exchange *exchange, const char *method, bool is_page,
+                        const char **reason) {
+    bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    exchange->request.method = is_get ? "GET" : "POST";
+    if (!is_get && (is_page || strcmp(method, "POST") != 0)) {
+        *reason = "only GET, HEAD and a few POST requests are answered";
+        return MHD_HTTP_METHOD_NOT_ALLOWED;
+    }
+    return 0;
+}
+
+/* Whether the asker is allowed, before anything else is looked at. 0, or the status. */
+static int check(struct exchange *exchange, const char *method, const char **reason,
+                 struct error *error) {
+    struct MHD_Connection *connection = exchange->connection;
+    const struct access_headers headers = {.host = header(connection, "Host"),
+                                           .origin = header(connection, "Origin"),
+                                           .fetch_site = header(connection, "Sec-Fetch-Site"),
+                                           .authorization = header(connection, "Authorization")};
+    bool is_well_formed = exchange->uri != NULL && strlen(exchange->uri) <= REQUEST_URI &&
+                          request_parse(&exchange->request, exchange->uri, error) == 0;
+    bool is_page = is_well_formed && !is_api(exchange->request.path);
+    int status = access_check(&exchange->http->access, &headers, is_page, reason);
+    if (status == 0 && !is_well_formed) {
+        *reason = exchange->uri != NULL && strlen(exchange->uri) > REQUEST_URI
+                      ? "the address is too long"
+                      : error->message;
+        status = MHD_HTTP_BAD_REQUEST;
+    }
+    return status != 0 ? status : check_method(exchange, method, is_page, reason);
+}
+
+static enum MHD_Result begin(struct exchange *exchange, const char *method) {
+    const char *reason = "";
+    struct error error = {""};
+    int status = check(exchange, method, &reason, &error);
+    unsigned source;
+    if (status != 0) {
+        stop_waiting(exchange->http, exchange->connection);
+        return send_problem(exchange, status, reason);
+    }
+    exchange->request.wants_columns =
+        accepts(exchange->connection, "application/vnd.memtrace.columns");
+    exchange->request.wants_text = accepts(exchange->connection, "text/plain");
+    exchange->state = EXCHANGE_BODY;
+    if (strcmp(exchange->request.method, "POST") == 0) {
+        const char *length = header(exchange->connection, "Content-Length");
+        if (length != NULL && strtoull(length, NULL, 10) > REQUEST_BODY) {
+            return send_problem(exchange, 413, "the body is larger than 1 MiB");
+        }
+        return MHD_YES;
+    }
+    stop_waiting(exchange->http, exchange->connection);
+    if (!is_api(exchange->request.path)) {
+        return send_page(exchange);
+    }
+    source = stream_source(&exchange->request);
+    return source != 0 ? start_stream(exchange, source) : start_work(exchange);
+}
+
+static enum MHD_Result take_body(struct exchange *exchange, const char *data, size_t *size) {
+    if (exchange->body_size + *size > REQUEST_BODY ||
+        array_reserve(&exchange->body, &exchange->body_room, exchange->body_size + *size + 1, 1) !=
+            0) {
+        return MHD_NO;
+    }
+    memcpy(exchange->body + exchange->body_size, data, *size);
+    exchange->body_size += *size;
+    exchange->body[exchange->body_size] = '\0';
+    *size = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *data,
+                              size_t *size, void **request) {
+    struct exchange *exchange = *request;
+    (void)context;
+    (void)url;
+    (void)version;
+    if (exchange == NULL) {
+        return MHD_NO;
+    }
+    exchange->connection = connection;
+    switch (exchange->state) {
+    case EXCHANGE_NEW:
+        return begin(exchange, method);
+    case EXCHANGE_BODY:
+        if (*size != 0) {
+            return take_body(exchange, data, size);
+        }
+        stop_waiting(exchange->http, connection);
+        if (exchange->body != NULL && strlen(exchange->body) != exchange->body_size) {
+            return send_problem(exchange, 400, "the body is not text");
+        }
+        return start_work(exchange);
+    case EXCHANGE_DONE:
+        return send_answer(exchange);
+    default:
+        return MHD_YES;
+    }
+}
+
+/* ---- Connections ---- */
+
+/* It takes too long. The daemon sees that, too. */
+static void client_is_late(struct watch_entry *entry) {
+    shutdown(entry->fd, SHUT_RDWR);
+}
+
+static void start_waiting(struct http *http, struct client *client) {
+    if (client != NULL && !client->is_watched) {
+        client->entry.deadline_ms = watch_now_ms() + REQUEST_MS;
+        client->is_watched = true;
+        watch_add(http->watch, &client->entry);
+    }
+}
+
+static void note_connection(void *context, struct MHD_Connection *connection, void **place,
+                            enum MHD_ConnectionNotificationCode code) {
+    struct http *http = context;
+    struct client *client = *place;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        client = calloc(1, sizeof *client);
+        if (client != NULL) {
+            client->entry =
+                (struct watch_entry){.fd = peer_of(connection), .gone = client_is_late};
+        }
+        start_waiting(http, client);
+        *place = client;
+        return;
+    }
+    if (client != NULL && client->is_watched) {
+        watch_remove(http->watch, &client->entry);
+    }
+    free(client);
+    *place = NULL;
+}
+
+static void *note_uri(void *context, const char *uri, struct MHD_Connection *connection) {
+    struct exchange *exchange = calloc(1, sizeof *exchange);
+    (void)connection;
+    if (exchange != NULL) {
+        exchange->http = context;
+        exchange->uri = strdup(uri);
+    }
+    return exchange;
+}
+
+static void note_completed(void *context, struct MHD_Connection *connection, void **request,
+                           enum MHD_RequestTerminationCode code) {
+    struct http *http = context;
+    struct exchange *exchange = *request;
+    (void)code;
+    if (exchange == NULL) {
+        return;
+    }
+    if (exchange->stream != NULL) {
+        unlist_stream(exchange);
+        stream_close(exchange->stream);
+    }
+    request_free(&exchange->request);
+    free(exchange->answer.bytes);
+    free(exchange->answer.file_name);
+    free(exchange->uri);
+    free(exchange->body);
+    free(exchange);
+    *request = NULL;
+    start_waiting(http, client_of(connection));
+}
+
+/* ---- Start and end ---- */
+
+static void ignore_log(void *context, const char *format, va_list arguments) {
+    (void)context;
+    (void)format;
+    (void)arguments;
+}
+
+static struct MHD_Daemon *start_daemon(struct http *http, int listener) {
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        handle, http, MHD_OPTION_EXTERNAL_LOGGER, ignore_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+        listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_URI_LOG_CALLBACK,
+        note_uri, http, MHD_OPTION_NOTIFY_COMPLETED, note_completed, http,
+        MHD_OPTION_NOTIFY_CONNECTION, note_connection, http, MHD_OPTION_END);
+}
+
+struct http *http_start(const struct access *access, struct hub *hub, const int *listeners,
+                        size_t count, struct error *error) {
+    struct http *http = calloc(1, sizeof *http);
+    if (http == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    pthread_mutex_init(&http->lock, NULL);
+    http->access = *access;
+    http->hub = hub;
+    http->watch = watch_start(error);
+    http->jobs = http->watch != NULL ? jobs_start(0, error) : NULL;
+    for (size_t i = 0; i < count && http->jobs != NULL; i++) {
+        http->daemons[http->daemon_count] = start_daemon(http, listeners[i]);
+        if (http->daemons[http->daemon_count] == NULL) {
+            error_set(error, "cannot start the server");
+            http_stop(http);
+            return NULL;
+        }
+        http->daemon_count++;
+    }
+    if (http->jobs == NULL) {
+        http_stop(http);
+        return NULL;
+    }
+    return http;
+}
+
+void http_stop(struct http *http) {
+    if (http == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < http->daemon_count; i++) {
+        MHD_socket listener = MHD_quiesce_daemon(http->daemons[i]);
+        if (listener != MHD_INVALID_SOCKET) {
+            close(listener);
+        }
+    }
+    pthread_mutex_lock(&http->lock);
+    http->stops = true;
+    for (struct exchange *at = http->streams; at != NULL; at = at->next) {
+        if (at->sleeps) {
+            at->sleeps = false;
+            MHD_resume_connection(at->connection);
+        }
+    }
+    pthread_mutex_unlock(&http->lock);
+    jobs_end(http->jobs); /* all connections are resumed */
+    for (size_t i = 0; i < http->daemon_count; i++) {
+        MHD_stop_daemon(http->daemons[i]);
+    }
+    jobs_free(http->jobs);
+    watch_stop(http->watch);
+    pthread_mutex_destroy(&http->lock);
+    free(http);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * routes.h: which endpoint answers which path, and which parameters it takes.
+ *
+ * Called by dispatch.c.
+ */
+#ifndef WEB_SERVER_ROUTES_H
+#define WEB_SERVER_ROUTES_H
+
+#include "web/server/api.h"
+
+enum route_queue {
+    QUEUE_INTERACTIVE, /* sums: milliseconds */
+    QUEUE_PASSES,      /* goes through the events: seconds */
+};
+
+enum route_flags {
+    ROUTE_PLAIN = 1 << 0,  /* no source, no filters, no envelope: the handler writes the answer */
+    ROUTE_TABLE = 1 << 1,  /* sort, order, limit, cursor */
+    ROUTE_METRIC = 1 << 2, /* metric: maximum (default), leaked, cumulative, ... */
+    ROUTE_SOURCE = 1 << 3, /* of ROUTE_PLAIN: the path names a source, which need not be open */
+    ROUTE_RAW = 1 << 4,    /* the handler sets type and writes to call->out */
+};
+
+/* Those that all routes with filters take, besides. */
+struct route {
+    const char *method;
+    const char *path; /* below /api/v1; {r} is a source, another {name} is call->rest */
+    api_handler handler;
+    enum route_queue queue;
+    const char *own; /* parameters, a space between two; NULL: none */
+    unsigned flags;
+};
+
+/* The route; *source and *rest (malloc'd, or NULL) are what stands in it. NULL: there is none;
+ * *is_path: there is one with another method. */
+const struct route *route_find(const char *method, const char *path, unsigned *source, char **rest,
+                               bool *is_path);
+bool route_takes(const struct route *route, const char *parameter);
+
+#endif

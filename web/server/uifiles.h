@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uifiles.h: the page: the files of web/ui/dist, which are built into the command.
+ *
+ * The table is made by CMake (uifiles.cmake), sorted by path. Any thread.
+ */
+#ifndef WEB_SERVER_UIFILES_H
+#define WEB_SERVER_UIFILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct uifile {
+    const char *path; /* "/index.html" */
+    const unsigned char *bytes;
+    size_t size;
+    const char *type;
+    bool is_hashed; /* its name says what is in it: "app-3f9a2c1b.js" */
+};
+
+const struct uifile *uifiles_find(const char *path); /* NULL: there is none */
+
+extern const struct uifile uifiles_table[];
+extern const size_t uifiles_count;
+
+#endif
