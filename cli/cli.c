@@ -21,6 +21,7 @@ const struct command *const commands[] = {
     &query_command,
     &check_command,
     &export_command,
+    &replay_command,
     &import_command,
     &extract_command,
     &repack_command,
@@ -35,6 +36,7 @@ const struct command *const commands[] = {
     &flags_command,
     &completion_command,
     &companion_command,
+    &replaychild_command,
     &manual_command,
     NULL,
 };

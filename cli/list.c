@@ -8,8 +8,8 @@
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
-#include "collect/adopt.h"
 #include "collect/clock.h"
+#include "collect/recover.h"
 #include "collect/timeline.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-static void add_killed(void *context, const struct adopted *adopted) {
+static void add_killed(void *context, const struct recovered *recovered) {
     struct list *list = context;
     struct killed *grown = realloc(list->killed, (list->killed_count + 1) * sizeof *grown);
     if (grown == NULL) {
@@ -53,9 +53,9 @@ static void add_killed(void *context, const struct adopted *adopted) {
     }
     list->killed = grown;
     grown += list->killed_count++;
-    grown->pid = adopted->pid;
-    grown->finished = adopted->finished;
-    snprintf(grown->program, sizeof grown->program, "%s", adopted->program);
+    grown->pid = recovered->pid;
+    grown->finished = recovered->finished;
+    snprintf(grown->program, sizeof grown->program, "%s", recovered->program);
 }
 
 static void fill_running(struct running *running, const struct region *region,
@@ -87,9 +87,9 @@ static int add_running(struct list *list, struct error *error) {
     list->running = calloc(count + 1, sizeof *list->running);
     for (size_t i = 0; list->running != NULL && i < count; i++) {
         bool exists =
-            adopt_is_meant(&regions[i]) &&
+            recover_is_meant(&regions[i]) &&
             (regions[i].alive || (!regions[i].is_foreign &&
-                                  held_process_exists(regions[i].pid, regions[i].start_ticks)));
+                                  claim_process_exists(regions[i].pid, regions[i].start_ticks)));
         struct profile *profile = exists ? profile_open(regions[i].path, NULL) : NULL;
         if (profile != NULL) {
             fill_running(&list->running[list->running_count++], &regions[i], profile);
@@ -118,10 +118,10 @@ static void print_text(const struct list *list) {
     }
     for (size_t i = 0; i < list->killed_count; i++) {
         const struct killed *one = &list->killed[i];
-        struct adopted adopted = {
+        struct recovered recovered = {
             .pid = one->pid, .program = one->program, .finished = one->finished};
         char line[6000];
-        adopt_line(&adopted, line, sizeof line);
+        recover_line(&recovered, line, sizeof line);
         fputs(i == 0 && list->running_count != 0 ? "\n" : "", stdout);
         print_safe(stdout, "%s\n", line);
     }
@@ -184,7 +184,7 @@ static int show(bool json) {
     struct list list = {0};
     struct error error;
     int status = CLI_OK;
-    if (adopt_killed(add_killed, &list, &error) != 0 || add_running(&list, &error) != 0) {
+    if (recover_killed(add_killed, &list, &error) != 0 || add_running(&list, &error) != 0) {
         status = cli_error("%s", error.message);
     } else if (!json) {
         print_text(&list);
