@@ -19,6 +19,9 @@ const struct command *const commands[] = {
     &report_command,
     &diff_command,
     &query_command,
+#ifdef MEMTRACE_WEB
+    &serve_command,
+#endif
     &check_command,
     &export_command,
     &replay_command,

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@ enum { ENDING = sizeof ending / sizeof ending[0] };
 
 static const char *volatile watched[WATCHED_MOST]; /* NULL: a free place */
 static size_t watched_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those who add and take out */
 
 /* ---- Removing, by system calls alone ---- */
 
@@ -94,26 +96,32 @@ static void leave_signals(void) {
 /* ---- What is watched ---- */
 
 void cleanup_watch(const char *path) {
-    for (size_t i = 0; i < WATCHED_MOST; i++) {
-        if (watched[i] == NULL) {
-            watched[i] = path;
-            watched_count++;
-            handle_signals();
-            return;
-        }
+    size_t i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < WATCHED_MOST && watched[i] != NULL) {
+        i++;
     }
+    if (i < WATCHED_MOST) {
+        watched[i] = path;
+        watched_count++;
+        handle_signals();
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void cleanup_forget(const char *path) {
-    for (size_t i = 0; path != NULL && i < WATCHED_MOST; i++) {
-        if (watched[i] == path) {
-            watched[i] = NULL;
-            if (--watched_count == 0) {
-                leave_signals();
-            }
-            return;
+    size_t i = 0;
+    pthread_mutex_lock(&lock);
+    while (path != NULL && i < WATCHED_MOST && watched[i] != path) {
+        i++;
+    }
+    if (path != NULL && i < WATCHED_MOST) {
+        watched[i] = NULL;
+        if (--watched_count == 0) {
+            leave_signals();
         }
     }
+    pthread_mutex_unlock(&lock);
 }
 
 char *cleanup_make_folder(char *pattern) {

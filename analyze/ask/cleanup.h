@@ -5,7 +5,7 @@
  *
  * Called by cli/outfile (unfinished output) and by source and runsource (unpacked symbols, merged
  * runs).
- * By the main thread only. Signals that were ignored (nohup) or are handled by the command stay so.
+ * Any thread. Signals that were ignored (nohup) or are handled by the command stay so.
  */
 #ifndef ANALYZE_ASK_CLEANUP_H
 #define ANALYZE_ASK_CLEANUP_H

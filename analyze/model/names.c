@@ -28,10 +28,14 @@ struct resolved {
     struct numbermap entries; /* by recorded frame */
     struct chunks memory;
     size_t singles;
-    bool all;    /* of the model */
-    bool warned; /* each module was looked at: see names_warnings() */
+    bool all;       /* of the model */
+    bool warned;    /* each module was looked at: see names_warnings() */
+    bool explained; /* `uncounted` says all there is to say */
     char uncounted[UNCOUNTED_SIZE];
     const char **warnings; /* made by names_warnings() */
+    bool told;             /* there will be no others: nobody writes any more */
+    const char *const *told_lines;
+    size_t told_count;
 };
 
 struct names {
@@ -277,13 +281,14 @@ static int look_at_modules(const struct names *names) {
 }
 
 const char *names_uncounted(const struct names *names) {
-    if (names->resolved->uncounted[0] == '\0') {
+    if (!names->resolved->explained) {
         uncounted_explain(names->model, names->resolved->uncounted);
+        names->resolved->explained = true;
     }
     return names->resolved->uncounted;
 }
 
-size_t names_warnings(const struct names *names, const char *const **lines) {
+static size_t list_warnings(const struct names *names, const char *const **lines) {
     struct resolved *resolved = names->resolved;
     const char *uncounted = names_uncounted(names);
     const char **all;
@@ -303,6 +308,31 @@ size_t names_warnings(const struct names *names, const char *const **lines) {
     resolved->warnings = all;
     *lines = all;
     return count + 1;
+}
+
+size_t names_warnings(const struct names *names, const char *const **lines) {
+    struct resolved *resolved = names->resolved;
+    if (!resolved->told) {
+        resolved->told_count = list_warnings(names, &resolved->told_lines);
+        resolved->told = resolved->all;
+    }
+    *lines = resolved->told_lines;
+    return resolved->told_count;
+}
+
+int names_settle(const struct names *names) {
+    const char *const *lines;
+    if (names_prepare_all(names) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < names->model->node_count; i++) {
+        uint64_t frame = names->model->nodes[i].frame;
+        if (is_code(frame) && find_entry(names, frame) == NULL) {
+            return -1;
+        }
+    }
+    names_warnings(names, &lines);
+    return 0;
 }
 
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size) {

@@ -59,6 +59,10 @@ int names_prepare(const struct names *names, const uint64_t *frames, size_t coun
 /* The same for all frames of the model. */
 int names_prepare_all(const struct names *names);
 
+/* All that can be asked about the model's frames and warnings is there afterwards: from then on
+ * nothing is written, and any number of threads may ask. 0 or -1: out of memory. */
+int names_settle(const struct names *names);
+
 /* See uncounted_explain(). */
 const char *names_uncounted(const struct names *names);
 

@@ -2,6 +2,7 @@
 /* calltree.c: merging contexts into trees. See calltree.h. */
 #include "analyze/report/calltree.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 
 #define XXH_INLINE_ALL
@@ -354,6 +355,124 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
     }
     free(climbers);
     numbermap_free(&build.children);
+    return result;
+}
+
+/* ---- Around functions ---- */
+
+/* Whether a frame is one of the functions: each function's name is looked at once. */
+struct asking {
+    const struct callers_of *of;
+    struct numbermap known; /* by function_key: to one of the two below */
+};
+static char is_asked_for, is_other;
+
+static bool is_asked(struct asking *asking, const struct names_frame *frame) {
+    void *known = numbermap_get(&asking->known, frame->function_key);
+    if (known == NULL) {
+        const struct callers_of *of = asking->of;
+        char name[4096];
+        bool matches;
+        names_spell(frame, name, sizeof name);
+        matches = of->function != NULL ? strcmp(name, of->function) == 0
+                                       : regexec(of->regex, name, 0, NULL, 0) == 0;
+        known = matches ? &is_asked_for : &is_other;
+        (void)numbermap_put(&asking->known, frame->function_key, known); /* else asked again */
+    }
+    return known == &is_asked_for;
+}
+
+/* The frames of one path, innermost first. */
+struct frames {
+    const struct names_frame **items;
+    size_t count, room;
+    size_t innermost, outermost; /* of the functions; no path of theirs: innermost == count */
+};
+
+static int look_along(struct frames *frames, struct asking *asking, const struct report *report,
+                      uint32_t path) {
+    struct pathwalk walk = pathwalk(report, path);
+    bool is_met = false;
+    for (frames->count = 0; walk.frame != NULL; pathwalk_next(&walk)) {
+        if (array_grow(&frames->items, &frames->room, frames->count, sizeof *frames->items) != 0) {
+            return -1;
+        }
+        if (is_asked(asking, walk.frame)) {
+            frames->innermost = is_met ? frames->innermost : frames->count;
+            frames->outermost = frames->count;
+            is_met = true;
+        }
+        frames->items[frames->count++] = walk.frame;
+    }
+    frames->innermost = is_met ? frames->innermost : frames->count;
+    return 0;
+}
+
+/* From the frame at `from`, `step` by step, `count` of them. */
+static int add_branch(struct build *build, const struct frames *frames, size_t from, int step,
+                      size_t count, struct cost cost) {
+    size_t depth = build->report->options.depth;
+    uint32_t call = 0;
+    metric_add(&build->tree->calls[0].cost, cost);
+    for (size_t i = 0; i < count && (depth == 0 || i < depth); i++) {
+        const struct names_frame *frame = frames->items[step > 0 ? from + i : from - i];
+        uint32_t next = child_of(build, call, frame);
+        if (next == 0) {
+            return -1;
+        }
+        if (next != call) {
+            metric_add(&build->tree->calls[next].cost, cost);
+        }
+        call = next;
+    }
+    metric_add(&build->tree->calls[call].self, cost);
+    return 0;
+}
+
+static int add_around(struct build *callers, struct build *callees, struct asking *asking,
+                      struct frames *frames, enum metric metric) {
+    const struct report *report = callers->report;
+    const struct model *model = report->model;
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        struct cost cost = metric_cost(metric, context);
+        if (context->class != MODEL_HEAP || cost.main == 0) {
+            continue;
+        }
+        if (look_along(frames, asking, report, context->path) != 0) {
+            return -1;
+        }
+        if (frames->innermost == frames->count) {
+            continue;
+        }
+        if (add_branch(callers, frames, frames->outermost + 1, 1,
+                       frames->count - frames->outermost - 1, cost) != 0 ||
+            add_branch(callees, frames, frames->innermost - 1, -1, frames->innermost, cost) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int calltree_around(struct calltree *callers, struct calltree *callees, const struct report *report,
+                    enum metric metric, const struct callers_of *of) {
+    struct build builds[2];
+    struct asking asking = {.of = of};
+    struct frames frames = {0};
+    int result = init(&builds[0], callers, report) | init(&builds[1], callees, report);
+    builds[0].folds = false;
+    builds[1].folds = false;
+    if (result == 0) {
+        result = add_around(&builds[0], &builds[1], &asking, &frames, metric);
+    }
+    if (result == 0) {
+        sort_all(callers);
+        sort_all(callees);
+    }
+    numbermap_free(&builds[0].children);
+    numbermap_free(&builds[1].children);
+    numbermap_free(&asking.known);
+    free(frames.items);
     return result;
 }
 

@@ -36,6 +36,16 @@ struct calltree {
 int calltree_top_down(struct calltree *tree, const struct report *report, enum metric metric);
 /* Branches below options.min_percent and frames beyond options.depth are not expanded. */
 int calltree_bottom_up(struct calltree *tree, const struct report *report, enum metric metric);
+/*
+ * Around some functions: who calls them, whose root's callees are their callers, and so on out to
+ * main, and what they call. A path counts once, however often it goes through them: its callers
+ * stand outside of the outermost, its callees inside of the innermost. So each root's cost is that
+ * of the functions; self of the callees' root is what they allocate themselves, self of the
+ * callers' what nobody called. Paths are options.depth frames deep; library functions are not
+ * folded.
+ */
+int calltree_around(struct calltree *callers, struct calltree *callees, const struct report *report,
+                    enum metric metric, const struct callers_of *of);
 void calltree_free(struct calltree *tree);
 
 #endif

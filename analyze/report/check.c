@@ -5,6 +5,7 @@
 #include "analyze/replay/accounts.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/diff.h"
+#include "analyze/rows/framekind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,23 +169,13 @@ static int checkscope_count(struct checkscope *scope, const struct check_subject
 
 /* ---- The code to blame ---- */
 
-static bool is_below(const char *path, const char *folder) {
-    return strncmp(path, folder, strlen(folder)) == 0;
-}
-
-/* Headers and libraries of the system; sources of its packages were elsewhere when it was built. */
-static bool is_system(const struct names_frame *frame) {
-    return (frame->file != NULL && is_below(frame->file, "/usr/")) ||
-           is_below(frame->module, "/lib") || is_below(frame->module, "/usr/lib");
-}
-
 /* Innermost first: the first line of the user's own code, else the first of its functions, else the
  * first of all. */
 static const struct names_frame *place_of(struct pathwalk walk) {
     const struct names_frame *first = walk.frame;
     const struct names_frame *own = NULL;
     for (; walk.frame != NULL; pathwalk_next(&walk)) {
-        if (is_system(walk.frame)) {
+        if (framekind_of(walk.frame, walk.report->model->header.executable) != FRAMEKIND_OWN) {
             continue;
         }
         if (walk.frame->file != NULL && walk.frame->line != 0) {

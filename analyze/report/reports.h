@@ -21,6 +21,8 @@ const char *report_title(const struct report *report, enum metric metric,
 const char *report_held(const struct model *model);
 
 void report_summary(const struct report *report);
+/* What a kind of loss is for people: enum memtrace_loss. NULL: nothing that is told. */
+const char *report_loss(unsigned kind);
 /* The processes of a run as a tree, and what all of them held. -1: out of memory. */
 int report_run(const struct report *report);
 /* A line: which process of the run the rest is about. */

@@ -188,7 +188,7 @@ static void put_children(const struct report *report) {
     fputc('\n', report->out);
 }
 
-static void put_losses(const struct report *report) {
+const char *report_loss(unsigned kind) {
     static const char *const kinds[MEMTRACE_LOSS_KINDS] = {
         [MEMTRACE_LOST_EVENTS] = "allocations not counted",
         [MEMTRACE_LOST_CONTEXTS] = "allocations charged to a caller",
@@ -200,6 +200,10 @@ static void put_losses(const struct report *report) {
         [MEMTRACE_LOST_RECORDS] = "events not recorded",
         [MEMTRACE_LOST_FREES] = "frees noticed late",
     };
+    return kind < MEMTRACE_LOSS_KINDS ? kinds[kind] : NULL;
+}
+
+static void put_losses(const struct report *report) {
     const struct model *model = report->model;
     const char *separator = " (";
     struct number count;
@@ -213,8 +217,9 @@ static void put_losses(const struct report *report) {
     for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
         uint64_t lost = *memtrace_lost(&model->header, kind);
         bool is_here = kind != MEMTRACE_LOST_RECORDS || model->recording.present;
-        if (lost != 0 && is_here && kinds[kind] != NULL) {
-            fprintf(report->out, "%s%s: %s", separator, kinds[kind], number_count(&count, lost));
+        if (lost != 0 && is_here && report_loss(kind) != NULL) {
+            fprintf(report->out, "%s%s: %s", separator, report_loss(kind),
+                    number_count(&count, lost));
             separator = ", ";
         }
     }

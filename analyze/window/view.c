@@ -388,3 +388,83 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
     sums_end(&view.sums);
     return model;
 }
+
+/* ---- Windows of whole slices ---- */
+
+/* Where no slice is cut, growing; the first one is 0 and the last one UINT64_MAX. Slices overlap
+ * where threads' events came late: there is no edge then. NULL: out of memory. */
+static uint64_t *list_edges(const struct index *index, size_t *count) {
+    uint64_t *edges = calloc(index->count + 2, sizeof *edges);
+    uint64_t *starts = calloc(index->count + 1, sizeof *starts); /* of all from this one on */
+    uint64_t end = 0;
+    *count = 0;
+    if (edges == NULL || starts == NULL) {
+        free(edges);
+        free(starts);
+        return NULL;
+    }
+    starts[index->count] = UINT64_MAX;
+    for (size_t i = index->count; i-- > 0;) {
+        const struct slice *slice = &index->entries[i].slice;
+        uint64_t start =
+            slice->first_tick <= slice->last_tick ? span_of(slice).from_ns : UINT64_MAX;
+        starts[i] = start < starts[i + 1] ? start : starts[i + 1];
+    }
+    edges[(*count)++] = 0;
+    for (size_t i = 0; i + 1 < index->count; i++) {
+        const struct slice *slice = &index->entries[i].slice;
+        if (slice->first_tick <= slice->last_tick && span_of(slice).to_ns > end) {
+            end = span_of(slice).to_ns;
+        }
+        if (end <= starts[i + 1] && end > edges[*count - 1]) {
+            edges[(*count)++] = end;
+        }
+    }
+    edges[(*count)++] = UINT64_MAX;
+    free(starts);
+    return edges;
+}
+
+/* The edges around a moment: *below <= time_ns < the one behind it. */
+static size_t edge_below(const uint64_t *edges, size_t count, uint64_t time_ns) {
+    size_t low = 0;
+    size_t high = count - 1;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (edges[middle] <= time_ns) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* latest_ns: where the recording ends, which is as far as the last edge. */
+static uint64_t nearest(const uint64_t *edges, size_t below, uint64_t time_ns, uint64_t latest_ns) {
+    uint64_t above = edges[below + 1] < latest_ns ? edges[below + 1] : latest_ns;
+    if (time_ns >= above) {
+        return edges[below + 1];
+    }
+    return time_ns - edges[below] <= above - time_ns ? edges[below] : edges[below + 1];
+}
+
+bool model_view_snap(const struct model *whole, uint64_t *from_ns, uint64_t *to_ns) {
+    size_t count = 0;
+    uint64_t *edges = whole->index != NULL ? list_edges(whole->index, &count) : NULL;
+    size_t first;
+    size_t last;
+    if (edges == NULL) {
+        return false;
+    }
+    first = edge_below(edges, count, *from_ns);
+    last = edge_below(edges, count, *to_ns);
+    *from_ns = nearest(edges, first, *from_ns, whole->now_ns);
+    *to_ns = nearest(edges, last, *to_ns, whole->now_ns);
+    if (*from_ns >= *to_ns) {
+        *from_ns = edges[first];
+        *to_ns = edges[last + 1];
+    }
+    free(edges);
+    return true;
+}

@@ -19,4 +19,9 @@
 struct model *model_view(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                          uint64_t to_ns, const struct replay_options *options, struct error *error);
 
+/* Moves the edges of a window to the nearest ones between slices, so that none is cut: model_view()
+ * then reads no events. A window that would be empty grows to the edges around it. false: they
+ * stay, since there are no slices. */
+bool model_view_snap(const struct model *whole, uint64_t *from_ns, uint64_t *to_ns);
+
 #endif

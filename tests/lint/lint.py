@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PARTS = ("runtime", "instrument", "analyze", "collect", "cli")
+PARTS = ("runtime", "instrument", "analyze", "collect", "web", "cli")
 LONGEST_FILE = 800
 
 # The rooms of the analysis, each of which stands on those before it.
@@ -44,7 +44,8 @@ MAY_INCLUDE = {
                          ["analyze/" + room for room in ANALYZE + ("import",)],
     "collect": ["analyze/" + room for room in ANALYZE + ("import",)],
     "analyze/ask": ["analyze", "collect"],
-    "cli": ["analyze", "collect"],
+    "web/server": ["analyze", "collect"],
+    "cli": ["analyze", "collect", "web/server"],
 }
 
 # The exported functions that every program may count on (those of libc are checked against libc).

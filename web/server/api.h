@@ -68,8 +68,8 @@ struct api_call {
     enum metric metric;           /* of routes with ROUTE_METRIC */
     struct jsonwriter *json;
     FILE *out; /* what json writes to; a handler that answers in another form writes here instead */
-    const char *type;      /* the other form's media type, static; NULL: JSON in the envelope */
-    const char *file_name; /* it is offered as a download of this name, malloc'd; NULL: no */
+    const char *type; /* the other form's media type, static; NULL: JSON in the envelope */
+    char *file_name;  /* it is offered as a download of this name, malloc'd; NULL: no */
     struct api_columns *columns; /* of api_column(); NULL: the asker wants JSON */
     struct api_told told;
     int status; /* of HTTP, where the handler fails; 0: 500, or 400 after api_refuse() */

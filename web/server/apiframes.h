@@ -16,11 +16,9 @@ struct apiframes {
     const struct report *report; /* options.full_names, options.by_line; the model's executable */
     const struct names_frame **items;
     size_t count, room;
-    struct numbermap places; /* by place_key, or function_key: number + 1 */
+    struct numbermap places; /* by place_key or function_key: number + 1 */
 };
 
-/* Functions alone where !report->options.by_line and is_functions: the lines of a function are one
- * frame. */
 struct apiframes apiframes_start(const struct report *report);
 void apiframes_free(struct apiframes *frames);
 

@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-struct answer {
+struct reply {
     int status;
     char *bytes; /* malloc'd */
     size_t size;
@@ -21,11 +21,11 @@ struct answer {
     char *file_name; /* offered as a download; NULL: no. malloc'd */
 };
 
-/* NULL is never left in answer->bytes but where memory is out: then size is 0. */
+/* NULL is never left in reply->bytes but where memory is out: then size is 0. */
 void dispatch(struct hub *hub, const struct request *request, const atomic_bool *cancel,
-              struct answer *answer);
+              struct reply *reply);
 /* application/problem+json, of one line. */
-void dispatch_problem(struct answer *answer, int status, const char *detail);
+void dispatch_problem(struct reply *reply, int status, const char *detail);
 
 /* Which queue it goes to. */
 enum route_queue dispatch_queue(const struct request *request);

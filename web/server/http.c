@@ -56,7 +56,7 @@ struct exchange {
     struct request request;
     char *body;
     size_t body_size, body_room;
-    struct answer answer;
+    struct reply reply;
     enum { EXCHANGE_NEW, EXCHANGE_BODY, EXCHANGE_WORKING, EXCHANGE_DONE } state;
     struct stream *stream; /* of events */
     bool sleeps;           /* the stream's connection is suspended; under http->lock */
@@ -112,26 +112,26 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, int stat
 }
 
 static enum MHD_Result send_answer(struct exchange *exchange) {
-    struct answer *answer = &exchange->answer;
+    struct reply *reply = &exchange->reply;
     struct MHD_Response *response = MHD_create_response_from_buffer(
-        answer->size, answer->bytes != NULL ? answer->bytes : (void *)"",
-        answer->bytes != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+        reply->size, reply->bytes != NULL ? reply->bytes : (void *)"",
+        reply->bytes != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (response == NULL) {
         return MHD_NO;
     }
-    answer->bytes = NULL;
-    if (answer->file_name != NULL) {
+    reply->bytes = NULL;
+    if (reply->file_name != NULL) {
         char *disposition;
-        if (asprintf(&disposition, "attachment; filename=\"%s\"", answer->file_name) >= 0) {
+        if (asprintf(&disposition, "attachment; filename=\"%s\"", reply->file_name) >= 0) {
             MHD_add_response_header(response, "Content-Disposition", disposition);
             free(disposition);
         }
     }
-    return send_response(exchange->connection, answer->status, response, answer->type, false);
+    return send_response(exchange->connection, reply->status, response, reply->type, false);
 }
 
 static enum MHD_Result send_problem(struct exchange *exchange, int status, const char *detail) {
-    dispatch_problem(&exchange->answer, status, detail);
+    dispatch_problem(&exchange->reply, status, detail);
     return send_answer(exchange);
 }
 
@@ -155,10 +155,10 @@ static enum MHD_Result send_page(struct exchange *exchange) {
     if (file == NULL) {
         return send_problem(exchange, 404, "this memtrace was built without its page");
     }
-    return send_response(exchange->connection, 200,
-                         MHD_create_response_from_buffer(file->size, (void *)file->bytes,
-                                                         MHD_RESPMEM_PERSISTENT),
-                         file->type, file->is_hashed);
+    return send_response(
+        exchange->connection, 200,
+        MHD_create_response_from_buffer(file->size, (void *)file->bytes, MHD_RESPMEM_PERSISTENT),
+        file->type, file->is_hashed);
 }
 
 /* ---- Answers of workers ---- */
@@ -171,15 +171,15 @@ static void peer_is_gone(struct watch_entry *entry) {
 
 static void run_exchange(struct job *job) {
     struct exchange *exchange = exchange_of_job(job);
-    dispatch(exchange->http->hub, &exchange->request, &job->cancel, &exchange->answer);
+    dispatch(exchange->http->hub, &exchange->request, &job->cancel, &exchange->reply);
 }
 
 static void finish_exchange(struct job *job) {
     struct exchange *exchange = exchange_of_job(job);
     struct MHD_Connection *connection = exchange->connection;
     watch_remove(exchange->http->watch, &exchange->entry);
-    if (exchange->answer.type == NULL) {
-        dispatch_problem(&exchange->answer, 503, "cancelled");
+    if (exchange->reply.type == NULL) {
+        dispatch_problem(&exchange->reply, 503, "cancelled");
     }
     exchange->state = EXCHANGE_DONE;
     MHD_resume_connection(connection);
@@ -454,8 +454,7 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         client = calloc(1, sizeof *client);
         if (client != NULL) {
-            client->entry =
-                (struct watch_entry){.fd = peer_of(connection), .gone = client_is_late};
+            client->entry = (struct watch_entry){.fd = peer_of(connection), .gone = client_is_late};
         }
         start_waiting(http, client);
         *place = client;
@@ -491,8 +490,8 @@ static void note_completed(void *context, struct MHD_Connection *connection, voi
         stream_close(exchange->stream);
     }
     request_free(&exchange->request);
-    free(exchange->answer.bytes);
-    free(exchange->answer.file_name);
+    free(exchange->reply.bytes);
+    free(exchange->reply.file_name);
     free(exchange->uri);
     free(exchange->body);
     free(exchange);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* framekind.c: see framekind.h. */
+#include "analyze/rows/framekind.h"
+
+#include "analyze/rows/pathwalk.h"
+
+#include <string.h>
+
+static bool starts_with(const char *text, const char *word) {
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
+static bool starts_with_any(const char *text, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (starts_with(text, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+#define STARTS_WITH_ANY(text, words)                                                               \
+    starts_with_any(text, words, sizeof(words) / sizeof((words)[0]))
+
+static bool is_in_system_folder(const char *path) {
+    static const char *const folders[] = {"/lib/",    "/lib32/",  "/lib64/",
+                                          "/libx32/", "/usr/lib", "["}; /* "[vdso]" */
+    return STARTS_WITH_ANY(path, folders);
+}
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Wherever they lie: some programs bring their own. */
+static bool is_runtime_of_language(const char *module) {
+    static const char *const names[] = {"libstdc++.so", "libc++.so", "libc++abi.so", "libgcc_s.so",
+                                        "libsupc++."};
+    return STARTS_WITH_ANY(base_of(module), names);
+}
+
+static bool is_libc(const char *module) {
+    static const char *const names[] = {"libc.so", "libc-2.", "ld-linux", "ld-musl", "libpthread."};
+    return STARTS_WITH_ANY(base_of(module), names);
+}
+
+/* The program's file, or one in the same folder or below it; but where programs of a distribution
+ * lie, the folder tells nothing. */
+static bool is_beside(const char *module, const char *executable) {
+    size_t folder = (size_t)(base_of(executable) - executable);
+    bool is_shared = folder == 0 || strncmp(executable, "/bin/", folder) == 0 ||
+                     strncmp(executable, "/usr/bin/", folder) == 0;
+    return strcmp(module, executable) == 0 ||
+           (!is_shared && strncmp(module, executable, folder) == 0);
+}
+
+enum framekind framekind_of(const struct names_frame *frame, const char *executable) {
+    bool is_header = frame->file != NULL && starts_with(frame->file, "/usr/");
+    if (pathwalk_is_startup(frame)) {
+        return FRAMEKIND_SYSTEM;
+    }
+    if (pathwalk_is_library(frame) || is_runtime_of_language(frame->module)) {
+        return FRAMEKIND_LIBRARY;
+    }
+    if (is_libc(frame->module) ||
+        (is_in_system_folder(frame->module) && !is_beside(frame->module, executable))) {
+        return FRAMEKIND_SYSTEM;
+    }
+    return is_header ? FRAMEKIND_LIBRARY : FRAMEKIND_OWN;
+}
+
+const char *framekind_name(enum framekind kind) {
+    static const char *const names[] = {"own", "library", "system"};
+    return names[kind];
+}

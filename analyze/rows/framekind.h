@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * framekind.h: whose code a frame is: the program's own, a language's library or the system's.
+ *
+ * Called by whoever colours frames, or names the line to blame. Any thread.
+ */
+#ifndef ANALYZE_ROWS_FRAMEKIND_H
+#define ANALYZE_ROWS_FRAMEKIND_H
+
+#include "analyze/model/names.h"
+
+enum framekind {
+    FRAMEKIND_OWN,     /* the program's file, libraries beside it, and whatever is none of these: */
+    FRAMEKIND_LIBRARY, /* std:: and the like, C++'s library, headers of the system's */
+    FRAMEKIND_SYSTEM,  /* libraries in the system's folders, what runs before main */
+};
+
+/* executable: the program's path, as in the model's header. */
+enum framekind framekind_of(const struct names_frame *frame, const char *executable);
+
+/* "own", "library" or "system" */
+const char *framekind_name(enum framekind kind);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* serve.c: `memtrace serve`: the page in the browser. docs/serve.md is its page. */
+#include "analyze/base/array.h"
+#include "analyze/read/run.h"
+#include "analyze/rows/safetext.h"
+#include "cli/cli.h"
+#include "web/server/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OPERANDS = HUB_SOURCES, SOURCE_MAPS = 64 };
+#define CACHE_BYTES (UINT64_C(256) << 20)
+
+struct serving {
+    uint16_t port;
+    bool no_open;
+    bool allow_remote;
+    uint64_t cache_bytes;
+    const char *view;
+    const char *listen;
+    const char *debug_folders;
+    const char *source_maps[SOURCE_MAPS];
+    size_t source_map_count;
+};
+
+#define IN(member) OPTION_IN(struct serving, member)
+
+static int take_source_map(void *member, const struct option *option, const char *value,
+                           struct error *error) {
+    struct serving *request = member;
+    const char *equals = strchr(value, '=');
+    if (equals == NULL || equals == value || equals[1] == '\0') {
+        return option_refuse(option, value, "OLD=NEW", error);
+    }
+    if (request->source_map_count == SOURCE_MAPS) {
+        return error_set(error, "--%s: at most %d", option->name, SOURCE_MAPS);
+    }
+    request->source_maps[request->source_map_count++] = value;
+    return 0;
+}
+
+static const struct option options[] = {
+    {"port", 'p', "PORT", "listen there (default: 6363, or the next one that is free)",
+     OPTION_NUMBER, IN(port), .least = 1, .most = 65535},
+    {"no-open", 0, NULL, "do not open the browser", OPTION_FLAG, IN(no_open)},
+    {"view", 0, "QUERY", "begin there: what stands behind the address of a page, as flame?r=1",
+     OPTION_TEXT, IN(view)},
+    {"source-map", 0, "OLD=NEW",
+     "source files below OLD, as the program's debug information names them, are below NEW here; "
+     "may be given again",
+     OPTION_CALL, .call = take_source_map},
+    {"cache-memory", 0, "SIZE", "how much memory answers may take that are kept (default: 256M)",
+     OPTION_SIZE, IN(cache_bytes)},
+    {"debug-folders", 0, "FOLDERS",
+     "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
+     IN(debug_folders)},
+    {"listen", 0, "ADDRESS",
+     "listen at this address instead of this machine's own; needs --allow-remote", OPTION_TEXT,
+     IN(listen)},
+    {"allow-remote", 0, NULL,
+     "let others on the network ask, unencrypted; whoever sees the token reads everything",
+     OPTION_FLAG, IN(allow_remote)},
+    OPTION_END};
+
+/* ---- What is named ---- */
+
+struct operands {
+    const char *names[OPERANDS]; /* files, runs, PIDs */
+    size_t name_count;
+    const char *folders[OPERANDS];
+    size_t folder_count;
+};
+
+/* A folder is a run, or holds what may be opened. */
+static bool is_run(const char *path) {
+    struct run *run = run_is(path) ? run_open(path, NULL) : NULL;
+    bool has_summary = run != NULL && run->has_summary;
+    size_t length = strlen(path);
+    bool is_named_so = length > 4 && (strcmp(path + length - 4, ".mtp") == 0 ||
+                                      strcmp(path + length - 4, ".mtr") == 0);
+    run_close(run);
+    return has_summary || (run != NULL && is_named_so);
+}
+
+static int sort_operands(int argc, char **argv, struct operands *operands) {
+    *operands = (struct operands){0};
+    if (argc > OPERANDS) {
+        return cli_error("at most %d files can be open", OPERANDS);
+    }
+    for (int i = 0; i < argc; i++) {
+        uint64_t pid;
+        if (access(argv[i], F_OK) != 0 && quantity_u64(argv[i], &pid) != 0) {
+            return cli_error("%s: %s", argv[i], strerror(errno));
+        }
+        if (run_is(argv[i]) && !is_run(argv[i])) {
+            operands->folders[operands->folder_count++] = argv[i];
+        } else {
+            operands->names[operands->name_count++] = argv[i];
+        }
+    }
+    if (argc == 0) {
+        operands->names[operands->name_count++] = ""; /* the newest */
+        operands->folders[operands->folder_count++] = ".";
+    }
+    return CLI_OK;
+}
+
+/* ---- Until Ctrl-C ---- */
+
+/* Blocked from now on, also in the threads to come. */
+static sigset_t block_endings(void) {
+    sigset_t endings;
+    sigemptyset(&endings);
+    sigaddset(&endings, SIGINT);
+    sigaddset(&endings, SIGTERM);
+    sigaddset(&endings, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &endings, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return endings;
+}
+
+/* One line: where the page is, and how to come to it. */
+static void tell(struct server *server, const struct serving *request) {
+    bool is_remote = getenv("SSH_CONNECTION") != NULL && request->listen == NULL;
+    printf("%s\n", server_address(server));
+    if (is_remote) {
+        char host[256] = "HOST";
+        gethostname(host, sizeof host - 1);
+        print_safe(stdout,
+                   "(from your machine: ssh -L %u:127.0.0.1:%u %s, then open the address)\n",
+                   server_port(server), server_port(server), host);
+    }
+    fflush(stdout);
+    if (!request->no_open && !is_remote) {
+        server_open_browser(server);
+    }
+}
+
+static int serve(const struct serving *request, const struct operands *operands) {
+    const struct server_options asked = {.hub = {.cache_bytes = request->cache_bytes,
+                                                 .debug_folders = request->debug_folders,
+                                                 .view = request->view,
+                                                 .folders = operands->folders,
+                                                 .folder_count = operands->folder_count,
+                                                 .source_maps = request->source_maps,
+                                                 .source_map_count = request->source_map_count},
+                                         .port = request->port,
+                                         .listen = request->listen};
+    sigset_t endings = block_endings();
+    struct error error = {""};
+    struct server *server = server_start(&asked, operands->names, operands->name_count, &error);
+    int signal;
+    if (server == NULL) {
+        return cli_error("%s", error.message);
+    }
+    tell(server, request);
+    sigwait(&endings, &signal);
+    server_stop(server);
+    return CLI_OK;
+}
+
+static int run_serve(int argc, char **argv) {
+    struct serving request = {.cache_bytes = CACHE_BYTES};
+    struct operands operands;
+    int status = cli_read(&serve_command, &argc, &argv, &request);
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request.listen != NULL && !request.allow_remote) {
+        return cli_usage("serve", "--listen lets others read everything: it needs --allow-remote");
+    }
+    if (request.listen != NULL) {
+        cli_error("what goes to and from %s is not encrypted; `ssh -L` is safer", request.listen);
+    }
+    status = sort_operands(argc, argv, &operands);
+    return status == CLI_OK ? serve(&request, &operands) : status;
+}
+
+const struct command serve_command = {
+    .name = "serve",
+    .run = run_serve,
+    .summary = "show profiles, recordings and running programs in the browser",
+    .usage = "[OPTION]... [FILE|RUN|PID|FOLDER]...",
+    .about = "Shows profiles (*.mtp), recordings (*.mtr), runs of several processes and running "
+             "programs as a page in the browser, which this machine alone can see. Without a name: "
+             "the newest file of this folder. Prints the address of the page; Ctrl-C ends it.",
+    .options = options,
+    .operands = "PROFILE",
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* api.c: what endpoints share: parameters, what is told around the data, columns. See api.h. */
+#include "web/server/api.h"
+
+#include "analyze/ask/quantity.h"
+#include "analyze/base/array.h"
+#include "web/server/columns.h"
+#include "web/server/request.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Parameters ---- */
+
+const char *api_param(const struct api_call *call, const char *name) {
+    return request_parameter(call->request, name);
+}
+
+int api_refuse(struct api_call *call, int status, struct error *error, const char *format, ...) {
+    char text[sizeof error->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    call->status = status;
+    return error_set(error, "%s", text);
+}
+
+int api_number(struct api_call *call, const char *name, uint64_t usual, uint64_t least,
+               uint64_t most, uint64_t *value, struct error *error) {
+    const char *text = api_param(call, name);
+    *value = usual;
+    if (text == NULL) {
+        return 0;
+    }
+    if (quantity_u64(text, value) != 0) {
+        return api_refuse(call, 400, error, "%s is a number, not '%s'", name, text);
+    }
+    if (*value < least || *value > most) {
+        return api_refuse(call, 400, error, "%s is %" PRIu64 " to %" PRIu64 ", not %s", name, least,
+                          most, text);
+    }
+    return 0;
+}
+
+int api_word(struct api_call *call, const char *name, const char *words, int usual, int *place,
+             struct error *error) {
+    const char *text = api_param(call, name);
+    *place = text != NULL ? option_word(words, text) : usual;
+    return *place >= 0 ? 0 : api_refuse(call, 400, error, "%s is %s, not '%s'", name, words, text);
+}
+
+int api_flag(struct api_call *call, const char *name, bool *value, struct error *error) {
+    const char *text = api_param(call, name);
+    *value = text != NULL;
+    return text == NULL || text[0] == '\0' || strcmp(text, "1") == 0
+               ? 0
+               : api_refuse(call, 400, error, "%s takes no value but 1", name);
+}
+
+/* ---- What is told around the data ---- */
+
+static void set_text(char **text, const char *format, va_list arguments) {
+    char *made;
+    if (vasprintf(&made, format, arguments) >= 0) {
+        free(*text);
+        *text = made;
+    }
+}
+
+void api_command(struct api_call *call, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    set_text(&call->told.command, format, arguments);
+    va_end(arguments);
+}
+
+void api_sql(struct api_call *call, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    set_text(&call->told.sql, format, arguments);
+    va_end(arguments);
+}
+
+void api_note(struct api_call *call, const char *format, ...) {
+    char *note = NULL;
+    char *notes;
+    va_list arguments;
+    va_start(arguments, format);
+    set_text(&note, format, arguments);
+    va_end(arguments);
+    if (note != NULL &&
+        asprintf(&notes, "%s%s\n", call->told.notes != NULL ? call->told.notes : "", note) >= 0) {
+        free(call->told.notes);
+        call->told.notes = notes;
+    }
+    free(note);
+}
+
+/* ---- Long columns ---- */
+
+static const size_t widths[] = {[API_U32] = 4, [API_U64] = 8, [API_F64] = 8};
+static const char *const width_names[] = {[API_U32] = "u32", [API_U64] = "u64", [API_F64] = "f64"};
+
+/* Numbers without fractions are written whole, others with six digits. */
+static void put_real(struct jsonwriter *json, double value) {
+    if (fabs(value) < 9007199254740992.0 && value == floor(value)) {
+        jsonwriter_integer(json, NULL, (int64_t)value);
+    } else {
+        jsonwriter_double(json, NULL, value);
+    }
+}
+
+static void put_values(struct jsonwriter *json, const char *name, enum api_width width,
+                       const void *values, size_t count) {
+    jsonwriter_array(json, name);
+    for (size_t i = 0; i < count; i++) {
+        if (width == API_U32) {
+            jsonwriter_number(json, NULL, ((const uint32_t *)values)[i]);
+        } else if (width == API_U64) {
+            jsonwriter_number(json, NULL, ((const uint64_t *)values)[i]);
+        } else {
+            put_real(json, ((const double *)values)[i]);
+        }
+    }
+    jsonwriter_end_array(json);
+}
+
+int api_column(struct api_call *call, const char *name, enum api_width width, const void *values,
+               size_t count) {
+    struct api_columns *columns = call->columns;
+    size_t size = count * widths[width];
+    size_t padded = (size + 7) / 8 * 8;
+    if (columns == NULL) {
+        put_values(call->json, name, width, values, count);
+        return 0;
+    }
+    if (array_reserve(&columns->bytes, &columns->room, columns->size + padded + 8, 1) != 0) {
+        return -1;
+    }
+    jsonwriter_map(call->json, name);
+    jsonwriter_string(call->json, "type", width_names[width]);
+    jsonwriter_number(call->json, "offset", columns->size);
+    jsonwriter_number(call->json, "length", count);
+    jsonwriter_end_map(call->json);
+    if (size != 0) {
+        memcpy(columns->bytes + columns->size, values, size);
+    }
+    memset(columns->bytes + columns->size + size, 0, padded - size);
+    columns->size += padded;
+    columns->is_used = true;
+    return 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* apicache.c: see apicache.h. */
+#include "web/server/apicache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LOOK_MS = 20 };
+
+struct kept {
+    struct kept *next;
+    const struct apicache_kind *kind;
+    void *value; /* NULL: somebody makes it */
+    size_t bytes;
+    char key[];
+};
+
+struct apicache {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct kept *first;
+};
+
+struct apicache *apicache_new(void) {
+    struct apicache *cache = calloc(1, sizeof *cache);
+    if (cache != NULL) {
+        pthread_mutex_init(&cache->lock, NULL);
+        pthread_cond_init(&cache->changed, NULL);
+    }
+    return cache;
+}
+
+void apicache_free(struct apicache *cache) {
+    if (cache == NULL) {
+        return;
+    }
+    while (cache->first != NULL) {
+        struct kept *kept = cache->first;
+        cache->first = kept->next;
+        kept->kind->free(kept->value);
+        free(kept);
+    }
+    pthread_cond_destroy(&cache->changed);
+    pthread_mutex_destroy(&cache->lock);
+    free(cache);
+}
+
+static struct kept *find(const struct apicache *cache, const char *key,
+                         const struct apicache_kind *kind) {
+    struct kept *kept = cache->first;
+    while (kept != NULL && (kept->kind != kind || strcmp(kept->key, key) != 0)) {
+        kept = kept->next;
+    }
+    return kept;
+}
+
+static void take_out(struct apicache *cache, struct kept *kept) {
+    struct kept **at = &cache->first;
+    while (*at != kept) {
+        at = &(*at)->next;
+    }
+    *at = kept->next;
+    free(kept);
+}
+
+static void wait_a_little(struct apicache *cache) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
+}
+
+/* Without the lock while it is made. */
+static const void *make(struct apicache *cache, const char *key, const struct apicache_kind *kind,
+                        const void *wish, const struct replay_options *replay,
+                        struct error *error) {
+    struct kept *kept = calloc(1, sizeof *kept + strlen(key) + 1);
+    void *value;
+    if (kept == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    strcpy(kept->key, key);
+    kept->kind = kind;
+    kept->next = cache->first;
+    cache->first = kept;
+    pthread_mutex_unlock(&cache->lock);
+    value = kind->make(wish, replay, error);
+    pthread_mutex_lock(&cache->lock);
+    kept->value = value;
+    kept->bytes = value != NULL ? kind->bytes(value) : 0;
+    if (value == NULL) {
+        take_out(cache, kept);
+    }
+    pthread_cond_broadcast(&cache->changed);
+    return value;
+}
+
+const void *apicache_get(struct apicache *cache, const char *key, const struct apicache_kind *kind,
+                         const void *wish, const struct replay_options *replay, bool *was_there,
+                         struct error *error) {
+    const struct kept *kept;
+    const void *value = NULL;
+    pthread_mutex_lock(&cache->lock);
+    while ((kept = find(cache, key, kind)) != NULL && kept->value == NULL &&
+           !replay_is_cancelled(replay)) {
+        wait_a_little(cache);
+    }
+    if (was_there != NULL) {
+        *was_there = kept != NULL;
+    }
+    if (kept == NULL) {
+        value = make(cache, key, kind, wish, replay, error);
+    } else if (kept->value != NULL) {
+        value = kept->value;
+    } else {
+        error_set(error, "cancelled");
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return value;
+}
+
+size_t apicache_bytes(struct apicache *cache) {
+    size_t bytes = 0;
+    if (cache == NULL) {
+        return 0;
+    }
+    pthread_mutex_lock(&cache->lock);
+    for (const struct kept *kept = cache->first; kept != NULL; kept = kept->next) {
+        bytes += kept->bytes;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return bytes;
+}

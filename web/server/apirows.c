@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* apirows.c: endpoints that are tables of one thing of the model (rows.h). */
+#include "web/server/apilist.h"
+#include "web/server/apitable.h"
+
+int api_marks(struct api_call *call, struct error *error) {
+    static const unsigned char shown[] = {MARK_TIME, MARK_THREAD, MARK_WHAT, MARK_ID,
+                                          MARK_ANY_NAME};
+    const struct apitable_rows rows = {.rows = &rows_marks, .shown = shown, .count = sizeof shown};
+    api_command(call, "report --show-marks");
+    api_sql(call, "SELECT * FROM marks");
+    return apitable_rows(call, NULL, &rows, error);
+}
+
+int api_scopes(struct api_call *call, struct error *error) {
+    static const unsigned char shown[] = {0, 1, 2, 3, 4};
+    const struct apitable_rows rows = {
+        .rows = &rows_scopes,
+        .shown = shown,
+        .count = rows_scopes.column_count < sizeof shown ? rows_scopes.column_count : sizeof shown};
+    api_command(call, "query 'SELECT * FROM scopes'");
+    api_sql(call, "SELECT * FROM scopes");
+    return apitable_rows(call, NULL, &rows, error);
+}
+
+int api_threads(struct api_call *call, struct error *error) {
+    static const unsigned char shown[] = {
+        THREAD_ID,
+        THREAD_TID,
+        THREAD_NAME,
+        THREAD_ALIVE,
+        THREAD_STARTED,
+        THREAD_ENDED,
+        THREAD_ALLOCATIONS,
+        THREAD_TOTAL_BYTES,
+        THREAD_FREES,
+        THREAD_FREED_BYTES,
+        THREAD_LIVE_BYTES,
+        THREAD_FOREIGN_FREES,
+        THREAD_FOREIGN_BYTES,
+    };
+    const struct apitable_rows rows = {
+        .rows = &rows_threads, .shown = shown, .count = sizeof shown};
+    api_command(call, "report --show-threads");
+    return apitable_rows(call, NULL, &rows, error);
+}
+
+int api_foreign(struct api_call *call, struct error *error) {
+    static const unsigned char shown[] = {FOREIGN_OWNER,      FOREIGN_OWNER_NAME, FOREIGN_FREER,
+                                          FOREIGN_FREER_NAME, FOREIGN_BLOCKS,     FOREIGN_BYTES};
+    const struct apitable_rows rows = {
+        .rows = &rows_foreign, .shown = shown, .count = sizeof shown, .sort = "bytes"};
+    api_command(call, "report --show-threads");
+    return apitable_rows(call, NULL, &rows, error);
+}
+
+int api_modules(struct api_call *call, struct error *error) {
+    unsigned char shown[64];
+    struct apitable_rows rows = {.rows = &rows_modules, .shown = shown};
+    while (rows.count < rows_modules.column_count && rows.count < sizeof shown) {
+        shown[rows.count] = (unsigned char)rows.count;
+        rows.count++;
+    }
+    api_command(call, "query 'SELECT * FROM modules'");
+    api_sql(call, "SELECT * FROM modules");
+    return apitable_rows(call, NULL, &rows, error);
+}
+
+int api_processes(struct api_call *call, struct error *error) {
+    static const unsigned char shown[] = {
+        PROCESS_PID,         PROCESS_PARENT,      PROCESS_IMAGE,   PROCESS_NAME,
+        PROCESS_PROGRAM,     PROCESS_COMMAND,     PROCESS_STARTED, PROCESS_ENDED,
+        PROCESS_END,         PROCESS_PEAK,        PROCESS_LEAKED,  PROCESS_LEAKED_BLOCKS,
+        PROCESS_ALLOCATIONS, PROCESS_TOTAL_BYTES, PROCESS_FREES,   PROCESS_LOST,
+        PROCESS_FILE,        PROCESS_LIGHT,
+    };
+    const struct apitable_rows rows = {
+        .rows = &rows_processes, .shown = shown, .count = sizeof shown};
+    api_command(call, "report --show-processes");
+    return apitable_rows(call, NULL, &rows, error);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* apisession.c: what this server is, what is open and what may be. */
+#include "memtrace/version.h"
+#include "web/server/apilist.h"
+#include "web/server/apitable.h"
+#include "web/server/found.h"
+#include "web/server/hub.h"
+#include "web/server/request.h"
+#include "web/server/uifiles.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_tree.h>
+
+static const char *const kinds[] = {"profile", "recording", "run", "live"};
+static const char *const states[] = {"opening", "open", "failed"};
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static void put_source(struct jsonwriter *json, const struct hub_status *status) {
+    char fingerprint[40];
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64 "%016" PRIx64, status->fingerprint[0],
+             status->fingerprint[1]);
+    jsonwriter_map(json, NULL);
+    jsonwriter_number(json, "id", status->number);
+    jsonwriter_string(json, "name",
+                      base_name(status->name[0] != '\0' ? status->name : status->path));
+    jsonwriter_string(json, "path", status->path);
+    jsonwriter_string(json, "kind", kinds[status->kind]);
+    jsonwriter_bool(json, "live", status->live);
+    jsonwriter_string(json, "state", states[status->state]);
+    if (status->state == HUB_OPENING) {
+        jsonwriter_number(json, "done", status->done);
+        jsonwriter_number(json, "total", status->total);
+        jsonwriter_string(json, "what", status->what);
+    }
+    if (status->state == HUB_FAILED) {
+        jsonwriter_string(json, "error", status->message);
+    }
+    jsonwriter_string(json, "fingerprint", status->state == HUB_OPEN ? fingerprint : "");
+    jsonwriter_number(json, "generation", status->generation);
+    jsonwriter_end_map(json);
+}
+
+static void put_sources(struct api_call *call, const char *name) {
+    unsigned count = hub_count(call->hub);
+    struct hub_status status;
+    jsonwriter_array(call->json, name);
+    for (unsigned i = 1; i <= count; i++) {
+        if (hub_status(call->hub, i, &status)) {
+            put_source(call->json, &status);
+            hub_status_free(&status);
+        }
+    }
+    jsonwriter_end_array(call->json);
+}
+
+int api_session(struct api_call *call, struct error *error) {
+    static const char *const capabilities[] = {"sources", "timeline", "tables", "events"};
+    const struct hub_options *options = hub_options(call->hub);
+    struct jsonwriter *json = call->json;
+    (void)error;
+    jsonwriter_map(json, NULL);
+    jsonwriter_string(json, "version", MEMTRACE_VERSION);
+    jsonwriter_array(json, "capabilities");
+    for (size_t i = 0; i < sizeof capabilities / sizeof capabilities[0]; i++) {
+        jsonwriter_string(json, NULL, capabilities[i]);
+    }
+    jsonwriter_end_array(json);
+    jsonwriter_map(json, "limits");
+    jsonwriter_number(json, "sources", HUB_SOURCES);
+    jsonwriter_number(json, "rows", APITABLE_MOST_ROWS);
+    jsonwriter_number(json, "parameters", REQUEST_PARAMETERS);
+    jsonwriter_number(json, "address_bytes", REQUEST_URI);
+    jsonwriter_number(json, "body_bytes", REQUEST_BODY);
+    jsonwriter_number(json, "cache_bytes", options->cache_bytes);
+    jsonwriter_end_map(json);
+    put_sources(call, "sources");
+    if (options->view != NULL) {
+        jsonwriter_string(json, "view", options->view);
+    }
+    jsonwriter_end_map(json);
+    return 0;
+}
+
+int api_sources(struct api_call *call, struct error *error) {
+    struct jsonwriter *json = call->json;
+    struct found_list list;
+    if (found_look(hub_options(call->hub), &list) != 0) {
+        found_free(&list);
+        return error_set(error, "out of memory");
+    }
+    jsonwriter_map(json, NULL);
+    put_sources(call, "opened");
+    jsonwriter_array(json, "found");
+    for (size_t i = 0; i < list.count; i++) {
+        const struct found_item *item = &list.items[i];
+        jsonwriter_map(json, NULL);
+        jsonwriter_string(json, "name", base_name(item->path));
+        jsonwriter_string(json, "path", item->path);
+        jsonwriter_string(json, "kind", kinds[item->kind]);
+        jsonwriter_number(json, "bytes", item->bytes);
+        jsonwriter_number(json, "modified_ns", item->modified_ns);
+        if (item->pid != 0) {
+            jsonwriter_number(json, "pid", item->pid);
+            jsonwriter_bool(json, "running", item->is_running);
+        }
+        jsonwriter_end_map(json);
+    }
+    jsonwriter_end_array(json);
+    jsonwriter_end_map(json);
+    found_free(&list);
+    return 0;
+}
+
+/* ---- Opening one of them ---- */
+
+/* The one that the body names, if it is in the list. NULL: it is not. */
+static const struct found_item *find_wanted(const struct found_list *list, yajl_val body) {
+    static const char *const path_key[] = {"path", NULL};
+    static const char *const pid_key[] = {"pid", NULL};
+    const char *path = YAJL_GET_STRING(yajl_tree_get(body, (const char **)path_key, yajl_t_string));
+    yajl_val pid = yajl_tree_get(body, (const char **)pid_key, yajl_t_number);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct found_item *item = &list->items[i];
+        if ((path != NULL && strcmp(item->path, path) == 0) ||
+            (path == NULL && pid != NULL && YAJL_IS_INTEGER(pid) && item->pid != 0 &&
+             (long long)item->pid == YAJL_GET_INTEGER(pid))) {
+            return item;
+        }
+    }
+    return NULL;
+}
+
+static int open_wanted(struct api_call *call, const struct found_item *item, struct error *error) {
+    char pid[24];
+    struct hub_status status;
+    unsigned number;
+    snprintf(pid, sizeof pid, "%" PRIu32, item->pid);
+    number = hub_add(call->hub, item->pid != 0 ? pid : item->path, error);
+    if (number == 0 || !hub_status(call->hub, number, &status)) {
+        call->status = 503;
+        return -1;
+    }
+    put_source(call->json, &status);
+    hub_status_free(&status);
+    return 0;
+}
+
+int api_open_source(struct api_call *call, struct error *error) {
+    yajl_val body = call->body != NULL ? yajl_tree_parse(call->body, NULL, 0) : NULL;
+    const struct found_item *wanted;
+    struct found_list list;
+    int result;
+    if (body == NULL || !YAJL_IS_OBJECT(body)) {
+        yajl_tree_free(body);
+        return api_refuse(call, 400, error, "the body is {\"path\": TEXT} or {\"pid\": NUMBER}");
+    }
+    if (found_look(hub_options(call->hub), &list) != 0) {
+        result = error_set(error, "out of memory");
+    } else if ((wanted = find_wanted(&list, body)) == NULL) {
+        result = api_refuse(call, 403, error, "only what GET /sources lists can be opened");
+    } else {
+        result = open_wanted(call, wanted, error);
+    }
+    found_free(&list);
+    yajl_tree_free(body);
+    return result;
+}
+
+/* ---- The interface ---- */
+
+int api_openapi(struct api_call *call, struct error *error) {
+    const struct uifile *file = uifiles_find("/api/v1/openapi.json");
+    if (file == NULL) {
+        return api_refuse(call, 404, error, "there is no description");
+    }
+    fwrite(file->bytes, 1, file->size, call->out);
+    return 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* apisummary.c: GET /r/{r}: what a source is, its totals, and what was lost. */
+#include "analyze/report/reports.h"
+#include "analyze/rows/safetext.h"
+#include "analyze/window/index.h"
+#include "web/server/apilist.h"
+#include "web/server/apitable.h"
+#include "web/server/hub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The arguments as one line for a shell. NULL: out of memory. */
+static char *spell_arguments(const struct memtrace_header *header) {
+    const char *end = header->command + sizeof header->command - 1;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    for (const char *at = header->command; at < end && *at != '\0'; at += strlen(at) + 1) {
+        fputs(at != header->command ? " " : "", out);
+        shellword_put(out, at);
+    }
+    return fclose(out) == 0 ? text : NULL;
+}
+
+static const char *end_of(const struct model *model) {
+    switch (model->header.state) {
+    case MEMTRACE_STATE_ENDED:
+        return "ended";
+    case MEMTRACE_STATE_EXECED:
+        return "execed";
+    case MEMTRACE_STATE_COPIED:
+        return "copied";
+    default:
+        return model->live ? "running" : "killed";
+    }
+}
+
+static void put_totals(struct jsonwriter *json, const struct model_totals *totals) {
+    jsonwriter_map(json, "totals");
+    jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
+    jsonwriter_number(json, "maximum_ns", totals->maximum_ns);
+    jsonwriter_number(json, "maximum_error_bytes", totals->maximum_error_bytes);
+    jsonwriter_number(json, "live_bytes", totals->live_bytes);
+    jsonwriter_number(json, "live_blocks", totals->live_blocks);
+    jsonwriter_number(json, "total_bytes", totals->total_bytes);
+    jsonwriter_number(json, "allocations", totals->allocations);
+    jsonwriter_number(json, "frees", totals->frees);
+    jsonwriter_number(json, "freed_bytes", totals->freed_bytes);
+    jsonwriter_number(json, "temporary", totals->temporary);
+    jsonwriter_number(json, "context_count", totals->context_count);
+    jsonwriter_number(json, "lost", totals->lost);
+    jsonwriter_end_map(json);
+}
+
+/* ---- Resident memory ---- */
+
+static void put_known(struct jsonwriter *json, const char *name, uint64_t bytes) {
+    if (bytes != 0) {
+        jsonwriter_number(json, name, bytes);
+    } else {
+        jsonwriter_string(json, name, NULL);
+    }
+}
+
+/* As the last sample before says. */
+static uint64_t resident_at(const struct model *model, uint64_t time_ns) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < model->timeline_count && model->timeline[i].time_ns <= time_ns; i++) {
+        bytes = model->timeline[i].resident_bytes != 0 ? model->timeline[i].resident_bytes : bytes;
+    }
+    return bytes;
+}
+
+static void put_resident(struct jsonwriter *json, const struct model *model) {
+    bool is_whole = model->from_ns == 0 && model->to_ns == UINT64_MAX;
+    uint64_t peak = is_whole ? model->header.peak_resident_bytes : 0;
+    for (size_t i = 0; i < model->timeline_count; i++) {
+        uint64_t bytes = model->timeline[i].resident_bytes;
+        peak = bytes > peak ? bytes : peak;
+    }
+    if (peak == 0) {
+        jsonwriter_string(json, "resident", NULL);
+        return;
+    }
+    jsonwriter_map(json, "resident");
+    put_known(json, "peak_bytes", peak);
+    put_known(json, "at_maximum_bytes", resident_at(model, model->totals.maximum_ns));
+    put_known(json, "end_bytes", resident_at(model, UINT64_MAX));
+    jsonwriter_end_map(json);
+}
+
+/* ---- What the numbers are worth ---- */
+
+static void put_sampled(struct jsonwriter *json, const struct model_recording *recording) {
+    if (!recording->sampled) {
+        jsonwriter_string(json, "sampled", NULL);
+        return;
+    }
+    jsonwriter_map(json, "sampled");
+    jsonwriter_number(json, "sample_bytes", recording->sample_bytes);
+    jsonwriter_map(json, "standard_errors");
+    jsonwriter_double(json, "maximum_bytes", recording->errors.maximum_bytes);
+    jsonwriter_double(json, "live_bytes", recording->errors.live_bytes);
+    jsonwriter_double(json, "total_bytes", recording->errors.total_bytes);
+    jsonwriter_double(json, "allocations", recording->errors.allocations);
+    jsonwriter_end_map(json);
+    jsonwriter_end_map(json);
+}
+
+static void put_warnings(struct jsonwriter *json, const struct api_view *view) {
+    const char *const *lines;
+    size_t count = names_warnings(view->names, &lines);
+    jsonwriter_array(json, "warnings");
+    if (view->model->damage[0] != '\0') {
+        jsonwriter_string(json, NULL, view->model->damage);
+    }
+    for (size_t i = 0; i < count; i++) {
+        jsonwriter_string(json, NULL, lines[i]);
+    }
+    jsonwriter_end_array(json);
+}
+
+static void put_loss(struct jsonwriter *json, const char *what, uint64_t count) {
+    if (count != 0) {
+        jsonwriter_map(json, NULL);
+        jsonwriter_string(json, "what", what);
+        jsonwriter_number(json, "count", count);
+        jsonwriter_end_map(json);
+    }
+}
+
+static void put_lost(struct jsonwriter *json, const struct model *model) {
+    jsonwriter_array(json, "lost");
+    for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
+        bool is_here = kind != MEMTRACE_LOST_RECORDS || model->recording.present;
+        const char *words = report_loss(kind);
+        put_loss(json, words, is_here && words != NULL ? *memtrace_lost(&model->header, kind) : 0);
+    }
+    put_loss(json, "allocations not recorded", model->recording.lost_allocs);
+    put_loss(json, "frees not recorded", model->recording.lost_frees);
+    jsonwriter_end_array(json);
+}
+
+static void put_has(struct jsonwriter *json, const struct api_view *view) {
+    const struct model *whole = view->whole;
+    jsonwriter_map(json, "has");
+    jsonwriter_bool(json, "events", view->source->parts.count != 0);
+    jsonwriter_bool(json, "slices", whole->index != NULL);
+    jsonwriter_bool(json, "marks", whole->mark_count != 0);
+    jsonwriter_bool(json, "threads", whole->thread_count != 0);
+    jsonwriter_bool(json, "mappings", view->source->parts.count != 0);
+    jsonwriter_bool(json, "timeline", whole->timeline_count != 0);
+    jsonwriter_bool(json, "processes", view->source->run != NULL || whole->child_count != 0);
+    jsonwriter_end_map(json);
+}
+
+/* ---- All of it ---- */
+
+static void put_source(struct api_call *call) {
+    struct hub_status status;
+    if (hub_status(call->hub, call->source, &status)) {
+        static const char *const kinds[] = {"profile", "recording", "run", "live"};
+        jsonwriter_string(call->json, "kind", kinds[status.kind]);
+        hub_status_free(&status);
+    }
+}
+
+int api_summary(struct api_call *call, struct error *error) {
+    static const unsigned char shown[] = {PROCESS_PID,         PROCESS_PARENT, PROCESS_NAME,
+                                          PROCESS_STARTED,     PROCESS_ENDED,  PROCESS_END,
+                                          PROCESS_PEAK,        PROCESS_LEAKED, PROCESS_ALLOCATIONS,
+                                          PROCESS_TOTAL_BYTES, PROCESS_FILE};
+    const struct apitable_rows processes = {
+        .rows = &rows_processes, .shown = shown, .count = sizeof shown};
+    const struct model *model = call->view->model;
+    const struct memtrace_header *header = &model->header;
+    struct jsonwriter *json = call->json;
+    char *arguments = spell_arguments(header);
+    int result = 0;
+    api_command(call, "report");
+    jsonwriter_map(json, NULL);
+    jsonwriter_string(json, "program", header->executable);
+    jsonwriter_string(json, "command_line",
+                      arguments != NULL && arguments[0] != '\0' ? arguments : header->executable);
+    jsonwriter_number(json, "pid", header->pid);
+    put_source(call);
+    jsonwriter_number(json, "started_unix_ns", header->start_realtime_ns);
+    jsonwriter_number(json, "duration_ns", model->now_ns);
+    jsonwriter_string(json, "ended", end_of(model));
+    jsonwriter_bool(json, "live", model->live);
+    put_totals(json, &model->totals);
+    put_resident(json, model);
+    put_sampled(json, &model->recording);
+    put_warnings(json, call->view);
+    put_lost(json, model);
+    put_has(json, call->view);
+    if (call->view->source->run != NULL || model->child_count != 0) {
+        result = apitable_rows(call, "processes", &processes, error);
+    }
+    jsonwriter_number(json, "slices",
+                      call->view->whole->index != NULL ? call->view->whole->index->count : 0);
+    jsonwriter_end_map(json);
+    free(arguments);
+    return result;
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch.c: see dispatch.h. */
+#include "web/server/dispatch.h"
+
+#include "analyze/rows/safetext.h"
+#include "web/server/columns.h"
+#include "web/server/watch.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define API "/api/v1"
+
+enum { TELL_MS = 100 };
+
+/* A request that is being answered. */
+struct dispatch {
+    struct api_call call;
+    const struct route *route;
+    const char *path; /* below API */
+    struct report_run run;
+    struct api_columns columns;
+    char *rest;
+    char *data;
+    size_t size;
+    int64_t told_ms;
+    uint64_t start_ns;
+};
+
+/* ---- Problems ---- */
+
+static const char *title_of(int status) {
+    switch (status) {
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 410:
+        return "Gone";
+    case 413:
+        return "Content Too Large";
+    case 503:
+        return "Service Unavailable";
+    default:
+        return "Internal Server Error";
+    }
+}
+
+void dispatch_problem(struct reply *reply, int status, const char *detail) {
+    FILE *out;
+    struct jsonwriter *json;
+    free(reply->bytes);
+    free(reply->file_name);
+    *reply = (struct reply){.status = status, .type = "application/problem+json"};
+    out = open_memstream(&reply->bytes, &reply->size);
+    json = out != NULL ? jsonwriter_open(out, JSONWRITER_COMPACT) : NULL;
+    if (json != NULL) {
+        jsonwriter_map(json, NULL);
+        jsonwriter_string(json, "type", "about:blank");
+        jsonwriter_string(json, "title", title_of(status));
+        jsonwriter_number(json, "status", (uint64_t)status);
+        jsonwriter_string(json, "detail", detail);
+        jsonwriter_end_map(json);
+        jsonwriter_close(json);
+    }
+    if (out != NULL) {
+        fclose(out);
+    }
+}
+
+/* ---- What is asked ---- */
+
+static bool is_base_filter(const char *name) {
+    return strncmp(name, "base-", 5) == 0 && hub_is_filter(name + 5);
+}
+
+/* 0, or -1: a parameter that the route does not take, or one that is given twice. */
+static int check_parameters(struct dispatch *self, struct error *error) {
+    const struct request *request = self->call.request;
+    bool is_plain = (self->route->flags & ROUTE_PLAIN) != 0;
+    for (size_t i = 0; i < request->parameter_count; i++) {
+        const char *name = request->parameters[i].name;
+        bool is_own = route_takes(self->route, name);
+        if (!is_own && (is_plain || !(hub_is_filter(name) || is_base_filter(name)))) {
+            return api_refuse(&self->call, 400, error, "there is no parameter '%s' here", name);
+        }
+        for (size_t j = 0; j < i && is_own; j++) {
+            if (strcmp(request->parameters[j].name, name) == 0) {
+                return api_refuse(&self->call, 400, error, "%s is given twice", name);
+            }
+        }
+        if (is_base_filter(name) && !is_own && api_param(&self->call, "base") == NULL) {
+            return api_refuse(&self->call, 400, error, "%s needs base=SOURCE", name);
+        }
+    }
+    return 0;
+}
+
+static int take_metric(struct api_call *call, struct error *error) {
+    const char *text = api_param(call, "metric");
+    if (text == NULL || metric_named(text, &call->metric)) {
+        return 0;
+    }
+    if (strcmp(text, "shutdown") == 0 || strcmp(text, "short") == 0) {
+        call->metric = text[1] == 'h' && text[2] == 'o' ? METRIC_SHORT : METRIC_SHUTDOWN;
+        return 0;
+    }
+    return api_refuse(call, 400, error, "metric is " METRIC_WORDS ", shutdown or short, not '%s'",
+                      text);
+}
+
+/* How names and paths are shown. */
+static int take_options(struct api_call *call, struct error *error) {
+    struct report_options *options = &call->report.options;
+    int by_line;
+    if (api_flag(call, "full-names", &options->full_names, error) != 0 ||
+        api_flag(call, "all-frames", &options->all_frames, error) != 0 ||
+        api_word(call, "by", "function|line", 0, &by_line, error) != 0) {
+        return -1;
+    }
+    options->by_line = by_line != 0;
+    options->format = REPORT_JSON;
+    options->unicode = true;
+    return 0;
+}
+
+static void fill_report(struct dispatch *self) {
+    struct api_call *call = &self->call;
+    const struct api_view *view = call->view;
+    struct report *report = &call->report;
+    report->model = view->model;
+    report->names = view->names;
+    report->source = view->source->path;
+    report->selected = view->question->filters.text;
+    report->parts = view->source->parts;
+    report->definitions.shutdown_ns = UINT64_MAX;
+    if (view->source->run != NULL) {
+        self->run = (struct report_run){view->source->run, view->source->process, 0};
+        report->run = &self->run;
+    }
+}
+
+static void guess_told(struct api_call *call) {
+    const struct model *model = call->view->model;
+    struct api_told *told = &call->told;
+    if (call->view->is_snapped) {
+        told->exact = API_SNAPPED;
+    } else if (model->recording.sampled) {
+        told->exact = API_ESTIMATE;
+        told->error = metric_error(call->metric, model);
+    } else if (call->metric == METRIC_MAXIMUM && model->totals.maximum_error_bytes != 0) {
+        told->exact = API_BOUND;
+        told->error = (double)model->totals.maximum_error_bytes;
+    }
+    told->via = selection_needs_lives(call->view->selection) ? API_VIA_PASS
+                : selection_has_view(call->view->selection)  ? API_VIA_SLICES
+                                                             : API_VIA_MODEL;
+}
+
+static int get_views(struct dispatch *self, struct error *error) {
+    struct api_call *call = &self->call;
+    struct hub_question question = {.source = call->source,
+                                    .request = call->request,
+                                    .prefix = "",
+                                    .wants_threads = (self->route->flags & ROUTE_THREADS) != 0};
+    uint64_t base;
+    call->view = hub_view(call->hub, &question, &call->replay, &call->status, error);
+    if (call->view == NULL || api_number(call, "base", 0, 1, HUB_SOURCES, &base, error) != 0) {
+        return -1;
+    }
+    if (base != 0) {
+        question.source = (unsigned)base;
+        question.prefix = "base-";
+        call->base = hub_view(call->hub, &question, &call->replay, &call->status, error);
+        if (call->base == NULL) {
+            return -1;
+        }
+    }
+    fill_report(self);
+    guess_told(call);
+    call->status = 0;
+    return 0;
+}
+
+/* ---- Around the data ---- */
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The selection of one side as options. */
+static void put_question(FILE *out, const struct question *question) {
+    if (question->choice.process != NULL) {
+        fputs(" --process ", out);
+        shellword_put(out, question->choice.process);
+    }
+    fputs(question->choice.all ? " --all-processes" : "", out);
+    if (question->filters.text != NULL) {
+        fprintf(out, " %s", question->filters.text);
+    }
+}
+
+/* What a shell would be told. NULL: out of memory, or there is no such command. */
+static char *spell_command(const struct api_call *call) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = call->told.command != NULL ? open_memstream(&text, &size) : NULL;
+    if (out == NULL) {
+        return NULL;
+    }
+    fprintf(out, "memtrace %s", call->told.command);
+    put_question(out, call->view->question);
+    fputc(' ', out);
+    if (call->base != NULL) {
+        shellword_put(out, call->base->source->path);
+        fputc(' ', out);
+    }
+    shellword_put(out, call->view->source->path);
+    return fclose(out) == 0 ? text : NULL;
+}
+
+static void put_notes(struct jsonwriter *json, char *notes) {
+    char *rest = notes;
+    char *line;
+    if (notes == NULL) {
+        return;
+    }
+    jsonwriter_array(json, "notes");
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (line[0] != '\0') {
+            jsonwriter_string(json, NULL, line);
+        }
+    }
+    jsonwriter_end_array(json);
+}
+
+/* All members of the envelope but "data", which is text by now. */
+static void put_told(struct dispatch *self, struct jsonwriter *json) {
+    static const char *const exact[] = {"exact", "bound", "estimate", "snapped"};
+    static const char *const via[] = {"model", "slices", "pass", "cache"};
+    struct api_call *call = &self->call;
+    const struct model *model = call->view->model;
+    char *command = spell_command(call);
+    jsonwriter_map(json, "window");
+    jsonwriter_number(json, "from_ns", model->from_ns);
+    if (model->to_ns == UINT64_MAX) {
+        jsonwriter_string(json, "to_ns", NULL);
+    } else {
+        jsonwriter_number(json, "to_ns", model->to_ns);
+    }
+    jsonwriter_end_map(json);
+    jsonwriter_string(json, "exact", exact[call->told.exact]);
+    if (call->told.error != 0) {
+        jsonwriter_double(json, "error", call->told.error);
+    }
+    jsonwriter_string(json, "via", via[call->told.via]);
+    jsonwriter_double(json, "ms", (double)(now_ns() - self->start_ns) / 1e6);
+    jsonwriter_string(json, "command", command != NULL ? command : "");
+    if (call->told.sql != NULL) {
+        jsonwriter_string(json, "sql", call->told.sql);
+    }
+    put_notes(json, call->told.notes);
+    free(command);
+}
+
+/* {"data":DATA,...}: the writer cannot put text that is JSON already, so the rest is written as an
+ * object of its own, whose brace makes room for the data. 0 or -1. */
+static int wrap(struct dispatch *self, char **bytes, size_t *size) {
+    char *told = NULL;
+    size_t told_size = 0;
+    FILE *out = open_memstream(&told, &told_size);
+    struct jsonwriter *json = out != NULL ? jsonwriter_open(out, JSONWRITER_COMPACT) : NULL;
+    int result = -1;
+    if (json != NULL) {
+        jsonwriter_map(json, NULL);
+        put_told(self, json);
+        jsonwriter_end_map(json);
+        jsonwriter_close(json);
+    }
+    if (out == NULL || fclose(out) != 0 || json == NULL) {
+        free(told);
+        return -1;
+    }
+    out = open_memstream(bytes, size);
+    if (out != NULL) {
+        fputs("{\"data\":", out);
+        fwrite(self->data, 1, self->size, out);
+        fputc(',', out);
+        fwrite(told + 1, 1, told_size - 1, out);
+        result = fclose(out) == 0 ? 0 : -1;
+    }
+    free(told);
+    return result;
+}
+
+/* The head and behind it the columns. */
+static int join_columns(const struct dispatch *self, char **bytes, size_t *size) {
+    static const char padding[8] = "";
+    uint32_t head = (uint32_t)*size;
+    char *joined = NULL;
+    size_t joined_size = 0;
+    FILE *out = open_memstream(&joined, &joined_size);
+    if (out == NULL) {
+        return -1;
+    }
+    fwrite("MTC1", 1, 4, out);
+    fwrite(&head, sizeof head, 1, out);
+    fwrite(*bytes, 1, *size, out);
+    fwrite(padding, 1, (8 - *size % 8) % 8, out);
+    fwrite(self->columns.bytes, 1, self->columns.size, out);
+    free(*bytes);
+    *bytes = joined;
+    if (fclose(out) != 0) {
+        return -1;
+    }
+    *bytes = joined;
+    *size = joined_size;
+    return 0;
+}
+
+static void give(struct dispatch *self, struct reply *reply) {
+    struct api_call *call = &self->call;
+    reply->status = 200;
+    reply->type = call->type != NULL ? call->type : "application/json";
+    reply->file_name = call->file_name;
+    call->file_name = NULL;
+    if (call->type != NULL || (self->route->flags & ROUTE_PLAIN) != 0) {
+        reply->bytes = self->data;
+        reply->size = self->size;
+        self->data = NULL;
+        return;
+    }
+    if (wrap(self, &reply->bytes, &reply->size) != 0 ||
+        (self->columns.is_used && join_columns(self, &reply->bytes, &reply->size) != 0)) {
+        dispatch_problem(reply, 500, "out of memory");
+    } else if (self->columns.is_used) {
+        reply->type = COLUMNS_TYPE;
+    }
+}
+
+/* ---- One request ---- */
+
+static void tell_progress(void *context, uint64_t done, uint64_t total) {
+    struct dispatch *self = context;
+    int64_t now = watch_now_ms();
+    char data[100];
+    if (now - self->told_ms < TELL_MS && done != total) {
+        return;
+    }
+    self->told_ms = now;
+    snprintf(data, sizeof data, "{\"done\":%" PRIu64 ",\"total\":%" PRIu64 "}", done, total);
+    hub_tell(self->call.hub, self->call.source, api_param(&self->call, "job"), "progress", data);
+}
+
+static int prepare(struct dispatch *self, struct error *error) {
+    struct api_call *call = &self->call;
+    if (check_parameters(self, error) != 0 || take_metric(call, error) != 0) {
+        return -1;
+    }
+    if (api_param(call, "job") != NULL) {
+        call->replay.progress = tell_progress;
+        call->replay.context = self;
+        self->told_ms = watch_now_ms();
+    }
+    if ((self->route->flags & ROUTE_PLAIN) != 0) {
+        return 0;
+    }
+    return take_options(call, error) != 0 ? -1 : get_views(self, error);
+}
+
+/* The handler's own answer, as text in self->data. 0 or -1. */
+static int handle(struct dispatch *self, struct error *error) {
+    struct api_call *call = &self->call;
+    int result = -1;
+    call->out = open_memstream(&self->data, &self->size);
+    call->json = call->out != NULL ? jsonwriter_open(call->out, JSONWRITER_COMPACT) : NULL;
+    if (call->json == NULL) {
+        error_set(error, "out of memory");
+    } else {
+        result = self->route->handler(call, error);
+    }
+    jsonwriter_close(call->json);
+    if (call->out != NULL && fclose(call->out) != 0 && result == 0) {
+        result = error_set(error, "out of memory");
+    }
+    return result;
+}
+
+static int find_route(struct dispatch *self, struct error *error) {
+    struct api_call *call = &self->call;
+    bool is_path;
+    self->path = call->request->path + sizeof API - 1;
+    self->route =
+        route_find(call->request->method, self->path, &call->source, &self->rest, &is_path);
+    call->rest = self->rest;
+    if (self->route == NULL) {
+        return is_path ? api_refuse(call, 405, error, "only %s is answered here",
+                                    strcmp(call->request->method, "GET") == 0 ? "POST" : "GET")
+                       : api_refuse(call, 404, error, "there is nothing at %s", self->path);
+    }
+    return 0;
+}
+
+void dispatch(struct hub *hub, const struct request *request, const atomic_bool *cancel,
+              struct reply *reply) {
+    struct dispatch self = {.call = {.hub = hub,
+                                     .request = request,
+                                     .body = request->body,
+                                     .replay = {.cancel = cancel}},
+                            .start_ns = now_ns()};
+    struct api_call *call = &self.call;
+    struct error error = {""};
+    call->columns = request->wants_columns ? &self.columns : NULL;
+    if (find_route(&self, &error) == 0 && prepare(&self, &error) == 0 &&
+        handle(&self, &error) == 0) {
+        give(&self, reply);
+    } else {
+        dispatch_problem(reply,
+                         atomic_load(cancel) ? 503
+                         : call->status != 0 ? call->status
+                                             : 500,
+                         error.message);
+    }
+    hub_release(hub, call->base);
+    hub_release(hub, call->view);
+    free(self.rest);
+    free(self.data);
+    free(self.columns.bytes);
+    free(call->file_name);
+    free(call->told.command);
+    free(call->told.sql);
+    free(call->told.notes);
+}
+
+enum route_queue dispatch_queue(const struct request *request) {
+    unsigned source;
+    char *rest;
+    bool is_path;
+    const struct route *route =
+        route_find(request->method, request->path + sizeof API - 1, &source, &rest, &is_path);
+    free(rest);
+    return route != NULL ? route->queue : QUEUE_INTERACTIVE;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* found.c: see found.h. */
+#include "web/server/found.h"
+
+#include "analyze/base/array.h"
+#include "analyze/read/recording.h"
+#include "analyze/read/region.h"
+#include "collect/adopt.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_FILES = 10000 };
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text);
+    return length > strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
+static int add(struct found_list *list, struct found_item item, const char *path) {
+    if (array_grow(&list->items, &list->room, list->count, sizeof item) != 0 ||
+        (item.path = strdup(path)) == NULL) {
+        return -1;
+    }
+    list->items[list->count++] = item;
+    return 0;
+}
+
+static uint64_t modified_of(const struct stat *status) {
+    return (uint64_t)status->st_mtim.tv_sec * 1000000000u + (uint64_t)status->st_mtim.tv_nsec;
+}
+
+static int add_file(struct found_list *list, const char *path) {
+    struct found_item item = {0};
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        return 0;
+    }
+    if (S_ISDIR(status.st_mode)) {
+        char summary[4096];
+        struct stat ignored;
+        snprintf(summary, sizeof summary, "%s/" RUN_SUMMARY, path);
+        if (stat(summary, &ignored) != 0 && !ends_with(path, ".mtp") && !ends_with(path, ".mtr")) {
+            return 0;
+        }
+        item.kind = HUB_RUN;
+    } else if (S_ISREG(status.st_mode) && (ends_with(path, ".mtp") || ends_with(path, ".mtr"))) {
+        item.kind = recording_is(path) ? HUB_RECORDING : HUB_PROFILE;
+    } else {
+        return 0;
+    }
+    item.bytes = (uint64_t)status.st_size;
+    item.modified_ns = modified_of(&status);
+    return add(list, item, path);
+}
+
+static int add_folder(struct found_list *list, const char *folder) {
+    DIR *opened = opendir(folder);
+    const struct dirent *entry;
+    int result = 0;
+    for (size_t i = 0;
+         opened != NULL && result == 0 && i < MOST_FILES && (entry = readdir(opened)) != NULL;
+         i++) {
+        char path[4096];
+        int size = entry->d_name[0] == '.'
+                       ? -1
+                       : snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (size > 0 && (size_t)size < sizeof path) {
+            result = add_file(list, path);
+        }
+    }
+    if (opened != NULL) {
+        closedir(opened);
+    }
+    return result;
+}
+
+static int add_programs(struct found_list *list) {
+    struct region *regions;
+    size_t count;
+    int result = 0;
+    if (region_list(&regions, &count, NULL) != 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < count && result == 0; i++) {
+        struct found_item item = {.kind = HUB_LIVE,
+                                  .pid = (uint32_t)regions[i].pid,
+                                  .is_running = regions[i].alive,
+                                  .modified_ns = (uint64_t)regions[i].modified_ns};
+        struct stat status;
+        if (adopt_is_meant(&regions[i]) && stat(regions[i].path, &status) == 0) {
+            item.bytes = (uint64_t)status.st_size;
+            result = add(list, item, regions[i].path);
+        }
+    }
+    free(regions);
+    return result;
+}
+
+static int newest_first(const void *left, const void *right) {
+    const struct found_item *a = left;
+    const struct found_item *b = right;
+    if (a->modified_ns != b->modified_ns) {
+        return a->modified_ns < b->modified_ns ? 1 : -1;
+    }
+    return strcmp(a->path, b->path);
+}
+
+int found_look(const struct hub_options *options, struct found_list *list) {
+    int result = 0;
+    *list = (struct found_list){0};
+    for (size_t i = 0; i < options->folder_count && result == 0; i++) {
+        result = add_folder(list, options->folders[i]);
+    }
+    result = result == 0 ? add_programs(list) : result;
+    if (list->count != 0) {
+        qsort(list->items, list->count, sizeof *list->items, newest_first);
+    }
+    return result;
+}
+
+void found_free(struct found_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].path);
+    }
+    free(list->items);
+    *list = (struct found_list){0};
+}

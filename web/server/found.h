@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * found.h: what may be opened besides what is open: files and runs in the folders that the server
+ * was started for, running programs, and those that were killed.
+ *
+ * Called by apisession.c. Looked for anew each time.
+ */
+#ifndef WEB_SERVER_FOUND_H
+#define WEB_SERVER_FOUND_H
+
+#include "web/server/hub.h"
+
+struct found_item {
+    char *path; /* of a program: its region */
+    enum hub_kind kind;
+    uint64_t bytes;
+    uint64_t modified_ns;
+    uint32_t pid; /* 0: it is a file */
+    bool is_running;
+};
+
+struct found_list {
+    struct found_item *items;
+    size_t count, room;
+};
+
+/* Newest first. 0, or -1: out of memory. found_free() in any case. */
+int found_look(const struct hub_options *options, struct found_list *list);
+void found_free(struct found_list *list);
+
+#endif

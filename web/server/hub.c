@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* hub.c: sources, opened in the background. See hub.h. */
+#include "web/server/hubparts.h"
+
+#include "analyze/read/region.h"
+#include "analyze/rows/jsonwriter.h"
+#include "web/server/watch.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { TELL_MS = 100 };
+
+/* ---- Start and end ---- */
+
+struct hub *hub_new(const struct hub_options *options, struct error *error) {
+    struct hub *hub = calloc(1, sizeof *hub);
+    if (hub == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    hub->options = *options;
+    pthread_mutex_init(&hub->lock, NULL);
+    pthread_mutex_init(&hub->listening, NULL);
+    pthread_cond_init(&hub->changed, NULL);
+    return hub;
+}
+
+const struct hub_options *hub_options(const struct hub *hub) {
+    return &hub->options;
+}
+
+void hub_free(struct hub *hub) {
+    if (hub == NULL) {
+        return;
+    }
+    atomic_store(&hub->stops, true);
+    for (unsigned i = 0; i < hub->count; i++) {
+        struct hub_source *source = hub->sources[i];
+        atomic_store(&source->cancel, true);
+        if (source->has_opener) {
+            pthread_join(source->opener, NULL);
+        }
+    }
+    pthread_mutex_lock(&hub->lock);
+    hub_shrink(hub, 0);
+    for (unsigned i = 0; i < hub->count; i++) {
+        hub_status_free(&hub->sources[i]->status);
+        free(hub->sources[i]);
+    }
+    while (hub->loaded != NULL) {
+        loaded_free(hub->loaded);
+    }
+    pthread_mutex_unlock(&hub->lock);
+    pthread_cond_destroy(&hub->changed);
+    pthread_mutex_destroy(&hub->listening);
+    pthread_mutex_destroy(&hub->lock);
+    free(hub);
+}
+
+/* ---- What is loaded ---- */
+
+struct loaded *loaded_new(struct hub *hub, unsigned source, const char *key, uint64_t generation) {
+    struct loaded *loaded = calloc(1, sizeof *loaded);
+    char *copy = strdup(key);
+    if (loaded == NULL || copy == NULL) {
+        free(loaded);
+        free(copy);
+        return NULL;
+    }
+    *loaded = (struct loaded){.hub = hub,
+                              .source = source,
+                              .key = copy,
+                              .generation = generation,
+                              .users = 1,
+                              .next = hub->loaded};
+    hub->loaded = loaded;
+    return loaded;
+}
+
+void loaded_free(struct loaded *loaded) {
+    for (struct loaded **at = &loaded->hub->loaded; *at != NULL; at = &(*at)->next) {
+        if (*at == loaded) {
+            *at = loaded->next;
+            break;
+        }
+    }
+    names_close(loaded->names);
+    source_close(&loaded->file);
+    free(loaded->key);
+    free(loaded);
+}
+
+/* Who opens in this thread: names tell how far they are without saying whose. */
+static _Thread_local struct hub_source *opens;
+
+static void note_progress(struct hub_source *source, const char *what, uint64_t done,
+                          uint64_t total) {
+    struct hub *hub = source->hub;
+    int64_t now = watch_now_ms();
+    char data[160];
+    bool tells;
+    pthread_mutex_lock(&hub->lock);
+    source->status.what = what;
+    source->status.done = done;
+    source->status.total = total;
+    tells = now - source->told_ms >= TELL_MS;
+    source->told_ms = tells ? now : source->told_ms;
+    pthread_mutex_unlock(&hub->lock);
+    if (tells) {
+        snprintf(data, sizeof data, "{\"what\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 "}",
+                 what, done, total);
+        hub_tell(hub, source->status.number, NULL, "progress", data);
+    }
+}
+
+static void note_events(void *context, uint64_t done, uint64_t total) {
+    note_progress(context, "events", done, total);
+}
+
+static void note_symbols(void *context, size_t done, size_t total) {
+    (void)context;
+    if (opens != NULL) {
+        note_progress(opens, "symbols", done, total);
+    }
+}
+
+static size_t bytes_of(const struct loaded *loaded) {
+    const struct model *model = loaded->file.model;
+    return model->node_count * sizeof *model->nodes +
+           model->context_count * sizeof *model->contexts;
+}
+
+int loaded_open(struct loaded *loaded, const char *name, const struct source_choice *choice,
+                const struct replay_options *replay, struct error *error) {
+    const char *folders = loaded->hub->options.debug_folders;
+    if (source_open(&loaded->file, name[0] != '\0' ? name : NULL, choice, folders, replay, error) !=
+        0) {
+        return -1;
+    }
+    loaded->names = source_names(&loaded->file, folders, note_symbols, error);
+    if (loaded->names == NULL) {
+        return -1;
+    }
+    if (names_settle(loaded->names) != 0) {
+        return error_set(error, "out of memory while reading symbols");
+    }
+    loaded->bytes = bytes_of(loaded);
+    return 0;
+}
+
+/* ---- Opening ---- */
+
+static enum hub_kind kind_of(const struct source *file) {
+    return file->run != NULL           ? HUB_RUN
+           : file->parts.count != 0    ? HUB_RECORDING
+           : file->model->live == true ? HUB_LIVE
+                                       : HUB_PROFILE;
+}
+
+/* What is in it, whatever it is called and where it lies. */
+static void make_fingerprint(const struct source *file, uint64_t fingerprint[2]) {
+    const struct model *model = file->model;
+    if (file->parts.count != 0) {
+        struct index_cover cover = index_cover(file->parts, UINT64_MAX);
+        memcpy(fingerprint, cover.hash, sizeof cover.hash);
+    } else {
+        const struct memtrace_header *header = &model->header;
+        const uint64_t facts[] = {header->pid,
+                                  header->process_start_ticks,
+                                  header->start_realtime_ns,
+                                  model->live ? 0 : model->totals.total_bytes,
+                                  model->live ? 0 : model->totals.allocations,
+                                  model->live ? 0 : model->totals.frees};
+        XXH128_hash_t hash = XXH3_128bits(facts, sizeof facts);
+        fingerprint[0] = hash.low64;
+        fingerprint[1] = hash.high64;
+    }
+}
+
+/* What follows is told to those who wait for it. */
+static void finish_opening(struct hub_source *source, struct loaded *loaded, bool is_open,
+                           const struct error *error) {
+    struct hub *hub = source->hub;
+    pthread_mutex_lock(&hub->lock);
+    if (is_open) {
+        loaded->made = HUB_READY;
+        source->whole = loaded;
+        source->status.kind = kind_of(&loaded->file);
+        source->status.live = loaded->file.model->live;
+        source->status.generation = 1;
+        loaded->generation = 1;
+        make_fingerprint(&loaded->file, source->status.fingerprint);
+        free(source->status.path);
+        source->status.path = strdup(loaded->file.path);
+        source->status.state = HUB_OPEN;
+    } else {
+        loaded_free(loaded);
+        snprintf(source->status.message, sizeof source->status.message, "%s", error->message);
+        source->status.state = HUB_FAILED;
+    }
+    pthread_cond_broadcast(&hub->changed);
+    pthread_mutex_unlock(&hub->lock);
+    hub_tell(hub, source->status.number, NULL, is_open ? "open" : "failed", "{}");
+}
+
+static void *open_source(void *argument) {
+    struct hub_source *source = argument;
+    struct hub *hub = source->hub;
+    const struct source_choice choice = {0};
+    const struct replay_options replay = {
+        .progress = note_events, .context = source, .cancel = &source->cancel};
+    struct error error = {""};
+    struct loaded *loaded;
+    bool is_open;
+    pthread_mutex_lock(&hub->lock);
+    loaded = loaded_new(hub, source->status.number, "", 0);
+    pthread_mutex_unlock(&hub->lock);
+    opens = source;
+    is_open =
+        loaded != NULL && loaded_open(loaded, source->status.name, &choice, &replay, &error) == 0;
+    opens = NULL;
+    if (loaded == NULL) {
+        error_set(&error, "out of memory");
+    }
+    finish_opening(source, loaded, is_open, &error);
+    return NULL;
+}
+
+static int start_opener(struct hub_source *source) {
+    sigset_t all;
+    sigset_t before;
+    int result;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    result = pthread_create(&source->opener, NULL, open_source, source);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    source->has_opener = result == 0;
+    return result == 0 ? 0 : -1;
+}
+
+static unsigned find_name(const struct hub *hub, const char *name) {
+    for (unsigned i = 0; i < hub->count; i++) {
+        if (strcmp(hub->sources[i]->status.name, name) == 0 &&
+            hub->sources[i]->status.state != HUB_FAILED) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+static unsigned add(struct hub *hub, const char *name, struct error *error) {
+    struct hub_source *source;
+    unsigned number = find_name(hub, name);
+    if (number != 0) {
+        return number;
+    }
+    if (hub->count == HUB_SOURCES) {
+        error_set(error, "%d files are open; that is the most", HUB_SOURCES);
+        return 0;
+    }
+    source = calloc(1, sizeof *source);
+    if (source != NULL) {
+        source->hub = hub;
+        source->status = (struct hub_status){
+            .number = hub->count + 1, .name = strdup(name), .path = strdup(name), .what = "file"};
+    }
+    if (source == NULL || source->status.name == NULL || source->status.path == NULL ||
+        start_opener(source) != 0) {
+        if (source != NULL) {
+            hub_status_free(&source->status);
+        }
+        free(source);
+        error_set(error, "out of memory");
+        return 0;
+    }
+    hub->sources[hub->count++] = source;
+    return hub->count;
+}
+
+unsigned hub_add(struct hub *hub, const char *name, struct error *error) {
+    unsigned number;
+    pthread_mutex_lock(&hub->lock); /* the opener waits until the source is in the list */
+    number = add(hub, name, error);
+    pthread_mutex_unlock(&hub->lock);
+    return number;
+}
+
+/* ---- What is known ---- */
+
+bool hub_knows(struct hub *hub, unsigned source) {
+    return source != 0 && source <= hub_count(hub);
+}
+
+unsigned hub_count(struct hub *hub) {
+    unsigned count;
+    pthread_mutex_lock(&hub->lock);
+    count = hub->count;
+    pthread_mutex_unlock(&hub->lock);
+    return count;
+}
+
+bool hub_status(struct hub *hub, unsigned source, struct hub_status *status) {
+    bool is_known;
+    pthread_mutex_lock(&hub->lock);
+    is_known = source != 0 && source <= hub->count;
+    if (is_known) {
+        *status = hub->sources[source - 1]->status;
+        status->name = strdup(status->name);
+        status->path = strdup(status->path != NULL ? status->path : "");
+    }
+    pthread_mutex_unlock(&hub->lock);
+    return is_known;
+}
+
+void hub_status_free(struct hub_status *status) {
+    free(status->name);
+    free(status->path);
+    *status = (struct hub_status){0};
+}
+
+/* ---- Listeners ---- */
+
+void hub_listen(struct hub *hub, struct hub_listener *listener) {
+    pthread_mutex_lock(&hub->listening);
+    listener->next = hub->listeners;
+    hub->listeners = listener;
+    pthread_mutex_unlock(&hub->listening);
+}
+
+void hub_unlisten(struct hub *hub, struct hub_listener *listener) {
+    pthread_mutex_lock(&hub->listening);
+    for (struct hub_listener **at = &hub->listeners; *at != NULL; at = &(*at)->next) {
+        if (*at == listener) {
+            *at = listener->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&hub->listening);
+}
+
+void hub_tell(struct hub *hub, unsigned source, const char *job, const char *event,
+              const char *data) {
+    pthread_mutex_lock(&hub->listening);
+    for (struct hub_listener *at = hub->listeners; at != NULL; at = at->next) {
+        if (at->source == source &&
+            (job == NULL || (at->job != NULL && strcmp(at->job, job) == 0))) {
+            at->tell(at, event, data);
+        }
+    }
+    pthread_mutex_unlock(&hub->listening);
+}

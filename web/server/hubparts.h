@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hubparts.h: what hub.c (sources) and hubviews.c (what is asked of them) share.
+ *
+ * hub->lock guards everything but what is immutable: a struct loaded and a struct view are, once
+ * their state is READY. It is never held while files are read or models made.
+ */
+#ifndef WEB_SERVER_HUBPARTS_H
+#define WEB_SERVER_HUBPARTS_H
+
+#include "web/server/hub.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum hub_made { HUB_MAKING, HUB_READY, HUB_SPOILED /* whoever waits tries anew */ };
+
+/* A file, or one process of a run or the sum of all, open, with names. */
+struct loaded {
+    struct hub *hub;
+    unsigned source;
+    uint64_t generation;
+    char *key; /* which process */
+    enum hub_made made;
+    struct source file;
+    struct names *names;
+    size_t users; /* views, and the source for its own */
+    size_t bytes;
+    uint64_t used; /* hub->clock when it was last asked for */
+    struct loaded *next;
+};
+
+struct view {
+    struct api_view api; /* first */
+    struct loaded *loaded;
+    char *key;
+    struct request asked; /* the texts of the question */
+    struct question question;
+    struct filtered filtered;
+    bool snaps;
+    enum hub_made made;
+    size_t users;
+    size_t bytes;
+    uint64_t used;
+    struct view *next;
+};
+
+struct hub_source {
+    struct hub *hub;
+    struct hub_status status; /* name and path are its own */
+    struct loaded *whole;     /* without a choice of processes; NULL: not open */
+    pthread_t opener;
+    bool has_opener;
+    atomic_bool cancel;
+    int64_t told_ms; /* when its progress was told last */
+};
+
+struct hub {
+    struct hub_options options;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct hub_source *sources[HUB_SOURCES];
+    unsigned count;
+    struct view *views;
+    struct loaded *loaded;
+    uint64_t clock;            /* grows with each question */
+    pthread_mutex_t listening; /* of the listeners; no other lock of the hub is taken under it */
+    struct hub_listener *listeners;
+    atomic_bool stops;
+};
+
+/* Opens what the choice says of the source, names resolved. 0 or -1. */
+int loaded_open(struct loaded *loaded, const char *name, const struct source_choice *choice,
+                const struct replay_options *replay, struct error *error);
+/* New, in the list, being made. NULL: out of memory. Under the lock. */
+struct loaded *loaded_new(struct hub *hub, unsigned source, const char *key, uint64_t generation);
+/* Takes it out of the list and frees it. Under the lock. */
+void loaded_free(struct loaded *loaded);
+
+/* Frees views that nobody uses: those of older generations, and the oldest while all take more than
+ * the limit (0: all of them). Under the lock. */
+void hub_shrink(struct hub *hub, uint64_t limit);
+
+#endif

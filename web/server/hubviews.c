@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/* hubviews.c: what is asked of sources: views, made once and kept. See hub.h. */
+#include "web/server/apicache.h"
+#include "web/server/hubparts.h"
+
+#include "analyze/window/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LOOK_MS = 20 /* at whether the asker is gone, while somebody else makes it */ };
+
+/* ---- Which parameters say what a view is of ---- */
+
+static const struct option *find_option(const char *name) {
+    for (struct option_walk walk = option_walk_start(filter_options);;) {
+        const struct option *option = option_walk_next(&walk);
+        if (option == NULL || option->key == OPTION_HELP) {
+            return NULL;
+        }
+        if (!option_is_heading(option) && strcmp(option->name, name) == 0) {
+            return option;
+        }
+    }
+}
+
+bool hub_is_filter(const char *name) {
+    return find_option(name) != NULL || strcmp(name, "process") == 0 ||
+           strcmp(name, "all-processes") == 0 || strcmp(name, "snap") == 0;
+}
+
+static int by_name(const void *left, const void *right) {
+    const struct request_parameter *a = left;
+    const struct request_parameter *b = right;
+    int order = strcmp(a->name, b->name);
+    return order != 0 ? order : strcmp(a->value, b->value);
+}
+
+/* Those of the request with this prefix, without it, in an order that does not depend on how they
+ * were asked. 0 or -1: out of memory. */
+static int copy_filters(const struct request *request, const char *prefix, struct request *to) {
+    size_t skip = strlen(prefix);
+    to->parameters = calloc(request->parameter_count + 1, sizeof *to->parameters);
+    if (to->parameters == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < request->parameter_count; i++) {
+        const struct request_parameter *from = &request->parameters[i];
+        struct request_parameter *copy = &to->parameters[to->parameter_count];
+        if (strncmp(from->name, prefix, skip) != 0 || !hub_is_filter(from->name + skip)) {
+            continue;
+        }
+        to->parameter_count++;
+        copy->name = strdup(from->name + skip);
+        copy->value = strdup(from->value);
+        if (copy->name == NULL || copy->value == NULL) {
+            return -1;
+        }
+    }
+    qsort(to->parameters, to->parameter_count, sizeof *to->parameters, by_name);
+    return 0;
+}
+
+/* Flags are given as NAME, NAME= or NAME=1. */
+static int take_flag(const struct request_parameter *given, struct error *error) {
+    return given->value[0] == '\0' || strcmp(given->value, "1") == 0
+               ? 0
+               : error_set(error, "--%s takes no value", given->name);
+}
+
+static int take_parameter(struct view *view, const struct request_parameter *given,
+                          struct error *error) {
+    const struct option *option = find_option(given->name);
+    if (option != NULL && option->value == NULL) {
+        return take_flag(given, error) != 0
+                   ? -1
+                   : option_store(option, NULL, &view->question.filters, error);
+    }
+    if (option != NULL) {
+        return option_store(option, given->value, &view->question.filters, error);
+    }
+    if (strcmp(given->name, "process") == 0) {
+        if (view->question.choice.process != NULL) {
+            return error_set(error, "--process is given twice");
+        }
+        view->question.choice.process = given->value;
+        return 0;
+    }
+    if (strcmp(given->name, "snap") == 0) {
+        view->snaps = true;
+    } else {
+        view->question.choice.all = true;
+    }
+    return take_flag(given, error);
+}
+
+static int take_parameters(struct view *view, struct error *error) {
+    for (size_t i = 0; i < view->asked.parameter_count; i++) {
+        if (take_parameter(view, &view->asked.parameters[i], error) != 0) {
+            return -1;
+        }
+    }
+    if (view->question.choice.process != NULL && view->question.choice.all) {
+        return error_set(error, "--process and --all-processes contradict each other");
+    }
+    return 0;
+}
+
+/* What tells this view from all others of its source. NULL: out of memory. */
+static char *make_key(const struct view *view) {
+    char *key = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&key, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < view->asked.parameter_count; i++) {
+        fprintf(out, "%s=%s\n", view->asked.parameters[i].name, view->asked.parameters[i].value);
+    }
+    if (view->question.filters.wants_threads && filters_given(&view->question.filters)) {
+        fputs("threads\n", out);
+    }
+    return fclose(out) == 0 ? key : NULL;
+}
+
+/* ---- Making one ---- */
+
+static void view_free(struct view *view) {
+    apicache_free(view->api.cache);
+    filtered_close(&view->filtered);
+    question_free(&view->question);
+    request_free(&view->asked);
+    free(view->key);
+    free(view);
+}
+
+static size_t bytes_of(const struct model *model) {
+    return model == NULL ? 0
+                         : sizeof *model + model->node_count * sizeof *model->nodes +
+                               model->context_count * sizeof *model->contexts +
+                               model->lifetime_count * sizeof *model->lifetimes +
+                               model->thread_count * sizeof *model->threads +
+                               model->foreign_count * sizeof *model->foreign +
+                               model->timeline_count * sizeof *model->timeline +
+                               model->mark_count * sizeof *model->marks;
+}
+
+/* As filters_apply(), with the window's edges at slices where that is asked for. */
+static int make_model(struct view *view, const struct replay_options *replay, struct error *error) {
+    const struct source *file = &view->loaded->file;
+    struct filtered *filtered = &view->filtered;
+    filtered->model = file->model;
+    if (filters_resolve(&view->question.filters, file->model, &filtered->selection, error) != 0) {
+        return -1;
+    }
+    if (view->snaps && selection_has_view(&filtered->selection)) {
+        view->api.is_snapped = model_view_snap(file->model, &filtered->selection.view.from_ns,
+                                               &filtered->selection.view.to_ns);
+    }
+    if (!selection_is_all(&filtered->selection)) {
+        filtered->own = selection_model(&filtered->selection, file->model, file->parts,
+                                        view->loaded->names, replay, error);
+        filtered->model = filtered->own;
+    }
+    return filtered->model != NULL ? 0 : -1;
+}
+
+static int fill(struct view *view, const struct replay_options *replay, struct error *error) {
+    if (make_model(view, replay, error) != 0) {
+        return -1;
+    }
+    view->api.source = &view->loaded->file;
+    view->api.whole = view->loaded->file.model;
+    view->api.model = view->filtered.model;
+    view->api.names = view->loaded->names;
+    view->api.selection = &view->filtered.selection;
+    view->api.question = &view->question;
+    view->api.cache = apicache_new();
+    view->bytes = bytes_of(view->filtered.own) + sizeof *view;
+    return view->api.cache != NULL ? 0 : error_set(error, "out of memory");
+}
+
+/* ---- Waiting for who makes it ---- */
+
+static bool is_cancelled(const struct hub *hub, const struct replay_options *replay) {
+    return replay_is_cancelled(replay) || atomic_load(&hub->stops);
+}
+
+/* Under the lock. */
+static void wait_a_little(struct hub *hub) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_cond_timedwait(&hub->changed, &hub->lock, &until);
+}
+
+/* ---- What is loaded ---- */
+
+static struct loaded *find_loaded(const struct hub *hub, unsigned source, const char *key,
+                                  uint64_t generation) {
+    for (struct loaded *at = hub->loaded; at != NULL; at = at->next) {
+        if (at->source == source && at->generation == generation && at->made != HUB_SPOILED &&
+            strcmp(at->key, key) == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static void choice_key(const struct source_choice *choice, char *key, size_t size) {
+    snprintf(key, size, "%s%s", choice->all ? "all " : "",
+             choice->process != NULL ? choice->process : "");
+}
+
+/* Opens it without the lock, which is held before and after. NULL: error is set. */
+static struct loaded *load_anew(struct hub *hub, unsigned number, const char *key,
+                                const struct source_choice *choice,
+                                const struct replay_options *replay, struct error *error) {
+    const struct hub_source *source = hub->sources[number - 1];
+    struct loaded *loaded = loaded_new(hub, number, key, source->status.generation);
+    char *path = strdup(source->status.path);
+    int result = -1;
+    pthread_mutex_unlock(&hub->lock);
+    if (loaded == NULL || path == NULL) {
+        error_set(error, "out of memory");
+    } else {
+        result = loaded_open(loaded, path, choice, replay, error);
+    }
+    free(path);
+    pthread_mutex_lock(&hub->lock);
+    if (loaded != NULL) {
+        loaded->made = result == 0 ? HUB_READY : HUB_SPOILED;
+        loaded->users--;
+    }
+    if (result != 0 && loaded != NULL && loaded->users == 0) {
+        loaded_free(loaded);
+    }
+    pthread_cond_broadcast(&hub->changed);
+    return result == 0 ? loaded : NULL;
+}
+
+/* With one user more. Under the lock, which is given up meanwhile. NULL: error and *status. */
+static struct loaded *get_loaded(struct hub *hub, unsigned number,
+                                 const struct source_choice *choice,
+                                 const struct replay_options *replay, int *status,
+                                 struct error *error) {
+    char key[512];
+    choice_key(choice, key, sizeof key);
+    for (;;) {
+        const struct hub_source *source = hub->sources[number - 1];
+        struct loaded *loaded = key[0] == '\0'
+                                    ? source->whole
+                                    : find_loaded(hub, number, key, source->status.generation);
+        if (is_cancelled(hub, replay)) {
+            *status = 503;
+            error_set(error, "cancelled");
+            return NULL;
+        }
+        if (loaded == NULL) {
+            *status = 400;
+            loaded = load_anew(hub, number, key, choice, replay, error);
+            if (loaded == NULL) {
+                return NULL;
+            }
+        }
+        if (loaded->made == HUB_READY) {
+            loaded->users++;
+            loaded->used = ++hub->clock;
+            return loaded;
+        }
+        wait_a_little(hub);
+    }
+}
+
+/* ---- Views ---- */
+
+static struct view *find_view(const struct hub *hub, unsigned source, const char *key,
+                              uint64_t generation) {
+    for (struct view *at = hub->views; at != NULL; at = at->next) {
+        if (at->loaded->source == source && at->loaded->generation == generation &&
+            at->made != HUB_SPOILED && strcmp(at->key, key) == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* Takes a view out that nobody uses. Under the lock. */
+static void drop(struct hub *hub, struct view *view) {
+    struct loaded *loaded = view->loaded;
+    for (struct view **at = &hub->views; *at != NULL; at = &(*at)->next) {
+        if (*at == view) {
+            *at = view->next;
+            break;
+        }
+    }
+    view_free(view);
+    loaded->users--;
+    if (loaded->users == 0 && loaded->made == HUB_SPOILED) {
+        loaded_free(loaded);
+    }
+}
+
+static uint64_t bytes_of_all(const struct hub *hub) {
+    uint64_t bytes = 0;
+    for (const struct view *at = hub->views; at != NULL; at = at->next) {
+        bytes += at->bytes + apicache_bytes(at->api.cache);
+    }
+    for (const struct loaded *at = hub->loaded; at != NULL; at = at->next) {
+        bytes += at->key[0] != '\0' ? at->bytes : 0;
+    }
+    return bytes;
+}
+
+static bool is_old(const struct hub *hub, const struct loaded *loaded) {
+    return loaded->generation != hub->sources[loaded->source - 1]->status.generation;
+}
+
+/* The one that was not asked for longest among those that nobody uses. */
+static struct view *oldest_view(const struct hub *hub, bool of_old_generations) {
+    struct view *oldest = NULL;
+    for (struct view *at = hub->views; at != NULL; at = at->next) {
+        if (at->users == 0 && (!of_old_generations || is_old(hub, at->loaded)) &&
+            (oldest == NULL || at->used < oldest->used)) {
+            oldest = at;
+        }
+    }
+    return oldest;
+}
+
+static struct loaded *idle_loaded(const struct hub *hub, bool of_old_generations) {
+    struct loaded *oldest = NULL;
+    for (struct loaded *at = hub->loaded; at != NULL; at = at->next) {
+        if (at->users == 0 && at->made == HUB_READY && (!of_old_generations || is_old(hub, at)) &&
+            (oldest == NULL || at->used < oldest->used)) {
+            oldest = at;
+        }
+    }
+    return oldest;
+}
+
+void hub_shrink(struct hub *hub, uint64_t limit) {
+    struct view *view;
+    struct loaded *loaded;
+    while ((view = oldest_view(hub, true)) != NULL) {
+        drop(hub, view);
+    }
+    while ((loaded = idle_loaded(hub, true)) != NULL) {
+        loaded_free(loaded);
+    }
+    while ((limit == 0 || bytes_of_all(hub) > limit) && (view = oldest_view(hub, false)) != NULL) {
+        drop(hub, view);
+    }
+    while ((limit == 0 || bytes_of_all(hub) > limit) &&
+           (loaded = idle_loaded(hub, false)) != NULL) {
+        loaded_free(loaded);
+    }
+}
+
+/* Whose model is to be made, in the list. Under the lock, which is given up meanwhile. 0 or -1. */
+static int make(struct hub *hub, struct view *view, const struct replay_options *replay,
+                struct error *error) {
+    int result;
+    view->made = HUB_MAKING;
+    view->users = 1;
+    view->next = hub->views;
+    hub->views = view;
+    pthread_mutex_unlock(&hub->lock);
+    result = fill(view, replay, error);
+    pthread_mutex_lock(&hub->lock);
+    view->made = result == 0 ? HUB_READY : HUB_SPOILED;
+    pthread_cond_broadcast(&hub->changed);
+    if (result != 0) {
+        view->users--;
+        drop(hub, view);
+    } else {
+        hub_shrink(hub, hub->options.cache_bytes);
+    }
+    return result;
+}
+
+/* The view, made by this thread or by another. `view` is used, or freed. Under the lock. */
+static struct view *get_view(struct hub *hub, unsigned number, struct view *view,
+                             const struct replay_options *replay, int *status,
+                             struct error *error) {
+    struct view *found;
+    view->loaded = get_loaded(hub, number, &view->question.choice, replay, status, error);
+    if (view->loaded == NULL) {
+        view_free(view);
+        return NULL;
+    }
+    while ((found = find_view(hub, number, view->key, view->loaded->generation)) != NULL &&
+           found->made == HUB_MAKING && !is_cancelled(hub, replay)) {
+        wait_a_little(hub);
+    }
+    if (found == NULL) {
+        *status = 400;
+        found = make(hub, view, replay, error) == 0 ? view : NULL;
+        *status = found == NULL && is_cancelled(hub, replay) ? 503 : *status;
+        return found;
+    }
+    view->loaded->users--;
+    view_free(view);
+    if (found->made != HUB_READY) {
+        *status = 503;
+        error_set(error, "cancelled");
+        return NULL;
+    }
+    found->users++;
+    found->used = ++hub->clock;
+    return found;
+}
+
+/* 0, or the status of why there is nothing to ask yet. Under the lock. */
+static int check_source(const struct hub *hub, unsigned number, struct error *error) {
+    const struct hub_status *status;
+    if (number == 0 || number > hub->count) {
+        error_set(error, "there is no source %u", number);
+        return 404;
+    }
+    status = &hub->sources[number - 1]->status;
+    if (status->state == HUB_OPENING) {
+        error_set(error, "%s is still being opened", status->name);
+        return 503;
+    }
+    if (status->state == HUB_FAILED) {
+        error_set(error, "%s", status->message);
+        return 410;
+    }
+    return 0;
+}
+
+const struct api_view *hub_view(struct hub *hub, const struct hub_question *asked,
+                                const struct replay_options *replay, int *status,
+                                struct error *error) {
+    struct view *view = calloc(1, sizeof *view);
+    struct view *found = NULL;
+    if (view == NULL) {
+        *status = 500;
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    view->filtered.selection = selection_all();
+    view->question.filters.wants_threads = asked->wants_threads;
+    *status = 400;
+    if (copy_filters(asked->request, asked->prefix, &view->asked) != 0 ||
+        take_parameters(view, error) != 0 || (view->key = make_key(view)) == NULL) {
+        view_free(view);
+        return NULL;
+    }
+    pthread_mutex_lock(&hub->lock);
+    *status = check_source(hub, asked->source, error);
+    if (*status != 0) {
+        view_free(view);
+    } else {
+        found = get_view(hub, asked->source, view, replay, status, error);
+    }
+    pthread_mutex_unlock(&hub->lock);
+    return found != NULL ? &found->api : NULL;
+}
+
+void hub_release(struct hub *hub, const struct api_view *view) {
+    if (view != NULL) {
+        struct view *own = (struct view *)(uintptr_t)view;
+        pthread_mutex_lock(&hub->lock);
+        own->users--;
+        hub_shrink(hub, hub->options.cache_bytes);
+        pthread_mutex_unlock(&hub->lock);
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* routes.c: see routes.h. */
+#include "web/server/routes.h"
+
+#include "web/server/apilist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of paths that fit two lines, the first one counts. */
+static const struct route routes[] = {
+    {"GET", "/session", api_session, QUEUE_INTERACTIVE, NULL, ROUTE_PLAIN},
+    {"GET", "/sources", api_sources, QUEUE_INTERACTIVE, NULL, ROUTE_PLAIN},
+    {"POST", "/sources", api_open_source, QUEUE_INTERACTIVE, NULL, ROUTE_PLAIN},
+    {"GET", "/openapi.json", api_openapi, QUEUE_INTERACTIVE, NULL, ROUTE_PLAIN},
+
+    {"GET", "/r/{r}", api_summary, QUEUE_INTERACTIVE, NULL, 0},
+    {"GET", "/r/{r}/timeline", api_timeline, QUEUE_INTERACTIVE, "points series", ROUTE_THREADS},
+    {"GET", "/r/{r}/marks", api_marks, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/scopes", api_scopes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/threads", api_threads, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS},
+    {"GET", "/r/{r}/foreign", api_foreign, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS},
+    {"GET", "/r/{r}/modules", api_modules, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/processes", api_processes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+};
+
+/* Whether a path fits the route's; *source and *rest say where its parts lie. */
+static bool fits(const char *pattern, const char *path, unsigned *source, const char **rest,
+                 size_t *rest_size) {
+    *source = 0;
+    *rest = NULL;
+    while (*pattern != '\0') {
+        size_t size;
+        if (*pattern != '{') {
+            if (*pattern++ != *path++) {
+                return false;
+            }
+            continue;
+        }
+        size = strcspn(path, "/");
+        if (strncmp(pattern, "{r}", 3) == 0) {
+            if (size == 0 || size > 6 || strspn(path, "0123456789") != size) {
+                return false;
+            }
+            *source = (unsigned)strtoul(path, NULL, 10);
+        } else {
+            *rest = path;
+            *rest_size = size;
+        }
+        if (size == 0) {
+            return false;
+        }
+        path += size;
+        pattern = strchr(pattern, '}') + 1;
+    }
+    return *path == '\0';
+}
+
+const struct route *route_find(const char *method, const char *path, unsigned *source, char **rest,
+                               bool *is_path) {
+    *is_path = false;
+    *rest = NULL;
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        const char *part;
+        size_t size = 0;
+        if (!fits(routes[i].path, path, source, &part, &size)) {
+            continue;
+        }
+        *is_path = true;
+        if (strcmp(routes[i].method, method) == 0) {
+            *rest = part != NULL ? strndup(part, size) : NULL;
+            return &routes[i];
+        }
+    }
+    return NULL;
+}
+
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = words; at != NULL && *at != '\0';) {
+        size_t size = strcspn(at, " ");
+        if (size == length && memcmp(at, word, size) == 0) {
+            return true;
+        }
+        at += size;
+        at += *at == ' ';
+    }
+    return false;
+}
+
+bool route_takes(const struct route *route, const char *parameter) {
+    return has_word(route->own, parameter) ||
+           ((route->flags & ROUTE_PLAIN) == 0 &&
+            has_word("full-names all-frames by base job", parameter)) ||
+           ((route->flags & ROUTE_TABLE) != 0 && has_word("sort order limit cursor", parameter)) ||
+           ((route->flags & ROUTE_METRIC) != 0 && has_word("metric", parameter));
+}

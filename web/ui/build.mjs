@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// build.mjs: makes dist/ (the page), or with `test DIR` the unit tests as plain JavaScript in DIR.
+//
+// The same bytes on each machine: names are hashes of what is in the files, nothing depends on the time,
+// the folder or the order of a directory. Called by scripts/web.
+import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const here = dirname(fileURLToPath(import.meta.url));
+process.chdir(here);
+
+const common = {
+    bundle: true,
+    format: "esm",
+    target: ["chrome109", "firefox115", "safari16"],
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    legalComments: "none",
+    logLevel: "warning",
+    charset: "utf8",
+    absWorkingDir: here,
+};
+
+/* The first screen in one file, what a view needs beside it in chunks that are fetched when it is opened. */
+async function page() {
+    const result = await build({
+        ...common,
+        entryPoints: { app: "src/main.tsx" },
+        outdir: "dist",
+        splitting: true,
+        minify: true,
+        entryNames: "[name]-[hash]",
+        chunkNames: "[name]-[hash]",
+        assetNames: "[name]-[hash]",
+        metafile: true,
+        write: false,
+    });
+    const outputs = Object.keys(result.metafile.outputs).map((path) => basename(path));
+    const one = (pattern) => {
+        const found = outputs.filter((name) => pattern.test(name));
+        if (found.length !== 1) throw new Error(`${pattern}: ${found.length} files`);
+        return found[0];
+    };
+    rmSync("dist", { recursive: true, force: true });
+    mkdirSync("dist");
+    for (const file of result.outputFiles) writeFileSync(join("dist", relative("dist", file.path)), file.contents);
+    const template = readFileSync("src/index.html", "utf8");
+    const html = template
+        .replace("%STYLE%", one(/^app-.*\.css$/))
+        .replace("%SCRIPT%", one(/^app-.*\.js$/));
+    writeFileSync("dist/index.html", html);
+}
+
+function sizes() {
+    const rows = readdirSync("dist")
+        .sort()
+        .map((name) => {
+            const bytes = readFileSync(join("dist", name));
+            return { name, bytes: bytes.length, gz: gzipSync(bytes, { level: 9 }).length };
+        });
+    for (const row of rows) console.log(`${String(row.bytes).padStart(9)} ${String(row.gz).padStart(8)} gz  ${row.name}`);
+    const first = rows.filter((row) => /^(index|app-)/.test(row.name)).reduce((sum, row) => sum + row.gz, 0);
+    const all = rows.reduce((sum, row) => sum + row.gz, 0);
+    const hash = createHash("sha256");
+    for (const row of rows) hash.update(row.name).update(readFileSync(join("dist", row.name)));
+    console.log(`first load ${first} gz, all ${all} gz, sha256 ${hash.digest("hex").slice(0, 16)}`);
+}
+
+async function tests(folder) {
+    const entryPoints = readdirSync("test")
+        .filter((name) => /\.test\.tsx?$/.test(name))
+        .sort()
+        .map((name) => join("test", name));
+    await build({
+        ...common,
+        entryPoints,
+        outdir: folder,
+        outExtension: { ".js": ".mjs" },
+        platform: "node",
+        target: "node18",
+        loader: { ".css": "empty" },
+    });
+}
+
+const [what, folder] = process.argv.slice(2);
+if (what === "test") await tests(folder);
+else {
+    await page();
+    sizes();
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// api.ts: who answers: the server (`memtrace serve`), or the data that a saved page has inside (embedded.ts).
+//
+// Nothing here knows the page. Views use useAnswer() (ask.ts) and useRows() (rows.ts), not this.
+import { isFile } from "./url";
+
+/* One line, as the command would say it. */
+export class Problem extends Error {
+    constructor(
+        readonly status: number,
+        readonly title: string,
+        detail: string,
+    ) {
+        super(detail);
+    }
+}
+
+export interface StreamEvent {
+    event: string;
+    id: string;
+    data: unknown;
+}
+export interface Transport {
+    get(path: string, signal: AbortSignal): Promise<unknown>; // path: "/r/1/tree?metric=maximum"
+    getBytes(path: string, accept: string, signal: AbortSignal): Promise<{ type: string; bytes: ArrayBuffer }>;
+    post(path: string, body: unknown, signal: AbortSignal): Promise<unknown>;
+    /* Events, until the stream ends or is aborted. */
+    stream(path: string, since: string, take: (event: StreamEvent) => void, signal: AbortSignal): Promise<void>;
+    /* A file, as the browser's download. */
+    save(path: string, name: string): Promise<void>;
+}
+
+const TOKEN = "memtrace-token";
+
+/* The token comes behind the # of the address: servers and logs never see that. It moves to where only this page
+ * looks, and out of the address, so that a copied link does not carry it. */
+export function takeToken(): void {
+    if (isFile) return;
+    const given = /^#(?:token=)?([0-9a-f]{32,})$/.exec(location.hash);
+    if (given === null) return;
+    localStorage.setItem(TOKEN, given[1] ?? "");
+    history.replaceState(null, "", location.pathname + location.search);
+}
+
+async function request(path: string, init: RequestInit): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set("Authorization", `Bearer ${localStorage.getItem(TOKEN) ?? ""}`);
+    let response: Response;
+    try {
+        response = await fetch("/api/v1" + path, { ...init, headers, cache: "no-store", credentials: "omit" });
+    } catch (error) {
+        if (init.signal?.aborted) throw error;
+        throw new Problem(0, "No answer", "memtrace serve does not answer: it has ended, or the connection is gone");
+    }
+    if (!response.ok) throw await problemOf(response);
+    return response;
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+    let told: { title?: string; detail?: string } = {};
+    try {
+        told = (await response.json()) as typeof told;
+    } catch {
+        // No JSON: the status has to do.
+    }
+    return new Problem(response.status, told.title ?? `Status ${response.status}`, told.detail ?? response.statusText);
+}
+
+export const server: Transport = {
+    async get(path, signal) {
+        return (await request(path, { signal })).json();
+    },
+    async getBytes(path, accept, signal) {
+        const response = await request(path, { signal, headers: { Accept: accept } });
+        return { type: response.headers.get("Content-Type") ?? "", bytes: await response.arrayBuffer() };
+    },
+    async post(path, body, signal) {
+        const headers = { "Content-Type": "application/json" };
+        return (await request(path, { method: "POST", signal, headers, body: JSON.stringify(body) })).json();
+    },
+    async stream(path, since, take, signal) {
+        const headers: Record<string, string> = { Accept: "text/event-stream" };
+        if (since !== "") headers["Last-Event-ID"] = since;
+        const response = await request(path, { signal, headers });
+        if (response.body === null) return;
+        const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+        const parser = new EventParser(take);
+        for (;;) {
+            const { value, done } = await reader.read();
+            if (done) return;
+            parser.push(value);
+        }
+    },
+    async save(path, name) {
+        const blob = await (await request(path, {})).blob();
+        saveBlob(blob, name);
+    },
+};
+
+export function saveBlob(blob: Blob, name: string): void {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    // The browser has opened it by then; kept, it would hold the bytes as long as the page lives.
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/* Server-sent events, line by line as they come in. */
+export class EventParser {
+    private rest = "";
+    private event = "";
+    private id = "";
+    private data: string[] = [];
+    constructor(private readonly take: (event: StreamEvent) => void) {}
+
+    push(text: string): void {
+        const lines = (this.rest + text).split(/\r?\n/);
+        this.rest = lines.pop() ?? "";
+        for (const line of lines) this.line(line);
+    }
+
+    private line(line: string): void {
+        if (line === "") return this.end();
+        const [, field = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+        if (field === "event") this.event = value;
+        else if (field === "id") this.id = value;
+        else if (field === "data") this.data.push(value);
+    }
+
+    private end(): void {
+        if (this.data.length !== 0) {
+            let data: unknown = this.data.join("\n");
+            try {
+                data = JSON.parse(data as string);
+            } catch {
+                // Text as it is.
+            }
+            this.take({ event: this.event || "message", id: this.id, data });
+        }
+        this.event = "";
+        this.data = [];
+    }
+}
+
+let current: Transport = server;
+export const transport = (): Transport => current;
+export function useTransport(other: Transport): void {
+    current = other;
+}

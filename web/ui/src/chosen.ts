@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// chosen.ts: what the inspector at the right is about: a function, a path, a block, a file, a mapping.
+//
+//   choose({ kind: "function", id: frame.function, figures: [{ label: "at the maximum", value: 1234, kind: "bytes" }] })
+//
+// kind and id stand in the address (`chosen=function:parse_line`), so Back and links show the same; the figures are what
+// the view knows at once, shown until the server has told more. Put it by "replace" where moving about chooses.
+import { computed, signal } from "@preact/signals";
+import type { Frame, Kind } from "./types";
+import { go, param } from "./url";
+
+export type ChosenKind = "function" | "path" | "block" | "file" | "mapping";
+export interface Figure {
+    label: string;
+    value: number | string;
+    kind: Kind;
+    of?: number; // a share of this is shown beside it
+}
+export interface Chosen {
+    kind: ChosenKind;
+    id: string;
+    frame?: Frame;
+    figures?: readonly Figure[];
+}
+
+const known = signal<Chosen | null>(null);
+
+export const chosen = computed<Chosen | null>(() => {
+    const text = param("chosen");
+    if (text === null) return null;
+    const colon = text.indexOf(":");
+    const kind = text.slice(0, colon) as ChosenKind;
+    const id = text.slice(colon + 1);
+    const more = known.value;
+    return more !== null && more.kind === kind && more.id === id ? more : { kind, id };
+});
+
+export function choose(what: Chosen | null, how: "push" | "replace" = "replace"): void {
+    known.value = what;
+    go({ set: { chosen: what === null ? null : `${what.kind}:${what.id}` } }, how);
+}
+export const isChosen = (kind: ChosenKind, id: string): boolean => chosen.value?.kind === kind && chosen.value.id === id;

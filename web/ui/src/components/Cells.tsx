@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Cells.tsx: values as they are shown in tables, lists and the inspector.
+//
+//   <Bytes of={1258291} />            1.2 MiB, and exactly on hover
+//   <FrameText of={frame} />          name, place, "inlined"; colour says whose code it is
+//   <PathText frames={frames} />      f < g < h
+//   <CellText row={row} column={column} value={value} />     any cell, by the kind of its column
+import * as format from "../format";
+import { units } from "../settings";
+import { frameOf, pathFrames, type Row } from "../rows";
+import type { Cell, Column, Frame, Kind } from "../types";
+
+export const isNumeric = (kind: Kind): boolean =>
+    kind === "count" || kind === "bytes" || kind === "signed" || kind === "real" || kind === "percent" || kind === "duration";
+
+/* Bytes as the settings want them. */
+export function bytesText(value: format.Quantity): string {
+    return units.value === "bytes" ? format.count(value) : format.bytes(value);
+}
+export function changeText(value: format.Quantity): string {
+    if (units.value === "short") return format.change(value);
+    return Number(value) > 0 ? "+" + format.count(value) : format.count(value);
+}
+
+export function Bytes({ of, signed = false }: { of: format.Quantity; signed?: boolean }) {
+    const text = signed ? changeText(of) : bytesText(of);
+    return <span class="number" title={`${format.count(of)} bytes`}>{text}</span>;
+}
+export const Count = ({ of }: { of: format.Quantity }) => <span class="number">{format.count(of)}</span>;
+export const Duration = ({ of }: { of: format.Quantity }) => (
+    <span class="number" title={`${format.count(of)} ns`}>{format.duration(of)}</span>
+);
+
+/* "src/index.c:42" with no more folders than tell it. */
+export function placeText(frame: Frame): string {
+    if (frame.file === undefined) return shortModule(frame.module);
+    const name = frame.file.slice(frame.file.lastIndexOf("/") + 1);
+    return frame.line ? `${name}:${frame.line}` : name;
+}
+export const shortModule = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+export function frameTitle(frame: Frame): string {
+    const place = frame.file === undefined ? "" : `\n${frame.file}${frame.line ? ":" + frame.line : ""}`;
+    return `${frame.function}${frame.inlined ? " (inlined)" : ""}${place}\n${frame.module}`;
+}
+
+export function FrameText({ of, place = true }: { of: Frame; place?: boolean }) {
+    return (
+        <span class={`frame ${of.kind}`} title={frameTitle(of)}>
+            <span class="function">{of.function}</span>
+            {of.inlined && <span class="tag">inlined</span>}
+            {place && <span class="place">{placeText(of)}</span>}
+        </span>
+    );
+}
+
+/* The allocating function first, callers after it. */
+export function PathText({ frames, most = 4 }: { frames: readonly Frame[]; most?: number }) {
+    if (frames.length === 0) return <span class="muted">no path</span>;
+    return (
+        <span class="path" title={frames.map((frame) => frame.function).join("\n")}>
+            {frames.slice(0, most).map((frame, index) => (
+                <span key={index} class={`frame ${frame.kind}`}>
+                    {index > 0 && <span class="from" aria-label="called by">{" ‹ "}</span>}
+                    <span class="function">{frame.function}</span>
+                </span>
+            ))}
+            {frames.length > most && <span class="muted"> ‹ {frames.length - most} more</span>}
+        </span>
+    );
+}
+
+/* What a cell says as text: for copying, titles and screen readers. */
+export function cellText(row: Row, column: Column, value: Cell): string {
+    if (value === null) return "";
+    switch (column.kind) {
+        case "bytes": return bytesText(value as format.Quantity);
+        case "signed": return changeText(value as format.Quantity);
+        case "count": return format.count(value as format.Quantity);
+        case "real": return format.real(value as format.Quantity);
+        case "percent": return format.percent(value as format.Quantity, 100);
+        case "duration": return format.duration(value as format.Quantity);
+        case "frame": return frameOf(row, value)?.function ?? "";
+        case "path": return pathFrames(row, value).map((frame) => frame.function).join(" < ");
+        default: return typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
+    }
+}
+
+function exactTitle(column: Column, value: Cell): string | undefined {
+    if (column.kind === "bytes" || column.kind === "signed") return `${format.count(value as format.Quantity)} bytes`;
+    if (column.kind === "duration") return `${format.count(value as format.Quantity)} ns`;
+    return undefined;
+}
+
+export function CellText({ row, column, value }: { row: Row; column: Column; value: Cell }) {
+    if (value === null) return <span class="muted" aria-label="none">–</span>;
+    if (column.kind === "frame") {
+        const frame = frameOf(row, value);
+        return frame === undefined ? <span class="muted">–</span> : <FrameText of={frame} />;
+    }
+    if (column.kind === "path") return <PathText frames={pathFrames(row, value)} />;
+    const text = cellText(row, column, value);
+    const code = column.kind === "address" || column.kind === "hash";
+    return <span class={code ? "code" : undefined} title={exactTitle(column, value) ?? (text.length > 24 ? text : undefined)}>{text}</span>;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// filters.ts: the filters, as docs/filters.md has them: only what the page needs to offer them. What a value may be
+// is the server's to say: it has the commands' own parser.
+
+export type FilterCost = "view" | "paths" | "blocks"; // blocks: answered by a pass over all events
+export interface Filter {
+    name: string;
+    value: string | null; // null: a flag
+    cost: FilterCost;
+    about: string;
+    many?: boolean;
+    complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "class" | "pool" | "hash";
+}
+
+export const FILTERS: readonly Filter[] = [
+    { name: "from", value: "TIME", cost: "view", about: "what happened at this time and later", complete: "mark" },
+    { name: "to", value: "TIME", cost: "view", about: "what happened before this time", complete: "mark" },
+    { name: "at", value: "TIME", cost: "view", about: "what was held at this moment", complete: "mark" },
+    { name: "between", value: "MARK,MARK", cost: "view", about: "from a mark to the next one of another name", complete: "mark" },
+    { name: "function", value: "REGEX", cost: "paths", about: "paths through such a function", many: true, complete: "function" },
+    { name: "file", value: "REGEX", cost: "paths", about: "paths through such a source file", many: true, complete: "file" },
+    { name: "module", value: "REGEX", cost: "paths", about: "paths through such a program file or library", many: true, complete: "module" },
+    { name: "not-function", value: "REGEX", cost: "paths", about: "no paths through such a function", many: true, complete: "function" },
+    { name: "not-file", value: "REGEX", cost: "paths", about: "no paths through such a source file", many: true, complete: "file" },
+    { name: "not-module", value: "REGEX", cost: "paths", about: "no paths through such a library", many: true, complete: "module" },
+    { name: "path", value: "HASH", cost: "paths", about: "one call path", complete: "hash" },
+    { name: "path-depth", value: "RANGE", cost: "paths", about: "paths of so many frames" },
+    { name: "class", value: "CLASS", cost: "paths", about: "heap, mapping or pool", many: true, complete: "class" },
+    { name: "pool", value: "NAME", cost: "paths", about: "a custom pool", complete: "pool" },
+    { name: "group-allocations", value: "RANGE", cost: "paths", about: "paths that allocated so often" },
+    { name: "group-bytes", value: "SIZES", cost: "paths", about: "paths that allocated so many bytes" },
+    { name: "group-live-blocks", value: "RANGE", cost: "paths", about: "paths that left so many blocks" },
+    { name: "group-live-bytes", value: "SIZES", cost: "paths", about: "paths that left so many bytes" },
+    { name: "size", value: "SIZES", cost: "blocks", about: "blocks of so many bytes" },
+    { name: "lifetime", value: "DURATIONS", cost: "blocks", about: "blocks that lived so long" },
+    { name: "allocated", value: "TIMES", cost: "blocks", about: "blocks allocated in this time", complete: "mark" },
+    { name: "freed", value: "TIMES", cost: "blocks", about: "blocks freed in this time", complete: "mark" },
+    { name: "live-at", value: "TIME", cost: "blocks", about: "blocks that lived at this moment", complete: "mark" },
+    { name: "thread", value: "THREAD", cost: "blocks", about: "blocks that this thread allocated", many: true, complete: "thread" },
+    { name: "freed-by", value: "THREAD", cost: "blocks", about: "blocks that this thread freed", many: true, complete: "thread" },
+    { name: "scope", value: "NAME", cost: "blocks", about: "blocks allocated in this scope", complete: "scope" },
+    { name: "address", value: "ADDRESSES", cost: "blocks", about: "blocks that lay there" },
+    { name: "leaked", value: null, cost: "blocks", about: "blocks that were never freed" },
+    { name: "temporary", value: null, cost: "blocks", about: "blocks freed before their thread's next allocation" },
+    { name: "freed-by-others", value: null, cost: "blocks", about: "blocks freed by another thread" },
+    { name: "first-size", value: "SIZES", cost: "blocks", about: "chains that began with this size" },
+    { name: "last-size", value: "SIZES", cost: "blocks", about: "chains that ended with this size" },
+    { name: "chain-length", value: "RANGE", cost: "blocks", about: "chains of so many blocks" },
+    { name: "chain-lifetime", value: "DURATIONS", cost: "blocks", about: "chains that lived so long" },
+];
+
+export const filterNamed = (name: string): Filter | undefined => FILTERS.find((filter) => filter.name === name);

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// rows.ts: rows of a table, fetched in pages as they are scrolled to; ten million are as good as ten.
+//
+//   const rows = useRows("blocks", { live: 1 }, { sort: "size", order: "desc" });
+//   <DataTable label="Blocks" rows={rows} onOpen={(row) => ...} />
+//   const rows = useTableRows(summary.processes)           // of a table that is there in whole: sorted here
+//
+// A page is PAGE rows; the cursor of the server is the number of the row that it begins with.
+// Pages that have not been looked at for long are forgotten.
+import { useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useAnswer, pathOf, type AskOptions, type Asked, type ParamValue } from "./ask";
+import { transport } from "./api";
+import type { Answer, Cell, Column, Frame, Table } from "./types";
+
+export const PAGE = 200;
+const KEPT_PAGES = 40;
+
+export interface Row {
+    index: number;
+    cells: Cell[];
+    table: Table; // where frames and paths of the cells are
+}
+export type Order = "asc" | "desc";
+export interface Rows {
+    columns: readonly Column[];
+    total: number;
+    row(index: number): Row | null; // null: on its way
+    want(first: number, last: number): void;
+    sort: string | undefined;
+    order: Order;
+    setSort: ((column: string) => void) | undefined; // undefined: cannot be sorted
+    asked: Asked<Table>; // of the first page: loading, error, exactness
+}
+
+/* ---- Cells ---- */
+
+export const columnIndex = (table: Table, name: string): number =>
+    table.columns.findIndex((column) => column.name === name);
+export function cell(row: Row, name: string): Cell {
+    const index = columnIndex(row.table, name);
+    return index < 0 ? null : (row.cells[index] ?? null);
+}
+export const numberCell = (row: Row, name: string): number => Number(cell(row, name) ?? 0);
+export function frameOf(row: Row, value: Cell): Frame | undefined {
+    return typeof value === "number" ? row.table.frames?.[value] : undefined;
+}
+/* Frames of a path cell, the allocating function first. */
+export function pathFrames(row: Row, value: Cell): Frame[] {
+    const indices = typeof value === "number" ? row.table.paths?.[value] : undefined;
+    return (indices ?? []).map((index) => row.table.frames?.[index]).filter((frame) => frame !== undefined);
+}
+
+/* ---- From the server ---- */
+
+export interface RowsOptions extends AskOptions {
+    sort?: string; // at first: the server's own order if it is not said
+    order?: Order;
+    fixed?: boolean; // cannot be sorted
+}
+
+export function useRows(
+    endpoint: string | null, params: Record<string, ParamValue> = {}, options: RowsOptions = {},
+): Rows {
+    const [chosen, choose] = useState<{ sort: string; order: Order } | null>(null);
+    const sort = chosen?.sort ?? options.sort;
+    const order = chosen?.order ?? options.order ?? "desc";
+    const sorted = sort === undefined ? params : { ...params, sort, order };
+    const first = useAnswer<Table>(endpoint, { ...sorted, limit: PAGE }, options);
+    const [, redraw] = useReducer((n: number) => n + 1, 0);
+    const pages = useRef(new Pages(() => redraw(undefined)));
+    pages.current.about(first.answer, (start) =>
+        pathOf(endpoint ?? "", { ...sorted, limit: PAGE, cursor: start }, options.plain === true, false));
+    const table = first.data;
+    return {
+        columns: table?.columns ?? [],
+        total: table?.total ?? 0,
+        row: (index) => pages.current.row(index),
+        want: (from, to) => pages.current.want(from, to),
+        sort,
+        order,
+        setSort: options.fixed === true ? undefined : (column) => choose(nextSort(column, sort, order, table?.columns)),
+        asked: first,
+    };
+}
+
+/* The same column again turns the order; another begins where one looks first: numbers with the largest. */
+export function nextSort(
+    column: string, sort: string | undefined, order: Order, columns: readonly Column[] | undefined,
+): { sort: string; order: Order } {
+    if (column === sort) return { sort, order: order === "asc" ? "desc" : "asc" };
+    const kind = columns?.find((one) => one.name === column)?.kind ?? "text";
+    const isText = ["text", "word", "frame", "path", "hash", "address"].includes(kind);
+    return { sort: column, order: isText ? "asc" : "desc" };
+}
+
+class Pages {
+    private first: Answer<Table> | undefined;
+    private tables = new Map<number, Table>();
+    private asking = new Map<number, AbortController>();
+    private pathAt: (start: number) => string = () => "";
+    constructor(private readonly redraw: () => void) {}
+
+    about(answer: Answer<Table> | undefined, pathAt: (start: number) => string): void {
+        this.pathAt = pathAt;
+        if (answer === this.first) return;
+        for (const abort of this.asking.values()) abort.abort();
+        this.asking.clear();
+        this.tables.clear();
+        this.first = answer;
+        if (answer !== undefined) this.tables.set(0, answer.data);
+    }
+
+    row(index: number): Row | null {
+        const page = Math.floor(index / PAGE);
+        const table = this.tables.get(page);
+        const cells = table?.rows[index - page * PAGE];
+        return table === undefined || cells === undefined ? null : { index, cells, table };
+    }
+
+    want(first: number, last: number): void {
+        const total = this.first?.data.total ?? 0;
+        const from = Math.floor(Math.max(0, first) / PAGE);
+        const to = Math.floor(Math.min(total - 1, last) / PAGE);
+        for (const [page, abort] of this.asking) if (page < from || page > to) abort.abort();
+        for (let page = from; page <= to; page++) this.fetch(page);
+    }
+
+    private fetch(page: number): void {
+        const known = this.tables.get(page);
+        if (known !== undefined) {
+            this.tables.delete(page);
+            this.tables.set(page, known);
+            return;
+        }
+        if (this.asking.has(page)) return;
+        const abort = new AbortController();
+        const of = this.first;
+        this.asking.set(page, abort);
+        transport()
+            .get(this.pathAt(page * PAGE), abort.signal)
+            .then((answer) => {
+                if (of !== this.first) return;
+                this.tables.set(page, (answer as Answer<Table>).data);
+                this.forget();
+            })
+            .catch(() => {
+                // The rows stay blank; scrolling there again asks again.
+            })
+            .finally(() => {
+                if (this.asking.get(page) === abort) this.asking.delete(page);
+                this.redraw();
+            });
+    }
+
+    private forget(): void {
+        for (const page of this.tables.keys()) {
+            if (this.tables.size <= KEPT_PAGES) return;
+            if (page !== 0) this.tables.delete(page);
+        }
+    }
+}
+
+/* ---- Of a table that is there ---- */
+
+const nothing: Asked<Table> = {
+    state: "ready", data: undefined, answer: undefined, error: undefined, progress: undefined, stale: false,
+    cancel: () => undefined, again: () => undefined,
+};
+
+export function useTableRows(
+    table: Table | undefined, start: { sort?: string; order?: Order } = {}, asked?: Asked<unknown>,
+): Rows {
+    const [chosen, choose] = useState<{ sort: string; order: Order } | null>(null);
+    const sort = chosen?.sort ?? start.sort;
+    const order = chosen?.order ?? start.order ?? "desc";
+    const rows = useMemo(() => (table === undefined ? [] : sorted(table, sort, order)), [table, sort, order]);
+    return {
+        columns: table?.columns ?? [],
+        total: rows.length,
+        row: (index) => {
+            const cells = rows[index];
+            return table === undefined || cells === undefined ? null : { index, cells, table };
+        },
+        want: () => undefined,
+        sort,
+        order,
+        setSort: (column) => choose(nextSort(column, sort, order, table?.columns)),
+        asked: (asked as Asked<Table> | undefined) ?? nothing,
+    };
+}
+
+function sorted(table: Table, sort: string | undefined, order: Order): Cell[][] {
+    const index = sort === undefined ? -1 : columnIndex(table, sort);
+    if (index < 0) return table.rows;
+    const sign = order === "asc" ? 1 : -1;
+    const column = table.columns[index];
+    return table.rows
+        .map((cells, place) => ({ cells, place, key: sortKey(table, column, cells[index] ?? null) }))
+        .sort((a, b) => sign * compare(a.key, b.key) || a.place - b.place)
+        .map((one) => one.cells);
+}
+function sortKey(table: Table, column: Column | undefined, value: Cell): Cell {
+    if (column?.kind === "frame" && typeof value === "number") return table.frames?.[value]?.function ?? "";
+    if (column?.kind === "path" && typeof value === "number") {
+        return table.frames?.[table.paths?.[value]?.[0] ?? -1]?.function ?? "";
+    }
+    const isNumber = ["count", "bytes", "signed", "real", "percent", "duration"].includes(column?.kind ?? "");
+    return isNumber && typeof value === "string" ? Number(value) : value;
+}
+function compare(a: Cell, b: Cell): number {
+    if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    return String(a) < String(b) ? -1 : String(a) > String(b) ? 1 : 0;
+}

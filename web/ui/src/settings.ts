@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// settings.ts: what a person prefers, kept in the browser: it is no part of an address.
+import { effect, signal } from "@preact/signals";
+
+export type Theme = "auto" | "light" | "dark";
+export type Units = "short" | "bytes"; // "1.2 MiB" or "1,258,291"
+
+function kept<T extends string>(name: string, usual: T) {
+    let before: string | null = null;
+    try {
+        before = localStorage.getItem(name);
+    } catch {
+        // A browser may forbid it: then nothing is kept.
+    }
+    const value = signal<T>((before ?? usual) as T);
+    effect(() => {
+        const now = value.value;
+        try {
+            localStorage.setItem(name, now);
+        } catch {
+            // As above.
+        }
+    });
+    return value;
+}
+
+export const theme = kept<Theme>("memtrace-theme", "auto");
+export const units = kept<Units>("memtrace-units", "short");
+export const fullNames = kept<"yes" | "no">("memtrace-full-names", "no");
+export const inspectorOpen = kept<"yes" | "no">("memtrace-inspector", "yes");

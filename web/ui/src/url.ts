@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// url.ts: the address is the state. Everything that decides what is on screen stands in it, so that Back undoes and
+// a link shows a colleague the same; the names in it are the options of the commands.
+//
+//   /VIEW?r=1&metric=maximum&from=1.5s&function=%5Eparse_
+//
+// A page that is a file (export --format html) has the same behind a #, since a file cannot change its path.
+//
+// Read:   place.value.view, param("metric"), params("function"), useMetric()...    (signals: components follow)
+// Write:  go({view: "flame", set: {function: ["^a$"], from: null}})                a new entry in the history
+//         go({...}, "replace")                                                     while dragging
+// Links:  <a href={href({view: "blocks"})}>: plain clicks on them are taken by the page (frame/Shell.tsx).
+import { computed, signal } from "@preact/signals";
+import { FILTERS } from "./filters";
+import type { Metric } from "./types";
+
+export interface Place {
+    view: string;
+    query: URLSearchParams; // never changed: a new one is made
+}
+export type Value = string | number | boolean | readonly string[] | null | undefined;
+export interface Change {
+    view?: string;
+    set?: Record<string, Value>; // null, undefined, false, []: taken out; true: a flag
+    only?: boolean; // nothing of the old query stays, but the source
+}
+
+export const isFile = typeof location !== "undefined" && location.protocol === "file:";
+const START = "summary";
+
+export function parsePlace(text: string): Place {
+    const [path = "", query = ""] = text.split(/\?(.*)/s);
+    const view = decodeURIComponent(path.replace(/^[#/]+/, "").replace(/\/+$/, "")) || START;
+    return { view, query: new URLSearchParams(query) };
+}
+
+/* Letters that may stand in a query stay readable: times, ranges and hashes are. */
+function spell(text: string): string {
+    return encodeURIComponent(text).replace(/%(3A|2C|2F|40|24)/g, (_, code) => String.fromCharCode(parseInt(code, 16)));
+}
+
+export function spellQuery(query: URLSearchParams): string {
+    const parts: string[] = [];
+    for (const [name, value] of query) parts.push(value === "" ? spell(name) : `${spell(name)}=${spell(value)}`);
+    return parts.join("&");
+}
+
+export function spellPlace(where: Place): string {
+    const query = spellQuery(where.query);
+    return `/${encodeURIComponent(where.view)}${query === "" ? "" : "?" + query}`;
+}
+
+function here(): Place {
+    if (typeof location === "undefined") return parsePlace("/");
+    return parsePlace(isFile ? location.hash : location.pathname + location.search);
+}
+
+export const place = signal<Place>(here());
+
+/* Dragging: answers may be snapped to slices until it ends. */
+export const dragging = signal(false);
+
+export function changed(from: Place, change: Change): Place {
+    const query = new URLSearchParams(change.only ? "" : from.query);
+    if (change.only && from.query.has("r")) query.set("r", from.query.get("r") ?? "");
+    for (const [name, value] of Object.entries(change.set ?? {})) {
+        query.delete(name);
+        if (value === null || value === undefined || value === false) continue;
+        if (typeof value === "object") for (const one of value) query.append(name, one);
+        else query.append(name, value === true ? "" : String(value));
+    }
+    return { view: change.view ?? from.view, query };
+}
+
+export function href(change: Change): string {
+    const text = spellPlace(changed(place.value, change));
+    return isFile ? "#" + text : text;
+}
+
+export function go(change: Change, how: "push" | "replace" = "push"): void {
+    show(spellPlace(changed(place.peek(), change)), how);
+}
+
+/* An address of the page, as a finding or the server names it: "flame?metric=leaked". It keeps the source. */
+export function goTo(address: string): void {
+    const to = parsePlace(address);
+    const source = place.peek().query.get("r");
+    if (source !== null && !to.query.has("r")) to.query.set("r", source);
+    show(spellPlace(to), "push");
+}
+
+function show(text: string, how: "push" | "replace"): void {
+    const now = spellPlace(place.peek());
+    const address = isFile ? "#" + text : text;
+    if (text !== now) {
+        if (how === "push") history.pushState(null, "", address);
+        else history.replaceState(null, "", address);
+    }
+    place.value = parsePlace(text);
+}
+
+if (typeof window !== "undefined") {
+    const follow = () => (place.value = here());
+    window.addEventListener("popstate", follow);
+    if (isFile) window.addEventListener("hashchange", follow);
+}
+
+export const param = (name: string): string | null => place.value.query.get(name);
+export const params = (name: string): string[] => place.value.query.getAll(name);
+export const flag = (name: string): boolean => {
+    const value = place.value.query.get(name);
+    return value !== null && value !== "0";
+};
+
+/* The source that the page is about. */
+export const sourceId = computed(() => place.value.query.get("r") ?? "1");
+
+const METRICS: readonly string[] = ["maximum", "leaked", "cumulative", "allocations", "temporary", "shutdown", "short"];
+export const metric = computed<Metric>(() => {
+    const given = place.value.query.get("metric") ?? "maximum";
+    return (METRICS.includes(given) ? given : "maximum") as Metric;
+});
+
+const COMMON = ["process", "all-processes", "full-names", "all-frames", "by", "base"];
+
+/* What each question about the source is asked with: filters, the process, the other side of a difference. */
+export const filterQuery = computed(() => {
+    const query = new URLSearchParams();
+    for (const [name, value] of place.value.query) {
+        const plain = name.startsWith("base-") ? name.slice(5) : name;
+        if (COMMON.includes(name) || FILTERS.some((filter) => filter.name === plain)) query.append(name, value);
+    }
+    return query;
+});
+
+/* Is a difference shown? */
+export const isDifference = computed(() => [...place.value.query.keys()].some((name) => name.startsWith("base")));
