@@ -17,7 +17,7 @@ import { Problem, transport } from "./api";
 import { generationOf } from "./session";
 import { fullNames } from "./settings";
 import type { Answer } from "./types";
-import { dragging, filterQuery, sourceId, spellQuery } from "./url";
+import { dragging, filterQuery, sourceId, spellQuery, wholeQuery } from "./url";
 
 export type ParamValue = string | number | boolean | readonly string[] | null | undefined;
 export interface Progress {
@@ -37,7 +37,8 @@ export interface Asked<T> {
 }
 export interface AskOptions {
     wire?: (bytes: ArrayBuffer) => unknown; // reads application/vnd.memtrace.columns
-    plain?: boolean; // without the filters of the address
+    plain?: boolean; // without the filters of the address: of the whole source
+    main?: boolean; // what the view is about: its exactness, command and SQL are shown by the frame
     exact?: boolean; // never snapped, also while dragging: not asked until the drag is over
 }
 
@@ -154,9 +155,10 @@ async function followProgress(flight: Flight, job: string): Promise<void> {
     }
 }
 
-/* Asks once, outside components (commands, palette). No filters but those given. */
-export async function ask<T>(endpoint: string, params: Record<string, ParamValue> = {}): Promise<T> {
-    const path = pathOf(endpoint, params, true, false);
+/* Asks once, outside components (commands, palette): with the filters of the address, or `plain` without.
+ * Of the source: an envelope (Answer<...>). */
+export async function ask<T>(endpoint: string, params: Record<string, ParamValue> = {}, plain = false): Promise<T> {
+    const path = pathOf(endpoint, params, plain, false);
     const key = `${generationOf(sourceId.peek())} ${path}`;
     const before = kept.get(key);
     if (before !== undefined) return before.value as T;
@@ -166,16 +168,19 @@ export async function ask<T>(endpoint: string, params: Record<string, ParamValue
 export function pathOf(
     endpoint: string, params: Record<string, ParamValue>, plain: boolean, snap: boolean,
 ): string {
-    const query = new URLSearchParams(plain ? "" : filterQuery.value);
-    if (!plain && fullNames.value === "yes" && !query.has("full-names")) query.append("full-names", "");
+    const outside = endpoint.startsWith("/");
+    const query = new URLSearchParams(outside ? "" : plain ? wholeQuery.value : filterQuery.value);
+    if (!outside && fullNames.value === "yes" && !query.has("full-names")) query.append("full-names", "");
+    // A parameter stands for the filter of its name: null leaves that out.
     for (const [name, value] of Object.entries(params)) {
+        query.delete(name);
         if (value === null || value === undefined || value === false) continue;
         if (typeof value === "object") for (const one of value) query.append(name, one);
         else query.append(name, value === true ? "1" : String(value));
     }
     if (snap) query.append("snap", "1");
     const text = spellQuery(query);
-    const base = endpoint.startsWith("/") ? endpoint : `/r/${sourceId.value}/${endpoint}`.replace(/\/$/, "");
+    const base = outside ? endpoint : `/r/${sourceId.value}/${endpoint}`.replace(/\/$/, "");
     return text === "" ? base : `${base}?${text}`;
 }
 
@@ -197,8 +202,18 @@ export function useAnswer<T>(
         if (!held) mine.want(key, path, options.wire, snap);
     }, [key, held]);
     useEffect(() => () => mine.end(), []);
-    return mine.asked(key);
+    const asked = mine.asked(key);
+    useEffect(() => {
+        if (options.main === true) mainAnswer.value = asked.answer;
+    }, [asked.answer, options.main]);
+    useEffect(() => () => {
+        if (options.main === true) mainAnswer.value = undefined;
+    }, []);
+    return asked;
 }
+
+/* What the view that is open has asked with `main`. */
+export const mainAnswer = signal<Answer<unknown> | undefined>(undefined);
 
 class Asker<T> {
     private key: string | null = null;

@@ -1,19 +1,45 @@
 // SPDX-License-Identifier: MIT
-// session.ts: what the server has opened. A source's generation goes up with each new state of a running program:
-// answers of an older one are no answers any more (ask.ts), unless the page is paused.
-import { computed, signal } from "@preact/signals";
+// session.ts: what the server has opened, and what happens to it: progress of opening, a running program that moves on.
+//
+// A source's generation goes up with each new state of a running program: answers of an older one are no answers any
+// more (ask.ts). While `paused` the page stays where it is; the program and its recording go on.
+import { computed, effect, signal } from "@preact/signals";
+import { Problem, transport } from "./api";
 import type { Session, Source } from "./types";
 import { sourceId } from "./url";
 
 export const session = signal<Session | null>(null);
+export const sessionProblem = signal<Problem | null>(null);
 export const sources = computed<readonly Source[]>(() => session.value?.sources ?? []);
 export const source = computed<Source | undefined>(() =>
     sources.value.find((one) => String(one.id) === sourceId.value) ?? undefined,
 );
-export const generations = signal<Readonly<Record<string, number>>>({});
+export const paused = signal(false);
 
-export function generationOf(id: string): number {
-    return generations.value[id] ?? 0;
+const generations = signal<Readonly<Record<string, number>>>({});
+export const generationOf = (id: string): number => generations.value[id] ?? 0;
+
+export interface LiveState {
+    generation: number;
+    now_ns?: number;
+    live_bytes?: number;
+}
+/* The newest state of running programs, by source; also while paused. */
+export const liveStates = signal<Readonly<Record<string, LiveState>>>({});
+effect(() => {
+    if (paused.value) return;
+    const newest = Object.entries(liveStates.value).map(([id, state]) => [id, state.generation] as const);
+    const now = generations.peek();
+    if (newest.some(([id, generation]) => now[id] !== generation)) generations.value = { ...now, ...Object.fromEntries(newest) };
+});
+
+export async function loadSession(): Promise<void> {
+    try {
+        session.value = (await transport().get("/session", new AbortController().signal)) as Session;
+        sessionProblem.value = null;
+    } catch (error) {
+        sessionProblem.value = error instanceof Problem ? error : new Problem(0, "Broken", String(error));
+    }
 }
 
 export function putSource(changed: Source): void {
@@ -21,4 +47,81 @@ export function putSource(changed: Source): void {
     if (now === null) return;
     const others = now.sources.filter((one) => one.id !== changed.id);
     session.value = { ...now, sources: [...others, changed].sort((a, b) => a.id - b.id) };
+}
+
+/* Opens what /sources lists; true: it is there or on its way. */
+export async function openSource(what: { path: string } | { pid: number }): Promise<Source> {
+    const opened = (await transport().post("/sources", what, new AbortController().signal)) as Source;
+    putSource(opened);
+    return opened;
+}
+
+/* ---- Following ---- */
+
+interface Told {
+    what?: string;
+    done?: number;
+    total?: number;
+    generation?: number;
+    now_ns?: number;
+    live_bytes?: number;
+}
+const AGAIN_MS = 1000;
+
+/* Listens to a source that is being opened or runs, for as long as the page is looked at: browsers have six connections
+ * to a server, and a hidden tab keeps none of them. */
+async function follow(id: string, signal: AbortSignal): Promise<void> {
+    let last = "";
+    while (!signal.aborted) {
+        try {
+            await transport().stream(`/r/${id}/events`, last, (event) => {
+                if (event.id !== "") last = event.id;
+                take(id, event.event, event.data as Told);
+            }, signal);
+        } catch (error) {
+            if (error instanceof Problem && error.status >= 400 && error.status < 500) return;
+        }
+        if (!needsFollowing(id)) return;
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+}
+
+const sourceById = (id: string): Source | undefined => sources.peek().find((one) => String(one.id) === id);
+const needsFollowing = (id: string): boolean => {
+    const one = sourceById(id);
+    return one !== undefined && (one.state === "opening" || one.live);
+};
+
+function take(id: string, event: string, told: Told): void {
+    const one = sourceById(id);
+    if (one === undefined) return;
+    if (event === "progress" && one.state === "opening") putSource({ ...one, ...told });
+    else if (event === "live") {
+        liveStates.value = { ...liveStates.peek(), [id]: { ...told, generation: told.generation ?? one.generation + 1 } };
+        if (one.state !== "open") void loadSession();
+    } else void loadSession(); // opened, failed, ended: what it is now
+    if (event === "ended") {
+        const before = liveStates.peek()[id]?.generation ?? one.generation;
+        liveStates.value = { ...liveStates.peek(), [id]: { ...liveStates.peek()[id], generation: before + 0.5 } };
+    }
+}
+
+const followed = new Map<string, AbortController>();
+export function followSources(): void {
+    const hidden = signal(document.hidden);
+    document.addEventListener("visibilitychange", () => (hidden.value = document.hidden));
+    effect(() => {
+        const wanted = hidden.value ? [] : sources.value.filter((one) => one.state === "opening" || one.live).map((one) => String(one.id));
+        for (const [id, abort] of followed) {
+            if (wanted.includes(id)) continue;
+            abort.abort();
+            followed.delete(id);
+        }
+        for (const id of wanted) {
+            if (followed.has(id)) continue;
+            const abort = new AbortController();
+            followed.set(id, abort);
+            void follow(id, abort.signal).finally(() => followed.get(id) === abort && followed.delete(id));
+        }
+    });
 }

@@ -27,4 +27,4 @@ function kept<T extends string>(name: string, usual: T) {
 export const theme = kept<Theme>("memtrace-theme", "auto");
 export const units = kept<Units>("memtrace-units", "short");
 export const fullNames = kept<"yes" | "no">("memtrace-full-names", "no");
-export const inspectorOpen = kept<"yes" | "no">("memtrace-inspector", "yes");
+export const shortcuts = kept<"on" | "off">("memtrace-shortcuts", "on"); // keys of a single letter

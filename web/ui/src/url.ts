@@ -133,5 +133,12 @@ export const filterQuery = computed(() => {
     return query;
 });
 
+/* The same without any filter: of the whole source. */
+export const wholeQuery = computed(() => {
+    const query = new URLSearchParams();
+    for (const [name, value] of place.value.query) if (COMMON.includes(name) && name !== "base") query.append(name, value);
+    return query;
+});
+
 /* Is a difference shown? */
 export const isDifference = computed(() => [...place.value.query.keys()].some((name) => name.startsWith("base")));

@@ -11,7 +11,8 @@
 import uPlot from "uplot";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import * as format from "../format";
-import { theme, units } from "../settings";
+import { shownTheme } from "../frame/theme";
+import { units } from "../settings";
 import type { Kind } from "../types";
 import { useSize } from "./hooks";
 
@@ -138,7 +139,7 @@ export function Chart(props: ChartProps) {
     const [at, setAt] = useState<number | null>(null);
     const id = useId();
     const data = [Array.from(time), ...series.map((one) => Array.from(one.values))] as unknown as uPlot.AlignedData;
-    const shape = JSON.stringify([series.map((one) => [one.label, one.kind, one.colour, one.fill, one.dash]), props.xKind, props.axes, theme.value, units.value]);
+    const shape = JSON.stringify([series.map((one) => [one.label, one.kind, one.colour, one.fill, one.dash]), props.xKind, props.axes, shownTheme.value, units.value]);
     const pick = useRef(props.onPick);
     pick.current = props.onPick;
 

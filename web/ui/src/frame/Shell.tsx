@@ -1,28 +1,194 @@
 // SPDX-License-Identifier: MIT
-// Shell.tsx: what stands around each view: header, timeline, filters, tabs, inspector, command.
+// Shell.tsx: what stands around each view: header, timeline, filters, views, details, command; and who takes keys and
+// clicks on links.
+import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { href, place } from "../url";
-import { VIEWS, viewNamed, type View } from "../views";
-import { Empty } from "../components/States";
+import { takeKey, useActions } from "../actions";
+import { choose, chosen } from "../chosen";
+import { Empty, ProgressBar } from "../components/States";
+import { openSandwich, openSource, viewChange } from "../links";
+import { session, sessionProblem, source } from "../session";
+import { useMarks, useWhole } from "../summaries";
+import type { Source, Summary } from "../types";
+import { go, isFile, param, place } from "../url";
+import { VIEWS, viewNamed, type View, type ViewEntry } from "../views";
+import { CommandBar } from "./CommandBar";
+import { FilterBar } from "./Filters";
+import { Header } from "./Header";
+import { Help } from "./Help";
+import { Inspector } from "./Inspector";
+import { helpOpen, paletteOpen } from "./open";
+import { Palette } from "./Palette";
+import { missing, Rail } from "./Rail";
+import { Strip } from "./Strip";
 
 export function Shell() {
-    const entry = viewNamed(place.value.view);
+    useEffect(() => {
+        const click = (event: MouseEvent) => takeClick(event);
+        window.addEventListener("keydown", takeKey);
+        document.addEventListener("click", click);
+        return () => {
+            window.removeEventListener("keydown", takeKey);
+            document.removeEventListener("click", click);
+        };
+    }, []);
+    const problem = sessionProblem.value;
+    if (problem !== null) return <NoSession text={problem.message} status={problem.status} />;
+    if (session.value === null) return null;
+    const now = source.value;
+    if (now === undefined) return <Frame whole={undefined}><ViewOf id="files" whole={undefined} /></Frame>;
+    if (now.state !== "open") return <Frame whole={undefined}>{place.value.view === "files" ? <ViewOf id="files" whole={undefined} /> : <Opening source={now} />}</Frame>;
+    return <Opened key={now.id} />;
+}
+
+function Opened() {
+    const whole = useWhole();
+    const marks = useMarks(whole.data?.has["marks"]);
+    useFrameActions(whole.data);
     return (
-        <main>
-            <nav aria-label="Views">
-                {VIEWS.map((view) => <a key={view.id} href={href({ view: view.id })} aria-current={view === entry ? "page" : undefined}>{view.title}</a>)}
-            </nav>
-            {entry === undefined ? <Empty>There is no view of this name.</Empty> : <ViewBox key={entry.id} id={entry.id} />}
-        </main>
+        <Frame whole={whole.data} strip={<Strip whole={whole.data} marks={marks} />} filters={<FilterBar whole={whole.data} view={viewNamed(place.value.view)} />}>
+            {whole.state === "failed" ? <Empty>{whole.error?.message}</Empty> : <ViewOf id={place.value.view} whole={whole.data} />}
+        </Frame>
     );
 }
 
-export function ViewBox({ id }: { id: string }) {
-    const [view, setView] = useState<View | null>(null);
+interface FrameProps {
+    whole: Summary | undefined;
+    strip?: ComponentChildren;
+    filters?: ComponentChildren;
+    children: ComponentChildren;
+}
+function Frame({ whole, strip, filters, children }: FrameProps) {
+    const entry = viewNamed(place.value.view);
     useEffect(() => {
+        document.title = `${entry?.title ?? "MemTrace"} – ${whole?.program.replace(/.*\//, "") ?? source.value?.name ?? "MemTrace"}`;
+    }, [entry, whole]);
+    const hasDetails = filters !== undefined && chosen.value !== null;
+    return (
+        <div class={`shell${hasDetails ? " with-inspector" : ""}`}>
+            <a class="skip" href="#view" data-plain onClick={(event) => {
+                event.preventDefault();
+                document.getElementById("view")?.focus();
+            }}>Skip to the view</a>
+            <Header whole={whole} />
+            {strip}
+            {filters}
+            <Rail whole={whole} />
+            <main id="view" class="view" tabIndex={-1} aria-label={entry?.title}>{children}</main>
+            {hasDetails && <Inspector />}
+            {filters !== undefined && <CommandBar />}
+            <Palette />
+            <Help />
+        </div>
+    );
+}
+
+/* ---- A view ---- */
+
+function ViewOf({ id, whole }: { id: string; whole: Summary | undefined }) {
+    const entry = viewNamed(id);
+    if (entry === undefined) return <Empty>There is no view of this name.</Empty>;
+    const why = missing(entry, whole);
+    if (why !== undefined) return <Empty><h2>{entry.title}</h2><p>{why}</p></Empty>;
+    return <Guard key={id}><ViewBox entry={entry} /></Guard>;
+}
+
+const loaded = new Map<string, View>();
+
+function ViewBox({ entry }: { entry: ViewEntry }) {
+    const [view, setView] = useState(loaded.get(entry.id));
+    const [problem, setProblem] = useState<string>();
+    useEffect(() => {
+        if (view !== undefined) return;
         let wanted = true;
-        void viewNamed(id)?.load().then((module) => wanted && setView(module.view));
+        entry.load().then((module) => {
+            loaded.set(entry.id, module.view);
+            if (wanted) setView(module.view);
+        }, (error: unknown) => wanted && setProblem(`This part of the page could not be read: ${String(error)}`));
         return () => void (wanted = false);
-    }, [id]);
-    return view === null ? null : <view.Component />;
+    }, [entry]);
+    if (problem !== undefined) return <Empty>{problem}</Empty>;
+    return view === undefined ? null : <view.Component />;
+}
+
+/* A fault in a view leaves the frame standing, and is told. */
+class Guard extends Component<{ children: ComponentChildren }, { fault: string | undefined }> {
+    override state = { fault: undefined as string | undefined };
+    static override getDerivedStateFromError = (error: unknown) => ({ fault: error instanceof Error ? error.message : String(error) });
+    override componentDidCatch(error: unknown) {
+        console.error(error);
+    }
+    render() {
+        if (this.state.fault === undefined) return this.props.children;
+        return (
+            <div class="state failed" role="alert">
+                <p>This view has a fault: {this.state.fault}</p>
+                <button type="button" onClick={() => this.setState({ fault: undefined })}>Try again</button>
+            </div>
+        );
+    }
+}
+
+/* ---- Before there is anything to see ---- */
+
+function Opening({ source: now }: { source: Source }) {
+    if (now.state === "failed") return <div class="state failed" role="alert"><h2>{now.name}</h2><p>{now.error ?? "It cannot be opened."}</p></div>;
+    return (
+        <div class="state opening" role="status">
+            <h2>{now.name}</h2>
+            <p>{now.what ?? "Opening"}</p>
+            <ProgressBar of={{ done: now.done ?? 0, total: now.total ?? 0 }} />
+        </div>
+    );
+}
+
+function NoSession({ text, status }: { text: string; status: number }) {
+    return (
+        <div class="state failed no-session" role="alert">
+            <h1>MemTrace</h1>
+            <p>{text}</p>
+            {status === 401 && <p class="muted">Each start of memtrace serve has an address of its own: open the one that it printed last.</p>}
+            <button type="button" onClick={() => window.location.reload()}>Try again</button>
+        </div>
+    );
+}
+
+/* ---- Keys and links ---- */
+
+function useFrameActions(whole: Summary | undefined): void {
+    const views = VIEWS.filter((view) => whole === undefined || missing(view, whole) === undefined);
+    const chosenFunction = () => (chosen.peek()?.kind === "function" ? chosen.peek()?.id : undefined) ?? place.peek().query.get("focus") ?? undefined;
+    useActions([
+        ...views.map((view) => ({ group: "Views", title: view.title, keys: view.key === undefined ? [] : [view.key], run: () => go(viewChange(view.id)) })),
+        { group: "Views", title: "Callers and callees of the chosen function", keys: ["s"], run: () => {
+            const name = chosenFunction();
+            if (name === undefined) go(viewChange("sandwich"));
+            else openSandwich(name);
+        } },
+        { group: "Views", title: "Source of the chosen function", keys: ["o"], run: () => {
+            const frame = chosen.peek()?.frame;
+            if (frame?.file === undefined) go(viewChange("source"));
+            else openSource(frame);
+        } },
+        { group: "Everywhere", title: "Search actions, views, functions and files", keys: ["Ctrl+K"], hidden: true, run: () => (paletteOpen.value = true) },
+        { group: "Everywhere", title: "Help", keys: ["?"], run: () => (helpOpen.value = true) },
+        { group: "Everywhere", title: "Back", keys: ["Backspace"], run: () => history.back() },
+        { group: "Everywhere", title: "Close the details", keys: ["Escape"], hidden: true, run: () => param("chosen") !== null && choose(null) },
+    ]);
+}
+
+/* Plain clicks on the page's own links change the address without loading the page anew. */
+function takeClick(event: MouseEvent): void {
+    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+    if (!(link instanceof HTMLAnchorElement) || link.target !== "" || link.download !== "" || link.dataset["plain"] !== undefined) return;
+    const address = link.getAttribute("href") ?? "";
+    const own = isFile ? address.startsWith("#/") : address.startsWith("/");
+    if (!own) return;
+    event.preventDefault();
+    const to = new URL(link.href);
+    const [view = "", query = ""] = (isFile ? to.hash.slice(1) : to.pathname + to.search).split(/\?(.*)/s);
+    const set: Record<string, string[]> = {};
+    for (const [name, value] of new URLSearchParams(query)) (set[name] ??= []).push(value);
+    go({ view: decodeURIComponent(view.replace(/^\//, "")), only: true, set: { r: set["r"] ?? place.peek().query.getAll("r"), ...set } });
 }

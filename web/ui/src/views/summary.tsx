@@ -1,17 +1,218 @@
 // SPDX-License-Identifier: MIT
-// summary.tsx: the first screen: what the program held, in words and figures, and what looks wrong.
-import { useAnswer } from "../ask";
-import { Bytes } from "../components/Cells";
+// summary.tsx: the first screen: what the program held, in words and figures, what holds it, and what looks wrong.
+import type { ComponentChildren } from "preact";
+import { useAnswer, type Asked } from "../ask";
+import { bytesText, PathText } from "../components/Cells";
+import { Icon } from "../components/Icon";
 import { States } from "../components/States";
-import type { Summary } from "../types";
+import * as format from "../format";
+import { pathChange, viewChange } from "../links";
+import { pathFrames, type Row } from "../rows";
+import type { Finding, Summary, Table } from "../types";
+import { filterQuery, href } from "../url";
 import type { View } from "./index";
 
+const PATHS = 8;
+
 function SummaryView() {
-    const summary = useAnswer<Summary>("");
+    const summary = useAnswer<Summary>("", {}, { main: true });
+    const paths = useAnswer<Table>("paths", { metric: "maximum", limit: PATHS });
+    const findings = useAnswer<{ findings: Finding[] }>("findings", { limit: 12 });
     return (
         <States of={summary}>
-            {(data) => <p>{data.program} held at most <Bytes of={data.totals.maximum_bytes} />.</p>}
+            {(data) => (
+                <div class="summary">
+                    <Headline of={data} />
+                    <Tiles of={data} />
+                    <Resident of={data} />
+                    <div class="summary-columns">
+                        <Holders of={paths} total={data.totals.maximum_bytes} />
+                        <Findings of={findings} />
+                    </div>
+                    <Warnings of={data} />
+                </div>
+            )}
         </States>
+    );
+}
+
+/* ---- Words ---- */
+
+function Headline({ of }: { of: Summary }) {
+    const { totals } = of;
+    const name = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
+    const selected = filterQuery.value.size > 0;
+    const share = format.percent(totals.live_bytes, totals.maximum_bytes);
+    return (
+        <div class="headline">
+            <h1>
+                {selected ? "What is selected of " : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
+                {totals.maximum_ns > 0 && <>, {format.duration(totals.maximum_ns)} after it began</>}
+                {of.live ? <>, and holds <b>{bytesText(totals.live_bytes)}</b> now.</> :
+                    totals.live_bytes === 0 ? ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {windowed() ? "were still held at the end of the window" : "were never freed"} ({share} of that).</>}
+            </h1>
+            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}</p>
+        </div>
+    );
+}
+const windowed = (): boolean => ["to", "at", "between"].some((name) => filterQuery.value.has(name));
+
+function runText(of: Summary): string {
+    const began = new Date(Number(of.started_unix_ns) / 1e6);
+    const when = Number(of.started_unix_ns) > 0 ? ` began ${began.toLocaleString()},` : "";
+    return `${of.pid > 0 ? `process ${of.pid},` : ""}${when} ${of.live ? "has run" : "ran"} ${format.duration(of.duration_ns)}${of.ended && !of.live ? `, ${of.ended}` : ""}`;
+}
+
+/* ---- Figures ---- */
+
+function Tiles({ of }: { of: Summary }) {
+    const { totals } = of;
+    const average = totals.allocations > 0 ? totals.total_bytes / totals.allocations : 0;
+    return (
+        <ul class="tiles">
+            <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
+                more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : `at ${format.duration(totals.maximum_ns)}`} />
+            <Tile title={of.live ? "Held now" : windowed() ? "Held at the end" : "Leaked"} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
+                more={`in ${format.items(totals.live_blocks, "block")}`} />
+            <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
+                more={`${bytesText(Math.round(average))} on average`} />
+            <Tile title="Allocations" metric="allocations" value={format.count(totals.allocations)}
+                more={`${format.count(totals.frees)} frees, ${format.items(totals.context_count, "call path")}`} />
+            <Tile title="Temporary" metric="temporary" value={format.count(totals.temporary)}
+                more={`${format.percent(totals.temporary, totals.allocations)} of all allocations`} />
+        </ul>
+    );
+}
+
+function Tile({ title, metric, value, exact, more }: { title: string; metric: string; value: string; exact?: string; more: string }) {
+    return (
+        <li>
+            <a class="tile" href={href(viewChange("flame", { metric }))} title={exact}>
+                <span class="tile-title">{title}</span>
+                <span class="tile-value">{value}</span>
+                <span class="tile-more">{more}</span>
+            </a>
+        </li>
+    );
+}
+
+/* ---- Resident memory against what was asked for ---- */
+
+function Resident({ of }: { of: Summary }) {
+    const resident = of.resident?.at_maximum_bytes ?? of.resident?.peak_bytes;
+    if (resident === null || resident === undefined || resident === 0) return null;
+    const asked = of.totals.maximum_bytes;
+    const rest = Math.max(0, resident - asked);
+    const whole = Math.max(resident, asked);
+    const part = (bytes: number) => ({ flex: `${Math.max(0.002, bytes / whole)} 0 0` });
+    const when = of.resident?.at_maximum_bytes == null ? "At its peak" : "When it held most";
+    return (
+        <section class="resident card" aria-label="Resident memory">
+            <p>
+                {when}, <b>{bytesText(resident)}</b> were resident and <b>{bytesText(asked)}</b> asked for:{" "}
+                {rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and <a href={href(viewChange("heap"))}>holes</a>. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
+                    <>{bytesText(asked - resident)} of what was asked for was never touched. <a href={href(viewChange("mappings"))}>What is mapped</a></>}
+            </p>
+            <div class="resident-bar" aria-hidden="true">
+                <span class="resident-asked" style={part(Math.min(asked, resident))} />
+                {rest > 0 ? <span class="resident-rest" style={part(rest)} /> : <span class="resident-untouched" style={part(asked - resident)} />}
+            </div>
+        </section>
+    );
+}
+
+/* ---- What holds it ---- */
+
+function Holders({ of, total }: { of: Asked<Table>; total: number }) {
+    return (
+        <section class="card holders" aria-labelledby="holders-title">
+            <div class="card-head">
+                <h2 id="holders-title">What held memory at the maximum</h2>
+                <span class="space" />
+                <a href={href(viewChange("flame", { metric: "maximum" }))}>Flame graph</a>
+                <a href={href(viewChange("paths", { metric: "maximum" }))}>All call paths</a>
+            </div>
+            <States of={of} empty={of.data?.rows.length === 0 ? "Nothing was held." : undefined}>
+                {(table) => (
+                    <ol class="holder-list">
+                        {table.rows.slice(0, PATHS).map((cells, index) => <Holder key={index} row={{ index, cells, table }} total={total} />)}
+                    </ol>
+                )}
+            </States>
+        </section>
+    );
+}
+
+function Holder({ row, total }: { row: Row; total: number }) {
+    const at = (name: string) => row.cells[row.table.columns.findIndex((column) => column.name === name)] ?? null;
+    const bytes = Number(at("peak_bytes") ?? 0);
+    const frames = pathFrames(row, at("path"));
+    const hash = String(at("hash") ?? "");
+    const place = frames.find((frame) => frame.kind === "own" && frame.file !== undefined);
+    return (
+        <li>
+            <a class="holder" href={href(pathChange(hash))}>
+                <span class="holder-share number">{format.percent(bytes, total)}</span>
+                <span class="holder-bytes number" title={`${format.count(bytes)} bytes`}>{bytesText(bytes)}</span>
+                <span class="holder-path">
+                    <PathText frames={frames} most={5} />
+                    <span class="holder-bar" aria-hidden="true"><span style={{ width: total > 0 ? `${(100 * bytes) / total}%` : "0" }} /></span>
+                </span>
+                <span class="holder-place muted">{place === undefined ? "" : `${place.file?.slice((place.file.lastIndexOf("/") ?? -1) + 1)}:${place.line ?? "?"}`}</span>
+            </a>
+        </li>
+    );
+}
+
+/* ---- What looks wrong ---- */
+
+const SIGNS: Record<string, string> = {
+    leak: "leak", growth: "grows", temporary: "temporary", slack: "slack", pinned: "pinned", realloc: "grows by realloc",
+    foreign: "other thread", peak: "maximum", fragmentation: "holes",
+};
+
+function Findings({ of }: { of: Asked<{ findings: Finding[] }> }) {
+    return (
+        <section class="card findings" aria-labelledby="findings-title">
+            <div class="card-head"><h2 id="findings-title">Findings</h2><span class="space" /><span class="muted">most important first</span></div>
+            <States of={of} empty={of.data?.findings.length === 0 ? "Nothing looks wrong: no leak, few temporaries, no large holes." : undefined}>
+                {({ findings }) => <ol>{findings.map((one, index) => <FindingRow key={index} of={one} />)}</ol>}
+            </States>
+        </section>
+    );
+}
+
+/* The address that a finding names, with the source and process of this page. */
+function findingHref(address: string): string {
+    const [view = "", query = ""] = address.replace(/^\//, "").split(/\?(.*)/s);
+    const set: Record<string, string[]> = {};
+    for (const [name, value] of new URLSearchParams(query)) (set[name] ??= []).push(value);
+    return href(viewChange(view, set));
+}
+
+function FindingRow({ of }: { of: Finding }) {
+    const value = of.bytes !== undefined ? bytesText(of.bytes) : of.count !== undefined ? format.count(of.count) : "";
+    return (
+        <li>
+            <a class="finding" href={findingHref(of.view)} title={of.command}>
+                <span class={`finding-kind ${of.kind}`}>{SIGNS[of.kind] ?? of.kind}</span>
+                <span class="finding-text"><span class="finding-title">{of.title}</span><span class="finding-sentence">{of.sentence}</span></span>
+                <span class="finding-value number">{value}<Icon name="right" /></span>
+            </a>
+        </li>
+    );
+}
+
+function Warnings({ of }: { of: Summary }) {
+    const lines: ComponentChildren[] = [
+        ...of.warnings,
+        ...of.lost.filter((one) => one.count > 0).map((one) => `${format.count(one.count)} ${one.what} were lost.`),
+    ];
+    if (lines.length === 0) return null;
+    return (
+        <section class="card warnings" aria-label="Warnings">
+            {lines.map((line, index) => <p key={index}><Icon name="warning" />{line}</p>)}
+        </section>
     );
 }
 

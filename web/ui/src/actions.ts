@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// actions.ts: all that can be done, with its keys: one list for the keyboard, the help and the palette.
+//
+//   useActions([{ group: "Flame graph", title: "Flip: roots at the bottom", keys: ["f"], run: flip }]);
+//
+// in a view: they hold for as long as it is open. Keys: "f", "Shift+F", "Enter", "Ctrl+K", "[". A key of one letter is
+// not taken while something is typed, nor if the settings say so. A view's keys go before the frame's.
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { isTyping } from "./components/hooks";
+import { shortcuts } from "./settings";
+
+export interface Action {
+    group: string;
+    title: string;
+    keys?: readonly string[];
+    run: () => void;
+    hidden?: boolean; // not in the palette: makes sense by its key only
+}
+
+const sets = signal<readonly (readonly Action[])[]>([]);
+export const allActions = (): readonly Action[] => sets.value.flat();
+
+export function useActions(actions: readonly Action[]): void {
+    // What is run is always the newest; the list is put anew only if what it says changes.
+    const now = useRef(actions);
+    now.current = actions;
+    const told = JSON.stringify(actions.map(({ group, title, keys, hidden }) => [group, title, keys, hidden]));
+    useEffect(() => {
+        const stable = actions.map((action, index): Action => ({ ...action, run: () => now.current[index]?.run() }));
+        sets.value = [stable, ...sets.peek()];
+        return () => void (sets.value = sets.peek().filter((one) => one !== stable));
+    }, [told]);
+}
+
+export function spellKey(event: KeyboardEvent): string {
+    const named = event.key === " " ? "Space" : event.key.length === 1 ? event.key : event.key;
+    const parts = [];
+    if (event.ctrlKey || event.metaKey) parts.push("Ctrl");
+    if (event.altKey) parts.push("Alt");
+    // The letter itself says whether Shift was held; of other keys it does not.
+    if (event.shiftKey && (event.key.length > 1 || /[a-zA-Z]/.test(event.key))) parts.push("Shift");
+    parts.push(/^[a-z]$/i.test(named) && parts.length > 0 ? named.toUpperCase() : named);
+    return parts.join("+");
+}
+
+export function takeKey(event: KeyboardEvent): void {
+    if (event.defaultPrevented) return;
+    const key = spellKey(event);
+    const single = !/^(Ctrl|Alt)\+/.test(key) && key !== "Escape";
+    if (single && (isTyping(event.target) || shortcuts.value === "off")) return;
+    // A dialog has keys of its own, and what lies behind it has none.
+    if (document.querySelector("dialog[open]") !== null) return;
+    if (isTyping(event.target) && key === "Escape") return;
+    // Enter and Space belong to the button or link that has the focus.
+    if ((key === "Enter" || key === "Space") && event.target instanceof Element && event.target.closest("button, a, summary, [role=button]")) return;
+    const action = allActions().find((one) => one.keys?.includes(key));
+    if (action === undefined) return;
+    event.preventDefault();
+    action.run();
+}

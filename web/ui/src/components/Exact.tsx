@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Exact.tsx: what a number is worth: exact, bound, estimate or snapped, and where it came from, explained on demand.
+import type { Answer, Exactness, Via } from "../types";
+import * as format from "../format";
+import { Popover } from "./Dialog";
+
+const WORTH: Record<Exactness, string> = {
+    exact: "These figures are exact: each allocation and each free was counted.",
+    bound: "The maximum lies between this figure and the error more: the file does not say more precisely when it was reached.",
+    estimate: "The recording is sampled: these figures are estimates, with the standard error shown.",
+    snapped: "While you drag, the edges of the window lie at slices of the recording. Let go, and the figures become exact.",
+};
+const SOURCE: Record<Via, string> = {
+    model: "Read from the model in memory",
+    slices: "Summed from slices of time that were counted when the file was indexed",
+    pass: "Read from all events of the recording",
+    cache: "Kept from an earlier, equal question",
+};
+
+export function Exact({ of }: { of: Answer<unknown> | undefined }) {
+    if (of === undefined) return null;
+    const error = of.error ? ` ± ${format.bytes(of.error)}` : "";
+    return (
+        <Popover label={`Figures are ${of.exact}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
+            button={<><span class="exact-dot" aria-hidden="true" />{of.exact}{error}</>}>
+            {() => (
+                <>
+                    <p>{WORTH[of.exact]}</p>
+                    <p class="muted">{SOURCE[of.via]}, in {of.ms < 1 ? "less than 1 ms" : format.duration(of.ms * 1e6)}.</p>
+                    {of.notes?.map((note) => <p key={note}>{note}</p>)}
+                </>
+            )}
+        </Popover>
+    );
+}

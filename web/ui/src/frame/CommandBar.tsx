@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// CommandBar.tsx: the view as a command, as SQL, as a link, as a file, as a budget.
+import { useEffect, useState } from "preact/hooks";
+import { useActions } from "../actions";
+import { ask, mainAnswer } from "../ask";
+import { transport } from "../api";
+import { Dialog } from "../components/Dialog";
+import { Exact } from "../components/Exact";
+import { Icon } from "../components/Icon";
+import { source } from "../session";
+import type { Answer } from "../types";
+import { dragging, filterQuery, isFile, metric, place, sourceId, spellPlace, spellQuery } from "../url";
+
+interface Spelled {
+    command: string;
+    sql?: string | null;
+}
+
+/* What the view's main answer says; a view that asks nothing is asked of the server. */
+function useSpelled(): Spelled | undefined {
+    const told = mainAnswer.value;
+    const address = spellPlace(place.value);
+    const [asked, setAsked] = useState<{ address: string; spelled: Spelled } | undefined>();
+    useEffect(() => {
+        if (told !== undefined || dragging.value) return;
+        let wanted = true;
+        // A view tells of its answer after a moment: it is not asked for what is just to come.
+        const timer = setTimeout(() => {
+            ask<Spelled>("/command", { view: address.replace(/^\//, "") }).then(
+                (spelled) => wanted && setAsked({ address, spelled }),
+                () => undefined,
+            );
+        }, 250);
+        return () => {
+            wanted = false;
+            clearTimeout(timer);
+        };
+    }, [told, address, dragging.value]);
+    if (told !== undefined) return { command: told.command, sql: told.sql };
+    return asked?.address === address ? asked.spelled : asked?.spelled;
+}
+
+export function CommandBar() {
+    const spelled = useSpelled();
+    const [said, setSaid] = useState("");
+    const [budget, setBudget] = useState<BudgetLine | undefined>();
+    const say = (text: string) => {
+        setSaid(text);
+        setTimeout(() => setSaid(""), 2500);
+    };
+    const copy = (text: string | null | undefined, what: string) => {
+        if (text == null || text === "") return;
+        navigator.clipboard.writeText(text).then(() => say(`${what} copied`), () => say("The browser does not let the page copy"));
+    };
+    const save = async () => {
+        say("Saving …");
+        const name = `memtrace-${(source.peek()?.name ?? "page").replace(/[^\w.-]+/g, "-")}.html`;
+        const query = spellQuery(filterQuery.peek());
+        try {
+            await transport().save(`/r/${sourceId.peek()}/export/html${query === "" ? "" : "?" + query}`, name);
+            say(`Saved as ${name}`);
+        } catch (error) {
+            say((error as Error).message);
+        }
+    };
+    const makeBudget = async () => {
+        try {
+            setBudget((await ask<Answer<BudgetLine>>("budget", { metric: metric.peek() })).data);
+        } catch (error) {
+            say((error as Error).message);
+        }
+    };
+    const group = "This view";
+    useActions([
+        { group, title: "Copy its command", keys: ["y"], run: () => copy(spelled?.command, "Command") },
+        ...(spelled?.sql ? [{ group, title: "Copy its SQL", keys: ["Shift+Y"], run: () => copy(spelled.sql, "SQL") }] : []),
+        { group, title: "Copy a link to it", keys: ["l"], run: () => copy(location.href, "Link") },
+        ...(isFile ? [] : [
+            { group, title: "Save it as one HTML file", run: () => void save() },
+            { group, title: "Make it a budget for memtrace check", run: () => void makeBudget() },
+        ]),
+    ]);
+    return (
+        <footer class="command-bar">
+            <span class="prompt" aria-hidden="true">$</span>
+            <code class="command" title={spelled?.command} tabIndex={0} role="textbox" aria-readonly="true" aria-label="The command that shows this view">{spelled?.command ?? ""}</code>
+            <span role="status" class="said">{said}</span>
+            <button type="button" class="small plain" disabled={!spelled} title="Copy the command (y)" onClick={() => copy(spelled?.command, "Command")}><Icon name="copy" />Command</button>
+            {spelled?.sql ? <button type="button" class="small plain" title="Copy the SQL (Shift Y)" onClick={() => copy(spelled.sql, "SQL")}><Icon name="copy" />SQL</button> : null}
+            {!isFile && <button type="button" class="small plain" title="Copy a link to this view (l)" onClick={() => copy(location.href, "Link")}><Icon name="link" />Link</button>}
+            {!isFile && <button type="button" class="small plain" title="Save as one HTML file" onClick={() => void save()}><Icon name="save" />HTML</button>}
+            {!isFile && <button type="button" class="small plain" title="A line for memtrace check that holds today" onClick={() => void makeBudget()}><Icon name="budget" />Budget</button>}
+            <Exact of={mainAnswer.value} />
+            {budget !== undefined && <BudgetDialog budget={budget} onClose={() => setBudget(undefined)} onCopy={copy} />}
+        </footer>
+    );
+}
+
+interface BudgetLine {
+    line: string;
+    command: string;
+}
+function BudgetDialog({ budget, onClose, onCopy }: { budget: BudgetLine; onClose: () => void; onCopy: (text: string, what: string) => void }) {
+    return (
+        <Dialog title="A budget of this view" onClose={onClose}>
+            <div class="dialog-text">
+                <p>This line holds today. Put it into a file of budgets, and <code>memtrace check</code> fails the build when more is used.</p>
+                <pre class="code-box" tabIndex={0}>{budget.line}</pre>
+                <p>As a command:</p>
+                <pre class="code-box" tabIndex={0}>{budget.command}</pre>
+                <div class="toolbar">
+                    <button type="button" class="primary" onClick={() => onCopy(budget.line, "Budget")}>Copy the line</button>
+                    <button type="button" onClick={() => onCopy(budget.command, "Command")}>Copy the command</button>
+                </div>
+            </div>
+        </Dialog>
+    );
+}

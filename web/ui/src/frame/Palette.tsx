@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Palette.tsx (Ctrl-K): every view, action, function and file by its name.
+import { useEffect, useId, useState } from "preact/hooks";
+import { allActions } from "../actions";
+import { ask } from "../ask";
+import { Dialog } from "../components/Dialog";
+import { escapeRegex, openSandwich, sourceChange, viewChange } from "../links";
+import type { Answer, Table } from "../types";
+import { go } from "../url";
+import { VIEWS } from "../views";
+import { keyText } from "./Help";
+import { paletteOpen } from "./open";
+
+interface Entry {
+    title: string;
+    about: string;
+    keys?: string;
+    run: () => void;
+}
+
+function fixedEntries(): Entry[] {
+    const views = VIEWS.map((view): Entry => ({ title: view.title, about: view.about, keys: view.key, run: () => go(viewChange(view.id)) }));
+    const actions = allActions().filter((action) => action.hidden !== true && action.group !== "Views")
+        .map((action): Entry => ({ title: action.title, about: action.group, keys: action.keys?.map(keyText).join(", "), run: action.run }));
+    return [...views, ...actions];
+}
+
+/* Letters in their order, the closer together the better; words' beginnings count more. -1: not found. */
+export function score(text: string, typed: string): number {
+    const all = text.toLowerCase();
+    const whole = all.indexOf(typed);
+    if (whole >= 0) return 1000 - whole - all.length / 100 + (whole === 0 || /\W/.test(all[whole - 1] ?? "") ? 200 : 0);
+    let at = -1;
+    let gaps = 0;
+    for (const letter of typed) {
+        const next = all.indexOf(letter, at + 1);
+        if (next < 0) return -1;
+        if (at >= 0) gaps += next - at - 1;
+        at = next;
+    }
+    return 400 - gaps * 4 - all.length / 100;
+}
+
+function useFound(typed: string): Entry[] {
+    const [found, setFound] = useState<Entry[]>([]);
+    useEffect(() => {
+        setFound([]);
+        if (typed.length < 2) return;
+        let wanted = true;
+        const timer = setTimeout(() => {
+            void Promise.allSettled([functionsFor(typed), filesFor(typed)]).then((lists) => {
+                if (wanted) setFound(lists.flatMap((list) => (list.status === "fulfilled" ? list.value : [])));
+            });
+        }, 120);
+        return () => {
+            wanted = false;
+            clearTimeout(timer);
+        };
+    }, [typed]);
+    return found;
+}
+async function functionsFor(typed: string): Promise<Entry[]> {
+    const { data } = await ask<Answer<{ functions: string[] }>>("search", { regex: escapeRegex(typed) }, true);
+    return data.functions.slice(0, 40).map((name) => ({
+        title: name, about: "function: callers and callees",
+        run: () => openSandwich(name),
+    }));
+}
+async function filesFor(typed: string): Promise<Entry[]> {
+    const { data } = await ask<Answer<Table>>("files", { limit: 5000 }, true);
+    const at = data.columns.findIndex((column) => column.name === "file");
+    return data.rows.map((row) => String(row[at])).filter((file) => file.toLowerCase().includes(typed.toLowerCase())).slice(0, 20)
+        .map((file) => ({ title: file, about: "source file", run: () => go(sourceChange({ file })) }));
+}
+
+export function Palette() {
+    return paletteOpen.value ? <PaletteBox /> : null;
+}
+
+function PaletteBox() {
+    const [typed, setTyped] = useState("");
+    const [at, setAt] = useState(0);
+    const id = useId();
+    const found = useFound(typed.trim());
+    const given = typed.trim().toLowerCase();
+    const fixed = fixedEntries().map((entry) => ({ entry, points: given === "" ? 0 : score(`${entry.title} ${entry.about}`, given) }))
+        .filter((one) => one.points >= 0).sort((a, b) => b.points - a.points).map((one) => one.entry);
+    const entries = [...fixed.slice(0, given === "" ? 60 : 12), ...found];
+    const current = Math.min(at, entries.length - 1);
+    useEffect(() => document.getElementById(`${id}-${current}`)?.scrollIntoView({ block: "nearest" }), [current]);
+    const close = () => (paletteOpen.value = false);
+    const run = (entry: Entry | undefined) => {
+        if (entry === undefined) return;
+        close();
+        // The dialog gives the focus back first.
+        setTimeout(entry.run, 0);
+    };
+    const key = (event: KeyboardEvent) => {
+        if (event.key === "ArrowDown") setAt(Math.min(entries.length - 1, current + 1));
+        else if (event.key === "ArrowUp") setAt(Math.max(0, current - 1));
+        else if (event.key === "Enter") run(entries[current]);
+        else return;
+        event.preventDefault();
+    };
+    return (
+        <Dialog title="Search actions, views, functions and files" bare class="palette" onClose={close}>
+            <input class="palette-field" role="combobox" aria-expanded="true" aria-controls={`${id}-list`} aria-activedescendant={current >= 0 ? `${id}-${current}` : undefined}
+                aria-label="Search actions, views, functions and files" placeholder="A view, an action, a function, a file …" autocomplete="off" spellcheck={false}
+                autofocus value={typed} onKeyDown={key} onInput={(event) => {
+                    setTyped(event.currentTarget.value);
+                    setAt(0);
+                }} />
+            <ul id={`${id}-list`} class="palette-list" role="listbox" aria-label="Found">
+                {entries.map((entry, index) => (
+                    <li key={`${index} ${entry.title}`} id={`${id}-${index}`} role="option" aria-selected={index === current} class={index === current ? "current" : ""} onClick={() => run(entry)} onMouseMove={() => index !== current && setAt(index)}>
+                        <span class="offer-name">{entry.title}</span>
+                        <span class="offer-about">{entry.about}</span>
+                        {entry.keys !== undefined && entry.keys !== "" && <kbd>{entry.keys}</kbd>}
+                    </li>
+                ))}
+                {entries.length === 0 && <li class="muted">Nothing of that name.</li>}
+            </ul>
+        </Dialog>
+    );
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+// Strip.tsx: the timeline above all views: what was held over the whole run, and the window that everything is about.
+//
+// Dragging chooses a window: while the pointer is down answers may be snapped to slices (url.ts: dragging), and are
+// exact when it is let go. Alt-drag chooses a second one, to compare with. By keyboard the two edges are sliders.
+// The chart is always of the whole run; where filters are given, what they select is drawn into it.
+import { useRef, useState } from "preact/hooks";
+import { useActions } from "../actions";
+import { useAnswer } from "../ask";
+import { Dialog } from "../components/Dialog";
+import { spellKind } from "../components/Chart";
+import * as format from "../format";
+import type { Mark } from "../summaries";
+import type { Summary, Timeline } from "../types";
+import { filterQuery, go, place, sourceId } from "../url";
+import { Drag, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
+import { StripPlot, type StripBox } from "./StripPlot";
+
+const POINTS = 700;
+const NO_WINDOW = { from: null, to: null, at: null, between: null, base: null };
+
+export function Strip({ whole, marks }: { whole: Summary | undefined; marks: readonly Mark[] }) {
+    const has = whole?.has["timeline"] !== false;
+    const series = `live,resident${whole?.kind === "profile" ? "" : ",rate"}`;
+    const timeline = useAnswer<Timeline>(whole !== undefined && has ? "timeline" : null, { points: POINTS, series }, { plain: true });
+    const filtered = [...filterQuery.value.keys()].some((name) => !NO_NARROWING.has(name) && !name.startsWith("base"));
+    const selected = useAnswer<Timeline>(filtered && has ? "timeline" : null, { points: POINTS, series: "live", ...NO_WINDOW }, { exact: true });
+    if (whole === undefined) return <div class="strip" />;
+    if (!has) return null;
+    const data = timeline.data;
+    if (timeline.state === "failed") return <div class="strip state failed">{timeline.error?.message}</div>;
+    if (data === undefined) return <div class="strip" aria-busy="true" />;
+    if (data.time_ns.length < 2) return null;
+    return <StripOf timeline={data} selected={filtered ? selected.data : undefined} whole={whole} marks={marks} />;
+}
+const NO_NARROWING = new Set(["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base"]);
+
+interface StripOfProps {
+    timeline: Timeline;
+    selected: Timeline | undefined;
+    whole: Summary;
+    marks: readonly Mark[];
+}
+
+function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
+    const duration = Math.max(whole.duration_ns, timeline.time_ns.at(-1) ?? 0, 1);
+    const context: TimeContext = { duration, maximum: timeline.maximum?.time_ns ?? whole.totals.maximum_ns, marks };
+    const query = place.value.query;
+    const span = spanOf(query, context);
+    const isDifference = query.get("base") === sourceId.value;
+    const base = isDifference ? (spanOf(query, context, "base-") ?? { from: 0, to: duration }) : null;
+    const [at, setAt] = useState<number | null>(null);
+    const [twin, setTwin] = useState(false);
+    const [box, setBox] = useState<StripBox>({ left: 0, width: 1 });
+
+    const set = (now: Span | null, how: "push" | "replace" = "push") => go({ set: spanParams(now, duration) }, how);
+    useStripActions({ span, set, marks, duration });
+    const index = at === null ? -1 : nearest(timeline.time_ns, at);
+    const step = resolution(duration, box.width);
+    return (
+        <section class="strip" aria-label="Timeline">
+            <StripLegend timeline={timeline} selected={selected} index={index} span={span} duration={duration} onAll={() => set(null)} onTable={() => setTwin(true)} />
+            <div class="strip-chart">
+                <StripPlot timeline={timeline} selected={selected} marks={marks} duration={duration} onBox={setBox} />
+                <Brush box={box} duration={duration} step={step} span={span} base={base} marks={marks} maximum={context.maximum}
+                    onHover={setAt} onAll={() => set(null)} set={set} />
+            </div>
+            {twin && <StripTable timeline={timeline} marks={marks} onClose={() => setTwin(false)} onPick={(now) => {
+                set(now);
+                setTwin(false);
+            }} duration={duration} />}
+        </section>
+    );
+}
+
+export function nearest(times: readonly number[], at: number): number {
+    let low = 0;
+    let high = times.length - 1;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if ((times[middle] ?? 0) < at) low = middle + 1;
+        else high = middle;
+    }
+    return low > 0 && at - (times[low - 1] ?? 0) < (times[low] ?? 0) - at ? low - 1 : low;
+}
+
+/* ---- Keys ---- */
+
+interface StripActions {
+    span: Span | null;
+    set: (span: Span | null) => void;
+    marks: readonly Mark[];
+    duration: number;
+}
+function useStripActions({ span, set, marks, duration }: StripActions): void {
+    const group = "Timeline";
+    useActions([
+        { group, title: "To the next mark", keys: ["]"], run: () => set(stepMarks(marks, duration, span, 1)) },
+        { group, title: "To the mark before", keys: ["["], run: () => set(stepMarks(marks, duration, span, -1)) },
+        { group, title: "What was held at the maximum", keys: ["p"], run: () => go({ set: { from: null, to: null, between: null, at: place.peek().query.get("at") === "peak" ? null : "peak" } }) },
+        { group, title: "All of the time", keys: ["a"], run: () => set(null) },
+    ]);
+}
+
+/* The stretches between marks, one after the other; before the first and after the last there is one, too. */
+export function stepMarks(marks: readonly { time: number }[], duration: number, span: Span | null, by: 1 | -1): Span | null {
+    const edges = [...new Set([0, ...marks.map((mark) => mark.time).filter((time) => time > 0 && time < duration), duration])].sort((a, b) => a - b);
+    const at = span === null ? (by > 0 ? -1 : edges.length - 1) : edges.findIndex((edge) => edge >= span.from - 0.5);
+    const next = Math.max(0, Math.min(edges.length - 2, at + by));
+    const from = edges[next] ?? 0;
+    const to = edges[next + 1] ?? duration;
+    return from === 0 && to === duration ? null : { from, to };
+}
+
+/* ---- The window ---- */
+
+interface BrushProps {
+    box: StripBox;
+    duration: number;
+    step: number;
+    span: Span | null;
+    base: Span | null;
+    marks: readonly Mark[];
+    maximum: number | undefined;
+    onHover: (ns: number | null) => void;
+    onAll: () => void;
+    set: (span: Span | null, how?: "push" | "replace") => void;
+}
+type Grip = "new" | "from" | "to" | "move" | "base";
+const HANDLE_PX = 6;
+const CLICK_PX = 3;
+
+function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll }: BrushProps) {
+    const held = useRef<{ grip: Grip; at: number; span: Span; drag: Drag | null; x: number } | null>(null);
+    const frame = useRef(0);
+    const element = useRef<HTMLDivElement>(null);
+    const place_ = (ns: number) => `${(100 * Math.max(0, Math.min(ns, duration))) / duration}%`;
+    const timeAt = (event: PointerEvent): number => {
+        const left = element.current?.getBoundingClientRect().left ?? 0;
+        return Math.max(0, Math.min(1, (event.clientX - left) / box.width)) * duration;
+    };
+    const gripAt = (event: PointerEvent, at: number): Grip => {
+        if (event.altKey) return "base";
+        if (span === null) return "new";
+        const px = (ns: number) => Math.abs(((ns - at) / duration) * box.width);
+        if (px(span.from) <= HANDLE_PX && span.from > 0) return "from";
+        if (px(span.to) <= HANDLE_PX && span.to < duration) return "to";
+        const inTop = event.clientY - (element.current?.getBoundingClientRect().top ?? 0) < 10;
+        return inTop && at > span.from && at < span.to ? "move" : "new";
+    };
+    const down = (event: PointerEvent) => {
+        if (event.button !== 0) return;
+        const at = timeAt(event);
+        element.current?.setPointerCapture(event.pointerId);
+        held.current = { grip: gripAt(event, at), at, span: span ?? { from: 0, to: duration }, drag: null, x: event.clientX };
+    };
+    const move = (event: PointerEvent) => {
+        const at = timeAt(event);
+        onHover(at);
+        const now = held.current;
+        if (now === null || (now.drag === null && Math.abs(event.clientX - now.x) < CLICK_PX)) return;
+        now.drag ??= new Drag();
+        cancelAnimationFrame(frame.current);
+        frame.current = requestAnimationFrame(() => {
+            const dragged = draggedSpan(now.grip, now.span, now.at, at, duration, step);
+            now.drag?.move(now.grip === "base"
+                ? { base: sourceId.peek(), ...spanParams(dragged, duration, "base-") }
+                : spanParams(dragged, duration));
+        });
+    };
+    const up = () => {
+        const now = held.current;
+        held.current = null;
+        if (now?.drag === null || now === null) return;
+        // The last move may still wait for its frame.
+        requestAnimationFrame(() => now.drag?.end());
+    };
+    const cancel = () => {
+        held.current?.drag?.cancel();
+        held.current = null;
+    };
+    const near = (event: PointerEvent) => {
+        const at = timeAt(event);
+        const grip = gripAt(event, at);
+        if (element.current !== null) element.current.style.cursor = grip === "from" || grip === "to" ? "ew-resize" : grip === "move" ? "grab" : "crosshair";
+    };
+    return (
+        <div ref={element} class="brush" style={{ left: `${box.left}px`, width: `${box.width}px` }} onPointerDown={down}
+            onPointerMove={(event) => {
+                near(event);
+                move(event);
+            }}
+            onPointerUp={up} onPointerCancel={cancel} onPointerLeave={() => held.current === null && onHover(null)} onDblClick={onAll}>
+            {marks.slice(0, 200).map((mark, index) => (
+                <span key={index} class="strip-mark" style={{ left: place_(mark.time) }} title={`${mark.name}: ${format.duration(mark.time)}`}>
+                    {index < 12 && <span class="strip-mark-name">{mark.name}</span>}
+                </span>
+            ))}
+            {maximum !== undefined && <span class="strip-maximum" style={{ left: place_(maximum) }} title={`maximum: ${format.duration(maximum)}`} />}
+            {span !== null && (
+                <>
+                    <span class="strip-mask" style={{ left: "0", width: place_(span.from) }} />
+                    <span class="strip-mask" style={{ left: place_(span.to), right: "0" }} />
+                    <span class="strip-window" style={{ left: place_(span.from), width: place_(span.to - span.from) }} />
+                </>
+            )}
+            {base !== null && <span class="strip-window base" style={{ left: place_(base.from), width: place_(base.to - base.from) }}><span class="strip-window-name">compared with</span></span>}
+            <Edge label="Window begins" at={span?.from ?? 0} least={0} most={span?.to ?? duration} duration={duration} step={step} place={place_}
+                span={(at) => ({ from: at, to: span?.to ?? duration })} />
+            <Edge label="Window ends" at={span?.to ?? duration} least={span?.from ?? 0} most={duration} duration={duration} step={step} place={place_}
+                span={(at) => ({ from: span?.from ?? 0, to: at })} />
+        </div>
+    );
+}
+
+/* Where the pointer has taken the window to. Too small a one would say nothing: at least one step stays. */
+export function draggedSpan(grip: Grip, before: Span, began: number, at: number, duration: number, step: number): Span {
+    const now = rounded(at, step);
+    let from = before.from;
+    let to = before.to;
+    if (grip === "from") from = now;
+    else if (grip === "to") to = now;
+    else if (grip === "move") {
+        const shift = Math.max(-before.from, Math.min(duration - before.to, rounded(at - began, step)));
+        return { from: before.from + shift, to: before.to + shift };
+    } else {
+        from = rounded(began, step);
+        to = now;
+    }
+    if (from > to) [from, to] = [to, from];
+    return { from: Math.max(0, from), to: Math.min(duration, Math.max(to, from + step)) };
+}
+
+interface EdgeProps {
+    label: string;
+    at: number;
+    least: number;
+    most: number;
+    duration: number;
+    step: number;
+    place: (ns: number) => string;
+    span: (at: number) => Span;
+}
+const SETTLE_MS = 500;
+
+/* An edge of the window as a slider. Keys that follow each other are one drag: one step back in the history. */
+function Edge({ label, at, least, most, duration, step, place: placeOf, span }: EdgeProps) {
+    const drag = useRef<Drag | null>(null);
+    const timer = useRef(0);
+    const to = (ns: number) => {
+        drag.current ??= new Drag();
+        drag.current.move(spanParams(span(rounded(Math.max(least, Math.min(most, ns)), step)), duration));
+        clearTimeout(timer.current);
+        timer.current = window.setTimeout(settle, SETTLE_MS);
+    };
+    const settle = () => {
+        clearTimeout(timer.current);
+        drag.current?.end();
+        drag.current = null;
+    };
+    const key = (event: KeyboardEvent) => {
+        const small = Math.max(step, duration / 200);
+        const by = event.shiftKey ? duration / 10 : small;
+        const steps: Record<string, number> = {
+            ArrowRight: at + by, ArrowUp: at + by, ArrowLeft: at - by, ArrowDown: at - by,
+            PageUp: at + duration / 10, PageDown: at - duration / 10, Home: least, End: most,
+        };
+        const wanted = steps[event.key];
+        if (wanted === undefined) return;
+        event.preventDefault();
+        event.stopPropagation();
+        to(wanted);
+    };
+    return (
+        <span class="strip-edge" role="slider" tabIndex={0} aria-label={label} aria-valuemin={least / 1e6} aria-valuemax={most / 1e6}
+            aria-valuenow={at / 1e6} aria-valuetext={format.duration(at)} style={{ left: placeOf(at) }} onKeyDown={key} onBlur={settle} />
+    );
+}
+
+/* ---- Words beside it ---- */
+
+interface LegendProps {
+    timeline: Timeline;
+    selected: Timeline | undefined;
+    index: number;
+    span: Span | null;
+    duration: number;
+    onAll: () => void;
+    onTable: () => void;
+}
+const WORDS = { live: "held", resident: "resident", rate: "allocations/s" } as const;
+
+function StripLegend({ timeline, selected, index, span, duration, onAll, onTable }: LegendProps) {
+    const shown = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((name) => timeline.series[name]?.some((value) => value !== null));
+    const time = index < 0 ? null : (timeline.time_ns[index] ?? 0);
+    const value = (name: keyof typeof WORDS) => {
+        const values = timeline.series[name] ?? [];
+        if (index >= 0) return values[index] ?? null;
+        return values.reduce<number>((most, one) => Math.max(most, one ?? 0), 0);
+    };
+    return (
+        <div class="strip-legend">
+            <div class="strip-when number">
+                {time !== null ? <>at <b>{format.duration(time)}</b></> : span !== null ? (
+                    <><b>{format.duration(span.from)} – {format.duration(span.to)}</b> <button type="button" class="link" onClick={onAll}>all</button></>
+                ) : <>all of <b>{format.duration(duration)}</b></>}
+                <button type="button" class="link" onClick={onTable}>table</button>
+            </div>
+            <dl>
+                {selected !== undefined && <div class="strip-series"><dt><span class="swatch selected" />selected</dt><dd class="number">{spellKind("bytes", index >= 0 ? (selected.series.live?.[nearest(selected.time_ns, time ?? 0)] ?? null) : selected.maximum?.bytes ?? null)}</dd></div>}
+                {shown.map((name) => (
+                    <div key={name} class="strip-series">
+                        <dt><span class={`swatch ${name}`} />{WORDS[name]}</dt>
+                        <dd class="number" title={index < 0 ? "the most" : undefined}>{index < 0 && <span class="muted">≤ </span>}{spellKind(name === "rate" ? "count" : "bytes", value(name))}</dd>
+                    </div>
+                ))}
+            </dl>
+        </div>
+    );
+}
+
+const TWIN_ROWS = 100;
+
+function StripTable({ timeline, marks, duration, onClose, onPick }: { timeline: Timeline; marks: readonly Mark[]; duration: number; onClose: () => void; onPick: (span: Span) => void }) {
+    const step = Math.max(1, Math.ceil(timeline.time_ns.length / TWIN_ROWS));
+    const names = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((name) => timeline.series[name] !== undefined);
+    const rows = timeline.time_ns.map((_, index) => index).filter((index) => index % step === 0);
+    return (
+        <Dialog title="Timeline as a table" class="wide" onClose={onClose}>
+            {marks.length > 0 && (
+                <div class="dialog-scroll short" tabIndex={0} role="region" aria-label="Marks">
+                    <table class="plain-table">
+                        <thead><tr><th scope="col">Mark</th><th scope="col">Kind</th><th scope="col">Time</th><th scope="col"><span class="hidden">Choose</span></th></tr></thead>
+                        <tbody>
+                            {marks.map((mark, index) => (
+                                <tr key={index}>
+                                    <td>{mark.name}</td><td>{mark.what}</td><td class="number">{format.duration(mark.time)}</td>
+                                    <td><button type="button" class="small" onClick={() => onPick({ from: mark.time, to: marks[index + 1]?.time ?? duration })}>From here to the next</button></td>
+                                </tr>
+                            ))}
+                        </tbody>
+                    </table>
+                </div>
+            )}
+            <div class="dialog-scroll" tabIndex={0} role="region" aria-label="Values over time">
+                <table class="plain-table">
+                    <thead><tr><th scope="col">Time</th>{names.map((name) => <th key={name} scope="col">{WORDS[name]}</th>)}</tr></thead>
+                    <tbody>
+                        {rows.map((index) => (
+                            <tr key={index}>
+                                <th scope="row" class="number">{format.duration(timeline.time_ns[index] ?? 0)}</th>
+                                {names.map((name) => <td key={name} class="number">{spellKind(name === "rate" ? "count" : "bytes", timeline.series[name]?.[index] ?? null)}</td>)}
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            </div>
+        </Dialog>
+    );
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// StripPlot.tsx: the lines of the timeline strip (uPlot): what was held, resident memory, and low behind them the rate
+// of allocations, which has a scale of its own.
+import uPlot from "uplot";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { axisText, byteSplits, colourOf } from "../components/Chart";
+import { useSize } from "../components/hooks";
+import { units } from "../settings";
+import type { Mark } from "../summaries";
+import type { Timeline } from "../types";
+import { shownTheme } from "./theme";
+
+export interface StripBox {
+    left: number;
+    width: number;
+}
+interface StripPlotProps {
+    timeline: Timeline;
+    selected: Timeline | undefined;
+    marks: readonly Mark[];
+    duration: number;
+    onBox: (box: StripBox) => void;
+}
+/* The rate takes the lowest part of the height. */
+const RATE_PART = 3.2;
+
+function optionsOf(width: number, height: number, duration: number, has: { selected: boolean }, onBox: (box: StripBox) => void): uPlot.Options {
+    const text = colourOf("--text-2");
+    const font = `11px ${colourOf("--font")}`;
+    const live = colourOf("--series-1");
+    return {
+        width, height, legend: { show: false }, padding: [8, 12, 0, 0], cursor: { show: false },
+        scales: {
+            x: { time: false, range: [0, duration] },
+            bytes: { range: (_, __, high) => [0, Math.max(1, high * 1.04)] },
+            rate: { range: (_, __, high) => [0, Math.max(1, high * RATE_PART)] },
+        },
+        axes: [
+            { scale: "x", stroke: text, font, size: 20, gap: 2, grid: { show: false }, ticks: { show: false }, space: 90, values: (_, splits) => splits.map((ns) => axisText("duration", ns)) },
+            { scale: "bytes", stroke: text, font, size: 64, gap: 6, grid: { stroke: colourOf("--line"), width: 1 }, ticks: { show: false }, space: 26, splits: byteSplits, values: (_, splits) => splits.map((value) => axisText("bytes", value)) },
+        ],
+        series: [
+            {},
+            { scale: "rate", stroke: colourOf("--system"), fill: colourOf("--system") + "66", width: 1, points: { show: false } },
+            { scale: "bytes", stroke: colourOf("--series-2"), width: 1.25, points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: has.selected ? live + "88" : live, fill: live + (has.selected ? "18" : "30"), width: 1.5, points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: live, fill: live + "66", width: 1.5, points: { show: false }, spanGaps: true, show: has.selected },
+        ],
+        hooks: {
+            draw: [(plot) => onBox({ left: plot.bbox.left / devicePixelRatio, width: plot.bbox.width / devicePixelRatio })],
+        },
+    };
+}
+
+/* The selection's points, at the times of the whole: both have the same number of points over the same time. */
+function along(times: readonly number[], other: Timeline | undefined): (number | null)[] {
+    if (other === undefined) return times.map(() => null);
+    let at = 0;
+    return times.map((time) => {
+        while (at + 1 < other.time_ns.length && (other.time_ns[at + 1] ?? 0) <= time) at++;
+        return other.series.live?.[at] ?? null;
+    });
+}
+
+export function StripPlot({ timeline, selected, duration, onBox }: StripPlotProps) {
+    const { ref, width, height } = useSize<HTMLDivElement>();
+    const plot = useRef<uPlot | undefined>(undefined);
+    const series = timeline.series;
+    const none = timeline.time_ns.map(() => null);
+    const data = [timeline.time_ns, series.rate ?? none, series.resident ?? none, series.live ?? none, along(timeline.time_ns, selected)] as unknown as uPlot.AlignedData;
+    const box = useRef({ left: -1, width: -1 });
+    const tell = (now: StripBox) => {
+        if (now.left === box.current.left && now.width === box.current.width) return;
+        box.current = now;
+        onBox(now);
+    };
+    useLayoutEffect(() => {
+        if (ref.current === null || width === 0 || height === 0) return;
+        const made = new uPlot(optionsOf(width, height, duration, { selected: selected !== undefined }, tell), data, ref.current);
+        plot.current = made;
+        return () => {
+            made.destroy();
+            plot.current = undefined;
+        };
+    }, [width === 0, height, shownTheme.value, units.value, selected === undefined, duration]);
+    useEffect(() => plot.current?.setData(data), [timeline, selected]);
+    useEffect(() => {
+        if (width > 0 && height > 0) plot.current?.setSize({ width, height });
+    }, [width]);
+    return <div ref={ref} class="strip-plot" aria-hidden="true" />;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// links.ts: from one view to another: which parameters of the address are whose, in one place.
+//
+//   focus=FUNCTION                  sandwich: the function in the middle
+//   source=FILE, line=N             source: the file as frames name it (not its number: links go to other machines)
+//   zoom, direction, search         flame, tree
+//   sql                             sql
+// A view's own parameters are left out when another view is opened (frame/Rail.tsx); filters, metric, `chosen` stay.
+import type { Frame } from "./types";
+import { go, href, type Change } from "./url";
+
+export const OWN_PARAMS = ["focus", "source", "line", "zoom", "direction", "search", "sql", "block", "moment"];
+const without = Object.fromEntries(OWN_PARAMS.map((name) => [name, null]));
+
+/* Another view with the filters as they are. */
+export const viewChange = (view: string, set: Change["set"] = {}): Change => ({ view, set: { ...without, ...set } });
+
+export const sandwichChange = (name: string): Change => viewChange("sandwich", { focus: name, chosen: `function:${name}` });
+export const sourceChange = (frame: Pick<Frame, "file" | "line">): Change =>
+    viewChange("source", { source: frame.file, line: frame.line ? frame.line : null });
+export const pathChange = (hash: string): Change => viewChange("paths", { chosen: `path:${hash}` });
+
+export const sandwichHref = (name: string): string => href(sandwichChange(name));
+export const sourceHref = (frame: Frame): string => href(sourceChange(frame));
+export const openSandwich = (name: string): void => go(sandwichChange(name));
+export const openSource = (frame: Frame): void => go(sourceChange(frame));
+
+/* A regular expression that finds this name and no other. POSIX extended: these are its special letters. */
+export const escapeRegex = (name: string): string => name.replace(/[\\^$.[\]|()*+?{}]/g, "\\$&");
+export const exactly = (name: string): string => `^${escapeRegex(name)}$`;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// summaries.ts: the two answers that many parts need: of the whole source, and of what is selected.
+import { useAnswer, type Asked } from "./ask";
+import type { Cell, Metric, Summary, Table } from "./types";
+import { filterQuery } from "./url";
+
+export const useWhole = (): Asked<Summary> => useAnswer<Summary>("", {}, { plain: true });
+export const useSelected = (): Asked<Summary> => useAnswer<Summary>("");
+
+export interface Mark {
+    name: string;
+    time: number;
+    what: string;
+    thread: Cell;
+}
+export function useMarks(has: boolean | undefined): readonly Mark[] {
+    const marks = useAnswer<Table>(has === true ? "marks" : null, { limit: 2000 }, { plain: true });
+    const table = marks.data;
+    if (table === undefined) return NO_MARKS;
+    let known = marksOf.get(table);
+    if (known === undefined) {
+        const at = (name: string) => table.columns.findIndex((column) => column.name === name);
+        const [time, name, what, thread] = [at("time") < 0 ? at("time_ns") : at("time"), at("name"), at("what"), at("thread")];
+        known = table.rows.map((row) => ({
+            name: String(row[name] ?? ""), time: Number(row[time] ?? 0), what: String(row[what] ?? "mark"), thread: row[thread] ?? null,
+        })).sort((a, b) => a.time - b.time);
+        marksOf.set(table, known);
+    }
+    return known;
+}
+const NO_MARKS: readonly Mark[] = [];
+const marksOf = new WeakMap<Table, readonly Mark[]>();
+
+/* ---- Metrics in words ---- */
+
+export interface MetricWords {
+    id: Metric;
+    title: string;
+    about: string;
+    unit: "bytes" | "count";
+}
+export const METRICS: readonly MetricWords[] = [
+    { id: "maximum", title: "At maximum", about: "Bytes held at the moment when the program held most", unit: "bytes" },
+    { id: "leaked", title: "Leaked", about: "Bytes that were never freed", unit: "bytes" },
+    { id: "cumulative", title: "Allocated", about: "All bytes ever allocated", unit: "bytes" },
+    { id: "allocations", title: "Allocations", about: "How many allocations there were", unit: "count" },
+    { id: "temporary", title: "Temporary", about: "Allocations that were freed before their thread's next one", unit: "count" },
+    { id: "shutdown", title: "At shutdown", about: "Bytes freed only after the last allocation, or never", unit: "bytes" },
+];
+
+/* "Leaked" is what is held at the end of a window, or now. */
+export function metricTitle(metric: Metric, live = false): string {
+    const windowed = ["to", "at", "between"].some((name) => filterQuery.value.has(name));
+    if (metric === "leaked" && live) return "Held now";
+    if (metric === "leaked" && windowed) return "Held at the end";
+    return METRICS.find((one) => one.id === metric)?.title ?? metric;
+}
+export const metricUnit = (metric: Metric): "bytes" | "count" =>
+    METRICS.find((one) => one.id === metric)?.unit ?? (metric === "short" ? "count" : "bytes");

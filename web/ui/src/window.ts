@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// window.ts: the window of time: from the text of the address to nanoseconds and back, and how dragging moves it.
+//
+// Only to draw: what a window selects is the server's to say.
+import { time as spellTime } from "./format";
+import { dragging, go, place, type Place } from "./url";
+
+export interface Span {
+    from: number;
+    to: number;
+}
+export interface TimeContext {
+    duration: number;
+    maximum: number | undefined;
+    marks: readonly { name: string; time: number }[];
+}
+
+const UNITS: Record<string, number> = { ns: 1, us: 1e3, ms: 1e6, s: 1e9, min: 60e9, h: 3600e9, "": 1e9 };
+
+/* undefined: it cannot be told here. */
+export function parseTime(text: string, context: TimeContext): number | undefined {
+    if (text === "start") return 0;
+    if (text === "end") return context.duration;
+    if (text === "peak") return context.maximum;
+    const mark = /^mark:(.*?)(?:#(\d+))?$/s.exec(text);
+    if (mark !== null) return context.marks.filter((one) => one.name === mark[1])[Number(mark[2] ?? 1) - 1]?.time;
+    const given = /^(\d*\.?\d+)(%|[a-z]*)$/.exec(text);
+    if (given === null) return undefined;
+    const number = Number(given[1]);
+    if (given[2] === "%") return (number / 100) * context.duration;
+    const unit = UNITS[given[2] ?? ""];
+    return unit === undefined ? undefined : number * unit;
+}
+
+/* The window that the address says, or with prefix "base-" the other one. null: all of the time. */
+export function spanOf(query: URLSearchParams, context: TimeContext, prefix = ""): Span | null {
+    const named = (name: string): number | undefined => {
+        const text = query.get(prefix + name);
+        return text === null ? undefined : parseTime(text, context);
+    };
+    const between = query.get(`${prefix}between`)?.split(",");
+    if (between !== undefined) {
+        const from = parseTime(`mark:${between[0]}`, context);
+        const to = context.marks.find((mark) => from !== undefined && mark.time > from && mark.name === between[1]?.split("#")[0])?.time;
+        return from === undefined || to === undefined ? null : { from, to };
+    }
+    const from = named("from");
+    const to = named("to") ?? named("at");
+    return from === undefined && to === undefined ? null : { from: from ?? 0, to: to ?? context.duration };
+}
+
+/* No finer than what can be pointed at: 1, 2 or 5 times a power of ten nanoseconds. */
+export function resolution(duration: number, pixels: number): number {
+    const rough = Math.max(1, duration / Math.max(1, pixels) / 2);
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 5].map((one) => one * power).findLast((one) => one <= rough) ?? power;
+}
+export const rounded = (ns: number, step: number): number => Math.round(ns / step) * step;
+
+/* What the address says of a window; edges at the ends of time are left out. */
+export function spanParams(span: Span | null, duration: number, prefix = ""): Record<string, string | null> {
+    const gone = { [`${prefix}at`]: null, [`${prefix}between`]: null };
+    if (span === null) return { ...gone, [`${prefix}from`]: null, [`${prefix}to`]: null };
+    return {
+        ...gone,
+        [`${prefix}from`]: span.from <= 0 ? null : spellTime(span.from),
+        [`${prefix}to`]: span.to >= duration ? null : spellTime(span.to),
+    };
+}
+
+/*
+ * A drag: the address follows the pointer without new entries in the history, and answers may be snapped. Its end
+ * puts back the entry that was there before, and one new entry: Back undoes the whole drag.
+ */
+export class Drag {
+    private readonly before: Place = place.peek();
+
+    move(set: Record<string, string | null>): void {
+        dragging.value = true;
+        go({ set }, "replace");
+    }
+
+    end(): void {
+        const now = place.peek();
+        dragging.value = false;
+        if (now === this.before) return;
+        this.back();
+        go({ view: now.view, set: difference(this.before, now) });
+    }
+
+    cancel(): void {
+        this.back();
+        dragging.value = false;
+    }
+
+    private back(): void {
+        go({ view: this.before.view, set: difference(place.peek(), this.before) }, "replace");
+    }
+}
+
+function difference(from: Place, to: Place): Record<string, string[]> {
+    const names = new Set([...from.query.keys(), ...to.query.keys()]);
+    const set: Record<string, string[]> = {};
+    for (const name of names) {
+        const values = to.query.getAll(name);
+        if (values.join("\0") !== from.query.getAll(name).join("\0")) set[name] = values;
+    }
+    return set;
+}
+
