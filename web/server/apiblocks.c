@@ -42,11 +42,10 @@ static void name_columns(struct table_column *columns) {
 }
 
 static struct rows_allocation with_scope(const struct apidetail *detail, const struct life *life) {
-    return (struct rows_allocation){
-        .life = *life,
-        .scope = detail->scopes != NULL && life->scope != SCOPES_NONE
-                     ? scopes_name(detail->scopes, life->scope)
-                     : NULL};
+    return (struct rows_allocation){.life = *life,
+                                    .scope = detail->scopes != NULL && life->scope != SCOPES_NONE
+                                                 ? scopes_name(detail->scopes, life->scope)
+                                                 : NULL};
 }
 
 static void fill_cells(struct table_cell *cells, const struct rows_of *of,
@@ -96,9 +95,7 @@ static const char *text_of(const struct order_wish *wish, const struct life *lif
         return cell.text;
     }
     frame = rows_innermost(&wish->of, cell.path);
-    return frame == NULL             ? NULL
-           : frame->function != NULL ? frame->function
-                                     : frame->module;
+    return frame == NULL ? NULL : frame->function != NULL ? frame->function : frame->module;
 }
 
 /* Texts belong to contexts and scopes, of which there are few: their ranks stand for them. */
@@ -130,8 +127,8 @@ static int rank_texts(struct ranking *ranking, const struct order_wish *wish) {
         }
         text = text_of(wish, &blocks->lives[i]);
         if (numbermap_put(&ranking->ranks, key, (void *)1) != 0 ||
-            array_grow(&ranking->items, &ranking->room, ranking->count,
-                       sizeof *ranking->items) != 0) {
+            array_grow(&ranking->items, &ranking->room, ranking->count, sizeof *ranking->items) !=
+                0) {
             return -1;
         }
         if (text != NULL) {
@@ -162,8 +159,7 @@ static uint64_t key_of(const struct order_wish *wish, const struct ranking *rank
         }
     } else {
         struct rows_allocation row = {.life = *life};
-        struct table_cell cell =
-            rows_cell(&rows_allocations, &wish->of, &row, shown[wish->column]);
+        struct table_cell cell = rows_cell(&rows_allocations, &wish->of, &row, shown[wish->column]);
         if (!cell.is_known) {
             return UINT64_MAX;
         }
@@ -173,20 +169,33 @@ static uint64_t key_of(const struct order_wish *wish, const struct ranking *rank
                             : number;
 }
 
-static int sort_by(struct sort_key *keys, const struct order_wish *wish,
-                   const struct ranking *ranking, const struct replay_options *replay,
-                   struct error *error) {
+/* What all blocks are sorted by, in their places; NULL: by birth. */
+static int fill_values(uint64_t *values, const struct order_wish *wish,
+                       const struct ranking *ranking, const struct replay_options *replay,
+                       struct error *error) {
     enum { STRETCH = 1 << 16 };
     const struct blockstore *blocks = &wish->detail->blocks;
-    enum sort_status status;
     for (size_t i = 0; i < blocks->count; i++) {
-        if (i % STRETCH == 0 && replay_is_cancelled(replay)) {
-            return error_set(error, "cancelled");
+        if (i % STRETCH == 0) {
+            blockstore_forget(blocks);
+            if (replay_is_cancelled(replay)) {
+                return error_set(error, "cancelled");
+            }
         }
-        keys[i].key = ranking != NULL ? key_of(wish, ranking, &blocks->lives[keys[i].place])
-                                      : blocks->lives[keys[i].place].birth_order;
+        values[i] = ranking != NULL ? key_of(wish, ranking, &blocks->lives[i])
+                                    : blocks->lives[i].birth_order;
     }
-    status = sort_keys(keys, blocks->count, replay->cancel);
+    blockstore_forget(blocks);
+    return 0;
+}
+
+static int sort_by(struct sort_key *keys, const uint64_t *values, size_t count,
+                   const struct replay_options *replay, struct error *error) {
+    enum sort_status status;
+    for (size_t i = 0; i < count; i++) {
+        keys[i].key = values[keys[i].place];
+    }
+    status = sort_keys(keys, count, replay->cancel);
     return status == SORT_DONE
                ? 0
                : error_set(error, status == SORT_CANCELLED ? "cancelled" : "out of memory");
@@ -199,20 +208,26 @@ static int sort_blocks(struct order *order, const struct order_wish *wish,
                        struct error *error) {
     size_t count = wish->detail->blocks.count;
     struct sort_key *keys = calloc(count + 1, sizeof *keys);
-    int result = keys != NULL ? 0 : error_set(error, "out of memory");
+    uint64_t *values = calloc(count + 1, sizeof *values);
+    int result = keys != NULL && values != NULL ? 0 : error_set(error, "out of memory");
     for (size_t i = 0; result == 0 && i < count; i++) {
         keys[i].place = i;
     }
     if (result == 0 && wish->all) {
-        result = sort_by(keys, wish, NULL, replay, error);
+        result = fill_values(values, wish, NULL, replay, error) != 0
+                     ? -1
+                     : sort_by(keys, values, count, replay, error);
     }
     if (result == 0) {
-        result = sort_by(keys, wish, ranking, replay, error);
+        result = fill_values(values, wish, ranking, replay, error) != 0
+                     ? -1
+                     : sort_by(keys, values, count, replay, error);
     }
     for (size_t i = 0; result == 0 && i < count; i++) {
         order->places[i] = (uint32_t)keys[i].place;
     }
     free(keys);
+    free(values);
     return result;
 }
 
@@ -275,8 +290,7 @@ static int write_window(struct api_call *call, const struct order_wish *wish,
     apitable_begin(&table, call, NULL, columns, SHOWN);
     for (; row < order->count && row - asked->from < asked->limit; row++) {
         struct table_cell cells[SHOWN];
-        fill_cells(cells, &wish->of, wish->detail,
-                   &wish->detail->blocks.lives[order->places[row]]);
+        fill_cells(cells, &wish->of, wish->detail, &wish->detail->blocks.lives[order->places[row]]);
         apitable_row(&table, cells);
     }
     table.total = order->count;
@@ -416,8 +430,8 @@ static int take_found(void *context, const struct life *life) {
 /* Over all blocks, whatever is selected. The caller frees found->lives. 0 or -1. */
 static int find_lives(struct api_call *call, struct found *found, struct error *error) {
     const struct lives_visitor visitor = {.end = take_found, .context = found};
-    int result = lives_visit(call->view->source->parts, call->view->whole, &visitor, &call->replay,
-                             error);
+    int result =
+        lives_visit(call->view->source->parts, call->view->whole, &visitor, &call->replay, error);
     call->told.via = API_VIA_PASS;
     if (found->out_of_memory) {
         return error_set(error, "out of memory");
@@ -504,21 +518,20 @@ static int write_neighbours(struct api_call *call, const struct apidetail *gathe
         bool has_next = i + 1 < detail->live_count;
         uint64_t next = has_next ? detail->live[i + 1].address : 0;
         const struct model_context *context = model_find(whole, block->context);
-        apitable_row(&table,
-                     (struct table_cell[COLUMNS]){
-                         table_number(block->address), table_number(block->size),
-                         table_number(block->slack),
-                         table_number_if(has_next, next > block_end ? next - block_end : 0),
-                         table_number(model_hash(whole, block->context)),
-                         table_path(context != NULL ? context->path : 0)});
+        apitable_row(&table, (struct table_cell[COLUMNS]){
+                                 table_number(block->address), table_number(block->size),
+                                 table_number(block->slack),
+                                 table_number_if(has_next, next > block_end ? next - block_end : 0),
+                                 table_number(model_hash(whole, block->context)),
+                                 table_path(context != NULL ? context->path : 0)});
     }
     return apitable_end(&table, error);
 }
 
 /* ---- By its number ---- */
 
-static int write_one(struct api_call *call, const struct apidetail *detail,
-                     const struct life *life, struct error *error) {
+static int write_one(struct api_call *call, const struct apidetail *detail, const struct life *life,
+                     struct error *error) {
     const struct rows_of of = of_detail(call, detail);
     const struct report report = apidetail_report(call, detail);
     const struct model_context *context = model_find(call->view->whole, life->context);
@@ -543,9 +556,9 @@ static int write_one(struct api_call *call, const struct apidetail *detail,
 /* Among the living ones, which lie in the order of their births. */
 static const struct life *find_living(const struct apidetail *detail, uint64_t id) {
     const struct life key = {.birth_order = id};
-    return detail->blocks.count != 0 ? bsearch(&key, detail->blocks.lives, detail->blocks.count,
-                                               sizeof key, by_birth)
-                                     : NULL;
+    return detail->blocks.count != 0
+               ? bsearch(&key, detail->blocks.lives, detail->blocks.count, sizeof key, by_birth)
+               : NULL;
 }
 
 static int parse_number(const char *text, uint64_t *number) {
@@ -579,9 +592,9 @@ int api_block(struct api_call *call, struct error *error) {
         life = found.count != 0 ? found.lives : NULL;
     }
     if (result == 0) {
-        result = life != NULL ? write_one(call, detail, life, error)
-                              : api_refuse(call, 404, error, "there is no block %" PRIu64,
-                                           found.wanted);
+        result = life != NULL
+                     ? write_one(call, detail, life, error)
+                     : api_refuse(call, 404, error, "there is no block %" PRIu64, found.wanted);
     }
     free(found.lives);
     return result;

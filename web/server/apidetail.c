@@ -33,8 +33,8 @@ int apidetail_check(struct api_call *call, const char *what, struct error *error
 struct selection_times apidetail_window(const struct api_view *view) {
     struct selection_times window = view->selection->view;
     if (window.to_ns > view->whole->now_ns) {
-        window.to_ns = view->whole->now_ns > window.from_ns ? view->whole->now_ns
-                                                            : window.from_ns + 1;
+        window.to_ns =
+            view->whole->now_ns > window.from_ns ? view->whole->now_ns : window.from_ns + 1;
     }
     return window;
 }
@@ -47,7 +47,8 @@ uint64_t apidetail_count(uint64_t units) {
 
 uint64_t apidetail_bin_ns(const struct apidetail *detail, size_t bin) {
     double width = (double)(detail->to_ns - detail->from_ns) / APIDETAIL_BINS;
-    return bin == APIDETAIL_BINS ? detail->to_ns : detail->from_ns + (uint64_t)(width * (double)bin);
+    return bin == APIDETAIL_BINS ? detail->to_ns
+                                 : detail->from_ns + (uint64_t)(width * (double)bin);
 }
 
 static size_t bin_of(const struct apidetail *detail, uint64_t time_ns) {

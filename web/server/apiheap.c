@@ -49,9 +49,9 @@ static const struct apicache_kind history_kind = {
 
 static const struct heaphistory *get_history(struct api_call *call, struct error *error) {
     bool was_there = false;
-    const struct heaphistory *history = apicache_get(
-        call->view->cache, "heap history", &history_kind, call->view, &call->replay, &was_there,
-        error);
+    const struct heaphistory *history =
+        apicache_get(call->view->cache, "heap history", &history_kind, call->view, &call->replay,
+                     &was_there, error);
     call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
     if (selection_needs_lives(call->view->selection) ||
         selection_asks_contexts(call->view->selection)) {
@@ -130,8 +130,8 @@ struct part {
     uint64_t cells;      /* at most so many */
 };
 
-static int read_address(struct api_call *call, const char *name, uint64_t usual,
-                        uint64_t *address, struct error *error) {
+static int read_address(struct api_call *call, const char *name, uint64_t usual, uint64_t *address,
+                        struct error *error) {
     const char *text = api_param(call, name);
     char *end;
     *address = usual;
@@ -312,9 +312,8 @@ static void write_coarse_region(struct jsonwriter *json, const struct heaphistor
             at++;
         }
         jsonwriter_number(json, NULL,
-                          at < end && history->cells[at].number == number
-                              ? history->cells[at].level
-                              : 0);
+                          at < end && history->cells[at].number == number ? history->cells[at].level
+                                                                          : 0);
     }
     jsonwriter_end_array(json);
     jsonwriter_end_map(json);

@@ -20,7 +20,7 @@
 
 /* Slices of a view, those that follow each other taken together until few rows are left. */
 struct overtime {
-    uint64_t from_ns[APIDETAIL_BINS + 1]; /* the last one: the end */
+    uint64_t from_ns[APIDETAIL_BINS + 1];                       /* the last one: the end */
     uint64_t counts[APIDETAIL_BINS][MEMTRACE_LIFETIME_BUCKETS]; /* units */
     size_t count;
 };
@@ -36,8 +36,7 @@ static uint64_t end_of(const struct index *index, size_t at, uint64_t last_ns) {
 
 static struct run_of_slices find_slices(const struct index *index, struct selection_times window) {
     struct run_of_slices run = {0, index->count};
-    while (run.first + 1 < run.end &&
-           index->entries[run.first + 1].start_ns <= window.from_ns) {
+    while (run.first + 1 < run.end && index->entries[run.first + 1].start_ns <= window.from_ns) {
         run.first++;
     }
     while (run.end > run.first + 1 && index->entries[run.end - 1].start_ns >= window.to_ns) {
@@ -53,9 +52,8 @@ static int add_slice(uint64_t *counts, const struct slice *slice, const struct m
     slice_read(&reader, slice);
     while (slice_next_context(&reader, &context)) {
         const struct model_context *found = model_find(model, context.id);
-        for (size_t i = 0; found != NULL && found->class == MODEL_HEAP &&
-                           i < MEMTRACE_LIFETIME_BUCKETS;
-             i++) {
+        for (size_t i = 0;
+             found != NULL && found->class == MODEL_HEAP && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
             counts[i] += context.lifetimes[i];
         }
     }
@@ -134,9 +132,8 @@ static void write_counts(struct jsonwriter *json, const uint64_t *units, size_t 
 static int write_overtime(struct api_call *call, struct error *error) {
     struct selection_times window = apidetail_window(call->view);
     bool was_there;
-    const struct overtime *overtime =
-        apicache_get(call->view->cache, "lifetimes", &overtime_kind, call->view, &call->replay,
-                     &was_there, error);
+    const struct overtime *overtime = apicache_get(call->view->cache, "lifetimes", &overtime_kind,
+                                                   call->view, &call->replay, &was_there, error);
     if (overtime == NULL) {
         return -1;
     }

@@ -264,9 +264,9 @@ static struct table_cell mapped_permissions(const struct rows_of *of, const void
     enum { SHARED = 8 };
     uint32_t protection = ((const struct mapped *)record)->protection;
     (void)of;
-    return table_text(names[((protection & PROT_READ) != 0) | ((protection & PROT_WRITE) != 0) << 1 |
-                            ((protection & PROT_EXEC) != 0) << 2 |
-                            ((protection & SHARED) != 0) << 3]);
+    return table_text(
+        names[((protection & PROT_READ) != 0) | ((protection & PROT_WRITE) != 0) << 1 |
+              ((protection & PROT_EXEC) != 0) << 2 | ((protection & SHARED) != 0) << 3]);
 }
 
 #define OF(member) ROWS_FIELD(struct mapped, member)
@@ -394,8 +394,9 @@ int api_mapping(struct api_call *call, struct error *error) {
     write_history(call->json, cache, mapped, "swap", offsetof(struct sample, swap_bytes));
     jsonwriter_end_map(call->json);
     jsonwriter_end_map(call->json);
-    api_sql(call, "SELECT time, resident_bytes, dirty_bytes, swap_bytes FROM smaps WHERE address = "
-                  "%" PRIu64,
+    api_sql(call,
+            "SELECT time, resident_bytes, dirty_bytes, swap_bytes FROM smaps WHERE address = "
+            "%" PRIu64,
             mapped->start);
     return 0;
 }

@@ -93,9 +93,9 @@ static int check_members(struct api_call *call, yajl_val body, struct error *err
 
 /* The caller frees asked->body in any case. */
 static int read_body(struct api_call *call, struct asked *asked, struct error *error) {
-    static const char *const sql[] = {"sql", NULL};
-    static const char *const limit[] = {"limit", NULL};
-    static const char *const plan[] = {"plan", NULL};
+    static const char *sql[] = {"sql", NULL};
+    static const char *limit[] = {"limit", NULL};
+    static const char *plan[] = {"plan", NULL};
     char why[200] = "";
     yajl_val value;
     *asked = (struct asked){0};
@@ -255,8 +255,8 @@ static int run(struct api_call *call, struct query *query, const char *sql,
         call->status = replay_is_cancelled(&call->replay) ? 503 : 400;
         return -1;
     }
-    return answering->taken.out_of_memory || (result == QUERY_STOPPED && answering->plan == NULL &&
-                                              !answering->is_truncated)
+    return answering->taken.out_of_memory ||
+                   (result == QUERY_STOPPED && answering->plan == NULL && !answering->is_truncated)
                ? error_set(error, "out of memory")
                : 0;
 }
@@ -293,9 +293,16 @@ static int write_rows(struct api_call *call, const struct answering *answering, 
                       struct error *error) {
     static const struct apireport_table nothing = {0};
     const struct apireport *taken = &answering->taken;
-    const struct apireport_extra extra = {.plan = plan, .is_truncated = answering->is_truncated};
-    return apireport_write_sql(call, taken->count != 0 ? &taken->tables[taken->count - 1] : &nothing,
-                               &extra, error);
+    if (apireport_begin(call, taken->count != 0 ? &taken->tables[taken->count - 1] : &nothing,
+                        error) != 0) {
+        return -1;
+    }
+    if (plan != NULL) {
+        jsonwriter_string(call->json, "plan", plan);
+    }
+    jsonwriter_bool(call->json, "truncated", answering->is_truncated);
+    jsonwriter_end_map(call->json);
+    return 0;
 }
 
 static int answer_asked(struct api_call *call, struct query *query, const struct asked *asked,
@@ -337,6 +344,8 @@ static int answer_query(struct api_call *call, const struct asked *asked, struct
         return -1;
     }
     query_bound(query, TEXT_MOST);
+    api_command(call, "query");
+    call->told.operand = strdup(asked->sql);
     api_sql(call, "%s", asked->sql);
     result = answer_asked(call, query, asked, error);
     call->told.via = query_work(query).passes != 0 ? API_VIA_PASS : call->told.via;

@@ -93,8 +93,7 @@ static void on_row(void *context, const struct table_cell *cells) {
 }
 
 struct table_sink apireport_sink(struct apireport *taken) {
-    return (struct table_sink){
-        .open = on_open, .note = on_note, .row = on_row, .context = taken};
+    return (struct table_sink){.open = on_open, .note = on_note, .row = on_row, .context = taken};
 }
 
 static void free_table(struct apireport_table *table) {
@@ -224,16 +223,27 @@ static void tell_notes(struct api_call *call, const struct apireport_table *tabl
     }
 }
 
-int apireport_write(struct api_call *call, const char *name, const struct apireport_table *from,
-                    struct error *error) {
+static int write_whole(struct api_call *call, const char *name, const struct apireport_table *from,
+                       bool stays_open, struct error *error) {
     struct apitable table;
     apitable_begin(&table, call, name, from->columns, from->count);
+    table.stays_open = stays_open;
     for (size_t row = 0; row < from->rows; row++) {
         put_row(&table, from, row);
     }
     table.total = from->rows;
     tell_notes(call, from);
     return apitable_end(&table, error);
+}
+
+int apireport_write(struct api_call *call, const char *name, const struct apireport_table *from,
+                    struct error *error) {
+    return write_whole(call, name, from, false, error);
+}
+
+int apireport_begin(struct api_call *call, const struct apireport_table *from,
+                    struct error *error) {
+    return write_whole(call, NULL, from, true, error);
 }
 
 static int put_rows(struct api_call *call, const struct apireport_table *from,

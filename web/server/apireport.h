@@ -42,19 +42,14 @@ const struct apireport_table *apireport_find(const struct apireport *taken, cons
 /* The whole table, as a member of that name (NULL: as the data). Its notes are told. 0 or -1. */
 int apireport_write(struct api_call *call, const char *name, const struct apireport_table *table,
                     struct error *error);
-/* The same as the data, with what is told of a statement of SQL. */
-struct apireport_extra {
-    const char *plan; /* NULL: none */
-    bool is_truncated;
-};
-int apireport_write_sql(struct api_call *call, const struct apireport_table *table,
-                        const struct apireport_extra *extra, struct error *error);
+/* The same as the data, whose object stays open: members follow. */
+int apireport_begin(struct api_call *call, const struct apireport_table *table,
+                    struct error *error);
 /* What the parameters sort, order, limit and cursor choose of it. */
 int apireport_answer(struct api_call *call, const struct apireport_table *table,
                      struct error *error);
 /* Both steps, of one table of the report. */
 int apireport_one(struct api_call *call, const struct report *report,
-                  int (*write)(const struct report *report), const char *name,
-                  struct error *error);
+                  int (*write)(const struct report *report), const char *name, struct error *error);
 
 #endif

@@ -215,7 +215,9 @@ int apitable_end(struct apitable *table, struct error *error) {
     if (table->frames.count != 0) {
         apiframes_write(&table->frames, json, "frames");
     }
-    jsonwriter_end_map(json);
+    if (!table->stays_open) {
+        jsonwriter_end_map(json);
+    }
     apiframes_free(&table->frames);
     numbermap_free(&table->path_places);
     free(table->paths);

@@ -32,9 +32,10 @@ struct apitable {
     size_t path_count, path_room;
     struct numbermap path_places; /* by node: number + 1 */
     size_t rows;
-    uint64_t total; /* to be set before apitable_end(): UINT64_MAX is the number of rows written */
-    uint64_t next;  /* cursor of what follows; 0: nothing does */
-    bool is_failed; /* out of memory */
+    uint64_t total;  /* to be set before apitable_end(): UINT64_MAX is the number of rows written */
+    uint64_t next;   /* cursor of what follows; 0: nothing does */
+    bool is_failed;  /* out of memory */
+    bool stays_open; /* apitable_end() leaves the object open: members follow */
 };
 
 /* Reads sort, order, limit and cursor. usual_sort: a column's name, or NULL: as rows come. Numbers

@@ -118,6 +118,12 @@ void blockstore_free(struct blockstore *store) {
     blockstore_start(store);
 }
 
+void blockstore_forget(const struct blockstore *store) {
+    if (store->mapped != 0) {
+        madvise(store->lives, store->mapped, MADV_DONTNEED);
+    }
+}
+
 size_t blockstore_bytes(const struct blockstore *store) {
     return store->mapped != 0 ? 0 : store->room * sizeof *store->lives;
 }

@@ -18,10 +18,10 @@ enum { BLOCKSTORE_MEMORY = 32 << 20 };
 struct blockstore {
     struct life *lives; /* in memory, or mapped */
     size_t count;
-    size_t room;     /* in memory; in a file: of what is still to be written */
-    size_t waiting;  /* of these */
-    size_t mapped;   /* bytes; 0: they lie in memory */
-    int file;        /* -1: none */
+    size_t room;      /* in memory; in a file: of what is still to be written */
+    size_t waiting;   /* of these */
+    size_t mapped;    /* bytes; 0: they lie in memory */
+    int file;         /* -1: none */
     char reason[200]; /* why it could not be written; "": out of memory */
 };
 
@@ -33,6 +33,8 @@ int blockstore_finish(struct blockstore *store, struct error *error);
 /* Why blockstore_add() failed. */
 int blockstore_explain(const struct blockstore *store, struct error *error);
 void blockstore_free(struct blockstore *store);
+/* Who went through many of them gives back the memory that this took. */
+void blockstore_forget(const struct blockstore *store);
 /* That it takes of the memory of this process alone. */
 size_t blockstore_bytes(const struct blockstore *store);
 
