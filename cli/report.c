@@ -2,6 +2,7 @@
 /* report.c: `memtrace report [FILE|PID]`. docs/report.md is its page. */
 #include "analyze/ask/source.h"
 #include "analyze/filter/asheap.h"
+#include "analyze/report/findings.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -26,8 +27,37 @@ static int write_to(struct report *report, const struct request *request) {
     return outfile_end(&file, reportshow_write(report, request), &error);
 }
 
+/* Which part of which source it is. */
+struct part {
+    const struct source *source;
+    const struct filtered *filtered;
+};
+
+static int report_found(struct report *report, const struct part *part,
+                        const struct request *request) {
+    struct replay_options replay = progress_replay();
+    const struct findings_wish wish = {.report = report,
+                                       .whole = part->source->model,
+                                       .selection = &part->filtered->selection,
+                                       .has_passes = true,
+                                       .replay = &replay};
+    struct findings findings;
+    struct error error;
+    int status;
+    if (!request->shows[SHOW_FINDINGS]) {
+        return write_to(report, request);
+    }
+    report->findings = &findings;
+    status = findings_make(&findings, &wish, &error) == 0 ? write_to(report, request)
+                                                          : cli_error("%s", error.message);
+    report->findings = NULL;
+    findings_free(&findings);
+    return status;
+}
+
 /* What is held while the program runs, or was held once, is no leak. */
-static int report_unsuppressed(struct report *report, const struct request *request) {
+static int report_unsuppressed(struct report *report, const struct part *part,
+                               const struct request *request) {
     struct suppressions suppressions;
     struct error error;
     int status;
@@ -37,7 +67,7 @@ static int report_unsuppressed(struct report *report, const struct request *requ
         asking_note_suppressions(&suppressions);
         report->suppressions = are_leaks ? &suppressions : NULL;
         terminal_style(&report->options, request->output, request->color);
-        status = write_to(report, request);
+        status = report_found(report, part, request);
     } else {
         status = cli_error("%s", error.message);
     }
@@ -47,21 +77,21 @@ static int report_unsuppressed(struct report *report, const struct request *requ
 
 /* Where filters ask for pools or mappings, trees and tables are of those. What is written without a
  * --show-... option for programs has all classes, each in its place. */
-static int report_classes(struct report *report, const struct selection *selection,
+static int report_classes(struct report *report, const struct part *part,
                           const struct request *request) {
     const struct model *model = report->model;
-    uint32_t classes = reportdetail_classes(selection);
+    uint32_t classes = reportdetail_classes(&part->filtered->selection);
     bool is_everything = !report_is_for_people(report) && !reportrequest_is_special(request);
     struct model heap;
     int status;
     if (classes == 0 || classes == 1u << MODEL_HEAP || is_everything) {
-        return report_unsuppressed(report, request);
+        return report_unsuppressed(report, part, request);
     }
     if (asheap_make(model, classes, &heap) != 0) {
         return cli_error("out of memory");
     }
     report->model = &heap;
-    status = report_unsuppressed(report, request);
+    status = report_unsuppressed(report, part, request);
     report->model = model;
     asheap_free(&heap);
     return status;
@@ -71,6 +101,7 @@ static int report_classes(struct report *report, const struct selection *selecti
 static int report_part(struct report *report, const struct source *source,
                        const struct filtered *filtered, const struct request *request) {
     struct replay_options replay = progress_replay();
+    const struct part part = {source, filtered};
     struct report_holes holes;
     struct detail *detail;
     struct error error;
@@ -86,7 +117,7 @@ static int report_part(struct report *report, const struct source *source,
     }
     report->detail = detail;
     report->holes = holes.model != NULL ? &holes : NULL;
-    status = report_classes(report, &filtered->selection, request);
+    status = report_classes(report, &part, request);
     detail_free(detail);
     reportholes_free(&holes);
     return status;

@@ -61,6 +61,8 @@ const struct option reportrequest_options[] = {
     {"show-caller-callee", 0, "FUNCTION|/REGEX/",
      "who calls a function and what it calls, by the metrics above", OPTION_CALL,
      .call = take_callers},
+    {"show-findings", 0, NULL, "what looks wrong, the gravest first, and what shows more of it",
+     SHOW(FINDINGS)},
     {"show-groups", 0, NULL, "a table of call paths: allocations, live, sizes, times",
      SHOW(GROUPS)},
     {"show-lifetimes", 0, NULL, "how long blocks lived: p50, p90, p99, by call path",

@@ -15,6 +15,7 @@ enum form { FORM_TREE, FORM_FLAT, FORM_PATHS };
 
 /* Reports that are no metric's. */
 enum show {
+    SHOW_FINDINGS,
     SHOW_GROUPS,
     SHOW_LIFETIMES,
     SHOW_SIZES,

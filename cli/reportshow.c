@@ -109,15 +109,11 @@ static int write_processes(const struct report *report) {
 
 static int write_shows(const struct report *report, const struct request *request) {
     static int (*const writers[SHOW_COUNT])(const struct report *) = {
-        [SHOW_GROUPS] = report_groups,
-        [SHOW_LIFETIMES] = report_lifetimes,
-        [SHOW_SIZES] = report_sizes,
-        [SHOW_BLOCKS] = report_blocks,
-        [SHOW_FRAGMENTATION] = report_fragmentation,
-        [SHOW_MAPPINGS] = report_mappings,
-        [SHOW_TIMELINE] = report_timeline,
-        [SHOW_MARKS] = write_marks,
-        [SHOW_THREADS] = report_threads,
+        [SHOW_FINDINGS] = report_findings,   [SHOW_GROUPS] = report_groups,
+        [SHOW_LIFETIMES] = report_lifetimes, [SHOW_SIZES] = report_sizes,
+        [SHOW_BLOCKS] = report_blocks,       [SHOW_FRAGMENTATION] = report_fragmentation,
+        [SHOW_MAPPINGS] = report_mappings,   [SHOW_TIMELINE] = report_timeline,
+        [SHOW_MARKS] = write_marks,          [SHOW_THREADS] = report_threads,
         [SHOW_PROCESSES] = write_processes,
     };
     int result = 0;

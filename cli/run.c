@@ -6,6 +6,7 @@
  */
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/serving.h"
 #include "cli/target.h"
 #include "cli/variables.h"
 #include "collect/runwatch.h"
@@ -341,6 +342,7 @@ static void allow_descriptors(void) {
 static int run_program(struct launch *launch, char **argv) {
     bool is_recording = is_set(launch, "MEMTRACE_RECORD");
     int status = start(launch, argv);
+    pid_t server = -1;
     if (status != 0) {
         return status;
     }
@@ -353,8 +355,14 @@ static int run_program(struct launch *launch, char **argv) {
     launch->run.pid = launch->child.pid;
     launch->run.keeps_small = is_set(launch, "MEMTRACE_KEEP_SMALL");
     launch->watch = runwatch_begin(&launch->run);
+    if (launch->variables->serves) {
+        server = serving_start(launch->child.pid);
+    }
     wait_for_end(launch);
     finish_all(launch);
+    if (server > 0) {
+        serving_wait(server);
+    }
     return child_imitate(&launch->child);
 }
 

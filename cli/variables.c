@@ -195,6 +195,10 @@ static const struct option common_options[] = {
              "how prebuilt code is walked (default: auto)", set_word, "MEMTRACE_UNWIND"),
     SETTING("inject", "also follow libraries that bind an allocator of their own",
             "MEMTRACE_INJECT", "1"),
+#ifdef MEMTRACE_WEB
+    {"serve", 0, NULL, "show it in the browser while it runs, and until Ctrl-C (memtrace serve)",
+     OPTION_FLAG, OPTION_IN(struct variables, serves)},
+#endif
     VARIABLE("limit", 0, "HOW-MUCH", "watch the program's memory: 2G, or 80% of what it may use",
              set_memory, "MEMTRACE_LIMIT"),
     VARIABLE("on-limit", 0, "report|dump|abort",

@@ -11,6 +11,7 @@
 #include "analyze/ask/option.h"
 #include "cli/child.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { VARIABLES_LIMIT = 48, VARIABLES_NUMBER_SIZE = 48 };
@@ -19,6 +20,7 @@ struct variables {
     struct child_variable list[VARIABLES_LIMIT];
     char numbers[VARIABLES_LIMIT][VARIABLES_NUMBER_SIZE]; /* texts of values that we spell anew */
     size_t count;
+    bool serves; /* --serve */
 };
 
 /* The options of `memtrace run` and `memtrace record`: each fills a struct variables. */

@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/model/shortname.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>
@@ -367,16 +368,23 @@ struct asking {
 };
 static char is_asked_for, is_other;
 
+/* A whole name may be given as it is recorded, or as reports show it. */
+static bool matches(const struct callers_of *of, const struct names_frame *frame) {
+    char name[4096];
+    char brief[4096];
+    names_spell(frame, name, sizeof name);
+    if (of->function == NULL) {
+        return regexec(of->regex, name, 0, NULL, 0) == 0;
+    }
+    return strcmp(name, of->function) == 0 ||
+           (frame->function != NULL &&
+            strcmp(shortname(name, brief, sizeof brief), of->function) == 0);
+}
+
 static bool is_asked(struct asking *asking, const struct names_frame *frame) {
     void *known = numbermap_get(&asking->known, frame->function_key);
     if (known == NULL) {
-        const struct callers_of *of = asking->of;
-        char name[4096];
-        bool matches;
-        names_spell(frame, name, sizeof name);
-        matches = of->function != NULL ? strcmp(name, of->function) == 0
-                                       : regexec(of->regex, name, 0, NULL, 0) == 0;
-        known = matches ? &is_asked_for : &is_other;
+        known = matches(asking->of, frame) ? &is_asked_for : &is_other;
         (void)numbermap_put(&asking->known, frame->function_key, known); /* else asked again */
     }
     return known == &is_asked_for;
@@ -444,6 +452,10 @@ static int add_around(struct build *callers, struct build *callees, struct askin
         }
         if (frames->innermost == frames->count) {
             continue;
+        }
+        if (callers->tree->calls[0].frame == NULL) {
+            callers->tree->calls[0].frame = frames->items[frames->innermost];
+            callees->tree->calls[0].frame = frames->items[frames->innermost];
         }
         if (add_branch(callers, frames, frames->outermost + 1, 1,
                        frames->count - frames->outermost - 1, cost) != 0 ||

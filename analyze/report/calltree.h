@@ -41,8 +41,8 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
  * main, and what they call. A path counts once, however often it goes through them: its callers
  * stand outside of the outermost, its callees inside of the innermost. So each root's cost is that
  * of the functions; self of the callees' root is what they allocate themselves, self of the
- * callers' what nobody called. Paths are options.depth frames deep; library functions are not
- * folded.
+ * callers' what nobody called. The roots' frame is one of the functions', NULL where no path goes
+ * through them. Paths are options.depth frames deep; library functions are not folded.
  */
 int calltree_around(struct calltree *callers, struct calltree *callees, const struct report *report,
                     enum metric metric, const struct callers_of *of);

@@ -169,23 +169,6 @@ static int checkscope_count(struct checkscope *scope, const struct check_subject
 
 /* ---- The code to blame ---- */
 
-/* Innermost first: the first line of the user's own code, else the first of its functions, else the
- * first of all. */
-static const struct names_frame *place_of(struct pathwalk walk) {
-    const struct names_frame *first = walk.frame;
-    const struct names_frame *own = NULL;
-    for (; walk.frame != NULL; pathwalk_next(&walk)) {
-        if (framekind_of(walk.frame, walk.report->model->header.executable) != FRAMEKIND_OWN) {
-            continue;
-        }
-        if (walk.frame->file != NULL && walk.frame->line != 0) {
-            return walk.frame;
-        }
-        own = own != NULL ? own : walk.frame;
-    }
-    return own != NULL ? own : first;
-}
-
 /* Below the working folder, as compilers and GitHub name files. */
 static char *shorten(const char *file) {
     char *folder = getcwd(NULL, 0);
@@ -219,7 +202,7 @@ static int blame(struct check_result *result, const struct check_subject *subjec
                  const struct model *model, uint32_t path, uint64_t share) {
     const struct report report = {.model = model, .names = subject->names};
     struct pathwalk walk = pathwalk(&report, path);
-    const struct names_frame *frame = place_of(walk);
+    const struct names_frame *frame = framekind_blame(walk);
     char name[4096];
     result->share = share;
     if (frame == NULL) {

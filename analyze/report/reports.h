@@ -49,6 +49,8 @@ int report_callers(const struct report *report, enum metric metric, const struct
 int report_threads(const struct report *report);
 int report_lifetimes(const struct report *report);
 int report_sizes(const struct report *report);
+/* What looks wrong: report.findings. */
+int report_findings(const struct report *report);
 int report_groups(const struct report *report);
 int report_blocks(const struct report *report);
 int report_fragmentation(const struct report *report);

@@ -2,8 +2,6 @@
 /* framekind.c: see framekind.h. */
 #include "analyze/rows/framekind.h"
 
-#include "analyze/rows/pathwalk.h"
-
 #include <string.h>
 
 static bool starts_with(const char *text, const char *word) {
@@ -67,6 +65,22 @@ enum framekind framekind_of(const struct names_frame *frame, const char *executa
         return FRAMEKIND_SYSTEM;
     }
     return is_header ? FRAMEKIND_LIBRARY : FRAMEKIND_OWN;
+}
+
+const struct names_frame *framekind_blame(struct pathwalk walk) {
+    const char *executable = walk.report->model->header.executable;
+    const struct names_frame *first = walk.frame;
+    const struct names_frame *own = NULL;
+    for (; walk.frame != NULL; pathwalk_next(&walk)) {
+        if (framekind_of(walk.frame, executable) != FRAMEKIND_OWN) {
+            continue;
+        }
+        if (walk.frame->file != NULL && walk.frame->line != 0) {
+            return walk.frame;
+        }
+        own = own != NULL ? own : walk.frame;
+    }
+    return own != NULL ? own : first;
 }
 
 const char *framekind_name(enum framekind kind) {

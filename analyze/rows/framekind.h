@@ -7,7 +7,7 @@
 #ifndef ANALYZE_ROWS_FRAMEKIND_H
 #define ANALYZE_ROWS_FRAMEKIND_H
 
-#include "analyze/model/names.h"
+#include "analyze/rows/pathwalk.h"
 
 enum framekind {
     FRAMEKIND_OWN,     /* the program's file, libraries beside it, and whatever is none of these: */
@@ -17,6 +17,11 @@ enum framekind {
 
 /* executable: the program's path, as in the model's header. */
 enum framekind framekind_of(const struct names_frame *frame, const char *executable);
+
+/* The line to blame for a call path, from where the walk stands: the innermost line of the
+ * program's own code, else the innermost of its functions, else the innermost of all. NULL: no
+ * frame is left. */
+const struct names_frame *framekind_blame(struct pathwalk walk);
 
 /* "own", "library" or "system" */
 const char *framekind_name(enum framekind kind);

@@ -59,6 +59,7 @@ struct report_holes {
 
 struct table_document;
 struct table_sink;
+struct findings;
 
 /* Which run the model is a part of. */
 struct report_run {
@@ -81,6 +82,7 @@ struct report {
     const struct report_holes *holes;  /* what fragmentation is shown of; NULL: of the view's end */
     struct timeorder_parts parts;      /* the recording; count 0: a profile */
     struct suppressions *suppressions; /* leaks not to tell; NULL: none */
+    const struct findings *findings;   /* report/findings.h; NULL: not looked for */
     const struct report_run *run;      /* NULL: the file stands for itself */
 };
 

@@ -48,7 +48,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options='' i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _memtrace_reply -W '--help --version run record report diff query check export import extract repack strip anonymize merge info list trace control symbolize flags completion'
+        _memtrace_reply -W '--help --version run record report diff query serve check export import extract repack strip anonymize merge info list trace control symbolize flags completion'
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do
@@ -73,7 +73,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     record)
         case $previous in
@@ -99,7 +99,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     report)
         case $previous in
@@ -120,7 +120,7 @@ _memtrace() {
         --suppressions) _memtrace_files '*'; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-timeline --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
+        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-timeline --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     diff)
@@ -152,6 +152,18 @@ _memtrace() {
         *) _memtrace_filter && return ;;
         esac
         options=' --schema --script --format --header --full-names --output --process --all-processes --debug-folders --no-cache --help'$_memtrace_filters
+        [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
+        ;;
+    serve)
+        case $previous in
+        --port | -p) :; return 0 ;;
+        --view) :; return 0 ;;
+        --source-map) :; return 0 ;;
+        --cache-memory) :; return 0 ;;
+        --debug-folders) _memtrace_reply -d; return 0 ;;
+        --listen) :; return 0 ;;
+        esac
+        options=' --port --no-open --view --source-map --cache-memory --debug-folders --listen --allow-remote --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     check)

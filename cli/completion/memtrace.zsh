@@ -9,6 +9,7 @@ _memtrace() {
         'report:show a profile, or that of a running program'
         'diff:show what grew from one profile to another'
         'query:answer SQL over a profile or a recording'
+        'serve:show profiles, recordings and running programs in the browser'
         'check:check whether a profile keeps its budgets'
         'export:write files for other tools\: flame graphs, JSON, CSV, ...'
         'import:make a recording from a heaptrack data file'
@@ -87,6 +88,7 @@ _memtrace() {
             '*--contexts[the most call paths to keep apart]:N:' \
             '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
             '*--inject[also follow libraries that bind an allocator of their own]' \
+            '*--serve[show it in the browser while it runs, and until Ctrl-C ]' \
             '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
             '*--start-off[count nothing until the program or a signal switches it on]' \
@@ -130,6 +132,7 @@ _memtrace() {
             '*--contexts[the most call paths to keep apart]:N:' \
             '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
             '*--inject[also follow libraries that bind an allocator of their own]' \
+            '*--serve[show it in the browser while it runs, and until Ctrl-C ]' \
             '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
             '*--start-off[count nothing until the program or a signal switches it on]' \
@@ -156,6 +159,7 @@ _memtrace() {
             '*--show-temporary[allocations freed before their thread'\''s next one]' \
             '*--temporary-within[allocations freed within 10ms, 1s, ... \[R\]]:D:' \
             '*--show-caller-callee[who calls a function and what it calls, by the metrics above]:FUNCTION|/REGEX/:' \
+            '*--show-findings[what looks wrong, the gravest first, and what shows more of it]' \
             '*--show-groups[a table of call paths]' \
             '*--show-lifetimes[how long blocks lived]' \
             '*--show-sizes[how large blocks are]' \
@@ -250,6 +254,22 @@ _memtrace() {
             '*--help[show this]' \
             '*-h[show this]' \
             $filters \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
+        ;;
+    serve)
+        _arguments \
+            '*--port[listen there ]:PORT:' \
+            '*-p[listen there ]:PORT:' \
+            '*--no-open[do not open the browser]' \
+            '*--view[begin there]:QUERY:' \
+            '*--source-map[source files below OLD, as the program'\''s debug information names them, are below NEW here]:OLD=NEW:' \
+            '*--cache-memory[how much memory answers may take that are kept ]:SIZE:' \
+            '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--listen[listen at this address instead of this machine'\''s own]:ADDRESS:' \
+            '*--allow-remote[let others on the network ask, unencrypted]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
             '*:PROFILE:_files -g "*.mt[pr](-.)"'
         ;;

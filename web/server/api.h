@@ -52,6 +52,7 @@ struct api_told {
      * no command gives the same. malloc'd. */
     char *command;
     char *operand; /* of the command, behind the file; malloc'd; NULL: none */
+    bool is_whole; /* the command is all of it: nothing is put before or behind it */
     char *sql;     /* malloc'd; NULL: none */
     char *notes;   /* malloc'd, lines; NULL: none. api_note() adds one */
 };

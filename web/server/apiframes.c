@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/model/shortname.h"
+#include "analyze/rows/framekind.h"
 #include "analyze/rows/pathwalk.h"
 
 #include <stdlib.h>
@@ -48,47 +49,6 @@ const char *apiframes_spell(const struct report *report, const struct names_fram
     return names_spell(frame, buffer, size);
 }
 
-/* ---- Whose code ---- */
-
-static bool begins(const char *text, const char *with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool is_system_module(const char *path) {
-    static const char *const names[] = {"libc.so",      "libc-",   "ld-linux",  "ld-2",
-                                        "libpthread",   "libdl.",  "librt.",    "libm.so",
-                                        "libgcc_s",     "ld.so",   "[vdso]",    "libmemtrace",
-                                        "libresolv.so", "libnss_", "linux-vdso"};
-    const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (begins(base, names[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_installed(const char *path) {
-    return begins(path, "/usr/") || begins(path, "/lib") || begins(path, "/opt/");
-}
-
-enum apiframes_kind apiframes_kind(const struct report *report, const struct names_frame *frame) {
-    const char *program = report->model->header.executable;
-    if (is_system_module(frame->module) || pathwalk_is_startup(frame)) {
-        return APIFRAMES_SYSTEM;
-    }
-    if (pathwalk_is_library(frame) || (frame->file != NULL && begins(frame->file, "/usr/"))) {
-        return APIFRAMES_LIBRARY;
-    }
-    return strcmp(frame->module, program) != 0 && is_installed(frame->module) ? APIFRAMES_LIBRARY
-                                                                              : APIFRAMES_OWN;
-}
-
-const char *apiframes_kind_name(enum apiframes_kind kind) {
-    return kind == APIFRAMES_OWN ? "own" : kind == APIFRAMES_LIBRARY ? "library" : "system";
-}
-
 /* ---- Writing ---- */
 
 void apiframes_write_one(const struct report *report, struct jsonwriter *json, const char *name,
@@ -103,7 +63,8 @@ void apiframes_write_one(const struct report *report, struct jsonwriter *json, c
         jsonwriter_number(json, "line", frame->line);
     }
     jsonwriter_string(json, "module", frame->module);
-    jsonwriter_string(json, "kind", apiframes_kind_name(apiframes_kind(report, frame)));
+    jsonwriter_string(json, "kind",
+                      framekind_name(framekind_of(frame, report->model->header.executable)));
     if (frame->inlined) {
         jsonwriter_bool(json, "inlined", true);
     }

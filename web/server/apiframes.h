@@ -41,9 +41,4 @@ void apiframes_write_path(const struct report *report, struct jsonwriter *json, 
 const char *apiframes_spell(const struct report *report, const struct names_frame *frame,
                             char *buffer, size_t size);
 
-/* Whose code it is: what the user wrote, a library's, or the system's. */
-enum apiframes_kind { APIFRAMES_OWN, APIFRAMES_LIBRARY, APIFRAMES_SYSTEM };
-enum apiframes_kind apiframes_kind(const struct report *report, const struct names_frame *frame);
-const char *apiframes_kind_name(enum apiframes_kind kind); /* "own", "library", "system" */
-
 #endif

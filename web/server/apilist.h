@@ -10,6 +10,9 @@ int api_sources(struct api_call *call, struct error *error);
 int api_open_source(struct api_call *call, struct error *error);
 int api_openapi(struct api_call *call, struct error *error);
 
+int api_command_of(struct api_call *call, struct error *error); /* apicommand.c */
+int api_budget(struct api_call *call, struct error *error);
+
 int api_summary(struct api_call *call, struct error *error);  /* apisummary.c */
 int api_timeline(struct api_call *call, struct error *error); /* apitimeline.c */
 
@@ -19,6 +22,21 @@ int api_threads(struct api_call *call, struct error *error);
 int api_foreign(struct api_call *call, struct error *error);
 int api_modules(struct api_call *call, struct error *error);
 int api_processes(struct api_call *call, struct error *error);
+int api_suppressed(struct api_call *call, struct error *error);
+
+int api_tree(struct api_call *call, struct error *error); /* apitree.c */
+int api_callers(struct api_call *call, struct error *error);
+int api_search(struct api_call *call, struct error *error);
+
+int api_functions(struct api_call *call, struct error *error); /* apicosts.c */
+int api_paths(struct api_call *call, struct error *error);
+int api_path(struct api_call *call, struct error *error);
+
+int api_files(struct api_call *call, struct error *error); /* apisource.c */
+int api_file(struct api_call *call, struct error *error);
+int api_file_text(struct api_call *call, struct error *error);
+
+int api_findings(struct api_call *call, struct error *error); /* apifindings.c */
 
 int api_blocks(struct api_call *call, struct error *error); /* apiblocks.c */
 int api_block(struct api_call *call, struct error *error);

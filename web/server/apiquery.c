@@ -293,16 +293,13 @@ static int write_rows(struct api_call *call, const struct answering *answering, 
                       struct error *error) {
     static const struct apireport_table nothing = {0};
     const struct apireport *taken = &answering->taken;
-    if (apireport_begin(call, taken->count != 0 ? &taken->tables[taken->count - 1] : &nothing,
-                        error) != 0) {
-        return -1;
-    }
+    struct apitable table;
+    apireport_begin(call, taken->count != 0 ? &taken->tables[taken->count - 1] : &nothing, &table);
     if (plan != NULL) {
         jsonwriter_string(call->json, "plan", plan);
     }
     jsonwriter_bool(call->json, "truncated", answering->is_truncated);
-    jsonwriter_end_map(call->json);
-    return 0;
+    return apitable_end(&table, error);
 }
 
 static int answer_asked(struct api_call *call, struct query *query, const struct asked *asked,

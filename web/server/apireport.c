@@ -223,27 +223,27 @@ static void tell_notes(struct api_call *call, const struct apireport_table *tabl
     }
 }
 
-static int write_whole(struct api_call *call, const char *name, const struct apireport_table *from,
-                       bool stays_open, struct error *error) {
-    struct apitable table;
-    apitable_begin(&table, call, name, from->columns, from->count);
-    table.stays_open = stays_open;
+static void write_all_rows(struct api_call *call, const char *name,
+                           const struct apireport_table *from, struct apitable *table) {
+    apitable_begin(table, call, name, from->columns, from->count);
+    table->total = from->rows;
     for (size_t row = 0; row < from->rows; row++) {
-        put_row(&table, from, row);
+        put_row(table, from, row);
     }
-    table.total = from->rows;
     tell_notes(call, from);
-    return apitable_end(&table, error);
 }
 
 int apireport_write(struct api_call *call, const char *name, const struct apireport_table *from,
                     struct error *error) {
-    return write_whole(call, name, from, false, error);
+    struct apitable table;
+    write_all_rows(call, name, from, &table);
+    return apitable_end(&table, error);
 }
 
-int apireport_begin(struct api_call *call, const struct apireport_table *from,
-                    struct error *error) {
-    return write_whole(call, NULL, from, true, error);
+void apireport_begin(struct api_call *call, const struct apireport_table *from,
+                     struct apitable *to) {
+    write_all_rows(call, NULL, from, to);
+    apitable_end_rows(to);
 }
 
 static int put_rows(struct api_call *call, const struct apireport_table *from,

@@ -42,9 +42,10 @@ const struct apireport_table *apireport_find(const struct apireport *taken, cons
 /* The whole table, as a member of that name (NULL: as the data). Its notes are told. 0 or -1. */
 int apireport_write(struct api_call *call, const char *name, const struct apireport_table *table,
                     struct error *error);
-/* The same as the data, whose object stays open: members follow. */
-int apireport_begin(struct api_call *call, const struct apireport_table *table,
-                    struct error *error);
+/* The same as the data, into a table whose rows are ended: members may follow, then
+ * apitable_end(). */
+void apireport_begin(struct api_call *call, const struct apireport_table *table,
+                     struct apitable *to);
 /* What the parameters sort, order, limit and cursor choose of it. */
 int apireport_answer(struct api_call *call, const struct apireport_table *table,
                      struct error *error);

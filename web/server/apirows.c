@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* apirows.c: endpoints that are tables of one thing of the model (rows.h). */
+/* apirows.c: endpoints that are tables of one thing of the model (rows.h), and of suppressions. */
 #include "web/server/apilist.h"
+#include "web/server/apimetric.h"
 #include "web/server/apitable.h"
+
+#include <stdlib.h>
 
 int api_marks(struct api_call *call, struct error *error) {
     static const unsigned char shown[] = {MARK_TIME, MARK_THREAD, MARK_WHAT, MARK_ID,
@@ -78,4 +81,59 @@ int api_processes(struct api_call *call, struct error *error) {
         .rows = &rows_processes, .shown = shown, .count = sizeof shown};
     api_command(call, "report --show-processes");
     return apitable_rows(call, NULL, &rows, error);
+}
+
+/* ---- Suppressed leaks ---- */
+
+static const struct table_column suppressed_columns[] = {
+    {"blocks", "blocks", TABLE_COUNT, 0},    {"bytes", "bytes", TABLE_BYTES, 0},
+    {"paths", "call paths", TABLE_COUNT, 0}, {"pattern", "pattern", TABLE_TEXT, 0},
+    {"caller", "called by", TABLE_TEXT, 0},  {"origin", "from", TABLE_TEXT, 0},
+    {"line", "line", TABLE_COUNT, 0},
+};
+enum { SUPPRESSED_COLUMNS = sizeof suppressed_columns / sizeof suppressed_columns[0] };
+
+/* The cells belong to the list. */
+static int put_suppressed(struct api_call *call, const struct suppressions *list,
+                          struct error *error) {
+    struct apitable_wish wish;
+    struct apitable table;
+    if (apitable_wish(call, suppressed_columns, SUPPRESSED_COLUMNS, NULL, &wish, error) != 0) {
+        return -1;
+    }
+    apitable_begin(&table, call, NULL, suppressed_columns, SUPPRESSED_COLUMNS);
+    table.total = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct suppression *item = &list->items[i];
+        if (item->contexts == 0 || table.total++ < wish.from || table.rows >= wish.limit) {
+            continue;
+        }
+        apitable_row(&table,
+                     (struct table_cell[]){table_number(item->blocks), table_number(item->bytes),
+                                           table_number(item->contexts), table_text(item->pattern),
+                                           table_text(item->caller), table_text(item->origin),
+                                           table_number_if(item->line != 0, item->line)});
+    }
+    return apitable_end(&table, error);
+}
+
+int api_suppressed(struct api_call *call, struct error *error) {
+    const struct api_view *view = call->view;
+    const struct model *heap = apimetric_heap(call, view, error);
+    struct suppressions list = {0};
+    struct model applied;
+    int result = -1;
+    if (api_param(call, "sort") != NULL) {
+        return api_refuse(call, 400, error, "sort: suppressions stand in the order they apply");
+    }
+    if (heap != NULL &&
+        suppressing_load(&view->question->suppressing, view->model, view->question->debug_folders,
+                         &list, error) == 0 &&
+        suppressions_apply(&list, heap, view->names, &applied, error) == 0) {
+        suppressions_applied_free(&applied);
+        api_command(call, "report --show-leaked");
+        result = put_suppressed(call, &list, error);
+    }
+    suppressions_free(&list);
+    return result;
 }

@@ -27,8 +27,7 @@ static void put_source(struct jsonwriter *json, const struct hub_status *status)
              status->fingerprint[1]);
     jsonwriter_map(json, NULL);
     jsonwriter_number(json, "id", status->number);
-    jsonwriter_string(json, "name",
-                      base_name(status->name[0] != '\0' ? status->name : status->path));
+    jsonwriter_string(json, "name", status->title);
     jsonwriter_string(json, "path", status->path);
     jsonwriter_string(json, "kind", kinds[status->kind]);
     jsonwriter_bool(json, "live", status->live);
@@ -128,8 +127,8 @@ static const struct found_item *find_wanted(const struct found_list *list, yajl_
     for (size_t i = 0; i < list->count; i++) {
         const struct found_item *item = &list->items[i];
         if ((path != NULL && strcmp(item->path, path) == 0) ||
-            (path == NULL && pid != NULL && YAJL_IS_INTEGER(pid) && item->pid != 0 &&
-             (long long)item->pid == YAJL_GET_INTEGER(pid))) {
+            (path == NULL && pid != NULL && (pid->u.number.flags & YAJL_NUMBER_INT_VALID) != 0 &&
+             item->pid != 0 && (long long)item->pid == YAJL_GET_INTEGER(pid))) {
             return item;
         }
     }

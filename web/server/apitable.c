@@ -200,10 +200,18 @@ static void put_paths(struct apitable *table) {
     jsonwriter_end_array(json);
 }
 
+void apitable_end_rows(struct apitable *table) {
+    struct jsonwriter *json = table->call->json;
+    if (!table->is_ended) {
+        jsonwriter_end_array(json);
+        jsonwriter_number(json, "total", table->total != UINT64_MAX ? table->total : table->rows);
+        table->is_ended = true;
+    }
+}
+
 int apitable_end(struct apitable *table, struct error *error) {
     struct jsonwriter *json = table->call->json;
-    jsonwriter_end_array(json);
-    jsonwriter_number(json, "total", table->total != UINT64_MAX ? table->total : table->rows);
+    apitable_end_rows(table);
     if (table->next != 0) {
         char text[24];
         snprintf(text, sizeof text, "%" PRIu64, table->next);
@@ -215,9 +223,7 @@ int apitable_end(struct apitable *table, struct error *error) {
     if (table->frames.count != 0) {
         apiframes_write(&table->frames, json, "frames");
     }
-    if (!table->stays_open) {
-        jsonwriter_end_map(json);
-    }
+    jsonwriter_end_map(json);
     apiframes_free(&table->frames);
     numbermap_free(&table->path_places);
     free(table->paths);
@@ -309,12 +315,30 @@ static struct keyed *sort_records(const struct apitable_rows *rows, const struct
 
 enum { COLUMNS = 64 };
 
+static int put_more(struct api_call *call, const struct apitable_rows *rows,
+                    const struct keyed *keyed, size_t from, size_t end, struct error *error) {
+    size_t count = from < end ? end - from : 0;
+    const void **records = calloc(count + 1, sizeof *records);
+    int result;
+    if (records == NULL) {
+        return error_set(error, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        records[i] = keyed[from + i].record;
+    }
+    result = rows->more(call, records, count, error);
+    free(records);
+    return result;
+}
+
 static int put_keyed(struct api_call *call, const char *name, const struct apitable_rows *rows,
                      const struct rows_of *of, const struct table_column *columns,
                      const struct apitable_wish *wish, const struct keyed *keyed, size_t count,
                      struct error *error) {
     struct table_cell cells[COLUMNS];
     struct apitable table;
+    struct error unheard;
+    int result = 0;
     size_t end =
         wish->from < count && wish->limit < count - wish->from ? wish->from + wish->limit : count;
     apitable_begin(&table, call, name, columns, rows->count);
@@ -326,7 +350,11 @@ static int put_keyed(struct api_call *call, const char *name, const struct apita
         }
         apitable_row(&table, cells);
     }
-    return apitable_end(&table, error);
+    apitable_end_rows(&table);
+    if (rows->more != NULL) {
+        result = put_more(call, rows, keyed, wish->from, end, error);
+    }
+    return apitable_end(&table, result == 0 ? error : &unheard) | result;
 }
 
 int apitable_records(struct api_call *call, const char *name, const struct apitable_rows *rows,

@@ -32,10 +32,10 @@ struct apitable {
     size_t path_count, path_room;
     struct numbermap path_places; /* by node: number + 1 */
     size_t rows;
-    uint64_t total;  /* to be set before apitable_end(): UINT64_MAX is the number of rows written */
-    uint64_t next;   /* cursor of what follows; 0: nothing does */
-    bool is_failed;  /* out of memory */
-    bool stays_open; /* apitable_end() leaves the object open: members follow */
+    uint64_t total; /* to be set before apitable_end(): UINT64_MAX is the number of rows written */
+    uint64_t next;  /* cursor of what follows; 0: nothing does */
+    bool is_ended;  /* no more rows come */
+    bool is_failed; /* out of memory */
 };
 
 /* Reads sort, order, limit and cursor. usual_sort: a column's name, or NULL: as rows come. Numbers
@@ -49,6 +49,8 @@ void apitable_begin(struct apitable *table, struct api_call *call, const char *n
                     const struct table_column *columns, size_t count);
 /* Cells that are owned are freed. */
 void apitable_row(struct apitable *table, struct table_cell *cells);
+/* No more rows come: other members may follow. For whoever writes such. */
+void apitable_end_rows(struct apitable *table);
 /* 0, or -1: out of memory. */
 int apitable_end(struct apitable *table, struct error *error);
 
@@ -60,6 +62,10 @@ struct apitable_rows {
     size_t count;
     const char *sort; /* the usual one, by name; NULL: as rows come */
     bool (*is_wanted)(const void *record);
+    /* Writes what belongs to the rows that were written, as further members of the table: their
+     * records in that order. NULL: nothing. 0 or -1. */
+    int (*more)(struct api_call *call, const void *const *records, size_t count,
+                struct error *error);
 };
 int apitable_rows(struct api_call *call, const char *name, const struct apitable_rows *rows,
                   struct error *error);

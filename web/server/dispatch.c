@@ -203,6 +203,16 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* How a command line names it: a running program by its number. */
+static void put_file(FILE *out, const struct source *file) {
+    if (file->model->live && file->parts.count == 0) {
+        fprintf(out, " %" PRIu32, file->model->header.pid);
+    } else {
+        fputc(' ', out);
+        shellword_put(out, file->path);
+    }
+}
+
 /* The selection of one side as options. */
 static void put_question(FILE *out, const struct question *question) {
     if (question->choice.process != NULL) {
@@ -219,18 +229,20 @@ static void put_question(FILE *out, const struct question *question) {
 static char *spell_command(const struct api_call *call) {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = call->told.command != NULL ? open_memstream(&text, &size) : NULL;
+    FILE *out;
+    if (call->told.is_whole) {
+        return strdup(call->told.command);
+    }
+    out = call->told.command != NULL ? open_memstream(&text, &size) : NULL;
     if (out == NULL) {
         return NULL;
     }
     fprintf(out, "memtrace %s", call->told.command);
     put_question(out, call->view->question);
-    fputc(' ', out);
     if (call->base != NULL) {
-        shellword_put(out, call->base->source->path);
-        fputc(' ', out);
+        put_file(out, call->base->source);
     }
-    shellword_put(out, call->view->source->path);
+    put_file(out, call->view->source);
     if (call->told.operand != NULL) {
         fputc(' ', out);
         shellword_put(out, call->told.operand);

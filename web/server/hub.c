@@ -10,12 +10,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { TELL_MS = 100 };
+enum { TELL_MS = 100, PATIENCE_MS = 5000, LOOK_AGAIN_MS = 50 };
 
 /* ---- Start and end ---- */
 
@@ -40,7 +41,10 @@ void hub_free(struct hub *hub) {
     if (hub == NULL) {
         return;
     }
+    pthread_mutex_lock(&hub->lock);
     atomic_store(&hub->stops, true);
+    pthread_cond_broadcast(&hub->changed);
+    pthread_mutex_unlock(&hub->lock);
     for (unsigned i = 0; i < hub->count; i++) {
         struct hub_source *source = hub->sources[i];
         atomic_store(&source->cancel, true);
@@ -184,6 +188,23 @@ static void make_fingerprint(const struct source *file, uint64_t fingerprint[2])
     }
 }
 
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* A file is called as it is, a program by its name and number. NULL: out of memory. */
+static char *make_title(const struct source *file) {
+    const struct memtrace_header *header = &file->model->header;
+    char *title;
+    if (!file->model->live || file->parts.count != 0) {
+        return strdup(base_name(file->path));
+    }
+    return asprintf(&title, "%s (%" PRIu32 ")", base_name(header->executable), header->pid) >= 0
+               ? title
+               : NULL;
+}
+
 /* What follows is told to those who wait for it. */
 static void finish_opening(struct hub_source *source, struct loaded *loaded, bool is_open,
                            const struct error *error) {
@@ -199,9 +220,12 @@ static void finish_opening(struct hub_source *source, struct loaded *loaded, boo
         make_fingerprint(&loaded->file, source->status.fingerprint);
         free(source->status.path);
         source->status.path = strdup(loaded->file.path);
+        source->status.title = make_title(&loaded->file);
         source->status.state = HUB_OPEN;
     } else {
-        loaded_free(loaded);
+        if (loaded != NULL) {
+            loaded_free(loaded);
+        }
         snprintf(source->status.message, sizeof source->status.message, "%s", error->message);
         source->status.state = HUB_FAILED;
     }
@@ -210,12 +234,39 @@ static void finish_opening(struct hub_source *source, struct loaded *loaded, boo
     hub_tell(hub, source->status.number, NULL, is_open ? "open" : "failed", "{}");
 }
 
-static void *open_source(void *argument) {
-    struct hub_source *source = argument;
-    struct hub *hub = source->hub;
+/* Waits for a program that was started a moment ago. 0 or -1. */
+static int open_patiently(struct hub_source *source, struct loaded *loaded, const char *name,
+                          struct error *error) {
     const struct source_choice choice = {0};
     const struct replay_options replay = {
         .progress = note_events, .context = source, .cancel = &source->cancel};
+    int64_t give_up_ms = watch_now_ms() + PATIENCE_MS;
+    while (loaded_open(loaded, name, &choice, &replay, error) != 0) {
+        if (!hublive_may_come(name) || watch_now_ms() > give_up_ms ||
+            !hub_sleep(source, watch_now_ms() + LOOK_AGAIN_MS)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int open_loaded(struct hub_source *source, struct loaded *loaded, struct error *error) {
+    char *recording;
+    int result = open_patiently(source, loaded, source->status.name, error);
+    recording = result == 0 ? hublive_recording(&loaded->file) : NULL;
+    if (recording != NULL) {
+        names_close(loaded->names);
+        loaded->names = NULL;
+        source_close(&loaded->file);
+        result = open_patiently(source, loaded, recording, error);
+        free(recording);
+    }
+    return result;
+}
+
+static void *open_source(void *argument) {
+    struct hub_source *source = argument;
+    struct hub *hub = source->hub;
     struct error error = {""};
     struct loaded *loaded;
     bool is_open;
@@ -223,13 +274,15 @@ static void *open_source(void *argument) {
     loaded = loaded_new(hub, source->status.number, "", 0);
     pthread_mutex_unlock(&hub->lock);
     opens = source;
-    is_open =
-        loaded != NULL && loaded_open(loaded, source->status.name, &choice, &replay, &error) == 0;
+    is_open = loaded != NULL && open_loaded(source, loaded, &error) == 0;
     opens = NULL;
     if (loaded == NULL) {
         error_set(&error, "out of memory");
     }
     finish_opening(source, loaded, is_open, &error);
+    if (is_open) {
+        hublive_follow(source);
+    }
     return NULL;
 }
 
@@ -243,6 +296,28 @@ static int start_opener(struct hub_source *source) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     source->has_opener = result == 0;
     return result == 0 ? 0 : -1;
+}
+
+bool hub_sleep(struct hub_source *source, int64_t until_ms) {
+    struct hub *hub = source->hub;
+    bool goes_on;
+    pthread_mutex_lock(&hub->lock);
+    for (;;) {
+        int64_t left = until_ms - watch_now_ms();
+        struct timespec until;
+        goes_on = !atomic_load(&hub->stops) && !atomic_load(&source->cancel);
+        if (!goes_on || left <= 0) {
+            break;
+        }
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += left / 1000;
+        until.tv_nsec += left % 1000 * 1000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&hub->changed, &hub->lock, &until);
+    }
+    pthread_mutex_unlock(&hub->lock);
+    return goes_on;
 }
 
 static unsigned find_name(const struct hub *hub, const char *name) {
@@ -313,6 +388,7 @@ bool hub_status(struct hub *hub, unsigned source, struct hub_status *status) {
     if (is_known) {
         *status = hub->sources[source - 1]->status;
         status->name = strdup(status->name);
+        status->title = strdup(status->title != NULL ? status->title : status->name);
         status->path = strdup(status->path != NULL ? status->path : "");
     }
     pthread_mutex_unlock(&hub->lock);
@@ -321,6 +397,7 @@ bool hub_status(struct hub *hub, unsigned source, struct hub_status *status) {
 
 void hub_status_free(struct hub_status *status) {
     free(status->name);
+    free(status->title);
     free(status->path);
     *status = (struct hub_status){0};
 }

@@ -43,7 +43,9 @@ bool hub_knows(struct hub *hub, unsigned source);
 /* What is known of a source. Texts are copies. */
 struct hub_status {
     unsigned number;
-    char *name, *path;
+    char *name;  /* as it was asked for */
+    char *title; /* for people */
+    char *path;
     enum hub_kind kind;
     enum hub_state state;
     bool live;
@@ -76,6 +78,8 @@ const struct api_view *hub_view(struct hub *hub, const struct hub_question *ques
 void hub_release(struct hub *hub, const struct api_view *view);
 /* Whether a parameter, without its prefix, says what a view is of. */
 bool hub_is_filter(const char *name);
+/* The filter of that name; NULL: it is none. */
+const struct option *hub_filter(const char *name);
 
 /* ---- Who follows a source: stream.c ---- */
 

@@ -77,6 +77,18 @@ struct loaded *loaded_new(struct hub *hub, unsigned source, const char *key, uin
 /* Takes it out of the list and frees it. Under the lock. */
 void loaded_free(struct loaded *loaded);
 
+/* Sleeps until then, on the clock of watch_now_ms(). false: the hub is to stop. Takes the lock. */
+bool hub_sleep(struct hub_source *source, int64_t until_ms);
+
+/* Whether `name` is a process that may yet be profiled: it has only just begun. */
+bool hublive_may_come(const char *name);
+/* Of a running program that is recorded: its recording, which tells more than its region. The
+ * caller frees it. NULL: there is none. */
+char *hublive_recording(const struct source *file);
+/* Stays with a running program, or a recording that grows, until it ends: makes a new generation
+ * of its numbers whenever somebody looks, and tells those who follow it. In the opener's thread. */
+void hublive_follow(struct hub_source *source);
+
 /* Frees views that nobody uses: those of older generations, and the oldest while all take more than
  * the limit (0: all of them). Under the lock. */
 void hub_shrink(struct hub *hub, uint64_t limit);

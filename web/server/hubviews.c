@@ -14,7 +14,7 @@ enum { LOOK_MS = 20 /* at whether the asker is gone, while somebody else makes i
 
 /* ---- Which parameters say what a view is of ---- */
 
-static const struct option *find_option(const char *name) {
+const struct option *hub_filter(const char *name) {
     for (struct option_walk walk = option_walk_start(filter_options);;) {
         const struct option *option = option_walk_next(&walk);
         if (option == NULL || option->key == OPTION_HELP) {
@@ -27,7 +27,7 @@ static const struct option *find_option(const char *name) {
 }
 
 bool hub_is_filter(const char *name) {
-    return find_option(name) != NULL || strcmp(name, "process") == 0 ||
+    return hub_filter(name) != NULL || strcmp(name, "process") == 0 ||
            strcmp(name, "all-processes") == 0 || strcmp(name, "snap") == 0;
 }
 
@@ -74,7 +74,7 @@ static int take_flag(const struct request_parameter *given, struct error *error)
 
 static int take_parameter(struct view *view, const struct request_parameter *given,
                           struct error *error) {
-    const struct option *option = find_option(given->name);
+    const struct option *option = hub_filter(given->name);
     if (option != NULL && option->value == NULL) {
         return take_flag(given, error) != 0
                    ? -1

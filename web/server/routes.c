@@ -14,6 +14,8 @@ static const struct route routes[] = {
     {"POST", "/sources", api_open_source, QUEUE_INTERACTIVE, NULL, ROUTE_PLAIN},
     {"GET", "/openapi.json", api_openapi, QUEUE_INTERACTIVE, NULL, ROUTE_PLAIN},
 
+    {"GET", "/command", api_command_of, QUEUE_INTERACTIVE, "view", ROUTE_PLAIN},
+
     {"GET", "/r/{r}", api_summary, QUEUE_INTERACTIVE, NULL, 0},
     {"GET", "/r/{r}/timeline", api_timeline, QUEUE_INTERACTIVE, "points series", ROUTE_THREADS},
     {"GET", "/r/{r}/marks", api_marks, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
@@ -22,6 +24,23 @@ static const struct route routes[] = {
     {"GET", "/r/{r}/foreign", api_foreign, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS},
     {"GET", "/r/{r}/modules", api_modules, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/processes", api_processes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/suppressed", api_suppressed, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/budget", api_budget, QUEUE_INTERACTIVE, NULL, ROUTE_METRIC},
+
+    {"GET", "/r/{r}/findings", api_findings, QUEUE_INTERACTIVE, "limit passes", ROUTE_THREADS},
+    {"GET", "/r/{r}/tree", api_tree, QUEUE_INTERACTIVE, "direction min-share depth limit within",
+     ROUTE_METRIC},
+    {"GET", "/r/{r}/callers", api_callers, QUEUE_INTERACTIVE, "focus min-share depth limit within",
+     ROUTE_METRIC},
+    {"GET", "/r/{r}/search", api_search, QUEUE_INTERACTIVE, "regex within", ROUTE_METRIC},
+    {"GET", "/r/{r}/functions", api_functions, QUEUE_INTERACTIVE, "within",
+     ROUTE_METRIC | ROUTE_TABLE},
+    {"GET", "/r/{r}/paths", api_paths, QUEUE_INTERACTIVE, "graphs within",
+     ROUTE_METRIC | ROUTE_TABLE},
+    {"GET", "/r/{r}/paths/{hash}", api_path, QUEUE_INTERACTIVE, "sizes", 0},
+    {"GET", "/r/{r}/files", api_files, QUEUE_INTERACTIVE, NULL, ROUTE_METRIC | ROUTE_TABLE},
+    {"GET", "/r/{r}/files/{n}", api_file, QUEUE_INTERACTIVE, NULL, 0},
+    {"GET", "/r/{r}/files/{n}/text", api_file_text, QUEUE_INTERACTIVE, NULL, 0},
 
     {"GET", "/r/{r}/blocks", api_blocks, QUEUE_PASSES, "all", ROUTE_TABLE},
     {"GET", "/r/{r}/blocks/at", api_block_at, QUEUE_PASSES, "address time", 0},

@@ -20,8 +20,6 @@
 
 enum { LISTENERS = 2, BACKLOG = 64 };
 
-extern char **environ;
-
 struct server {
     struct hub *hub;
     struct http *http;
@@ -43,6 +41,7 @@ static int listen_at(const struct sockaddr *address, socklen_t size) {
         return -1;
     }
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes); /* of what it accepts, too */
     if (address->sa_family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
     }

@@ -70,10 +70,6 @@ static void tell(struct hub_listener *listener, const char *event, const char *d
     pthread_mutex_lock(&stream->lock);
     id = ++stream->id;
     pthread_mutex_unlock(&stream->lock);
-    if (event[0] == '\0') {
-        put(stream, ":\n\n", 3); /* a comment: whether the peer is there still */
-        return;
-    }
     size = asprintf(&text, "id: %" PRIu64 "\nevent: %s\ndata: %s\n\n", id, event, data);
     if (size >= 0) {
         put(stream, text, (size_t)size);

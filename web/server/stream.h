@@ -11,7 +11,7 @@
 
 #include "web/server/hub.h"
 
-enum { STREAM_MOST = 32, STREAM_HEARTBEAT_MS = 15000 };
+enum { STREAM_MOST = 32 };
 
 struct stream;
 

@@ -1,5 +1,141 @@
 // SPDX-License-Identifier: MIT
-import { Placeholder } from "../components/Placeholder";
+// views/flame.tsx: the flame graph. The zoomed call stands in the address as zoom=MARK, the chosen one as call=MARK,
+// flip=1 draws callers below.
+import { batch } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import { useActions } from "../actions";
+import { Choice } from "../components/Choice";
+import type { MenuItem } from "../components/Menu";
+import { States } from "../components/States";
+import { shortModule } from "../components/Cells";
+import { choose } from "../chosen";
+import { markOf, nodeMarked } from "../draw/calltree";
+import type { FlameGraph } from "../draw/flame";
+import type { Found } from "../draw/calltree";
+import { exactly, openSandwich, openSource, viewChange } from "../links";
+import type { Metric } from "../types";
+import { flag, go, metric, param, params } from "../url";
+import { addTransform, type Calls, showOnly, useCalls, useSearch } from "./calls";
+import { CallTools } from "./CallTools";
+import { FlameBox } from "./FlameBox";
 import type { View } from "./index";
 
-export const view: View = { Component: Placeholder };
+export const EVERYTHING: Record<Metric, string> = {
+    maximum: "Everything at the maximum", leaked: "Everything never freed", cumulative: "Everything ever allocated",
+    allocations: "All allocations", temporary: "All temporary allocations", shutdown: "Everything held at the end",
+    short: "All short-lived allocations",
+};
+
+export function chooseCall(calls: Calls, node: number): void {
+    const frame = calls.frames[calls.tree.frame[node]!];
+    batch(() => {
+        if (frame === undefined) choose(null);
+        else choose({ kind: "function", id: frame.function, frame, figures: figuresOf(calls, node) });
+        go({ set: { call: node === 0 ? null : markOf(calls.marks, node) } }, "replace");
+    });
+}
+
+function figuresOf({ data, tree }: Calls, node: number) {
+    const kind = data.unit;
+    return [
+        { label: "this call", value: tree.main[node]!, kind, of: tree.main[0]! },
+        { label: "itself", value: tree.self[node]!, kind, of: tree.main[0]! },
+        ...(tree.base === null ? [] : [{ label: "before", value: tree.base[node]!, kind }]),
+    ];
+}
+
+/* What m, h, c and the others do; the graph goes on with the caller where the call is gone. */
+export function callKey(calls: Calls, event: KeyboardEvent, node: number): boolean {
+    const frame = calls.frames[calls.tree.frame[node]!];
+    if (frame === undefined) return false;
+    const parent = Math.max(calls.tree.parent[node]!, 0);
+    const transform = (kind: "merge" | "hide" | "collapse", name: string) => {
+        addTransform(kind, name);
+        if (kind !== "collapse") chooseCall(calls, parent);
+    };
+    switch (event.key) {
+        case "m": transform("merge", frame.function); return true;
+        case "h": transform("hide", frame.function); return true;
+        case "c": transform("collapse", frame.module); return true;
+        case "Enter": if (event.shiftKey) showOnly(frame.function); return event.shiftKey;
+        default: return false;
+    }
+}
+
+export function callMenu(calls: Calls, node: number, zoom?: () => void): MenuItem[] {
+    const frame = calls.frames[calls.tree.frame[node]!];
+    if (frame === undefined) return [];
+    const items: MenuItem[] = [
+        { label: "Callers and callees", key: "s", run: () => openSandwich(frame.function) },
+        { label: "Only paths through it", key: "Shift+Enter", run: () => showOnly(frame.function) },
+        { label: "Merge into its callers", key: "m", run: () => addTransform("merge", frame.function) },
+        { label: "Hide it and all below", key: "h", run: () => addTransform("hide", frame.function) },
+        { label: `Collapse ${shortModule(frame.module)}`, key: "c", run: () => addTransform("collapse", frame.module) },
+        { label: "Call paths through it", run: () => go(viewChange("paths", { function: [...params("function"), exactly(frame.function)] })) },
+        { label: "Copy its name", run: () => void navigator.clipboard?.writeText(frame.function) },
+    ];
+    if (frame.file !== undefined) items.splice(1, 0, { label: "Source", key: "o", run: () => openSource(frame) });
+    if (zoom !== undefined) items.unshift({ label: "Zoom", key: "Enter", run: zoom });
+    return items;
+}
+
+/* The next call that was found, the widest first on each level; back to the first after the last. */
+export function nextFound(found: Found, node: number, step: 1 | -1): number {
+    const size = found.hit.length;
+    for (let i = 1; i <= size; i++) {
+        const at = (node + step * i + size * 2) % size;
+        if (found.hit[at] === 1) return at;
+    }
+    return node;
+}
+
+function Flame() {
+    const { asked, calls } = useCalls();
+    const searched = useSearch(calls);
+    const graph = useRef<FlameGraph | null>(null);
+    const flipped = flag("flip");
+    const zoomMark = param("zoom") ?? "", callMark = param("call") ?? "";
+    const zoom = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, zoomMark)), [calls, zoomMark]);
+    const chosen = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, callMark)), [calls, callMark]);
+    const setZoom = (node: number) => {
+        if (calls !== undefined && node !== zoom) go({ set: { zoom: node === 0 ? null : markOf(calls.marks, node) } });
+    };
+    const flip = () => go({ set: { flip: flipped ? null : "1" } });
+    const walkFound = (from: number, step: 1 | -1) => {
+        if (calls === undefined || searched?.found == null || searched.found.count === 0) return;
+        graph.current?.walk(nextFound(searched.found, from, step));
+    };
+    const group = "Flame graph";
+    useActions([
+        ...(searched === null ? [] : [
+            { group, title: "Next call that was found", keys: ["n"], run: () => walkFound(chosen, 1) },
+            { group, title: "Previous call that was found", keys: ["Shift+N"], run: () => walkFound(chosen, -1) },
+        ]),
+        { group, title: flipped ? "Icicle: callers on top" : "Flame: callers below", keys: ["f"], run: flip },
+        ...(zoom === 0 ? [] : [{ group, title: "Zoom out", keys: ["Escape"], run: () => setZoom(0) }]),
+    ]);
+    const nothing = calls !== undefined && !(calls.tree.weight[0]! > 0);
+    return (
+        <div class="call-view">
+            <CallTools calls={calls} searched={searched} onLeaveSearch={(found) => {
+                if (found) walkFound(0, 1);
+                graph.current?.focus();
+            }}>
+                <Choice label="Orientation" value={flipped ? "flame" : "icicle"} onChange={flip} options={[
+                    ["icicle", "Icicle", "Callers on top (f)"], ["flame", "Flame", "Callers below (f)"],
+                ]} />
+                {zoom !== 0 && <button type="button" onClick={() => setZoom(0)} title="Show everything again (Esc)">Zoom out</button>}
+            </CallTools>
+            <States of={asked} empty={nothing ? "Nothing here: what is selected holds no bytes by this measure." : undefined}>
+                {() => calls !== undefined && (
+                    <FlameBox label="Flame graph" calls={calls} zoom={zoom} chosen={chosen} hit={searched?.found?.hit ?? null}
+                        upward={flipped} title={EVERYTHING[metric.value]} onZoom={setZoom} grab={graph}
+                        onChoose={(node) => chooseCall(calls, node)} onKey={(event, node) => callKey(calls, event, node)}
+                        menu={(node) => callMenu(calls, node, () => setZoom(node))} />
+                )}
+            </States>
+        </div>
+    );
+}
+
+export const view: View = { Component: Flame };

@@ -1,5 +1,51 @@
 // SPDX-License-Identifier: MIT
-import { Placeholder } from "../components/Placeholder";
+// views/functions.tsx: functions, what they themselves and what they with all they call hold. Enter shows callers and
+// callees.
+import { choose, isChosen } from "../chosen";
+import { DataTable } from "../components/Table";
+import { cell, frameOf, nextSort, type Order, type Row, type Rows, type RowsOptions, useRows } from "../rows";
+import type { ParamValue } from "../ask";
+import type { Frame } from "../types";
+import { go, metric, param } from "../url";
+import { openSandwich } from "../links";
 import type { View } from "./index";
 
-export const view: View = { Component: Placeholder };
+/* As useRows(), with the order in the address: a link shows the same rows. */
+export function useSortedRows(endpoint: string, params: Record<string, ParamValue>, options: RowsOptions = {}): Rows {
+    const sort = param("sort") ?? options.sort;
+    const order = (param("order") ?? options.order ?? "desc") as Order;
+    const rows = useRows(endpoint, params, { ...options, sort, order });
+    return {
+        ...rows,
+        setSort: (column) => go({ set: { ...nextSort(column, rows.sort, rows.order, rows.columns) } }, "replace"),
+    };
+}
+
+export function FunctionTable({ onOpen }: { onOpen: (frame: Frame) => void }) {
+    const rows = useSortedRows("functions", { metric: metric.value }, { main: true });
+    const frame = (row: Row) => frameOf(row, cell(row, "function"));
+    const columns = rows.columns.map((column) => (column.name === "blocks" ? { name: column.name, width: "7rem" } : column.name));
+    const share = rows.columns.some((column) => column.name === "delta") ? "delta" : "total";
+    return (
+        <DataTable label="Functions" rows={rows} columns={columns} share={{ column: share }}
+            selected={(row) => isChosen("function", frame(row)?.function ?? "")}
+            onSelect={(row) => {
+                const of = frame(row);
+                if (of !== undefined) choose({ kind: "function", id: of.function, frame: of });
+            }}
+            onOpen={(row) => {
+                const of = frame(row);
+                if (of !== undefined) onOpen(of);
+            }} />
+    );
+}
+
+function Functions() {
+    return (
+        <div class="table-view">
+            <FunctionTable onOpen={(frame) => openSandwich(frame.function)} />
+        </div>
+    );
+}
+
+export const view: View = { Component: Functions };

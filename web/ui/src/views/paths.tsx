@@ -1,5 +1,59 @@
 // SPDX-License-Identifier: MIT
-import { Placeholder } from "../components/Placeholder";
+// views/paths.tsx: call paths with all their figures, and a line of what each held over time.
+import { choose, isChosen } from "../chosen";
+import { Spark } from "../components/Spark";
+import { type ColumnSpec, DataTable } from "../components/Table";
+import { viewChange } from "../links";
+import { cell, pathFrames, type Row } from "../rows";
+import type { Column, Table } from "../types";
+import { go, metric } from "../url";
+import { useSortedRows } from "./functions";
 import type { View } from "./index";
 
-export const view: View = { Component: Placeholder };
+interface PathTable extends Table {
+    graphs?: { points: number[]; series: number[][] };
+}
+
+/* What is drawn beside a row: no column of the answer. */
+const GRAPH: Column = { name: "graph", heading: "Over time", kind: "any", about: "What the path held, each line by itself" };
+
+/* By metric the figures that matter; the inspector has all of them. */
+const FIGURES: Record<string, string[]> = {
+    maximum: ["peak_bytes", "live_bytes", "total_bytes", "allocations"],
+    leaked: ["live_bytes", "live_blocks", "peak_bytes", "allocations"],
+    cumulative: ["total_bytes", "allocations", "average_bytes", "peak_bytes"],
+    allocations: ["allocations", "total_bytes", "average_bytes", "temporary"],
+    temporary: ["temporary", "allocations", "total_bytes", "average_bytes"],
+};
+const SORT: Record<string, string> = {
+    maximum: "peak_bytes", leaked: "live_bytes", cumulative: "total_bytes", allocations: "allocations", temporary: "temporary",
+};
+
+function graphOf(row: Row): readonly number[] {
+    const table = row.table as PathTable;
+    return table.graphs?.series[table.rows.indexOf(row.cells)] ?? [];
+}
+
+function Paths() {
+    const main = SORT[metric.value] ?? "peak_bytes";
+    const rows = useSortedRows("paths", { metric: metric.value, graphs: "1" }, { sort: main, order: "desc", main: true });
+    const hash = (row: Row) => String(cell(row, "hash") ?? "");
+    const isDifference = rows.columns.some((column) => column.name === "delta");
+    const hasGraphs = (rows.asked.data as PathTable | undefined)?.graphs !== undefined;
+    const columns: (string | ColumnSpec)[] = [
+        "path",
+        ...(hasGraphs ? [{ name: "graph", width: "7rem", render: (row: Row) => <Spark values={graphOf(row)} /> }] : []),
+        ...(isDifference ? ["delta", `base_${main}`, main] : (FIGURES[metric.value] ?? FIGURES.maximum!)),
+        "hash",
+    ].map((one) => (one === "allocations" ? { name: one, width: "7rem" } : one)).filter((one, index, all) => typeof one !== "string" || all.indexOf(one) === index);
+    return (
+        <div class="table-view">
+            <DataTable label="Call paths" rows={{ ...rows, columns: rows.columns.length === 0 ? [] : [...rows.columns, GRAPH] }} columns={columns}
+                share={{ column: isDifference ? "delta" : main }} selected={(row) => isChosen("path", hash(row))}
+                onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
+                onOpen={(row) => go(viewChange("flame", { path: hash(row) }))} />
+        </div>
+    );
+}
+
+export const view: View = { Component: Paths };

@@ -1,5 +1,375 @@
 // SPDX-License-Identifier: MIT
-import { Placeholder } from "../components/Placeholder";
+// views/source.tsx: source files, and beside the lines of one what they cost. source=PATH and line=N stand in the address;
+// without them the file that costs most is shown, at its dearest line.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useActions } from "../actions";
+import { useAnswer } from "../ask";
+import { choose } from "../chosen";
+import { shortModule } from "../components/Cells";
+import { Split } from "../components/Split";
+import { States } from "../components/States";
+import { DataTable, useScroll } from "../components/Table";
+import type { Piece } from "../draw/highlight";
+import * as format from "../format";
+import { cell, columnIndex, pathFrames, type Row, useRows, useTableRows } from "../rows";
+import { exactly, viewChange } from "../links";
+import type { Metric, Table } from "../types";
+import { go, metric, param } from "../url";
+import { unitChange, unitText } from "./calls";
 import type { View } from "./index";
 
-export const view: View = { Component: Placeholder };
+export interface SourceLine {
+    line: number;
+    function: string;
+    maximum: number;
+    leaked: number;
+    cumulative: number;
+    allocations: number;
+    temporary: number;
+    paths: number;
+    base_maximum?: number;
+    base_leaked?: number;
+    base_cumulative?: number;
+    base_allocations?: number;
+    base_temporary?: number;
+}
+interface FileText {
+    file: string;
+    state: "current" | "newer" | "differs" | "missing" | "forbidden";
+    text: string | null;
+    language: string;
+    note?: string;
+}
+
+type LineCost = "maximum" | "leaked" | "cumulative" | "allocations" | "temporary";
+const GUTTER: readonly { name: LineCost; heading: string; about: string; unit: "bytes" | "count" }[] = [
+    { name: "maximum", heading: "Maximum", about: "Bytes held when the program held most", unit: "bytes" },
+    { name: "leaked", heading: "Leaked", about: "Bytes never freed", unit: "bytes" },
+    { name: "temporary", heading: "Temporary", about: "Allocations freed before their thread's next one", unit: "count" },
+    { name: "allocations", heading: "Allocations", about: "How often memory was allocated", unit: "count" },
+];
+const costOf = (of: Metric): LineCost =>
+    of === "shutdown" ? "leaked" : of === "short" ? "temporary" : of;
+
+const LINE_PX = 19;
+const HEAD_PX = 28;
+const LETTER_PX = 7.25; // of 12 px monospace
+const LONGEST = 1000;
+const FILES_MOST = 20_000;
+
+function Source() {
+    const files = useAnswer<Table>("files", { metric: metric.value, limit: FILES_MOST }, { main: true });
+    const wanted = param("source");
+    const table = files.data;
+    const row = useMemo(() => (table === undefined ? undefined : rowOf(table, wanted)), [table, wanted]);
+    return (
+        <div class="source-view">
+            <States of={files} empty={table?.rows.length === 0 ? "No source file is known: the programs were built without -g." : undefined}>
+                {(data) => (
+                    <Split name="source" direction="row" size={330} label="Resize the list of files">
+                        <Files table={data} file={row === undefined ? null : String(row[columnIndex(data, "file")])} />
+                        {row === undefined
+                            ? <div class="state empty">{wanted} has no line that costs anything here.</div>
+                            : <SourceFile key={String(row[columnIndex(data, "number")])} number={Number(row[columnIndex(data, "number")])}
+                                file={String(row[columnIndex(data, "file")])} />}
+                    </Split>
+                )}
+            </States>
+        </div>
+    );
+}
+
+/* The file of the address: by its whole path, or by the end of it, as the compiler spelled it. Else the first of own code. */
+function rowOf(table: Table, wanted: string | null) {
+    const file = columnIndex(table, "file"), own = columnIndex(table, "own");
+    const name = (row: Table["rows"][number]) => String(row[file]);
+    if (wanted !== null) {
+        return table.rows.find((row) => name(row) === wanted) ?? table.rows.find((row) => name(row).endsWith("/" + wanted));
+    }
+    return table.rows.find((row) => row[own] === true || row[own] === "own") ?? table.rows[0];
+}
+
+function Files({ table, file }: { table: Table; file: string | null }) {
+    const cost = costOf(metric.value);
+    const rows = useTableRows(table, { sort: cost, order: "desc" });
+    const open = (row: Row) => go({ set: { source: String(cell(row, "file")), line: null } });
+    return (
+        <DataTable label="Source files" rows={rows} share={{ column: cost }} class="files"
+            columns={[
+                { name: "file", width: "minmax(9rem, 1fr)", render: (row, value) => <FileName path={String(value)} own={cell(row, "own")} /> },
+                { name: cost, width: "6.5rem" },
+            ]}
+            selected={(row) => cell(row, "file") === file} onSelect={open} onOpen={open} />
+    );
+}
+
+function FileName({ path, own }: { path: string; own: unknown }) {
+    const name = shortModule(path);
+    const kind = own === true ? "own" : own === false ? "library" : String(own ?? "");
+    return (
+        <span class={`frame ${kind}`} title={path}>
+            <span class="function">{name}</span>
+            <span class="place">{path.slice(0, path.length - name.length - 1)}</span>
+        </span>
+    );
+}
+
+/* ---- One file ---- */
+
+/* A line that is shown: of the text, or where there is none only those that cost something. */
+interface ShownLine {
+    number: number;
+    cost: SourceLine | undefined;
+    text: string;
+}
+
+function SourceFile({ number, file }: { number: number; file: string }) {
+    const lines = useAnswer<{ file: string; lines: SourceLine[] }>(`files/${number}`, {});
+    const text = useAnswer<FileText>(`files/${number}/text`, {}, { plain: true });
+    const costs = useMemo(() => mergeLines(lines.data?.lines ?? []), [lines.data]);
+    const given = Number(param("line") ?? 0);
+    const chosen = given > 0 ? costs.find((line) => line.line === given) : undefined;
+    const ready = lines.data !== undefined && (text.data !== undefined || text.state === "failed");
+    return (
+        <div class="source-file">
+            <SourceHead file={file} text={text.data} costs={costs} />
+            <States of={lines} ready={ready}>
+                {() => ready && (chosen === undefined
+                    ? <SourceText file={file} text={text.data} costs={costs} line={given} />
+                    : (
+                        <Split name="source-paths" direction="column" size={210} end label="Resize the paths of the line">
+                            <SourceText file={file} text={text.data} costs={costs} line={given} />
+                            <LinePaths file={file} of={chosen} />
+                        </Split>
+                    ))}
+            </States>
+        </div>
+    );
+}
+
+/* Functions that share a line (templates, copies inlined) are one line of text. */
+export function mergeLines(lines: readonly SourceLine[]): SourceLine[] {
+    const merged = new Map<number, SourceLine>();
+    for (const line of lines) {
+        const sum = merged.get(line.line);
+        if (sum === undefined) {
+            merged.set(line.line, { ...line });
+            continue;
+        }
+        for (const [name, value] of Object.entries(line) as [keyof SourceLine, number | string][]) {
+            if (name !== "line" && typeof value === "number") (sum as unknown as Record<string, number>)[name] = Number(sum[name] ?? 0) + value;
+        }
+        if (line.function !== sum.function && !sum.function.endsWith(", …")) sum.function += ", …";
+    }
+    return [...merged.values()].sort((a, b) => a.line - b.line);
+}
+
+const STATES: Record<FileText["state"], string> = {
+    current: "", newer: "The file is newer than the program: lines may have moved.",
+    differs: "The file is not the one that was compiled: lines may have moved.",
+    missing: "The file is not on this machine: only the lines that cost something are shown.",
+    forbidden: "The text of this file is not shown.",
+};
+
+function SourceHead({ file, text, costs }: { file: string; text: FileText | undefined; costs: readonly SourceLine[] }) {
+    const note = text === undefined ? "" : (text.note ?? STATES[text.state]);
+    const hot = hottest(costs);
+    return (
+        <div class="source-head">
+            <span class="source-name" title={file}>{file}</span>
+            {hot !== undefined && <button type="button" title="The line that costs most" onClick={() => showLine(hot.line)}>Line {hot.line}</button>}
+            <span class="muted">n, N: next and previous line that costs something</span>
+            {note !== "" && <span class="warning" role="note">{note}</span>}
+        </div>
+    );
+}
+
+function hottest(costs: readonly SourceLine[]): SourceLine | undefined {
+    const cost = costOf(metric.value);
+    return costs.reduce<SourceLine | undefined>((best, line) => (best === undefined || line[cost] > best[cost] ? line : best), undefined);
+}
+const showLine = (line: number | null, how: "push" | "replace" = "replace") => go({ set: { line } }, how);
+
+function SourceText({ file, text, costs, line }: { file: string; text: FileText | undefined; costs: readonly SourceLine[]; line: number }) {
+    const shown = useMemo(() => shownLines(text?.text ?? null, costs), [text, costs]);
+    const pieces = usePieces(text);
+    const scroll = useScroll(shown.length, LINE_PX, HEAD_PX);
+    const most = useMemo(() => mostOf(costs), [costs]);
+    const current = shown.findIndex((one) => one.number === (line > 0 ? line : hottest(costs)?.line));
+    const moved = useRef("");
+    useEffect(() => {
+        // Once a file: later the reader decides what is in sight.
+        if (scroll.pageRows <= 1 || moved.current === `${file} ${line}`) return;
+        const first = moved.current === "";
+        moved.current = `${file} ${line}`;
+        if (first && current >= 0) scroll.moveTo((current - Math.floor(scroll.pageRows / 3)) * LINE_PX);
+        else if (current >= 0) scroll.show(current);
+    });
+    const step = (by: 1 | -1) => {
+        const others = by > 0 ? costs.filter((one) => one.line > line) : costs.filter((one) => one.line < line).reverse();
+        if (others[0] !== undefined) showLine(others[0].line);
+    };
+    const move = (to: number) => {
+        const next = shown[Math.max(0, Math.min(to, shown.length - 1))];
+        if (next !== undefined) showLine(next.number);
+    };
+    const group = "Source";
+    useActions([
+        { group, title: "Next line that costs something", keys: ["n"], run: () => step(1) },
+        { group, title: "Previous line that costs something", keys: ["Shift+N"], run: () => step(-1) },
+        ...(line > 0 ? [{ group, title: "Leave the line", keys: ["Escape"], run: () => showLine(null) }] : []),
+    ]);
+    const key = (event: KeyboardEvent) => {
+        const steps: Record<string, () => void> = {
+            ArrowDown: () => move(current + 1), ArrowUp: () => move(current - 1), Home: () => move(0), End: () => move(shown.length - 1),
+            PageDown: () => move(current + scroll.pageRows), PageUp: () => move(current - scroll.pageRows),
+        };
+        const take = event.ctrlKey || event.metaKey || event.altKey ? undefined : steps[event.key];
+        if (take === undefined) return;
+        event.preventDefault();
+        event.stopPropagation();
+        take();
+    };
+    // Rows lie free, so that the widest cannot tell how wide the table is.
+    const longest = useMemo(() => 24 + LETTER_PX * shown.reduce((most, one) => Math.max(most, widthOf(one.text)), 30), [shown]);
+    const cost = costOf(metric.value);
+    const gutter = GUTTER.some((column) => column.name === cost) ? GUTTER : [{ name: cost, heading: "Allocated", about: "Bytes ever allocated", unit: "bytes" as const }, ...GUTTER];
+    const drawn = [];
+    for (let at = scroll.first; at <= scroll.last; at++) {
+        const one = shown[at]!;
+        drawn.push(
+            <div key={one.number} id={`line-${one.number}`} role="row" aria-rowindex={at + 2} aria-selected={one.number === line}
+                class={`source-line${one.cost === undefined ? "" : " costs"}${one.number === line ? " selected" : ""}`}
+                style={{ transform: `translateY(${at * LINE_PX + scroll.shift}px)` }}
+                onClick={() => showLine(one.number === line ? null : one.number)}>
+                {gutter.map((column) => <Cost key={column.name} line={one.cost} column={column} most={most[column.name] ?? 0} main={column.name === cost} />)}
+                <div role="rowheader" class="line-number">{one.number}</div>
+                <div role="gridcell" class="line-text">
+                    {text?.text == null
+                        ? <span class="muted">in <span class="function">{one.cost?.function}</span></span>
+                        : (pieces?.[one.number - 1] ?? [{ kind: "", text: one.text } as Piece]).map((piece, index) =>
+                            piece.kind === "" ? piece.text : <span key={index} class={`code-${piece.kind}`}>{piece.text}</span>)}
+                </div>
+            </div>,
+        );
+    }
+    return (
+        <div class="source-text">
+            <div ref={scroll.box} class="table code-table" role="grid" tabIndex={0} aria-label={`Lines of ${file}`} aria-rowcount={shown.length + 1}
+                aria-activedescendant={current >= 0 ? `line-${shown[current]?.number}` : undefined} onKeyDown={key}
+                style={{ "--tracks": `${gutter.map(() => "5.6rem").join(" ")} 3.6rem minmax(${longest}px, 1fr)` }}>
+                <div class="table-inner">
+                    <div class="table-head" role="row" aria-rowindex={1}>
+                        {gutter.map((column) => (
+                            <div key={column.name} role="columnheader" class={`heading numeric${column.name === cost ? " main" : ""}`} title={column.about}>{column.heading}</div>
+                        ))}
+                        <div role="columnheader" class="heading numeric">Line</div>
+                        <div role="columnheader" class="heading">{text?.text == null ? "Function" : "Text"}</div>
+                    </div>
+                    <div class="table-body" role="rowgroup" style={{ height: `${scroll.drawn}px` }}>{drawn}</div>
+                </div>
+            </div>
+            <HotMap shown={shown} most={most[cost] ?? 0} cost={cost} onPick={(at) => scroll.moveTo((at - scroll.pageRows / 2) * LINE_PX)} />
+        </div>
+    );
+}
+
+/* In letters; a tab is at most four. */
+const widthOf = (text: string): number => Math.min(text.length + 3 * (text.split("\t").length - 1), LONGEST);
+
+function shownLines(text: string | null, costs: readonly SourceLine[]): ShownLine[] {
+    const byLine = new Map(costs.map((cost) => [cost.line, cost]));
+    if (text === null) return costs.map((cost) => ({ number: cost.line, cost, text: "" }));
+    const lines = text.split("\n");
+    if (lines[lines.length - 1] === "") lines.pop();
+    return lines.map((one, index) => ({ number: index + 1, cost: byLine.get(index + 1), text: one }));
+}
+
+/* Colours come when they are ready; until then, and of a language that is not known, the text is plain. */
+function usePieces(text: FileText | undefined): Piece[][] | null {
+    const [pieces, setPieces] = useState<Piece[][] | null>(null);
+    useEffect(() => {
+        setPieces(null);
+        if (text?.text == null) return;
+        let wanted = true;
+        const lines = text.text.split("\n");
+        void import("../draw/highlight").then(({ highlight }) => {
+            if (wanted) setPieces(highlight(lines, text.language));
+        });
+        return () => void (wanted = false);
+    }, [text]);
+    return pieces;
+}
+
+const baseOf = (line: SourceLine, name: LineCost): number | undefined => line[`base_${name}`];
+const changeIn = (line: SourceLine, name: LineCost): number => line[name] - (baseOf(line, name) ?? 0);
+const isDifferenceIn = (line: SourceLine, name: LineCost): boolean => baseOf(line, name) !== undefined;
+
+function mostOf(costs: readonly SourceLine[]): Partial<Record<LineCost, number>> {
+    const most: Partial<Record<LineCost, number>> = {};
+    for (const line of costs) {
+        for (const name of ["maximum", "leaked", "cumulative", "allocations", "temporary"] as const) {
+            const value = isDifferenceIn(line, name) ? Math.abs(changeIn(line, name)) : line[name];
+            most[name] = Math.max(most[name] ?? 0, value);
+        }
+    }
+    return most;
+}
+
+interface CostProps {
+    line: SourceLine | undefined;
+    column: (typeof GUTTER)[number];
+    most: number;
+    main: boolean;
+}
+
+/* The darker the more: of the largest of its column. Of a difference with its sign. */
+function Cost({ line, column, most, main }: CostProps) {
+    const differs = line !== undefined && isDifferenceIn(line, column.name);
+    const value = line === undefined ? 0 : differs ? changeIn(line, column.name) : line[column.name];
+    const heat = most === 0 ? 0 : Math.sqrt(Math.abs(value) / most);
+    const text = value === 0 ? "" : differs ? unitChange(column.unit, value) : unitText(column.unit, value);
+    const title = line === undefined || value === 0 ? undefined
+        : `${format.count(value)}${column.unit === "bytes" ? " bytes" : ""} in ${line.function}${differs ? `, before ${format.count(baseOf(line, column.name)!)}` : ""}`;
+    return (
+        <div role="gridcell" class={`cost numeric${main ? " main" : ""}${differs ? (value < 0 ? " less" : " more") : ""}`}
+            style={value === 0 ? undefined : { "--heat": heat.toFixed(3) }} title={title}>{text}</div>
+    );
+}
+
+/* The file at a glance: where it costs. A pointer's comfort: n and N are the keyboard's. */
+const MAP_MARKS = 400;
+
+function HotMap({ shown, most, cost, onPick }: { shown: readonly ShownLine[]; most: number; cost: LineCost; onPick: (at: number) => void }) {
+    const marks = useMemo(() => shown
+        .map((one, at) => ({ at, heat: one.cost === undefined || most === 0 ? 0 : Math.sqrt(Math.abs(isDifferenceIn(one.cost, cost) ? changeIn(one.cost, cost) : one.cost[cost]) / most) }))
+        .filter((one) => one.heat > 0)
+        .sort((a, b) => b.heat - a.heat)
+        .slice(0, MAP_MARKS), [shown, most, cost]);
+    return (
+        <div class="hot-map" aria-hidden="true" onClick={(event) => {
+            const box = event.currentTarget.getBoundingClientRect();
+            onPick(((event.clientY - box.top) / box.height) * shown.length);
+        }}>
+            {marks.map(({ at, heat }) => <span key={at} style={{ top: `${(100 * at) / shown.length}%`, "--heat": heat.toFixed(3) }} />)}
+        </div>
+    );
+}
+
+/* ---- The paths of a line ---- */
+
+function LinePaths({ file, of }: { file: string; of: SourceLine }) {
+    const functions = of.function.endsWith(", …") ? [] : [exactly(of.function)];
+    const rows = useRows("paths", { metric: metric.value, file: [exactly(file)], function: functions });
+    const hash = (row: Row) => String(cell(row, "hash") ?? "");
+    return (
+        <section class="line-paths" aria-label="Call paths of the line">
+            <h3>{format.items(of.paths, "call path")} allocate at line {of.line}<span class="muted"> · all through {of.function}:</span></h3>
+            <DataTable label="Call paths" rows={rows} columns={["path", "peak_bytes", "live_bytes", { name: "allocations", width: "7rem" }, "hash"]}
+                share={{ column: "peak_bytes" }} onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
+                onOpen={(row) => go(viewChange("flame", { path: hash(row) }))} />
+        </section>
+    );
+}
+
+export const view: View = { Component: Source };

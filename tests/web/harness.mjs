@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// harness.mjs: what the specs share: recordings of example programs, a server, a browser, and the
+// command line as the judge of every number.
+import { execFileSync, spawn } from 'node:child_process';
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+export const build = process.env.TEST_BUILD;
+export const memtrace = path.join(build, 'bin', 'memtrace');
+
+// One folder for all specs of a run, so that a recording is made once.
+export const scratch = process.env.WEB_SCRATCH ?? fs.mkdtempSync(path.join(os.tmpdir(), 'memtrace-web-'));
+fs.mkdirSync(scratch, { recursive: true });
+if (process.env.WEB_SCRATCH === undefined) {
+    process.on('exit', () => fs.rmSync(scratch, { recursive: true, force: true }));
+}
+
+const environment = { ...process.env, NO_COLOR: '1', LC_ALL: 'C.UTF-8', HOME: scratch,
+    XDG_CACHE_HOME: path.join(scratch, '.cache') };
+delete environment.DISPLAY;
+delete environment.SSH_CONNECTION;
+
+/** What a command prints to stdout. */
+export function run(command, args, options = {}) {
+    return execFileSync(command, args, { encoding: 'utf8', cwd: scratch, env: environment,
+        maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+}
+
+/** `memtrace ARGUMENT...` */
+export const cli = (...args) => run(memtrace, args);
+
+/** `memtrace report --json` of a file, with filters. */
+export const report = (file, ...filters) => JSON.parse(cli('report', '--json', ...filters, file));
+
+/** The rows of a statement, as objects. */
+export const query = (file, sql, ...filters) => JSON.parse(cli('query', '--format', 'json', ...filters, file, sql));
+
+/** Path of a recording of a program, made when it is first asked for. */
+export function recording(name, command, ...options) {
+    const file = path.join(scratch, name + '.mtr');
+    if (!fs.existsSync(file)) {
+        const made = file + '.' + process.pid + '.mtr';
+        run(memtrace, ['record', '-o', made, ...options, '--', ...command]);
+        fs.renameSync(made, file);
+    }
+    return file;
+}
+
+/** The tutorial's program: a leak, a hot temporary, a fragmented heap. */
+export const newsdesk = () => recording('newsdesk', [path.join(build, 'tests', 'web', 'newsdesk')]);
+
+/** A server of these files; stopped at the end of the test. */
+export async function serve(t, ...args) {
+    const child = spawn(memtrace, ['serve', '--no-open', ...args],
+        { cwd: scratch, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    const address = await new Promise((resolve, reject) => {
+        const look = (data) => {
+            said += data;
+            const found = /http:\/\/127\.0\.0\.1:\d+\/\S*/.exec(said);
+            if (found !== null && said.endsWith('\n')) {
+                resolve(new URL(found[0]));
+            }
+        };
+        child.stdout.on('data', look);
+        child.stderr.on('data', look);
+        child.on('exit', (code) => reject(new Error(`memtrace serve ended with ${code}: ${said}`)));
+    });
+    const token = address.hash.replace(/^#(token=)?/, '');
+    const server = {
+        child, token, address, origin: address.origin, said: () => said,
+        /** A request as the page makes it. */
+        fetch: (place, options = {}) => fetch(address.origin + '/api/v1' + place, {
+            ...options, headers: { Authorization: 'Bearer ' + token, ...options.headers } }),
+        /** The whole answer of an endpoint; fails where it is no success. */
+        async get(place) {
+            const answer = await server.fetch(place);
+            const text = await answer.text();
+            assert.equal(answer.status, 200, `${place}: ${text}`);
+            return JSON.parse(text);
+        },
+        /** Sources are opened in the background: the first one, when it is there. */
+        async opened() {
+            for (;;) {
+                const { sources } = await server.get('/session');
+                assert.notEqual(sources[0].state, 'failed', sources[0].error);
+                if (sources[0].state === 'open') {
+                    return sources[0];
+                }
+                await new Promise((resolve) => { setTimeout(resolve, 50); });
+            }
+        },
+        stop() {
+            return new Promise((resolve) => {
+                if (child.exitCode !== null || child.signalCode !== null) {
+                    resolve(child.exitCode);
+                    return;
+                }
+                child.removeAllListeners('exit');
+                child.on('exit', resolve);
+                child.kill('SIGINT');
+            });
+        },
+    };
+    t.after(() => server.stop());
+    await server.opened();
+    return server;
+}
+
+const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
+    '--disable-sync', '--no-first-run', '--disable-quic', '--disable-default-apps', '--font-render-hinting=none',
+    '--force-color-profile=srgb'];
+let browser;
+
+/** Chromium, the same for all tests of a file. */
+export async function chrome() {
+    browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+    return browser;
+}
+export async function closeChrome() {
+    await browser?.close();
+    browser = undefined;
+}
+
+/**
+ * A page of the server at a view ("flame?metric=leaked"), when it has its answers. What the console, the
+ * policy or an exception complains of, and each request to anybody else, fails the test at its end.
+ */
+export async function open(t, server, view = '', options = {}) {
+    const context = await (await chrome()).newContext({ viewport: { width: 1400, height: 900 },
+        permissions: ['clipboard-read', 'clipboard-write'], ...options });
+    const page = await context.newPage();
+    page.complaints = [];
+    page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) {
+            page.complaints.push(message.text());
+        }
+    });
+    page.on('pageerror', (error) => page.complaints.push(String(error)));
+    page.on('dialog', (dialog) => { page.complaints.push('dialog: ' + dialog.message()); dialog.dismiss(); });
+    page.on('request', (request) => {
+        if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== server.origin) {
+            page.complaints.push('request to ' + request.url());
+        }
+    });
+    t.after(async () => {
+        await context.close();
+        assert.deepEqual(page.complaints, []);
+    });
+    await page.goto(server.origin + '/' + view + '#' + server.address.hash.slice(1));
+    await settled(page);
+    return page;
+}
+
+/** Until the page waits for no answer and draws nothing more. */
+export async function settled(page) {
+    await page.waitForFunction(() => document.documentElement.dataset.busy === '0', undefined, { timeout: 60000 });
+}

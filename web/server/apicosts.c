@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/* apicosts.c: what functions and call paths cost, as tables. Listed in routes.c. */
+#include "web/server/apilist.h"
+
+#include "analyze/report/framesums.h"
+#include "analyze/rows/pathwalk.h"
+#include "analyze/window/series.h"
+#include "web/server/apimetric.h"
+#include "web/server/apitable.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int out_of_memory(struct error *error) {
+    return error_set(error, "out of memory");
+}
+
+static double share_of(uint64_t part, uint64_t whole) {
+    return whole != 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* ---- Functions ---- */
+
+struct function_row {
+    struct names_frame frame; /* without a line: of the function, not of one of its calls */
+    uint64_t self;
+    uint64_t total;
+    double share; /* of the total */
+    uint64_t blocks;
+};
+
+enum {
+    FUNCTION_FRAME,
+    FUNCTION_SELF,
+    FUNCTION_TOTAL,
+    FUNCTION_SHARE,
+    FUNCTION_BLOCKS,
+    FUNCTION_COLUMNS
+};
+
+static struct table_cell function_frame(const struct rows_of *of, const void *record) {
+    (void)of;
+    return table_frame(&((const struct function_row *)record)->frame);
+}
+
+#define OF(member) ROWS_FIELD(struct function_row, member)
+static void function_columns(enum metric metric, struct table_column *columns) {
+    const struct table_column all[FUNCTION_COLUMNS] = {
+        [FUNCTION_FRAME] = {"function", "function", TABLE_FRAME, .cell = function_frame},
+        [FUNCTION_SELF] = {"self", "self", metric_main_kind(metric),
+                           .about = "allocated by the function itself", OF(self)},
+        [FUNCTION_TOTAL] = {"total", "total", metric_main_kind(metric),
+                            .about = "allocated in it and in what it called", OF(total)},
+        [FUNCTION_SHARE] = {"share", "share", TABLE_PERCENT, .about = "of the total", OF(share)},
+        [FUNCTION_BLOCKS] = {"blocks", metric_side_heading(metric), metric_side_kind(metric),
+                             .about = "in it and in what it called", OF(blocks)},
+    };
+    memcpy(columns, all, sizeof all);
+}
+#undef OF
+
+/* Start-up code is shown where it allocates itself. */
+static bool is_shown(const struct report *report, const struct framesums_item *item,
+                     enum metric metric) {
+    uint64_t self = framesums_cost(metric, &item->self).main;
+    return framesums_cost(metric, &item->inclusive).main != 0 &&
+           (report->options.all_frames || self != 0 || !pathwalk_is_startup(item->frame));
+}
+
+/* Rows of what has a cost; the caller frees them. NULL: out of memory. */
+static struct function_row *make_functions(const struct report *report, enum metric metric,
+                                           size_t *count) {
+    uint64_t all = metric_total(metric, report->model).main;
+    enum framesums_by by = report->options.by_line ? FRAMESUMS_LINE : FRAMESUMS_FUNCTION;
+    struct framesums sums;
+    struct function_row *rows = NULL;
+    *count = 0;
+    if (framesums_make(&sums, report, by) == 0) {
+        rows = calloc(sums.count + 1, sizeof *rows);
+    }
+    for (size_t i = 0; rows != NULL && i < sums.count; i++) {
+        const struct framesums_item *item = &sums.items[i];
+        if (is_shown(report, item, metric)) {
+            struct function_row *row = &rows[(*count)++];
+            struct cost total = framesums_cost(metric, &item->inclusive);
+            *row = (struct function_row){.frame = *item->frame,
+                                         .self = framesums_cost(metric, &item->self).main,
+                                         .total = total.main,
+                                         .share = share_of(total.main, all),
+                                         .blocks = total.side};
+            row->frame.line = by == FRAMESUMS_LINE ? row->frame.line : 0;
+            row->frame.inlined = false;
+        }
+    }
+    framesums_free(&sums);
+    return rows;
+}
+
+/* The table of an array of rows. */
+static int put_array(struct api_call *call, const struct apitable_rows *shown, const void *rows,
+                     size_t size, size_t count, struct error *error) {
+    const void **records = calloc(count + 1, sizeof *records);
+    const struct rows_of of = rows_of_report(&call->report);
+    int result;
+    if (records == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        records[i] = (const char *)rows + i * size;
+    }
+    result = apitable_records(call, NULL, shown, &of, records, count, error);
+    free(records);
+    return result;
+}
+
+int api_functions(struct api_call *call, struct error *error) {
+    static const unsigned char places[] = {FUNCTION_FRAME, FUNCTION_SELF, FUNCTION_TOTAL,
+                                           FUNCTION_SHARE, FUNCTION_BLOCKS};
+    struct table_column columns[FUNCTION_COLUMNS];
+    const struct rows rows = {.columns = columns, .column_count = FUNCTION_COLUMNS};
+    const struct apitable_rows shown = {
+        .rows = &rows, .shown = places, .count = FUNCTION_COLUMNS, .sort = "total"};
+    struct report report = call->report;
+    struct function_row *functions;
+    size_t count;
+    int result;
+    report.model = apimetric_model(call, call->view, error);
+    if (report.model == NULL) {
+        return -1;
+    }
+    function_columns(call->metric, columns);
+    functions = make_functions(&report, call->metric, &count);
+    if (functions == NULL) {
+        return out_of_memory(error);
+    }
+    result = put_array(call, &shown, functions, sizeof *functions, count, error);
+    free(functions);
+    api_command(call, "report %s --flat", apimetric_option(call));
+    return result;
+}
+
+/* ---- Call paths ---- */
+
+static const unsigned char path_places[] = {
+    CONTEXT_HASH,        CONTEXT_PATH,       CONTEXT_CLASS,       CONTEXT_POOL,
+    CONTEXT_PEAK_BYTES,  CONTEXT_LIVE_BYTES, CONTEXT_LIVE_BLOCKS, CONTEXT_TOTAL_BYTES,
+    CONTEXT_ALLOCATIONS, CONTEXT_FREES,      CONTEXT_TEMPORARY,   CONTEXT_AVERAGE,
+    CONTEXT_FIRST,       CONTEXT_LAST,       CONTEXT_LIFETIME,
+};
+
+/* In reports a table has one of these columns, and here all stand side by side. */
+static void path_columns(struct table_column *columns) {
+    static const struct heading {
+        unsigned char place;
+        const char *heading;
+    } headings[] = {
+        {CONTEXT_CLASS, "class"},        {CONTEXT_POOL, "pool"},
+        {CONTEXT_PEAK_BYTES, "peak"},    {CONTEXT_LIVE_BYTES, "live"},
+        {CONTEXT_LIVE_BLOCKS, "blocks"}, {CONTEXT_TOTAL_BYTES, "allocated"},
+        {CONTEXT_FREES, "frees"},        {CONTEXT_TEMPORARY, "temporary"},
+    };
+    memcpy(columns, rows_contexts.columns, CONTEXT_COLUMNS * sizeof *columns);
+    for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++) {
+        columns[headings[i].place].heading = headings[i].heading;
+    }
+    columns[CONTEXT_CLASS].name = "class";
+}
+
+static void put_numbers(struct jsonwriter *json, const char *name, const uint64_t *numbers,
+                        size_t count) {
+    jsonwriter_array(json, name);
+    for (size_t i = 0; i < count; i++) {
+        jsonwriter_number(json, NULL, numbers[i]);
+    }
+    jsonwriter_end_array(json);
+}
+
+static const char *column_of(enum metric metric) {
+    static const char *const columns[METRIC_ALL] = {
+        [METRIC_MAXIMUM] = "peak_bytes",     [METRIC_LEAKED] = "live_bytes",
+        [METRIC_CUMULATIVE] = "total_bytes", [METRIC_ALLOCATIONS] = "allocations",
+        [METRIC_TEMPORARY] = "temporary",    [METRIC_SHUTDOWN] = "live_bytes",
+        [METRIC_SHORT] = "temporary",
+    };
+    return columns[metric];
+}
+
+/* Those that bear some of the metric; the caller frees the array. NULL: out of memory. */
+static const void **list_paths(const struct model *model, enum metric metric, size_t *count) {
+    const void **records = calloc(model->context_count + 1, sizeof *records);
+    *count = 0;
+    for (size_t i = 0; records != NULL && i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        if (context->class == MODEL_HEAP && metric_cost(metric, context).main != 0) {
+            records[(*count)++] = context;
+        }
+    }
+    return records;
+}
+
+/* What they held over time, each path in one array. */
+static int put_graphs(struct api_call *call, const void *const *records, size_t count,
+                      struct error *error) {
+    enum { POINTS = 48, PATHS = 1000 };
+    const struct model *model = call->view->model;
+    size_t rows = count < PATHS ? count : PATHS;
+    uint32_t *ids = calloc(rows + 1, sizeof *ids);
+    struct series series = {0};
+    int result = ids != NULL ? 0 : out_of_memory(error);
+    for (size_t i = 0; ids != NULL && i < rows; i++) {
+        ids[i] = ((const struct model_context *)records[i])->id;
+    }
+    if (result == 0) {
+        result = series_make(&series, call->view->whole, call->view->source->parts, model->from_ns,
+                             model->to_ns, ids, rows, POINTS, &call->replay, error);
+    }
+    if (result == 0) {
+        jsonwriter_map(call->json, "graphs");
+        put_numbers(call->json, "points", series.times, series.points);
+        jsonwriter_array(call->json, "series");
+        for (size_t i = 0; i < rows && series.points != 0; i++) {
+            put_numbers(call->json, NULL, &series.live[i * series.points], series.points);
+        }
+        jsonwriter_end_array(call->json);
+        jsonwriter_end_map(call->json);
+    }
+    series_free(&series);
+    free(ids);
+    return result;
+}
+
+int api_paths(struct api_call *call, struct error *error) {
+    struct table_column columns[CONTEXT_COLUMNS];
+    const struct rows rows = {.columns = columns, .column_count = CONTEXT_COLUMNS};
+    struct apitable_rows shown = {.rows = &rows,
+                                  .shown = path_places,
+                                  .count = sizeof path_places,
+                                  .sort = column_of(call->metric)};
+    const struct model *model = apimetric_model(call, call->view, error);
+    struct rows_of of = rows_of_report(&call->report);
+    const void **records;
+    bool has_graphs;
+    size_t count;
+    int result;
+    if (model == NULL || api_flag(call, "graphs", &has_graphs, error) != 0) {
+        return -1;
+    }
+    shown.more = has_graphs ? put_graphs : NULL;
+    of.model = model;
+    of.whole = call->view->whole;
+    path_columns(columns);
+    records = list_paths(model, call->metric, &count);
+    if (records == NULL) {
+        return out_of_memory(error);
+    }
+    result = apitable_records(call, NULL, &shown, &of, records, count, error);
+    free(records);
+    api_command(call, "report %s --paths", apimetric_option(call));
+    return result;
+}
+
+/* ---- One call path ---- */
+
+/* Costs are of the heap, or of what filters make of it; paths that a filter leaves out have none.
+ */
+static const struct model_context *find_path(const struct model *model, uint64_t hash) {
+    for (size_t i = 0; i < model->context_count; i++) {
+        if (model_hash(model, model->contexts[i].id) == hash) {
+            return &model->contexts[i];
+        }
+    }
+    return NULL;
+}
+
+static void put_totals(struct api_call *call, const struct model_context *context) {
+    struct jsonwriter *json = call->json;
+    jsonwriter_string(json, "class", model_class_name(call->view->whole, context));
+    jsonwriter_number(json, "live_bytes", context->live_bytes);
+    jsonwriter_number(json, "live_blocks", context->live_blocks);
+    jsonwriter_number(json, "peak_bytes", context->peak_bytes);
+    jsonwriter_number(json, "total_bytes", context->total_bytes);
+    jsonwriter_number(json, "allocations", context->allocations);
+    jsonwriter_number(json, "frees", context->frees);
+    jsonwriter_number(json, "freed_bytes", context->freed_bytes);
+    jsonwriter_number(json, "temporary", context->temporary);
+}
+
+static int put_timeline(struct api_call *call, uint32_t id, struct error *error) {
+    enum { POINTS = 200 };
+    const struct model *model = call->view->model;
+    struct series series;
+    int result = series_make(&series, call->view->whole, call->view->source->parts, model->from_ns,
+                             model->to_ns, &id, 1, POINTS, &call->replay, error);
+    if (result == 0 && series.points != 0) {
+        jsonwriter_map(call->json, "timeline");
+        put_numbers(call->json, "time_ns", series.times, series.points);
+        put_numbers(call->json, "live", series.live, series.points);
+        jsonwriter_end_map(call->json);
+    } else if (result == 0) {
+        jsonwriter_string(call->json, "timeline", NULL);
+    }
+    series_free(&series);
+    return result;
+}
+
+/* Of the blocks that were freed: the model has them in 16 buckets. */
+static void put_lifetimes(struct api_call *call, const struct model_context *context) {
+    const struct model *model = call->view->model;
+    const uint64_t *buckets;
+    if (context->lifetimes == MODEL_NO_LIFETIMES || model->lifetimes == NULL) {
+        jsonwriter_string(call->json, "lifetimes", NULL);
+        return;
+    }
+    buckets = &model->lifetimes[context->lifetimes];
+    jsonwriter_array(call->json, "lifetimes");
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        bool is_last = i + 1 == MEMTRACE_LIFETIME_BUCKETS;
+        jsonwriter_map(call->json, NULL);
+        jsonwriter_number(call->json, "from_ns",
+                          i != 0 ? UINT64_C(1) << (2 * (i - 1) + MEMTRACE_TICK_SHIFT) : 0);
+        if (is_last) {
+            jsonwriter_string(call->json, "to_ns", NULL);
+        } else {
+            jsonwriter_number(call->json, "to_ns", UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT));
+        }
+        jsonwriter_number(call->json, "count", buckets[i]);
+        jsonwriter_end_map(call->json);
+    }
+    jsonwriter_end_array(call->json);
+}
+
+static void put_size_classes(struct api_call *call, const struct detail *detail) {
+    jsonwriter_array(call->json, "sizes");
+    for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
+        if (detail->sizes[i].allocations != 0) {
+            jsonwriter_map(call->json, NULL);
+            jsonwriter_number(call->json, "from", i != 0 ? UINT64_C(1) << (i - 1) : 0);
+            jsonwriter_number(call->json, "to", i != 0 ? UINT64_MAX >> (64 - i) : 0);
+            jsonwriter_number(call->json, "count", detail->sizes[i].allocations);
+            jsonwriter_end_map(call->json);
+        }
+    }
+    jsonwriter_end_array(call->json);
+}
+
+/* They take a pass: where that is short, or asked for. */
+static int put_sizes(struct api_call *call, const struct model_context *context, uint64_t hash,
+                     struct error *error) {
+    const struct api_view *view = call->view;
+    const struct detail_wish wish = {
+        .parts = DETAIL_SIZES, .classes = 1u << context->class, .limit = 1};
+    struct selection selection = *view->selection; /* not to be freed */
+    struct detail *detail;
+    bool is_asked;
+    if (api_flag(call, "sizes", &is_asked, error) != 0) {
+        return -1;
+    }
+    if (view->source->parts.count == 0 ||
+        (!is_asked && view->whole->recording.events > SERIES_PASS_EVENTS)) {
+        jsonwriter_string(call->json, "sizes", NULL);
+        return 0;
+    }
+    selection.path = hash;
+    detail = detail_gather(&wish, &selection, view->whole, view->source->parts, view->names,
+                           &call->replay, error);
+    if (detail == NULL) {
+        return -1;
+    }
+    put_size_classes(call, detail);
+    detail_free(detail);
+    call->told.via = API_VIA_PASS;
+    return 0;
+}
+
+static int put_one(struct api_call *call, const struct model_context *known,
+                   const struct model_context *context, uint64_t hash, struct error *error) {
+    char text[24];
+    int result;
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_string(call->json, "hash", text);
+    apiframes_write_path(&call->report, call->json, "frames", known->path);
+    put_totals(call, context);
+    result = put_timeline(call, known->id, error);
+    if (result == 0) {
+        put_lifetimes(call, context);
+        result = put_sizes(call, context, hash, error);
+    }
+    jsonwriter_end_map(call->json);
+    return result;
+}
+
+int api_path(struct api_call *call, struct error *error) {
+    const struct model *whole = call->view->whole;
+    const struct model_context *known;
+    const struct model_context *context;
+    struct model_context nothing;
+    char *end;
+    uint64_t hash = strtoull(call->rest, &end, 16);
+    if (strlen(call->rest) != 16 || strspn(call->rest, "0123456789abcdef") != 16) {
+        return api_refuse(call, 404, error, "'%s' is not the hash of a call path", call->rest);
+    }
+    known = find_path(whole, hash);
+    if (known == NULL) {
+        return api_refuse(call, 404, error, "there is no call path %s", call->rest);
+    }
+    nothing = (struct model_context){.id = known->id,
+                                     .path = known->path,
+                                     .class = known->class,
+                                     .pool = known->pool,
+                                     .lifetimes = MODEL_NO_LIFETIMES};
+    context = model_find(call->view->model, known->id);
+    api_command(call, "report --show-peak --paths --path %s", call->rest);
+    return put_one(call, known, context != NULL ? context : &nothing, hash, error);
+}

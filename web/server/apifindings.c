@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* apifindings.c: what looks wrong, the gravest first. Listed in routes.c. */
+#include "analyze/report/findings.h"
+
+#include "web/server/apicache.h"
+#include "web/server/apilist.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct wish {
+    const struct api_call *call;
+    bool has_passes;
+};
+
+static void free_findings(void *value) {
+    findings_free(value);
+    free(value);
+}
+
+/* Leaks that are suppressed are none. */
+static int find(struct findings *findings, const struct wish *wish,
+                const struct replay_options *replay, struct error *error) {
+    const struct api_view *view = wish->call->view;
+    struct suppressions list = {0};
+    struct report report = wish->call->report;
+    const struct findings_wish asked = {.report = &report,
+                                        .whole = view->whole,
+                                        .selection = view->selection,
+                                        .has_passes = wish->has_passes,
+                                        .replay = replay};
+    int result = suppressing_load(&view->question->suppressing, view->model,
+                                  view->question->debug_folders, &list, error);
+    if (result == 0) {
+        report.suppressions = &list;
+        result = findings_make(findings, &asked, error);
+    }
+    suppressions_free(&list);
+    return result;
+}
+
+static void *make_findings(const void *asked, const struct replay_options *replay,
+                           struct error *error) {
+    struct findings *findings = calloc(1, sizeof *findings);
+    if (findings == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    if (find(findings, asked, replay, error) != 0) {
+        free_findings(findings);
+        return NULL;
+    }
+    return findings;
+}
+
+static size_t bytes_of_findings(const void *value) {
+    const struct findings *findings = value;
+    return sizeof *findings + findings->room * (sizeof *findings->items + 1024);
+}
+
+static const struct apicache_kind findings_kind = {make_findings, free_findings, bytes_of_findings};
+
+static void put_finding(struct api_call *call, const struct finding *finding) {
+    struct jsonwriter *json = call->json;
+    char *command = findings_command(&call->report, finding);
+    jsonwriter_map(json, NULL);
+    jsonwriter_string(json, "kind", findings_kind_name(finding->kind));
+    jsonwriter_string(json, "title", finding->title);
+    jsonwriter_string(json, "sentence", finding->sentence);
+    if (finding->bytes != 0) {
+        jsonwriter_number(json, "bytes", finding->bytes);
+    }
+    if (finding->count != 0) {
+        jsonwriter_number(json, "count", finding->count);
+    }
+    if (finding->share >= 0) {
+        jsonwriter_double(json, "share", finding->share);
+    }
+    jsonwriter_string(json, "view", finding->view);
+    jsonwriter_string(json, "command", command != NULL ? command : "");
+    if (finding->hash != 0) {
+        char hash[24];
+        snprintf(hash, sizeof hash, "%016" PRIx64, finding->hash);
+        jsonwriter_string(json, "hash", hash);
+    }
+    jsonwriter_end_map(json);
+    free(command);
+}
+
+int api_findings(struct api_call *call, struct error *error) {
+    struct wish wish = {.call = call};
+    const struct findings *findings;
+    uint64_t limit;
+    bool was_there;
+    if (api_number(call, "limit", 20, 1, 1000, &limit, error) != 0 ||
+        api_flag(call, "passes", &wish.has_passes, error) != 0) {
+        return -1;
+    }
+    findings = apicache_get(call->view->cache, wish.has_passes ? "findings, passes" : "findings",
+                            &findings_kind, &wish, &call->replay, &was_there, error);
+    if (findings == NULL) {
+        return -1;
+    }
+    call->told.via = was_there ? API_VIA_CACHE : wish.has_passes ? API_VIA_PASS : API_VIA_SLICES;
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_array(call->json, "findings");
+    for (size_t i = 0; i < findings->count && i < limit; i++) {
+        put_finding(call, &findings->items[i]);
+    }
+    jsonwriter_end_array(call->json);
+    jsonwriter_end_map(call->json);
+    api_command(call, "report --show-findings");
+    return 0;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* apimetric.c: see apimetric.h. */
+#include "web/server/apimetric.h"
+
+#include "analyze/ask/quantity.h"
+#include "analyze/blocks/detail.h"
+#include "analyze/filter/asheap.h"
+#include "web/server/apicache.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SHORT_NS = 10000000 }; /* what is short-lived, where nobody says how short */
+
+/* ---- Pools and mappings, where filters ask for them ---- */
+
+static uint32_t classes_of(const struct selection *selection) {
+    return selection->classes == 0 && selection->pool != NULL ? 1u << MODEL_POOL
+                                                              : selection->classes;
+}
+
+static void *make_heap(const void *wish, const struct replay_options *replay, struct error *error) {
+    const struct api_view *view = wish;
+    struct model *heap = calloc(1, sizeof *heap);
+    (void)replay;
+    if (heap == NULL || asheap_make(view->model, classes_of(view->selection), heap) != 0) {
+        error_set(error, "out of memory");
+        free(heap);
+        return NULL;
+    }
+    return heap;
+}
+
+static void free_heap(void *value) {
+    asheap_free(value);
+    free(value);
+}
+
+static size_t bytes_of_contexts(const void *value) {
+    const struct model *model = value;
+    return sizeof *model + model->context_count * sizeof *model->contexts;
+}
+
+static const struct apicache_kind heap_kind = {make_heap, free_heap, bytes_of_contexts};
+
+const struct model *apimetric_heap(struct api_call *call, const struct api_view *view,
+                                   struct error *error) {
+    uint32_t classes = classes_of(view->selection);
+    if (classes == 0 || classes == 1u << MODEL_HEAP) {
+        return view->model;
+    }
+    return apicache_get(view->cache, "as heap", &heap_kind, view, &call->replay, NULL, error);
+}
+
+/* ---- Leaks without those that are suppressed ---- */
+
+struct leaks_wish {
+    const struct api_view *view;
+    const struct model *heap;
+};
+
+static void *make_unsuppressed(const void *asked, const struct replay_options *replay,
+                               struct error *error) {
+    const struct leaks_wish *wish = asked;
+    const struct api_view *view = wish->view;
+    struct suppressions list = {0};
+    struct model *applied = calloc(1, sizeof *applied);
+    int result = -1;
+    (void)replay;
+    if (applied == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    if (suppressing_load(&view->question->suppressing, view->model, view->question->debug_folders,
+                         &list, error) == 0) {
+        result = suppressions_apply(&list, wish->heap, view->names, applied, error);
+    }
+    suppressions_free(&list);
+    if (result != 0) {
+        free(applied);
+        applied = NULL;
+    }
+    return applied;
+}
+
+static void free_unsuppressed(void *value) {
+    suppressions_applied_free(value);
+    free(value);
+}
+
+static const struct apicache_kind unsuppressed_kind = {make_unsuppressed, free_unsuppressed,
+                                                       bytes_of_contexts};
+
+/* What is held while the program runs, or was held once, is no leak. */
+static const struct model *without_suppressed(struct api_call *call, const struct api_view *view,
+                                              struct error *error) {
+    const struct leaks_wish wish = {view, apimetric_heap(call, view, error)};
+    if (wish.heap == NULL || view->model->live || view->model->to_ns != UINT64_MAX) {
+        return wish.heap;
+    }
+    return apicache_get(view->cache, "unsuppressed", &unsuppressed_kind, &wish, &call->replay, NULL,
+                        error);
+}
+
+/* ---- What single blocks tell ---- */
+
+struct part_wish {
+    const struct api_view *view;
+    const struct model *heap;
+    enum detail_part part;
+    uint64_t short_ns;
+};
+
+struct part {
+    struct detail *detail;
+    struct model model;
+};
+
+static void free_part(void *value) {
+    struct part *part = value;
+    detail_submodel_free(&part->model);
+    detail_free(part->detail);
+    free(part);
+}
+
+static void *make_part(const void *asked, const struct replay_options *replay,
+                       struct error *error) {
+    const struct part_wish *wish = asked;
+    const struct api_view *view = wish->view;
+    const struct detail_wish parts = {
+        .parts = wish->part, .shutdown_ns = UINT64_MAX, .short_ns = wish->short_ns, .limit = 1};
+    struct part *part = calloc(1, sizeof *part);
+    if (part == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    part->detail = detail_gather(&parts, view->selection, view->whole, view->source->parts,
+                                 view->names, replay, error);
+    if (part->detail == NULL ||
+        detail_submodel(part->detail, wish->part, wish->heap, &part->model) != 0) {
+        if (part->detail != NULL) {
+            error_set(error, "out of memory");
+        }
+        detail_free(part->detail);
+        free(part);
+        return NULL;
+    }
+    return part;
+}
+
+static size_t bytes_of_part(const void *value) {
+    const struct part *part = value;
+    return sizeof *part + bytes_of_contexts(&part->model) +
+           part->detail->context_count * sizeof *part->detail->contexts;
+}
+
+static const struct apicache_kind part_kind = {make_part, free_part, bytes_of_part};
+
+static int read_short(struct api_call *call, uint64_t *short_ns, struct error *error) {
+    const char *within = api_param(call, "within");
+    *short_ns = SHORT_NS;
+    if (within != NULL && quantity_duration(within, short_ns) != 0) {
+        return api_refuse(call, 400, error, "within is a duration such as 10ms, not '%s'", within);
+    }
+    return 0;
+}
+
+static const struct model *of_single_blocks(struct api_call *call, const struct api_view *view,
+                                            enum metric metric, struct error *error) {
+    struct part_wish wish = {.view = view,
+                             .heap = apimetric_heap(call, view, error),
+                             .part = metric == METRIC_SHORT ? DETAIL_SHORT : DETAIL_SHUTDOWN};
+    char key[64];
+    bool was_there;
+    const struct part *part;
+    if (wish.heap == NULL) {
+        return NULL;
+    }
+    if (view->source->parts.count == 0) {
+        api_refuse(call, 400, error,
+                   "metric %s needs single blocks, which a profile does not have; make a recording "
+                   "with `memtrace record`",
+                   metric_name(metric));
+        return NULL;
+    }
+    if (read_short(call, &wish.short_ns, error) != 0) {
+        return NULL;
+    }
+    snprintf(key, sizeof key, "metric %s %" PRIu64, metric_name(metric), wish.short_ns);
+    part = apicache_get(view->cache, key, &part_kind, &wish, &call->replay, &was_there, error);
+    if (part == NULL) {
+        return NULL;
+    }
+    call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
+    return &part->model;
+}
+
+const struct model *apimetric_of(struct api_call *call, const struct api_view *view,
+                                 enum metric metric, struct error *error) {
+    switch (metric) {
+    case METRIC_LEAKED:
+        return without_suppressed(call, view, error);
+    case METRIC_SHUTDOWN:
+    case METRIC_SHORT:
+        return of_single_blocks(call, view, metric, error);
+    default:
+        return apimetric_heap(call, view, error);
+    }
+}
+
+const struct model *apimetric_model(struct api_call *call, const struct api_view *view,
+                                    struct error *error) {
+    return apimetric_of(call, view, call->metric, error);
+}
+
+const char *apimetric_option(const struct api_call *call) {
+    static const char *const options[METRIC_ALL] = {
+        [METRIC_MAXIMUM] = "--show-peak",           [METRIC_LEAKED] = "--show-leaked",
+        [METRIC_CUMULATIVE] = "--show-allocated",   [METRIC_ALLOCATIONS] = "--show-allocations",
+        [METRIC_TEMPORARY] = "--show-temporary",    [METRIC_SHUTDOWN] = "--show-shutdown",
+        [METRIC_SHORT] = "--temporary-within 10ms",
+    };
+    return options[call->metric];
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * apimetric.h: the model that a metric is of. Leaks are told without those that are suppressed, as
+ * in reports; what was freed only at shutdown, or soon, takes a pass over single blocks.
+ *
+ * Called by endpoints with a metric.
+ */
+#ifndef WEB_SERVER_APIMETRIC_H
+#define WEB_SERVER_APIMETRIC_H
+
+#include "web/server/api.h"
+
+/* What the call's metric is of in a view of the call; it lives as long as the view. Notes where it
+ * came from, and what a command is to be told. NULL: error is set. */
+const struct model *apimetric_model(struct api_call *call, const struct api_view *view,
+                                    struct error *error);
+
+/* The same for this metric, whatever the call's. */
+const struct model *apimetric_of(struct api_call *call, const struct api_view *view,
+                                 enum metric metric, struct error *error);
+
+/* The model of a view in which the pools or mappings that its filters ask for are the heap. */
+const struct model *apimetric_heap(struct api_call *call, const struct api_view *view,
+                                   struct error *error);
+
+/* The option of `memtrace report` that shows the call's metric: "--show-peak". Valid as long as the
+ * call. */
+const char *apimetric_option(const struct api_call *call);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* apisource.c: source files: what their lines cost, and their text. Listed in routes.c. */
+#include "web/server/apilist.h"
+
+#include "analyze/ask/quantity.h"
+#include "analyze/base/array.h"
+#include "analyze/report/framesums.h"
+#include "analyze/rows/framekind.h"
+#include "web/server/apicache.h"
+#include "web/server/apimetric.h"
+#include "web/server/apitable.h"
+#include "web/server/hub.h"
+#include "web/server/sourcetext.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int out_of_memory(struct error *error) {
+    return error_set(error, "out of memory");
+}
+
+/* ---- Their numbers: 1, 2, ... in the order of the source's nodes, whatever is selected ---- */
+
+struct sourcefiles {
+    const struct names_frame **items; /* a frame of each */
+    size_t count, room;
+    struct numbermap numbers; /* by framesums_key() */
+};
+
+static void free_files(void *value) {
+    struct sourcefiles *files = value;
+    numbermap_free(&files->numbers);
+    free(files->items);
+    free(files);
+}
+
+static int add_file(struct sourcefiles *files, const struct names_frame *frame) {
+    uint64_t key = framesums_key(FRAMESUMS_FILE, frame);
+    if (key == 0 || numbermap_get(&files->numbers, key) != NULL) {
+        return 0;
+    }
+    if (array_grow(&files->items, &files->room, files->count, sizeof *files->items) != 0 ||
+        numbermap_put(&files->numbers, key, (void *)(files->count + 1)) != 0) {
+        return -1;
+    }
+    files->items[files->count++] = frame;
+    return 0;
+}
+
+static void *make_files(const void *wish, const struct replay_options *replay,
+                        struct error *error) {
+    const struct api_view *view = wish;
+    struct sourcefiles *files = calloc(1, sizeof *files);
+    int result = files != NULL ? 0 : -1;
+    (void)replay;
+    for (size_t id = 1; result == 0 && id < view->whole->node_count; id++) {
+        uint64_t recorded = view->whole->nodes[id].frame;
+        size_t count = 0;
+        const struct names_frame *frames = NULL;
+        if (recorded >= MEMTRACE_FRAME_CLASSES) {
+            frames = names_frames(view->names, recorded, &count);
+        }
+        for (size_t i = 0; result == 0 && i < count; i++) {
+            result = add_file(files, &frames[i]);
+        }
+    }
+    if (result != 0) {
+        out_of_memory(error);
+        if (files != NULL) {
+            free_files(files);
+        }
+        return NULL;
+    }
+    return files;
+}
+
+static size_t bytes_of_files(const void *value) {
+    const struct sourcefiles *files = value;
+    return sizeof *files + files->room * sizeof *files->items +
+           files->numbers.places * sizeof *files->numbers.entries;
+}
+
+static const struct apicache_kind files_kind = {make_files, free_files, bytes_of_files};
+
+/* NULL: error is set. */
+static const struct sourcefiles *files_of(struct api_call *call, struct error *error) {
+    return apicache_get(call->view->cache, "source files", &files_kind, call->view, &call->replay,
+                        NULL, error);
+}
+
+/* The frame of the file that the path of the request names. NULL: there is none. */
+static const struct names_frame *asked_file(struct api_call *call, struct error *error) {
+    const struct sourcefiles *files = files_of(call, error);
+    uint64_t number;
+    if (files == NULL) {
+        return NULL;
+    }
+    if (quantity_u64(call->rest, &number) != 0 || number == 0 || number > files->count) {
+        api_refuse(call, 404, error, "there is no source file '%s'", call->rest);
+        return NULL;
+    }
+    return files->items[number - 1];
+}
+
+/* ---- All files ---- */
+
+struct file_row {
+    uint64_t number;
+    const char *file;
+    const char *kind;
+    uint64_t costs[METRIC_COUNT];
+    uint64_t functions;
+};
+
+#define OF(member)   ROWS_FIELD(struct file_row, member)
+#define COST(metric) ROWS_FIELD(struct file_row, costs[metric])
+static const struct table_column file_columns[] = {
+    {"number", "number", TABLE_COUNT, .about = "of /files/{n}", OF(number)},
+    {"file", "file", TABLE_TEXT, OF(file)},
+    {"own", "code", TABLE_WORD, .about = "own, library or system", OF(kind)},
+    {"maximum", "peak", TABLE_BYTES, COST(METRIC_MAXIMUM)},
+    {"leaked", "leaked", TABLE_BYTES, COST(METRIC_LEAKED)},
+    {"cumulative", "allocated", TABLE_BYTES, COST(METRIC_CUMULATIVE)},
+    {"allocations", "allocations", TABLE_COUNT, COST(METRIC_ALLOCATIONS)},
+    {"temporary", "temporary", TABLE_COUNT, COST(METRIC_TEMPORARY)},
+    {"functions", "functions", TABLE_COUNT, .about = "on call paths that allocate", OF(functions)},
+};
+#undef COST
+#undef OF
+enum { FILE_COLUMNS = sizeof file_columns / sizeof file_columns[0] };
+
+/* How many functions each file has. 0 or -1. */
+static int count_functions(const struct report *report, const struct sourcefiles *files,
+                           struct file_row *rows) {
+    struct framesums functions;
+    int result = framesums_make(&functions, report, FRAMESUMS_FUNCTION);
+    for (size_t i = 0; result == 0 && i < functions.count; i++) {
+        uint64_t key = framesums_key(FRAMESUMS_FILE, functions.items[i].frame);
+        size_t number = (size_t)(uintptr_t)numbermap_get(&files->numbers, key);
+        if (key != 0 && number != 0) {
+            rows[number - 1].functions++;
+        }
+    }
+    framesums_free(&functions);
+    return result;
+}
+
+/* A row for each file, by number; those without costs have no functions, either. 0 or -1. */
+static int fill_files(const struct report *report, const struct sourcefiles *files,
+                      struct file_row *rows) {
+    struct framesums sums;
+    int result = framesums_make(&sums, report, FRAMESUMS_FILE);
+    for (size_t i = 0; i < files->count; i++) {
+        const struct names_frame *frame = files->items[i];
+        rows[i] = (struct file_row){
+            .number = i + 1,
+            .file = frame->file,
+            .kind = framekind_name(framekind_of(frame, report->model->header.executable))};
+    }
+    for (size_t i = 0; result == 0 && i < sums.count; i++) {
+        size_t number = (size_t)(uintptr_t)numbermap_get(&files->numbers, sums.items[i].key);
+        for (enum metric metric = 0; number != 0 && metric < METRIC_COUNT; metric++) {
+            rows[number - 1].costs[metric] = sums.items[i].inclusive.of[metric].main;
+        }
+    }
+    framesums_free(&sums);
+    return result == 0 ? count_functions(report, files, rows) : -1;
+}
+
+/* Start-up code's files, which no tree shows, are not shown, either. */
+static bool is_shown(const struct report *report, const struct file_row *row,
+                     const struct names_frame *frame) {
+    return (row->costs[METRIC_ALLOCATIONS] != 0 || row->costs[METRIC_LEAKED] != 0) &&
+           (report->options.all_frames || !pathwalk_is_startup(frame));
+}
+
+static int put_files(struct api_call *call, const struct sourcefiles *files_of_source,
+                     const struct file_row *rows, struct error *error) {
+    static const unsigned char places[FILE_COLUMNS] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    const struct rows files = {.columns = file_columns, .column_count = FILE_COLUMNS};
+    const struct apitable_rows shown = {
+        .rows = &files,
+        .shown = places,
+        .count = FILE_COLUMNS,
+        .sort = call->metric < METRIC_COUNT ? metric_name(call->metric) : "leaked"};
+    const struct rows_of of = rows_of_report(&call->report);
+    size_t count = files_of_source->count;
+    const void **records = calloc(count + 1, sizeof *records);
+    size_t kept = 0;
+    int result;
+    if (records == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (is_shown(&call->report, &rows[i], files_of_source->items[i])) {
+            records[kept++] = &rows[i];
+        }
+    }
+    result = apitable_records(call, NULL, &shown, &of, records, kept, error);
+    free(records);
+    return result;
+}
+
+int api_files(struct api_call *call, struct error *error) {
+    const struct sourcefiles *files = files_of(call, error);
+    struct report report = call->report;
+    struct file_row *rows;
+    int result;
+    report.model = apimetric_of(call, call->view, METRIC_LEAKED, error);
+    if (files == NULL || report.model == NULL) {
+        return -1;
+    }
+    rows = calloc(files->count + 1, sizeof *rows);
+    if (rows == NULL || fill_files(&report, files, rows) != 0) {
+        free(rows);
+        return out_of_memory(error);
+    }
+    result = put_files(call, files, rows, error);
+    free(rows);
+    return result;
+}
+
+/* ---- The lines of one ---- */
+
+static int by_line(const void *left, const void *right) {
+    const struct framesums_item *a = *(const struct framesums_item *const *)left;
+    const struct framesums_item *b = *(const struct framesums_item *const *)right;
+    return (a->frame->line > b->frame->line) - (a->frame->line < b->frame->line);
+}
+
+static void put_costs(struct jsonwriter *json, const char *prefix,
+                      const struct framesums_costs *costs) {
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", prefix, metric_name(metric));
+        jsonwriter_number(json, name, costs->of[metric].main);
+    }
+}
+
+static void put_line(const struct api_call *call, const struct framesums_item *item) {
+    char name[8192];
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_number(call->json, "line", item->frame->line);
+    jsonwriter_string(call->json, "function",
+                      apiframes_spell(&call->report, item->frame, name, sizeof name));
+    put_costs(call->json, "", &item->inclusive);
+    put_costs(call->json, "self_", &item->self);
+    jsonwriter_number(call->json, "paths", item->inclusive.paths);
+    jsonwriter_end_map(call->json);
+}
+
+static int put_lines(struct api_call *call, const struct framesums *sums,
+                     const struct names_frame *file) {
+    const struct framesums_item **lines = calloc(sums->count + 1, sizeof *lines);
+    size_t count = 0;
+    if (lines == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < sums->count; i++) {
+        if (strcmp(sums->items[i].frame->file, file->file) == 0) {
+            lines[count++] = &sums->items[i];
+        }
+    }
+    qsort(lines, count, sizeof *lines, by_line);
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_string(call->json, "file", file->file);
+    jsonwriter_array(call->json, "lines");
+    for (size_t i = 0; i < count; i++) {
+        put_line(call, lines[i]);
+    }
+    jsonwriter_end_array(call->json);
+    jsonwriter_end_map(call->json);
+    free(lines);
+    return 0;
+}
+
+int api_file(struct api_call *call, struct error *error) {
+    const struct names_frame *file = asked_file(call, error);
+    struct report report = call->report;
+    struct framesums sums;
+    int result;
+    if (file == NULL) {
+        return -1;
+    }
+    report.model = apimetric_of(call, call->view, METRIC_LEAKED, error);
+    if (report.model == NULL) {
+        return -1;
+    }
+    result = framesums_make(&sums, &report, FRAMESUMS_LINE);
+    if (result == 0) {
+        result = put_lines(call, &sums, file);
+    }
+    framesums_free(&sums);
+    return result == 0 ? 0 : out_of_memory(error);
+}
+
+/* ---- The text of one ---- */
+
+/* Its names stand for others, and say where nothing is. */
+static bool is_anonymised(const struct model *model) {
+    return strncmp(model->header.executable, "module_", strlen("module_")) == 0;
+}
+
+static void put_text(struct api_call *call, const char *file, const struct sourcetext *text) {
+    static const char *const states[] = {"current", "newer", "missing", "forbidden"};
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_string(call->json, "file", file);
+    jsonwriter_string(call->json, "state", states[text->state]);
+    jsonwriter_string(call->json, "text", text->text);
+    jsonwriter_string(call->json, "language", sourcetext_language(file));
+    if (text->note != NULL) {
+        jsonwriter_string(call->json, "note", text->note);
+    }
+    jsonwriter_end_map(call->json);
+}
+
+int api_file_text(struct api_call *call, struct error *error) {
+    const struct names_frame *file = asked_file(call, error);
+    const struct model *model = call->view->whole;
+    const struct hub_options *options = hub_options(call->hub);
+    struct sourcetext text = {.state = SOURCETEXT_FORBIDDEN,
+                              .note = "The names of this recording are made up."};
+    if (file == NULL) {
+        return -1;
+    }
+    if (!is_anonymised(model)) {
+        const struct sourcetext_wish wish = {.file = file->file,
+                                             .module = file->module,
+                                             .start_ns = model->header.start_realtime_ns,
+                                             .maps = options->source_maps,
+                                             .map_count = options->source_map_count};
+        if (sourcetext_read(&wish, &text) != 0) {
+            return out_of_memory(error);
+        }
+    }
+    put_text(call, file->file, &text);
+    sourcetext_free(&text);
+    return 0;
+}

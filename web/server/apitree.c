@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/* apitree.c: calls as trees: down from main, up from the allocating functions, around one function;
+ * and which functions a regular expression finds. Listed in routes.c. */
+#include "web/server/apilist.h"
+
+#include "analyze/base/array.h"
+#include "analyze/report/calltree.h"
+#include "analyze/rows/safetext.h"
+#include "web/server/apiframes.h"
+#include "web/server/apimetric.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_NAME = 4096, MOST_FOUND = 1000 };
+
+static int out_of_memory(struct error *error) {
+    return error_set(error, "out of memory");
+}
+
+/* ---- What is asked for ---- */
+
+struct tree_wish {
+    bool is_up;
+    double least_share; /* 0 to 1 */
+    uint64_t depth;     /* 0: all */
+    uint64_t limit;     /* calls; 0: all */
+};
+
+static int read_share(struct api_call *call, double *share, struct error *error) {
+    const char *text = api_param(call, "min-share");
+    char *end;
+    *share = 0;
+    if (text == NULL) {
+        return 0;
+    }
+    errno = 0;
+    *share = strtod(text, &end);
+    return errno == 0 && end != text && *end == '\0' && *share >= 0 && *share <= 1
+               ? 0
+               : api_refuse(call, 400, error, "min-share is a number from 0 to 1, not '%s'", text);
+}
+
+static int read_wish(struct api_call *call, struct tree_wish *wish, struct error *error) {
+    int direction;
+    if (api_word(call, "direction", "down|up", 0, &direction, error) != 0 ||
+        read_share(call, &wish->least_share, error) != 0 ||
+        api_number(call, "depth", 0, 1, UINT32_MAX, &wish->depth, error) != 0 ||
+        api_number(call, "limit", 0, 1, UINT32_MAX, &wish->limit, error) != 0) {
+        return -1;
+    }
+    wish->is_up = direction == 1;
+    return 0;
+}
+
+/* The report that a tree is made of: all functions, as programs get them. */
+static struct report report_of(const struct api_call *call, const struct api_view *view,
+                               const struct model *model, const struct tree_wish *wish) {
+    struct report report = call->report;
+    report.model = model;
+    report.names = view->names;
+    report.options.format = REPORT_JSON;
+    report.options.min_percent = wish->least_share * 100;
+    report.options.depth = (size_t)wish->depth;
+    return report;
+}
+
+/* ---- As JSON ---- */
+
+struct columns {
+    uint32_t *parent;
+    uint32_t *frame;
+    uint64_t *main;
+    uint64_t *side;
+    uint64_t *self;
+    uint32_t *places; /* by call: where it stands among those that are written */
+    size_t count;
+    uint64_t cut; /* calls that are left out */
+};
+
+static void columns_free(struct columns *columns) {
+    free(columns->parent);
+    free(columns->frame);
+    free(columns->main);
+    free(columns->side);
+    free(columns->self);
+    free(columns->places);
+}
+
+static int columns_make(struct columns *columns, size_t most) {
+    *columns = (struct columns){calloc(most, sizeof *columns->parent),
+                                calloc(most, sizeof *columns->frame),
+                                calloc(most, sizeof *columns->main),
+                                calloc(most, sizeof *columns->side),
+                                calloc(most, sizeof *columns->self),
+                                calloc(most, sizeof *columns->places),
+                                0,
+                                0};
+    return columns->parent != NULL && columns->frame != NULL && columns->main != NULL &&
+                   columns->side != NULL && columns->self != NULL && columns->places != NULL
+               ? 0
+               : -1;
+}
+
+static int add_call(struct columns *columns, struct apiframes *frames, const struct calltree *tree,
+                    uint32_t at) {
+    const struct call *call = &tree->calls[at];
+    size_t place = columns->count++;
+    int64_t frame = -1;
+    if (at != 0) {
+        frame = frames->report->options.by_line ? apiframes_add(frames, call->frame)
+                                                : apiframes_add_function(frames, call->frame);
+        if (frame < 0) {
+            return -1;
+        }
+    }
+    columns->places[at] = (uint32_t)place;
+    columns->parent[place] = columns->places[call->parent];
+    columns->frame[place] = at == 0 ? UINT32_MAX : (uint32_t)frame;
+    columns->main[place] = call->cost.main;
+    columns->side[place] = call->cost.side;
+    columns->self[place] = call->self.main;
+    return 0;
+}
+
+/* The calls that are dear enough, the dearest of siblings first, each behind its caller. */
+static int fill(struct columns *columns, struct apiframes *frames, const struct calltree *tree,
+                uint64_t least, uint64_t depth_limit) {
+    uint32_t at = 0;
+    uint64_t depth = 0;
+    if (add_call(columns, frames, tree, 0) != 0) {
+        return -1;
+    }
+    for (;;) {
+        bool goes_in = tree->calls[at].first_child != 0 &&
+                       (depth_limit == 0 || depth < depth_limit) &&
+                       tree->calls[tree->calls[at].first_child].cost.main >= least;
+        if (goes_in) {
+            at = tree->calls[at].first_child;
+            depth++;
+        } else {
+            /* siblings are sorted: what follows one that is too cheap is, too */
+            while (at != 0 && (tree->calls[at].next == 0 ||
+                               tree->calls[tree->calls[at].next].cost.main < least)) {
+                at = tree->calls[at].parent;
+                depth--;
+            }
+            if (at == 0) {
+                break;
+            }
+            at = tree->calls[at].next;
+        }
+        if (add_call(columns, frames, tree, at) != 0) {
+            return -1;
+        }
+    }
+    columns->cut = tree->count - columns->count;
+    return 0;
+}
+
+static int dearest_first(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return (a < b) - (a > b);
+}
+
+/* What calls bear at least of which at most `limit` are written. 0 or -1. */
+static int least_of(const struct calltree *tree, const struct tree_wish *wish, uint64_t *least) {
+    *least = (uint64_t)((double)tree->calls[0].cost.main * wish->least_share);
+    if (wish->limit != 0 && tree->count > wish->limit) {
+        uint64_t *costs = calloc(tree->count, sizeof *costs);
+        uint64_t limit;
+        if (costs == NULL) {
+            return -1;
+        }
+        for (size_t i = 0; i < tree->count; i++) {
+            costs[i] = tree->calls[i].cost.main;
+        }
+        qsort(costs, tree->count, sizeof *costs, dearest_first);
+        limit =
+            costs[wish->limit] + 1; /* those that are as dear as the first one left out go, too */
+        *least = limit > *least ? limit : *least;
+        free(costs);
+    }
+    return 0;
+}
+
+/* The root has none: -1, or as an unsigned number of 32 bits 2^32 - 1. */
+static int put_frames(struct api_call *call, const struct columns *columns) {
+    if (call->columns != NULL) {
+        return api_column(call, "frame", API_U32, columns->frame, columns->count);
+    }
+    jsonwriter_array(call->json, "frame");
+    for (size_t i = 0; i < columns->count; i++) {
+        jsonwriter_integer(call->json, NULL, i == 0 ? -1 : (int64_t)columns->frame[i]);
+    }
+    jsonwriter_end_array(call->json);
+    return 0;
+}
+
+static int put_nodes(struct api_call *call, const struct columns *columns) {
+    int result;
+    jsonwriter_map(call->json, "nodes");
+    result = api_column(call, "parent", API_U32, columns->parent, columns->count) |
+             put_frames(call, columns) |
+             api_column(call, "main", API_U64, columns->main, columns->count) |
+             api_column(call, "side", API_U64, columns->side, columns->count) |
+             api_column(call, "self", API_U64, columns->self, columns->count);
+    jsonwriter_end_map(call->json);
+    return result;
+}
+
+/* name: of the member that the tree is, NULL: the value of "data". */
+static int put_tree(struct api_call *call, const struct report *report, const char *name,
+                    const struct calltree *tree, const struct tree_wish *wish,
+                    struct error *error) {
+    enum metric metric = call->metric;
+    struct apiframes frames = apiframes_start(report);
+    struct columns columns;
+    uint64_t least;
+    int result = columns_make(&columns, tree->count);
+    if (result == 0) {
+        result = least_of(tree, wish, &least);
+    }
+    if (result == 0) {
+        result = fill(&columns, &frames, tree, least, wish->depth);
+    }
+    if (result == 0) {
+        jsonwriter_map(call->json, name);
+        jsonwriter_string(call->json, "metric", metric_name(metric));
+        jsonwriter_string(call->json, "unit", metric_main_is_bytes(metric) ? "bytes" : "count");
+        jsonwriter_string(call->json, "side_unit",
+                          metric_side_is_bytes(metric) ? "bytes" : "count");
+        jsonwriter_number(call->json, "total", metric_total(metric, report->model).main);
+        apiframes_write(&frames, call->json, "frames");
+        result = put_nodes(call, &columns);
+        jsonwriter_number(call->json, "cut", columns.cut);
+        jsonwriter_end_map(call->json);
+    }
+    columns_free(&columns);
+    apiframes_free(&frames);
+    return result == 0 ? 0 : out_of_memory(error);
+}
+
+int api_tree(struct api_call *call, struct error *error) {
+    struct calltree tree = {0};
+    struct tree_wish wish;
+    struct report report;
+    const struct model *model;
+    int result;
+    if (read_wish(call, &wish, error) != 0) {
+        return -1;
+    }
+    model = apimetric_model(call, call->view, error);
+    if (model == NULL) {
+        return -1;
+    }
+    report = report_of(call, call->view, model, &wish);
+    result = (wish.is_up ? calltree_bottom_up : calltree_top_down)(&tree, &report, call->metric);
+    api_command(call, "report %s%s", apimetric_option(call), wish.is_up ? " --bottom-up" : "");
+    result =
+        result == 0 ? put_tree(call, &report, NULL, &tree, &wish, error) : out_of_memory(error);
+    calltree_free(&tree);
+    return result;
+}
+
+/* The command has a value that a shell sees as one word. */
+static void tell_command(struct api_call *call, const char *option, const char *value) {
+    char *word = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&word, &size);
+    if (out != NULL) {
+        shellword_put(out, value);
+        if (fclose(out) == 0) {
+            api_command(call, "report %s %s %s", apimetric_option(call), option, word);
+        }
+        free(word);
+    }
+}
+
+/* ---- Around one function ---- */
+
+static void put_focus(struct api_call *call, const struct report *report,
+                      const struct calltree *callees, const char *name) {
+    const struct call *root = &callees->calls[0];
+    struct names_frame focus = {.function = name, .module = ""};
+    if (root->frame != NULL) {
+        focus = *root->frame;
+    }
+    focus.line = 0; /* of one of its calls */
+    focus.inlined = false;
+    apiframes_write_one(report, call->json, "focus", &focus);
+    jsonwriter_number(call->json, "main", root->cost.main);
+    jsonwriter_number(call->json, "side", root->cost.side);
+    jsonwriter_number(call->json, "self", root->self.main);
+}
+
+static int put_around(struct api_call *call, const struct report *report, const char *name,
+                      const struct calltree *callers, const struct calltree *callees,
+                      const struct tree_wish *wish, struct error *error) {
+    int result;
+    jsonwriter_map(call->json, NULL);
+    put_focus(call, report, callees, name);
+    result = put_tree(call, report, "callers", callers, wish, error);
+    if (result == 0) {
+        result = put_tree(call, report, "callees", callees, wish, error);
+    }
+    jsonwriter_end_map(call->json);
+    return result;
+}
+
+int api_callers(struct api_call *call, struct error *error) {
+    struct callers_of of = {.function = api_param(call, "focus")};
+    struct calltree callers = {0};
+    struct calltree callees = {0};
+    struct tree_wish wish;
+    struct report report;
+    const struct model *model;
+    int result = -1;
+    if (of.function == NULL || of.function[0] == '\0') {
+        return api_refuse(call, 400, error, "focus is to be the name of a function");
+    }
+    if (read_wish(call, &wish, error) != 0) {
+        return -1;
+    }
+    model = apimetric_model(call, call->view, error);
+    if (model == NULL) {
+        return -1;
+    }
+    report = report_of(call, call->view, model, &wish);
+    of.text = of.function;
+    if (calltree_around(&callers, &callees, &report, call->metric, &of) == 0) {
+        result = put_around(call, &report, of.function, &callers, &callees, &wish, error);
+    } else {
+        out_of_memory(error);
+    }
+    tell_command(call, "--show-caller-callee", of.function);
+    if (result == 0 && callees.calls[0].frame == NULL) {
+        api_note(call, "No call path with such a cost goes through this function.");
+    }
+    calltree_free(&callers);
+    calltree_free(&callees);
+    return result;
+}
+
+/* ---- Search ---- */
+
+struct found {
+    const char **names; /* malloc'd, in the order of the tree: the dearest first */
+    size_t count, room; /* names: at most MOST_FOUND */
+    size_t functions;
+    struct numbermap known; /* by function_key: one of the two below */
+    struct cost cost;
+};
+static char does_match, does_not_match;
+
+static int note_found(struct found *found, const char *name) {
+    char *copy;
+    found->functions++;
+    if (found->count >= MOST_FOUND) {
+        return 0;
+    }
+    copy = strdup(name);
+    if (copy == NULL ||
+        array_grow(&found->names, &found->room, found->count, sizeof *found->names) != 0) {
+        free(copy);
+        return -1;
+    }
+    found->names[found->count++] = copy;
+    return 0;
+}
+
+/* 1, 0, or -1: out of memory. The regex is asked for the whole name, as --function does. */
+static int is_found(struct found *found, const struct report *report, const regex_t *regex,
+                    const struct names_frame *frame) {
+    void *known = numbermap_get(&found->known, frame->function_key);
+    if (known == NULL) {
+        char name[LONGEST_NAME];
+        bool matches = regexec(regex, names_spell(frame, name, sizeof name), 0, NULL, 0) == 0;
+        known = matches ? &does_match : &does_not_match;
+        if (numbermap_put(&found->known, frame->function_key, known) != 0 ||
+            (matches &&
+             note_found(found, apiframes_spell(report, frame, name, sizeof name)) != 0)) {
+            return -1;
+        }
+    }
+    return known == &does_match;
+}
+
+/* A path counts once: below a call that was found nothing is added. */
+static int look_through(struct found *found, const struct report *report,
+                        const struct calltree *tree, const regex_t *regex,
+                        const struct replay_options *replay, struct error *error) {
+    bool *is_below = calloc(tree->count, sizeof *is_below);
+    int result = is_below != NULL ? 0 : out_of_memory(error);
+    for (size_t i = 1; result == 0 && i < tree->count; i++) {
+        const struct call *call = &tree->calls[i];
+        int matches = is_found(found, report, regex, call->frame);
+        if (matches < 0) {
+            result = out_of_memory(error);
+        } else if (replay_is_cancelled(replay)) {
+            result = error_set(error, "cancelled");
+        }
+        is_below[i] = is_below[call->parent] || matches > 0;
+        if (is_below[i] && !is_below[call->parent]) {
+            metric_add(&found->cost, call->cost);
+        }
+    }
+    free(is_below);
+    return result;
+}
+
+static void put_found(struct api_call *call, const struct found *found, uint64_t total) {
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_array(call->json, "functions");
+    for (size_t i = 0; i < found->count; i++) {
+        jsonwriter_string(call->json, NULL, found->names[i]);
+    }
+    jsonwriter_end_array(call->json);
+    jsonwriter_number(call->json, "count", found->functions);
+    jsonwriter_number(call->json, "main", found->cost.main);
+    jsonwriter_number(call->json, "total", total);
+    jsonwriter_double(call->json, "share",
+                      total != 0 ? (double)found->cost.main / (double)total : 0);
+    jsonwriter_end_map(call->json);
+}
+
+static int search(struct api_call *call, const struct model *model, const regex_t *regex,
+                  struct error *error) {
+    const struct tree_wish everything = {0};
+    struct report report = report_of(call, call->view, model, &everything);
+    struct calltree tree = {0};
+    struct found found = {0};
+    int result = calltree_top_down(&tree, &report, call->metric) == 0 ? 0 : out_of_memory(error);
+    if (result == 0) {
+        result = look_through(&found, &report, &tree, regex, &call->replay, error);
+    }
+    if (result == 0) {
+        put_found(call, &found, metric_total(call->metric, model).main);
+    }
+    for (size_t i = 0; i < found.count; i++) {
+        free((char *)found.names[i]);
+    }
+    free(found.names);
+    numbermap_free(&found.known);
+    calltree_free(&tree);
+    return result;
+}
+
+int api_search(struct api_call *call, struct error *error) {
+    const char *text = api_param(call, "regex");
+    const struct model *model;
+    struct selection selection = selection_all();
+    struct error why;
+    int result = -1;
+    if (text == NULL) {
+        return api_refuse(call, 400, error, "regex is to be given");
+    }
+    if (selection_add_pattern(&selection, SELECTION_FUNCTION, false, text, &why) != 0) {
+        return api_refuse(call, 400, error, "regex: %s", why.message);
+    }
+    model = apimetric_model(call, call->view, error);
+    if (model != NULL) {
+        result = search(call, model, &selection.patterns[0].regex, error);
+        tell_command(call, "--function", text);
+    }
+    selection_free(&selection);
+    return result;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* sourcetext.c: see sourcetext.h. */
+#include "web/server/sourcetext.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Where it is ---- */
+
+/* NULL: out of memory. */
+static char *place_of(const struct sourcetext_wish *wish) {
+    for (size_t i = 0; i < wish->map_count; i++) {
+        const char *equals = strchr(wish->maps[i], '=');
+        size_t length = equals != NULL ? (size_t)(equals - wish->maps[i]) : 0;
+        char *place;
+        if (length == 0 || strncmp(wish->file, wish->maps[i], length) != 0) {
+            continue;
+        }
+        return asprintf(&place, "%s%s", equals + 1, wish->file + length) >= 0 ? place : NULL;
+    }
+    return strdup(wish->file);
+}
+
+/* What lies there are no sources, whatever a recording says. */
+static bool is_kernels(const char *path) {
+    static const char *const folders[] = {"/proc/", "/sys/", "/dev/"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Its bytes ---- */
+
+static uint64_t ns_of(struct timespec time) {
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* All of the file, or up to what it had when it was looked at. 0 or -1. */
+static int read_all(int fd, struct sourcetext *text) {
+    size_t done = 0;
+    while (done < text->size) {
+        ssize_t got = read(fd, text->text + done, text->size - done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            break;
+        }
+        done += (size_t)got;
+    }
+    text->size = done;
+    text->text[done] = '\0';
+    return 0;
+}
+
+static void refuse(struct sourcetext *text, enum sourcetext_state state, const char *note) {
+    free(text->text);
+    *text = (struct sourcetext){.state = state, .note = note};
+}
+
+/* Whether it was written after what was compiled from it. */
+static bool is_newer(const struct sourcetext_wish *wish, uint64_t written_ns) {
+    struct stat module;
+    if (wish->module[0] == '/' && stat(wish->module, &module) == 0) {
+        return written_ns > ns_of(module.st_mtim);
+    }
+    return wish->start_ns != 0 && written_ns > wish->start_ns;
+}
+
+static int read_open(int fd, const struct sourcetext_wish *wish, struct sourcetext *text) {
+    struct stat stat;
+    if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
+        refuse(text, SOURCETEXT_FORBIDDEN, "This is not a regular file.");
+        return 0;
+    }
+    if (stat.st_size > SOURCETEXT_MOST) {
+        refuse(text, SOURCETEXT_FORBIDDEN, "The file has more than 8 MiB.");
+        return 0;
+    }
+    text->size = (size_t)stat.st_size;
+    text->text = malloc(text->size + 1);
+    if (text->text == NULL) {
+        return -1;
+    }
+    read_all(fd, text);
+    if (memchr(text->text, '\0', text->size) != NULL) {
+        refuse(text, SOURCETEXT_FORBIDDEN, "This is not text.");
+        return 0;
+    }
+    if (is_newer(wish, ns_of(stat.st_mtim))) {
+        text->state = SOURCETEXT_NEWER;
+        text->note = "The file was changed after the program was built: lines may have moved.";
+    }
+    return 0;
+}
+
+int sourcetext_read(const struct sourcetext_wish *wish, struct sourcetext *text) {
+    char *path = place_of(wish);
+    int result = 0;
+    int fd;
+    *text = (struct sourcetext){.state = SOURCETEXT_CURRENT};
+    if (path == NULL) {
+        return -1;
+    }
+    if (path[0] != '/' || is_kernels(path)) {
+        refuse(text, path[0] == '/' ? SOURCETEXT_FORBIDDEN : SOURCETEXT_MISSING, NULL);
+        free(path);
+        return 0;
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0) {
+        result = read_open(fd, wish, text);
+        close(fd);
+    } else {
+        refuse(text, SOURCETEXT_MISSING,
+               errno == EACCES ? "The file may not be read." : "The file is not on this machine.");
+    }
+    free(path);
+    return result;
+}
+
+void sourcetext_free(struct sourcetext *text) {
+    free(text->text);
+    *text = (struct sourcetext){0};
+}
+
+/* ---- Its language ---- */
+
+const char *sourcetext_language(const char *file) {
+    static const struct ending {
+        const char *ending;
+        const char *language;
+    } endings[] = {
+        {".c", "c"},         {".h", "cpp"},       {".cc", "cpp"},        {".cpp", "cpp"},
+        {".cxx", "cpp"},     {".C", "cpp"},       {".c++", "cpp"},       {".hh", "cpp"},
+        {".hpp", "cpp"},     {".hxx", "cpp"},     {".h++", "cpp"},       {".inl", "cpp"},
+        {".ipp", "cpp"},     {".tcc", "cpp"},     {".tpp", "cpp"},       {".rs", "rust"},
+        {".go", "go"},       {".d", "d"},         {".zig", "zig"},       {".py", "python"},
+        {".swift", "swift"}, {".f90", "fortran"}, {".f", "fortran"},     {".F90", "fortran"},
+        {".java", "java"},   {".kt", "kotlin"},   {".js", "javascript"}, {".ts", "typescript"},
+        {".s", "asm"},       {".S", "asm"},       {".m", "objectivec"},  {".mm", "objectivec"},
+        {".adb", "ada"},     {".pas", "delphi"},  {".hs", "haskell"},    {".ml", "ocaml"},
+        {".nim", "nim"},     {".cr", "crystal"},  {".cu", "cpp"},        {".lua", "lua"},
+    };
+    const char *slash = strrchr(file, '/');
+    const char *dot = strrchr(slash != NULL ? slash : file, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof endings[0]; i++) {
+        if (strcmp(dot, endings[i].ending) == 0) {
+            return endings[i].language;
+        }
+    }
+    /* C++'s own headers have no ending */
+    return dot == NULL && strstr(file, "/include/c++/") != NULL ? "cpp" : "text";
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sourcetext.h: the text of a source file, as it is on this machine.
+ *
+ * Called by apisource.c, for files that the debug information of an opened source names, and no
+ * others. Any thread.
+ */
+#ifndef WEB_SERVER_SOURCETEXT_H
+#define WEB_SERVER_SOURCETEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SOURCETEXT_MOST = 8 << 20 };
+
+enum sourcetext_state {
+    SOURCETEXT_CURRENT,
+    SOURCETEXT_NEWER, /* than what was compiled from it */
+    SOURCETEXT_MISSING,
+    SOURCETEXT_FORBIDDEN /* it is there, but nothing to be shown */
+};
+
+struct sourcetext_wish {
+    const char *file;   /* as it was when it was compiled */
+    const char *module; /* what was compiled from it; "" where not known */
+    uint64_t start_ns;  /* when the program ran, time of day: where the module is not there */
+    const char *const
+        *maps; /* OLD=NEW: what begins with OLD is to be found at NEW; the first counts */
+    size_t map_count;
+};
+
+struct sourcetext {
+    enum sourcetext_state state;
+    char *text; /* malloc'd; NULL: only where it is missing or forbidden */
+    size_t size;
+    const char *note; /* what is to be said of it; static, NULL: nothing */
+};
+
+/* 0, or -1: out of memory. */
+int sourcetext_read(const struct sourcetext_wish *wish, struct sourcetext *text);
+void sourcetext_free(struct sourcetext *text);
+
+/* "c", "cpp", "rust", ... by the name's end; "text": none that is known. */
+const char *sourcetext_language(const char *file);
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// views/calls.ts: the tree of calls as flame graph and call tree show it: asked for, with the transforms of the address
+// done to it, with what a search finds in it. All of it stands in the address:
+//
+//   direction=up   from the allocating functions outwards        search=REGEX     what is looked for
+//   merge=NAME     the function's cost goes to its callers       hide=NAME        without the function and all below it
+//   collapse=PATH  a library as one call                         width=after|before   of a difference: one side's bytes
+import { useMemo } from "preact/hooks";
+import { useAnswer, type Asked } from "../ask";
+import { readColumns } from "../columns";
+import {
+    buildTree, type CallTree, findFrames, type Found, type Marks, marksOf, type Transform, transformTree, type Weight,
+} from "../draw/calltree";
+import { LIBRARY, OWN, SYSTEM, WHOLE } from "../draw/flamepaint";
+import { bytesText, changeText, shortModule } from "../components/Cells";
+import * as format from "../format";
+import { exactly } from "../links";
+import type { Frame, Tree } from "../types";
+import { go, isDifference, metric, param, params } from "../url";
+
+export interface Calls {
+    data: Tree;
+    tree: CallTree;
+    frames: readonly Frame[]; // also of collapsed libraries
+    names: readonly string[];
+    kinds: Uint8Array;
+    marks: Marks;
+    transformed: boolean;
+    upward: boolean; // calls lead to callers: then only the first ones allocate themselves
+}
+
+const KINDS: Record<Frame["kind"], number> = { own: OWN, library: LIBRARY, system: SYSTEM };
+
+export function callsOf(data: Tree, transforms: readonly Transform[], weight: Weight, upward: boolean): Calls {
+    const { columns, extra } = transformTree(data.nodes, data.frames, transforms);
+    const by = data.nodes.base === undefined ? "main" : weight;
+    const libraries = extra.map((module): Frame => {
+        const kind = data.frames.find((frame) => frame.module === module)?.kind ?? "library";
+        return { function: shortModule(module), module, kind };
+    });
+    const frames = [...data.frames, ...libraries];
+    const names = frames.map((frame) => frame.function);
+    const tree = buildTree(columns, by);
+    return {
+        data, tree, frames, names,
+        kinds: Uint8Array.from(frames, (frame) => KINDS[frame.kind] ?? WHOLE),
+        marks: marksOf(tree, names),
+        transformed: transforms.length > 0,
+        upward,
+    };
+}
+
+export function transformsHere(): Transform[] {
+    return (["merge", "hide", "collapse"] as const).flatMap((kind) => params(kind).map((name) => ({ kind, name })));
+}
+
+/* The widths of a difference: both sides together, unless one is asked for. */
+export function weightHere(): Weight {
+    if (!isDifference.value) return "main";
+    const width = param("width");
+    return width === "after" ? "main" : width === "before" ? "base" : "both";
+}
+
+export const directionHere = (): "down" | "up" => (param("direction") === "up" ? "up" : "down");
+
+export function useCalls(): { asked: Asked<Tree>; calls: Calls | undefined } {
+    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere() }, { wire: readColumns, main: true });
+    const transforms = transformsHere(), weight = weightHere(), upward = directionHere() === "up";
+    const data = asked.data;
+    const calls = useMemo(
+        () => (data === undefined ? undefined : callsOf(data, transforms, weight, upward)),
+        [data, JSON.stringify(transforms), weight],
+    );
+    return { asked, calls };
+}
+
+/* ---- Search ---- */
+
+interface SearchAnswer {
+    functions: string[];
+    count: number;
+    main: number;
+    total: number;
+    share: number;
+}
+export interface Searched {
+    asked: Asked<SearchAnswer>;
+    found: Found | null; // in the tree that is shown
+    functions: number;
+    main: number; // of what the tree's root bears
+}
+
+/* What the address looks for. The server says which functions those are: its regular expressions are the commands'. */
+export function useSearch(calls: Calls | undefined): Searched | null {
+    const regex = param("search");
+    const asked = useAnswer<SearchAnswer>(regex ? "search" : null, { regex, metric: metric.value });
+    const answer = regex && asked.state === "ready" ? asked.data : undefined;
+    const found = useMemo(() => {
+        if (calls === undefined || answer === undefined) return null;
+        const names = new Set(answer.functions);
+        return findFrames(calls.tree, Uint8Array.from(calls.frames, (frame) => (names.has(frame.function) ? 1 : 0)));
+    }, [calls, answer]);
+    if (!regex) return null;
+    // What was cut off or merged away the tree does not know: then the server's sum, which is of all, would be another one.
+    const main = calls?.transformed === true ? (found?.main ?? 0) : (answer?.main ?? 0);
+    return { asked, found, functions: answer?.count ?? 0, main };
+}
+
+/* ---- Figures ---- */
+
+export const unitText = (unit: "bytes" | "count", value: number): string =>
+    unit === "bytes" ? bytesText(value) : format.count(value);
+export const unitChange = (unit: "bytes" | "count", value: number): string =>
+    unit === "bytes" ? changeText(value) : (value > 0 ? "+" : "") + format.count(value);
+
+/* "3.2 MiB · 51.2%", of a difference "+1.2 MiB" */
+export function figureOf({ data, tree }: Calls, node: number): string {
+    const main = tree.main[node]!;
+    if (tree.base !== null) return unitChange(data.unit, main - tree.base[node]!);
+    return `${unitText(data.unit, main)} · ${format.percent(main, tree.main[0]!)}`;
+}
+
+/* From -1, all of it went, to 1, all of it is new. */
+export function changeOf({ tree }: Calls): ((node: number) => number) | null {
+    const base = tree.base;
+    if (base === null) return null;
+    return (node) => {
+        const before = base[node]!, after = tree.main[node]!;
+        return (after - before) / Math.max(before, after, 1);
+    };
+}
+
+export const WHOSE: Record<Frame["kind"], string> = { own: "own code", library: "library", system: "system" };
+
+/* All about a call in one line, for readers and the line below a graph. */
+export function describeCall(calls: Calls, node: number): string {
+    const { data, tree } = calls;
+    const frame = calls.frames[tree.frame[node]!];
+    const main = tree.main[node]!;
+    const parts = [frame?.function ?? "everything", unitText(data.unit, main), format.percent(main, tree.main[0]!)];
+    if (tree.base !== null) {
+        parts.push(`${unitChange(data.unit, main - tree.base[node]!)} from ${unitText(data.unit, tree.base[node]!)}`);
+    }
+    if (!calls.upward) parts.push(`itself ${unitText(data.unit, tree.self[node]!)}`);
+    parts.push(sideText(calls, node));
+    if (frame !== undefined) parts.push(WHOSE[frame.kind]);
+    return parts.join(", ");
+}
+
+export function sideText({ data, tree }: Calls, node: number): string {
+    const side = tree.side[node]!;
+    return data.side_unit === "bytes" ? bytesText(side) : format.items(side, sideWord(data));
+}
+const sideWord = (data: Tree): string => (data.metric === "cumulative" ? "allocation" : "block");
+export const sideHeading = (data: Tree): string =>
+    data.side_unit === "bytes" ? "Bytes in all" : data.metric === "cumulative" ? "Allocations" : "Blocks";
+
+/* ---- What may be done with a function ---- */
+
+export function showOnly(name: string): void {
+    const now = params("function");
+    if (!now.includes(exactly(name))) go({ set: { function: [...now, exactly(name)] } });
+}
+export function addTransform(kind: Transform["kind"], name: string): void {
+    const now = params(kind);
+    if (!now.includes(name)) go({ set: { [kind]: [...now, name] } });
+}
+export function removeTransform(kind: Transform["kind"], name: string): void {
+    go({ set: { [kind]: params(kind).filter((one) => one !== name) } });
+}
