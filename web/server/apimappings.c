@@ -148,9 +148,18 @@ struct callers {
     uint64_t to_ns;
 };
 
+static int pass_over(void *context, const struct mapping *piece, const struct timeorder_event *by,
+                     bool is_last) {
+    (void)context;
+    (void)piece;
+    (void)by;
+    (void)is_last;
+    return 0;
+}
+
 static int take_event(void *context, const struct timeorder_event *event) {
     struct callers *callers = context;
-    const struct mappinglist_visitor nobody = {0};
+    const struct mappinglist_visitor nobody = {.ended = pass_over};
     return event->event.kind == EVENT_MAP && event->event.time_ns < callers->to_ns
                ? mappinglist_take(&callers->mappings, event, &nobody)
                : 0;
