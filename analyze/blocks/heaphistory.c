@@ -155,8 +155,8 @@ struct heaphistory *heaphistory_make(const struct model *whole, struct timeorder
     }
     making.history->step = HEAPHISTORY_STEP;
     for (size_t i = 0; i < HEAPHISTORY_MOMENTS; i++) {
-        times_ns[i] = from_ns + (uint64_t)((double)(to_ns - from_ns) * (double)(i + 1) /
-                                           HEAPHISTORY_MOMENTS);
+        times_ns[i] =
+            from_ns + (uint64_t)((double)(to_ns - from_ns) * (double)(i + 1) / HEAPHISTORY_MOMENTS);
     }
     result = holes_watch(whole, parts, from_ns, &watch, options, &making.history->most, error);
     free(making.pieces);

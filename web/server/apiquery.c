@@ -111,7 +111,7 @@ static int read_body(struct api_call *call, struct asked *asked, struct error *e
     if (value != NULL && !YAJL_IS_TRUE(value) && !YAJL_IS_FALSE(value)) {
         return api_refuse(call, 400, error, "plan is true or false");
     }
-    asked->only_plan = value != NULL && YAJL_IS_TRUE(value);
+    asked->only_plan = YAJL_IS_TRUE(value);
     return check_members(call, asked->body, error) != 0
                ? -1
                : read_limit(call, yajl_tree_get(asked->body, limit, yajl_t_any), asked, error);
