@@ -159,7 +159,7 @@ static uint32_t sort_list(struct calltree *tree, uint32_t list) {
     return sorted;
 }
 
-static void sort_all(struct calltree *tree) {
+void calltree_sort(struct calltree *tree) {
     for (size_t i = 0; i < tree->count; i++) {
         tree->calls[i].first_child = sort_list(tree, tree->calls[i].first_child);
     }
@@ -268,7 +268,7 @@ int calltree_top_down(struct calltree *tree, const struct report *report, enum m
     }
     if (result == 0) {
         add_up(tree);
-        sort_all(tree);
+        calltree_sort(tree);
     }
     free(calls);
     numbermap_free(&build.children);
@@ -352,7 +352,7 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
         for (size_t level = 0; result == 0 && count != 0 && level < depth + 1; level++) {
             result = climb(&build, climbers, &count, least);
         }
-        sort_all(tree);
+        calltree_sort(tree);
     }
     free(climbers);
     numbermap_free(&build.children);
@@ -478,8 +478,8 @@ int calltree_around(struct calltree *callers, struct calltree *callees, const st
         result = add_around(&builds[0], &builds[1], &asking, &frames, metric);
     }
     if (result == 0) {
-        sort_all(callers);
-        sort_all(callees);
+        calltree_sort(callers);
+        calltree_sort(callees);
     }
     numbermap_free(&builds[0].children);
     numbermap_free(&builds[1].children);

@@ -46,6 +46,8 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
  */
 int calltree_around(struct calltree *callers, struct calltree *callees, const struct report *report,
                     enum metric metric, const struct callers_of *of);
+/* The dearest callee of each call first. */
+void calltree_sort(struct calltree *tree);
 void calltree_free(struct calltree *tree);
 
 #endif

@@ -61,6 +61,12 @@ int diff_make(struct diff *diff, const struct diff_side sides[2],
               const struct diff_options *options);
 void diff_free(struct diff *diff);
 
+/* Which functions of the two sides are the same, whatever their builds: the same number, from 1 on.
+ * NULL, or 0: out of memory. */
+struct diff_functions *diff_functions_open(const struct diff_side sides[2]);
+uint32_t diff_function(struct diff_functions *functions, const struct names_frame *frame);
+void diff_functions_close(struct diff_functions *functions); /* NULL is allowed */
+
 /* How much a row or the totals grew. */
 int64_t diff_change(const struct diff_costs costs[2], enum metric metric);
 

@@ -12,6 +12,10 @@
 
 /* ---- The vocabulary ---- */
 
+struct diff_functions {
+    struct difftree_words words;
+};
+
 /* Length of a name without what compilers append to copies of a function. */
 static size_t plain_length(const char *name) {
     static const char *const suffixes[] = {".constprop.", ".isra.",       ".part.",  ".cold",
@@ -374,4 +378,28 @@ void difftree_free(struct difftree *tree) {
     free(tree->nodes);
     free(tree->order);
     *tree = (struct difftree){0};
+}
+
+/* ---- Functions alone ---- */
+
+struct diff_functions *diff_functions_open(const struct diff_side sides[2]) {
+    struct diff_functions *functions = calloc(1, sizeof *functions);
+    for (size_t side = 0; functions != NULL && side < 2; side++) {
+        if (difftree_note(&functions->words, &sides[side]) != 0) {
+            diff_functions_close(functions);
+            functions = NULL;
+        }
+    }
+    return functions;
+}
+
+void diff_functions_close(struct diff_functions *functions) {
+    if (functions != NULL) {
+        difftree_free_words(&functions->words);
+        free(functions);
+    }
+}
+
+uint32_t diff_function(struct diff_functions *functions, const struct names_frame *frame) {
+    return function_of(&functions->words, frame);
 }

@@ -27,6 +27,7 @@ SHOP = {
     "short-lived": ["--temporary-within", "4ms", "--flat"],
     "callers": ["--show-caller-callee", "handle_request(request&)"],
     "callers-regex": ["--show-caller-callee", "/^(cache|config)::/", "--show-leaked", "--show-cumulative"],
+    "findings": ["--show-findings"],
     "groups": ["--show-groups", "--full-names", "--depth", "0"],
     "lifetimes": ["--show-lifetimes"],
     "sizes": ["--show-sizes"],
@@ -42,7 +43,7 @@ SHOP = {
 KEPT = "compressed.mtp"  # example.mtp as it was when profiles were first compressed
 PROFILE = {"profile-lifetimes": ["--show-lifetimes", "--show-groups", "--show-mappings", "--show-timeline"]}
 FORMS = {"text": "txt", "markdown": "md", "csv": "csv", "json": "json"}
-EVERY_FORM = ("leaked", "leaked-flat", "leaked-paths", "groups", "fragmentation", "timeline", "callers")
+EVERY_FORM = ("findings", "leaked", "leaked-flat", "leaked-paths", "groups", "fragmentation", "timeline", "callers")
 
 
 def cases():

@@ -2,6 +2,8 @@
 /* apicosts.c: what functions and call paths cost, as tables. Listed in routes.c. */
 #include "web/server/apilist.h"
 
+#include "analyze/base/numbermap.h"
+#include "analyze/report/diff.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/pathwalk.h"
 #include "analyze/window/series.h"
@@ -28,6 +30,9 @@ struct function_row {
     uint64_t total;
     double share; /* of the total */
     uint64_t blocks;
+    uint64_t base_self; /* of a difference: the other side */
+    uint64_t base_total;
+    int64_t delta; /* of the totals */
 };
 
 enum {
@@ -36,7 +41,11 @@ enum {
     FUNCTION_TOTAL,
     FUNCTION_SHARE,
     FUNCTION_BLOCKS,
-    FUNCTION_COLUMNS
+    FUNCTION_COLUMNS, /* and in a difference: */
+    FUNCTION_BASE_SELF = FUNCTION_COLUMNS,
+    FUNCTION_BASE_TOTAL,
+    FUNCTION_DELTA,
+    FUNCTION_ALL
 };
 
 static struct table_cell function_frame(const struct rows_of *of, const void *record) {
@@ -46,7 +55,7 @@ static struct table_cell function_frame(const struct rows_of *of, const void *re
 
 #define OF(member) ROWS_FIELD(struct function_row, member)
 static void function_columns(enum metric metric, struct table_column *columns) {
-    const struct table_column all[FUNCTION_COLUMNS] = {
+    const struct table_column all[FUNCTION_ALL] = {
         [FUNCTION_FRAME] = {"function", "function", TABLE_FRAME, .cell = function_frame},
         [FUNCTION_SELF] = {"self", "self", metric_main_kind(metric),
                            .about = "allocated by the function itself", OF(self)},
@@ -55,6 +64,11 @@ static void function_columns(enum metric metric, struct table_column *columns) {
         [FUNCTION_SHARE] = {"share", "share", TABLE_PERCENT, .about = "of the total", OF(share)},
         [FUNCTION_BLOCKS] = {"blocks", metric_side_heading(metric), metric_side_kind(metric),
                              .about = "in it and in what it called", OF(blocks)},
+        [FUNCTION_BASE_SELF] = {"base_self", "self before", metric_main_kind(metric),
+                                OF(base_self)},
+        [FUNCTION_BASE_TOTAL] = {"base_total", "total before", metric_main_kind(metric),
+                                 OF(base_total)},
+        [FUNCTION_DELTA] = {"delta", "change", TABLE_SIGNED, .about = "of the total", OF(delta)},
     };
     memcpy(columns, all, sizeof all);
 }
@@ -114,29 +128,115 @@ static int put_array(struct api_call *call, const struct apitable_rows *shown, c
     return result;
 }
 
-int api_functions(struct api_call *call, struct error *error) {
-    static const unsigned char places[] = {FUNCTION_FRAME, FUNCTION_SELF, FUNCTION_TOTAL,
-                                           FUNCTION_SHARE, FUNCTION_BLOCKS};
-    struct table_column columns[FUNCTION_COLUMNS];
-    const struct rows rows = {.columns = columns, .column_count = FUNCTION_COLUMNS};
-    const struct apitable_rows shown = {
-        .rows = &rows, .shown = places, .count = FUNCTION_COLUMNS, .sort = "total"};
-    struct report report = call->report;
-    struct function_row *functions;
-    size_t count;
+/* The rows of both sides, matched by their functions; `earlier` may be in any order. 0 or -1. */
+static int match_functions(struct api_call *call, const struct function_row *earlier,
+                           size_t earlier_count, struct function_row *rows, size_t *count) {
+    struct diff_side sides[2];
+    struct diff_functions *functions;
+    struct numbermap places = {0}; /* by function: the row + 1 */
     int result;
-    report.model = apimetric_model(call, call->view, error);
+    apimetric_sides(call, sides);
+    functions = diff_functions_open(sides);
+    result = functions != NULL ? 0 : -1;
+    for (size_t i = 0; result == 0 && i < *count; i++) {
+        uint32_t function = diff_function(functions, &rows[i].frame);
+        if (function == 0 || numbermap_put(&places, function, (void *)(i + 1)) != 0) {
+            result = -1;
+        }
+    }
+    for (size_t i = 0; result == 0 && i < earlier_count; i++) {
+        uint32_t function = diff_function(functions, &earlier[i].frame);
+        size_t place = (size_t)(uintptr_t)numbermap_get(&places, function);
+        if (function == 0) {
+            result = -1;
+        } else if (place == 0) {
+            rows[*count] = (struct function_row){.frame = earlier[i].frame};
+            place = ++*count;
+            result = numbermap_put(&places, function, (void *)place);
+        }
+        rows[place - 1].base_self += earlier[i].self;
+        rows[place - 1].base_total += earlier[i].total;
+    }
+    for (size_t i = 0; i < *count; i++) {
+        rows[i].delta = (int64_t)(rows[i].total - rows[i].base_total);
+    }
+    numbermap_free(&places);
+    diff_functions_close(functions);
+    return result;
+}
+
+/* The rows of one side, with room for those of the other; the caller frees them. NULL: error is
+ * set.
+ */
+static struct function_row *functions_of(struct api_call *call, const struct api_view *view,
+                                         size_t *count, struct error *error) {
+    struct report report = call->report;
+    struct function_row *rows;
+    report.names = view->names;
+    report.model = apimetric_model(call, view, error);
     if (report.model == NULL) {
+        return NULL;
+    }
+    report.options.by_line = report.options.by_line && call->base == NULL;
+    rows = make_functions(&report, call->metric, count);
+    if (rows == NULL) {
+        out_of_memory(error);
+    }
+    return rows;
+}
+
+/* As it is shown: of a difference with both sides. NULL: error is set. */
+static struct function_row *find_functions(struct api_call *call, size_t *count,
+                                           struct error *error) {
+    struct function_row *rows = functions_of(call, call->view, count, error);
+    struct function_row *earlier;
+    struct function_row *grown = NULL;
+    size_t earlier_count;
+    if (rows == NULL || call->base == NULL) {
+        return rows;
+    }
+    earlier = functions_of(call, call->base, &earlier_count, error);
+    if (earlier != NULL) {
+        grown = reallocarray(rows, *count + earlier_count + 1, sizeof *rows);
+        rows = grown != NULL ? grown : rows;
+        if (grown == NULL || match_functions(call, earlier, earlier_count, rows, count) != 0) {
+            out_of_memory(error);
+            grown = NULL;
+        }
+    }
+    free(earlier);
+    if (grown == NULL) {
+        free(rows);
+        rows = NULL;
+    }
+    return rows;
+}
+
+int api_functions(struct api_call *call, struct error *error) {
+    static const unsigned char places[] = {FUNCTION_FRAME,      FUNCTION_SELF,   FUNCTION_TOTAL,
+                                           FUNCTION_SHARE,      FUNCTION_BLOCKS, FUNCTION_BASE_SELF,
+                                           FUNCTION_BASE_TOTAL, FUNCTION_DELTA};
+    struct table_column columns[FUNCTION_ALL];
+    const struct rows rows = {.columns = columns, .column_count = FUNCTION_ALL};
+    const struct apitable_rows shown = {.rows = &rows,
+                                        .shown = places,
+                                        .count =
+                                            call->base != NULL ? FUNCTION_ALL : FUNCTION_COLUMNS,
+                                        .sort = call->base != NULL ? "delta" : "total"};
+    size_t count;
+    struct function_row *functions = find_functions(call, &count, error);
+    int result;
+    if (functions == NULL) {
         return -1;
     }
     function_columns(call->metric, columns);
-    functions = make_functions(&report, call->metric, &count);
-    if (functions == NULL) {
-        return out_of_memory(error);
-    }
     result = put_array(call, &shown, functions, sizeof *functions, count, error);
     free(functions);
-    api_command(call, "report %s --flat", apimetric_option(call));
+    if (call->base != NULL) {
+        apimetric_diff_command(call, "function");
+    } else {
+        api_command(call, "report %s --flat", apimetric_option(call));
+    }
     return result;
 }
 
@@ -230,6 +330,121 @@ static int put_graphs(struct api_call *call, const void *const *records, size_t 
     return result;
 }
 
+/* ---- What changed of them ---- */
+
+struct changed_path {
+    const struct diff *diff;
+    const struct diff_row *row;
+    enum metric metric;
+};
+
+static const struct model_context *context_of(const struct changed_path *path, size_t side) {
+    uint32_t id = path->row->contexts[side];
+    return id != 0 ? model_find(path->diff->sides[side].model, id) : NULL;
+}
+
+static struct table_cell changed_hash(const struct rows_of *of, const void *record) {
+    const struct changed_path *path = record;
+    size_t side = path->row->contexts[1] != 0 ? 1 : 0;
+    (void)of;
+    return table_number_if(path->row->contexts[side] != 0,
+                           model_hash(path->diff->sides[side].model, path->row->contexts[side]));
+}
+
+static struct table_cell changed_path(const struct rows_of *of, const void *record) {
+    const struct changed_path *path = record;
+    const struct model_context *later = context_of(path, 1);
+    const struct model_context *earlier = context_of(path, 0);
+    (void)of;
+    return later != NULL     ? table_path(later->path)
+           : earlier != NULL ? apitable_base_path(earlier->path)
+                             : table_none();
+}
+
+static struct table_cell changed_state(const struct rows_of *of, const void *record) {
+    const struct changed_path *path = record;
+    (void)of;
+    return table_text(!path->row->present[0] ? "new" : !path->row->present[1] ? "gone" : "changed");
+}
+
+static struct table_cell changed_now(const struct rows_of *of, const void *record) {
+    const struct changed_path *path = record;
+    (void)of;
+    return table_number(path->row->costs[1].of[path->metric]);
+}
+
+static struct table_cell changed_base(const struct rows_of *of, const void *record) {
+    const struct changed_path *path = record;
+    (void)of;
+    return table_number(path->row->costs[0].of[path->metric]);
+}
+
+static struct table_cell changed_delta(const struct rows_of *of, const void *record) {
+    const struct changed_path *path = record;
+    (void)of;
+    return table_number((uint64_t)diff_change(path->row->costs, path->metric));
+}
+
+/* 0 or -1: the rows that changed in the metric; the caller frees both. */
+static int find_changes(struct api_call *call, struct diff *diff, struct changed_path **paths,
+                        size_t *count, struct error *error) {
+    const struct diff_options options = {.by = DIFF_BY_PATH, .line_tolerance = DIFF_ANY_LINE};
+    struct diff_side sides[2];
+    apimetric_sides(call, sides);
+    sides[0].model = apimetric_model(call, call->base, error);
+    sides[1].model = apimetric_model(call, call->view, error);
+    *count = 0;
+    *paths = NULL;
+    *diff = (struct diff){.rows = NULL};
+    if (sides[0].model == NULL || sides[1].model == NULL) {
+        return -1;
+    }
+    if (diff_make(diff, sides, &options) != 0) {
+        return out_of_memory(error);
+    }
+    *paths = calloc(diff->row_count + 1, sizeof **paths);
+    for (size_t i = 0; *paths != NULL && i < diff->row_count; i++) {
+        if (diff_change(diff->rows[i].costs, call->metric) != 0) {
+            (*paths)[(*count)++] = (struct changed_path){diff, &diff->rows[i], call->metric};
+        }
+    }
+    return *paths != NULL ? 0 : out_of_memory(error);
+}
+
+static int put_changes(struct api_call *call, struct error *error) {
+    enum metric metric = call->metric;
+    const struct table_column columns[] = {
+        {"hash", "hash", TABLE_HASH, .cell = changed_hash},
+        {"path", "call path", TABLE_PATH, .cell = changed_path},
+        {"state", "state", TABLE_WORD, .about = "new, gone or changed", .cell = changed_state},
+        {column_of(metric), "after", metric_main_kind(metric), .cell = changed_now},
+        {"base", "before", metric_main_kind(metric), .cell = changed_base},
+        {"delta", "change", TABLE_SIGNED, .cell = changed_delta},
+    };
+    static const unsigned char places[] = {0, 1, 2, 3, 4, 5};
+    const struct rows rows = {.columns = columns, .column_count = sizeof places};
+    const struct apitable_rows shown = {
+        .rows = &rows, .shown = places, .count = sizeof places, .sort = "delta"};
+    struct changed_path *paths;
+    struct diff diff;
+    size_t count;
+    int result;
+    if (metric >= METRIC_COUNT) {
+        return api_refuse(call, 400, error, "metric %s has no difference by call path",
+                          metric_name(metric));
+    }
+    result = find_changes(call, &diff, &paths, &count, error);
+    if (result == 0) {
+        result = put_array(call, &shown, paths, sizeof *paths, count, error);
+    }
+    free(paths);
+    diff_free(&diff);
+    apimetric_diff_command(call, "path");
+    return result;
+}
+
+/* ---- Both ---- */
+
 int api_paths(struct api_call *call, struct error *error) {
     struct table_column columns[CONTEXT_COLUMNS];
     const struct rows rows = {.columns = columns, .column_count = CONTEXT_COLUMNS};
@@ -243,6 +458,9 @@ int api_paths(struct api_call *call, struct error *error) {
     bool has_graphs;
     size_t count;
     int result;
+    if (call->base != NULL) {
+        return put_changes(call, error);
+    }
     if (model == NULL || api_flag(call, "graphs", &has_graphs, error) != 0) {
         return -1;
     }

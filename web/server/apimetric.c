@@ -223,3 +223,18 @@ const char *apimetric_option(const struct api_call *call) {
     };
     return options[call->metric];
 }
+
+void apimetric_sides(const struct api_call *call, struct diff_side sides[2]) {
+    const struct api_view *views[2] = {call->base, call->view};
+    for (size_t side = 0; side < 2; side++) {
+        sides[side] = (struct diff_side){.model = views[side]->model,
+                                         .names = views[side]->names,
+                                         .source = views[side]->source->path};
+    }
+}
+
+void apimetric_diff_command(struct api_call *call, const char *by) {
+    if (call->metric < METRIC_COUNT) {
+        api_command(call, "diff --metric %s --by %s", metric_word(call->metric), by);
+    }
+}

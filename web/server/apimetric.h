@@ -8,6 +8,7 @@
 #ifndef WEB_SERVER_APIMETRIC_H
 #define WEB_SERVER_APIMETRIC_H
 
+#include "analyze/report/diff.h"
 #include "web/server/api.h"
 
 /* What the call's metric is of in a view of the call; it lives as long as the view. Notes where it
@@ -22,6 +23,13 @@ const struct model *apimetric_of(struct api_call *call, const struct api_view *v
 /* The model of a view in which the pools or mappings that its filters ask for are the heap. */
 const struct model *apimetric_heap(struct api_call *call, const struct api_view *view,
                                    struct error *error);
+
+/* The two sides of a difference, as diff.h has them: what is the base, and what is compared with
+ * it. Without suppressions: models of apimetric_model() have none. */
+void apimetric_sides(const struct api_call *call, struct diff_side sides[2]);
+
+/* Notes the command that compares the same two, by "path", "function" or "file". */
+void apimetric_diff_command(struct api_call *call, const char *by);
 
 /* The option of `memtrace report` that shows the call's metric: "--show-peak". Valid as long as the
  * call. */

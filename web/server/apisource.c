@@ -6,6 +6,7 @@
 #include "analyze/base/array.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/framekind.h"
+#include "analyze/rows/style.h"
 #include "web/server/apicache.h"
 #include "web/server/apimetric.h"
 #include "web/server/apitable.h"
@@ -19,12 +20,12 @@ static int out_of_memory(struct error *error) {
     return error_set(error, "out of memory");
 }
 
-/* ---- Their numbers: 1, 2, ... in the order of the source's nodes, whatever is selected ---- */
+/* ---- Their numbers: 0, 1, ... in the order of the source's nodes, whatever is selected ---- */
 
 struct sourcefiles {
     const struct names_frame **items; /* a frame of each */
     size_t count, room;
-    struct numbermap numbers; /* by framesums_key() */
+    struct numbermap numbers; /* by framesums_key(): the number + 1 */
 };
 
 static void free_files(void *value) {
@@ -95,11 +96,11 @@ static const struct names_frame *asked_file(struct api_call *call, struct error 
     if (files == NULL) {
         return NULL;
     }
-    if (quantity_u64(call->rest, &number) != 0 || number == 0 || number > files->count) {
+    if (quantity_u64(call->rest, &number) != 0 || number >= files->count) {
         api_refuse(call, 404, error, "there is no source file '%s'", call->rest);
         return NULL;
     }
-    return files->items[number - 1];
+    return files->items[number];
 }
 
 /* ---- All files ---- */
@@ -110,6 +111,8 @@ struct file_row {
     const char *kind;
     uint64_t costs[METRIC_COUNT];
     uint64_t functions;
+    uint64_t base; /* of a difference: the metric of the other side, and how much it grew */
+    int64_t delta;
 };
 
 #define OF(member)   ROWS_FIELD(struct file_row, member)
@@ -124,10 +127,58 @@ static const struct table_column file_columns[] = {
     {"allocations", "allocations", TABLE_COUNT, COST(METRIC_ALLOCATIONS)},
     {"temporary", "temporary", TABLE_COUNT, COST(METRIC_TEMPORARY)},
     {"functions", "functions", TABLE_COUNT, .about = "on call paths that allocate", OF(functions)},
+    {"base", "before", TABLE_COUNT, OF(base)},
+    {"delta", "change", TABLE_SIGNED, OF(delta)},
 };
 #undef COST
 #undef OF
-enum { FILE_COLUMNS = sizeof file_columns / sizeof file_columns[0] };
+enum { FILE_ALL = sizeof file_columns / sizeof file_columns[0], FILE_COLUMNS = FILE_ALL - 2 };
+
+/* The file's sums on the other side: of the same path, else of the only one of its name. NULL: it
+ * has none. */
+static const struct framesums_item *find_file(const struct framesums *sums, const char *file) {
+    const struct framesums_item *named = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < sums->count; i++) {
+        const struct framesums_item *item = &sums->items[i];
+        if (strcmp(item->frame->file, file) == 0) {
+            return item;
+        }
+        if (strcmp(style_base(item->frame->file), style_base(file)) == 0) {
+            named = item;
+            count++;
+        }
+    }
+    return count == 1 ? named : NULL;
+}
+
+/* The report of the other side. 0 or -1. */
+static int base_report(struct api_call *call, struct report *report, struct error *error) {
+    *report = call->report;
+    report->names = call->base->names;
+    report->model = apimetric_of(call, call->base, METRIC_LEAKED, error);
+    return report->model != NULL ? 0 : -1;
+}
+
+/* Fills base and delta of the rows; files that only the other side has are not shown. 0 or -1. */
+static int compare_files(struct api_call *call, struct file_row *rows, size_t count,
+                         struct error *error) {
+    enum metric metric = call->metric < METRIC_COUNT ? call->metric : METRIC_LEAKED;
+    struct framesums sums;
+    struct report report;
+    int result;
+    if (base_report(call, &report, error) != 0) {
+        return -1;
+    }
+    result = framesums_make(&sums, &report, FRAMESUMS_FILE) == 0 ? 0 : out_of_memory(error);
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        const struct framesums_item *item = find_file(&sums, rows[i].file);
+        rows[i].base = item != NULL ? item->inclusive.of[metric].main : 0;
+        rows[i].delta = (int64_t)(rows[i].costs[metric] - rows[i].base);
+    }
+    framesums_free(&sums);
+    return result;
+}
 
 /* How many functions each file has. 0 or -1. */
 static int count_functions(const struct report *report, const struct sourcefiles *files,
@@ -153,7 +204,7 @@ static int fill_files(const struct report *report, const struct sourcefiles *fil
     for (size_t i = 0; i < files->count; i++) {
         const struct names_frame *frame = files->items[i];
         rows[i] = (struct file_row){
-            .number = i + 1,
+            .number = i,
             .file = frame->file,
             .kind = framekind_name(framekind_of(frame, report->model->header.executable))};
     }
@@ -176,12 +227,12 @@ static bool is_shown(const struct report *report, const struct file_row *row,
 
 static int put_files(struct api_call *call, const struct sourcefiles *files_of_source,
                      const struct file_row *rows, struct error *error) {
-    static const unsigned char places[FILE_COLUMNS] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-    const struct rows files = {.columns = file_columns, .column_count = FILE_COLUMNS};
+    static const unsigned char places[FILE_ALL] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    const struct rows files = {.columns = file_columns, .column_count = FILE_ALL};
     const struct apitable_rows shown = {
         .rows = &files,
         .shown = places,
-        .count = FILE_COLUMNS,
+        .count = call->base != NULL ? FILE_ALL : FILE_COLUMNS,
         .sort = call->metric < METRIC_COUNT ? metric_name(call->metric) : "leaked"};
     const struct rows_of of = rows_of_report(&call->report);
     size_t count = files_of_source->count;
@@ -210,12 +261,16 @@ int api_files(struct api_call *call, struct error *error) {
     if (files == NULL || report.model == NULL) {
         return -1;
     }
+    api_command(call, "report %s --flat --by line", apimetric_option(call));
     rows = calloc(files->count + 1, sizeof *rows);
     if (rows == NULL || fill_files(&report, files, rows) != 0) {
         free(rows);
         return out_of_memory(error);
     }
-    result = put_files(call, files, rows, error);
+    result = call->base != NULL ? compare_files(call, rows, files->count, error) : 0;
+    if (result == 0) {
+        result = put_files(call, files, rows, error);
+    }
     free(rows);
     return result;
 }
@@ -237,47 +292,107 @@ static void put_costs(struct jsonwriter *json, const char *prefix,
     }
 }
 
-static void put_line(const struct api_call *call, const struct framesums_item *item) {
+/* What a line costs, and of a difference what it did on the other side; either may be NULL. */
+static void put_line(const struct api_call *call, const struct framesums_item *item,
+                     const struct framesums_item *earlier) {
+    static const struct framesums_item none;
+    const struct names_frame *frame = (item != NULL ? item : earlier)->frame;
     char name[8192];
+    item = item != NULL ? item : &none;
     jsonwriter_map(call->json, NULL);
-    jsonwriter_number(call->json, "line", item->frame->line);
+    jsonwriter_number(call->json, "line", frame->line);
     jsonwriter_string(call->json, "function",
-                      apiframes_spell(&call->report, item->frame, name, sizeof name));
+                      apiframes_spell(&call->report, frame, name, sizeof name));
     put_costs(call->json, "", &item->inclusive);
     put_costs(call->json, "self_", &item->self);
+    if (call->base != NULL) {
+        put_costs(call->json, "base_", &(earlier != NULL ? earlier : &none)->inclusive);
+    }
     jsonwriter_number(call->json, "paths", item->inclusive.paths);
     jsonwriter_end_map(call->json);
 }
 
-static int put_lines(struct api_call *call, const struct framesums *sums,
-                     const struct names_frame *file) {
+/* Those of one file, by line; the caller frees the array. NULL: out of memory. */
+static const struct framesums_item **lines_of(const struct framesums *sums, const char *file,
+                                              size_t *count) {
     const struct framesums_item **lines = calloc(sums->count + 1, sizeof *lines);
-    size_t count = 0;
-    if (lines == NULL) {
-        return -1;
-    }
-    for (size_t i = 0; i < sums->count; i++) {
-        if (strcmp(sums->items[i].frame->file, file->file) == 0) {
-            lines[count++] = &sums->items[i];
+    *count = 0;
+    for (size_t i = 0; lines != NULL && i < sums->count; i++) {
+        if (strcmp(sums->items[i].frame->file, file) == 0) {
+            lines[(*count)++] = &sums->items[i];
         }
     }
-    qsort(lines, count, sizeof *lines, by_line);
+    if (lines != NULL) {
+        qsort(lines, *count, sizeof *lines, by_line);
+    }
+    return lines;
+}
+
+struct lines {
+    struct framesums sums;
+    const struct framesums_item **items;
+    size_t count;
+};
+
+static void free_lines(struct lines *lines) {
+    free(lines->items);
+    framesums_free(&lines->sums);
+}
+
+/* file: as that side names it; NULL: it has none. */
+static int make_lines(struct lines *lines, const struct report *report, const char *file) {
+    if (file == NULL) {
+        return 0;
+    }
+    if (framesums_make(&lines->sums, report, FRAMESUMS_LINE) != 0) {
+        return -1;
+    }
+    lines->items = lines_of(&lines->sums, file, &lines->count);
+    return lines->items != NULL ? 0 : -1;
+}
+
+/* The lines of the other side. 0 or -1. */
+static int make_base_lines(struct api_call *call, struct lines *lines, const char *file,
+                           struct error *error) {
+    struct framesums sums;
+    struct report report;
+    const struct framesums_item *item;
+    int result;
+    if (base_report(call, &report, error) != 0) {
+        return -1;
+    }
+    result = framesums_make(&sums, &report, FRAMESUMS_FILE);
+    item = result == 0 ? find_file(&sums, file) : NULL;
+    if (result == 0) {
+        result = make_lines(lines, &report, item != NULL ? item->frame->file : NULL);
+    }
+    framesums_free(&sums);
+    return result == 0 ? 0 : out_of_memory(error);
+}
+
+/* Lines are the same if their numbers are: whoever edited a file in between sees it. */
+static void put_lines(struct api_call *call, const char *file, const struct lines *lines,
+                      const struct lines *earlier) {
     jsonwriter_map(call->json, NULL);
-    jsonwriter_string(call->json, "file", file->file);
+    jsonwriter_string(call->json, "file", file);
     jsonwriter_array(call->json, "lines");
-    for (size_t i = 0; i < count; i++) {
-        put_line(call, lines[i]);
+    for (size_t i = 0, k = 0; i < lines->count || k < earlier->count;) {
+        uint32_t line = i < lines->count ? lines->items[i]->frame->line : UINT32_MAX;
+        uint32_t other = k < earlier->count ? earlier->items[k]->frame->line : UINT32_MAX;
+        put_line(call, line <= other ? lines->items[i] : NULL,
+                 other <= line ? earlier->items[k] : NULL);
+        i += line <= other;
+        k += other <= line;
     }
     jsonwriter_end_array(call->json);
     jsonwriter_end_map(call->json);
-    free(lines);
-    return 0;
 }
 
 int api_file(struct api_call *call, struct error *error) {
     const struct names_frame *file = asked_file(call, error);
     struct report report = call->report;
-    struct framesums sums;
+    struct lines lines = {0};
+    struct lines earlier = {0};
     int result;
     if (file == NULL) {
         return -1;
@@ -286,12 +401,17 @@ int api_file(struct api_call *call, struct error *error) {
     if (report.model == NULL) {
         return -1;
     }
-    result = framesums_make(&sums, &report, FRAMESUMS_LINE);
-    if (result == 0) {
-        result = put_lines(call, &sums, file);
+    result = make_lines(&lines, &report, file->file) == 0 ? 0 : out_of_memory(error);
+    if (result == 0 && call->base != NULL) {
+        result = make_base_lines(call, &earlier, file->file, error);
+        api_note(call, "Lines are compared by their numbers.");
     }
-    framesums_free(&sums);
-    return result == 0 ? 0 : out_of_memory(error);
+    if (result == 0) {
+        put_lines(call, file->file, &lines, &earlier);
+    }
+    free_lines(&lines);
+    free_lines(&earlier);
+    return result;
 }
 
 /* ---- The text of one ---- */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OF_BASE         (UINT64_C(1) << 32) /* a path of the other side */
 #define LARGEST_INTEGER (UINT64_C(1) << 53) /* that JavaScript's numbers hold exactly */
 
 static const char *const kind_names[] = {
@@ -124,7 +125,7 @@ static void put_place(struct apitable *table, int64_t place) {
 }
 
 /* The number of a call path among those of the table. -1: out of memory. */
-static int64_t add_path(struct apitable *table, uint32_t node) {
+static int64_t add_path(struct apitable *table, uint64_t node) {
     void *place = numbermap_get(&table->path_places, node);
     if (place != NULL) {
         return (int64_t)(uintptr_t)place - 1;
@@ -166,7 +167,7 @@ static void put_cell(struct apitable *table, enum table_kind kind, const struct 
         put_place(table, apiframes_add(&table->frames, cell->frame));
         break;
     case TABLE_PATH:
-        put_place(table, add_path(table, cell->path));
+        put_place(table, add_path(table, cell->path | (cell->number != 0 ? OF_BASE : 0)));
         break;
     default:
         put_number(json, cell->number);
@@ -190,7 +191,14 @@ static void put_paths(struct apitable *table) {
     struct jsonwriter *json = table->call->json;
     jsonwriter_array(json, "paths");
     for (size_t i = 0; i < table->path_count; i++) {
-        struct pathwalk walk = pathwalk(&table->call->report, table->paths[i]);
+        const struct api_call *call = table->call;
+        struct report report = call->report;
+        struct pathwalk walk;
+        if ((table->paths[i] & OF_BASE) != 0) {
+            report.model = call->base->model;
+            report.names = call->base->names;
+        }
+        walk = pathwalk(&report, (uint32_t)table->paths[i]);
         jsonwriter_array(json, NULL);
         for (; walk.frame != NULL; pathwalk_next(&walk)) {
             put_place(table, apiframes_add(&table->frames, walk.frame));

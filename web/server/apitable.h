@@ -22,13 +22,18 @@ struct apitable_wish {
     size_t from; /* rows before are left out */
 };
 
+/* A call path of the other side of a difference. */
+static inline struct table_cell apitable_base_path(uint32_t node) {
+    return (struct table_cell){.is_known = true, .path = node, .number = 1};
+}
+
 /* Rows that a handler makes, one after the other. */
 struct apitable {
     struct api_call *call;
     const struct table_column *columns;
     size_t count;
     struct apiframes frames;
-    uint32_t *paths; /* nodes */
+    uint64_t *paths; /* nodes; those of the base have bit 32 set */
     size_t path_count, path_room;
     struct numbermap path_places; /* by node: number + 1 */
     size_t rows;

@@ -4,7 +4,7 @@
 #include "web/server/apilist.h"
 
 #include "analyze/base/array.h"
-#include "analyze/report/calltree.h"
+#include "analyze/report/treediff.h"
 #include "analyze/rows/safetext.h"
 #include "web/server/apiframes.h"
 #include "web/server/apimetric.h"
@@ -74,6 +74,8 @@ struct columns {
     uint64_t *main;
     uint64_t *side;
     uint64_t *self;
+    uint64_t *base; /* of a difference: main and self of the other side; else unused */
+    uint64_t *base_self;
     uint32_t *places; /* by call: where it stands among those that are written */
     size_t count;
     uint64_t cut; /* calls that are left out */
@@ -85,27 +87,38 @@ static void columns_free(struct columns *columns) {
     free(columns->main);
     free(columns->side);
     free(columns->self);
+    free(columns->base);
+    free(columns->base_self);
     free(columns->places);
 }
 
 static int columns_make(struct columns *columns, size_t most) {
-    *columns = (struct columns){calloc(most, sizeof *columns->parent),
-                                calloc(most, sizeof *columns->frame),
-                                calloc(most, sizeof *columns->main),
-                                calloc(most, sizeof *columns->side),
-                                calloc(most, sizeof *columns->self),
-                                calloc(most, sizeof *columns->places),
-                                0,
-                                0};
+    *columns = (struct columns){.parent = calloc(most, sizeof *columns->parent),
+                                .frame = calloc(most, sizeof *columns->frame),
+                                .main = calloc(most, sizeof *columns->main),
+                                .side = calloc(most, sizeof *columns->side),
+                                .self = calloc(most, sizeof *columns->self),
+                                .base = calloc(most, sizeof *columns->base),
+                                .base_self = calloc(most, sizeof *columns->base_self),
+                                .places = calloc(most, sizeof *columns->places)};
     return columns->parent != NULL && columns->frame != NULL && columns->main != NULL &&
-                   columns->side != NULL && columns->self != NULL && columns->places != NULL
+                   columns->side != NULL && columns->self != NULL && columns->base != NULL &&
+                   columns->base_self != NULL && columns->places != NULL
                ? 0
                : -1;
 }
 
-static int add_call(struct columns *columns, struct apiframes *frames, const struct calltree *tree,
+/* A tree, and of a difference what both sides have of it. */
+struct shown {
+    const struct calltree *tree;
+    const struct treediff_costs *costs; /* by call; NULL: it is of one side */
+    uint64_t total;
+    uint64_t base_total;
+};
+
+static int add_call(struct columns *columns, struct apiframes *frames, const struct shown *shown,
                     uint32_t at) {
-    const struct call *call = &tree->calls[at];
+    const struct call *call = &shown->tree->calls[at];
     size_t place = columns->count++;
     int64_t frame = -1;
     if (at != 0) {
@@ -121,15 +134,24 @@ static int add_call(struct columns *columns, struct apiframes *frames, const str
     columns->main[place] = call->cost.main;
     columns->side[place] = call->cost.side;
     columns->self[place] = call->self.main;
+    if (shown->costs != NULL) {
+        const struct treediff_costs *costs = &shown->costs[at];
+        columns->main[place] = costs->cost[1].main;
+        columns->side[place] = costs->cost[1].side;
+        columns->self[place] = costs->self[1];
+        columns->base[place] = costs->cost[0].main;
+        columns->base_self[place] = costs->self[0];
+    }
     return 0;
 }
 
 /* The calls that are dear enough, the dearest of siblings first, each behind its caller. */
-static int fill(struct columns *columns, struct apiframes *frames, const struct calltree *tree,
+static int fill(struct columns *columns, struct apiframes *frames, const struct shown *shown,
                 uint64_t least, uint64_t depth_limit) {
+    const struct calltree *tree = shown->tree;
     uint32_t at = 0;
     uint64_t depth = 0;
-    if (add_call(columns, frames, tree, 0) != 0) {
+    if (add_call(columns, frames, shown, 0) != 0) {
         return -1;
     }
     for (;;) {
@@ -151,7 +173,7 @@ static int fill(struct columns *columns, struct apiframes *frames, const struct 
             }
             at = tree->calls[at].next;
         }
-        if (add_call(columns, frames, tree, at) != 0) {
+        if (add_call(columns, frames, shown, at) != 0) {
             return -1;
         }
     }
@@ -199,7 +221,7 @@ static int put_frames(struct api_call *call, const struct columns *columns) {
     return 0;
 }
 
-static int put_nodes(struct api_call *call, const struct columns *columns) {
+static int put_nodes(struct api_call *call, const struct columns *columns, bool has_base) {
     int result;
     jsonwriter_map(call->json, "nodes");
     result = api_column(call, "parent", API_U32, columns->parent, columns->count) |
@@ -207,24 +229,27 @@ static int put_nodes(struct api_call *call, const struct columns *columns) {
              api_column(call, "main", API_U64, columns->main, columns->count) |
              api_column(call, "side", API_U64, columns->side, columns->count) |
              api_column(call, "self", API_U64, columns->self, columns->count);
+    if (has_base) {
+        result |= api_column(call, "base", API_U64, columns->base, columns->count) |
+                  api_column(call, "base_self", API_U64, columns->base_self, columns->count);
+    }
     jsonwriter_end_map(call->json);
     return result;
 }
 
 /* name: of the member that the tree is, NULL: the value of "data". */
-static int put_tree(struct api_call *call, const struct report *report, const char *name,
-                    const struct calltree *tree, const struct tree_wish *wish,
-                    struct error *error) {
+static int put_shown(struct api_call *call, const struct report *report, const char *name,
+                     const struct shown *shown, const struct tree_wish *wish, struct error *error) {
     enum metric metric = call->metric;
     struct apiframes frames = apiframes_start(report);
     struct columns columns;
     uint64_t least;
-    int result = columns_make(&columns, tree->count);
+    int result = columns_make(&columns, shown->tree->count);
     if (result == 0) {
-        result = least_of(tree, wish, &least);
+        result = least_of(shown->tree, wish, &least);
     }
     if (result == 0) {
-        result = fill(&columns, &frames, tree, least, wish->depth);
+        result = fill(&columns, &frames, shown, least, wish->depth);
     }
     if (result == 0) {
         jsonwriter_map(call->json, name);
@@ -232,15 +257,87 @@ static int put_tree(struct api_call *call, const struct report *report, const ch
         jsonwriter_string(call->json, "unit", metric_main_is_bytes(metric) ? "bytes" : "count");
         jsonwriter_string(call->json, "side_unit",
                           metric_side_is_bytes(metric) ? "bytes" : "count");
-        jsonwriter_number(call->json, "total", metric_total(metric, report->model).main);
+        jsonwriter_number(call->json, "total", shown->total);
+        if (shown->costs != NULL) {
+            jsonwriter_number(call->json, "base_total", shown->base_total);
+        }
         apiframes_write(&frames, call->json, "frames");
-        result = put_nodes(call, &columns);
+        result = put_nodes(call, &columns, shown->costs != NULL);
         jsonwriter_number(call->json, "cut", columns.cut);
         jsonwriter_end_map(call->json);
     }
     columns_free(&columns);
     apiframes_free(&frames);
     return result == 0 ? 0 : out_of_memory(error);
+}
+
+static int put_tree(struct api_call *call, const struct report *report, const char *name,
+                    const struct calltree *tree, const struct tree_wish *wish,
+                    struct error *error) {
+    const struct shown shown = {.tree = tree,
+                                .total = metric_total(call->metric, report->model).main};
+    return put_shown(call, report, name, &shown, wish, error);
+}
+
+/* ---- A tree, and two ---- */
+
+/* Of a difference no side is cut before both are known. */
+static int make_tree(struct calltree *tree, const struct report *report, enum metric metric,
+                     const struct tree_wish *wish) {
+    return (wish->is_up ? calltree_bottom_up : calltree_top_down)(tree, report, metric);
+}
+
+static int put_difference(struct api_call *call, const struct report reports[2],
+                          const struct calltree trees[2], const struct tree_wish *wish,
+                          struct error *error) {
+    struct diff_side sides[2];
+    struct diff_functions *functions;
+    struct treediff diff = {.costs = NULL};
+    int result;
+    apimetric_sides(call, sides);
+    functions = diff_functions_open(sides);
+    result =
+        functions != NULL ? treediff_make(&diff, trees, functions, reports[1].options.by_line) : -1;
+    if (result == 0) {
+        const struct shown shown = {.tree = &diff.tree,
+                                    .costs = diff.costs,
+                                    .total = metric_total(call->metric, reports[1].model).main,
+                                    .base_total =
+                                        metric_total(call->metric, reports[0].model).main};
+        result = put_shown(call, &reports[1], NULL, &shown, wish, error);
+    } else {
+        out_of_memory(error);
+    }
+    treediff_free(&diff);
+    diff_functions_close(functions);
+    return result;
+}
+
+static int tree_of_two(struct api_call *call, const struct tree_wish *wish, struct error *error) {
+    const struct api_view *views[2] = {call->base, call->view};
+    struct tree_wish whole = *wish;
+    struct report reports[2];
+    struct calltree trees[2] = {{0}, {0}};
+    int result = 0;
+    whole.least_share = 0;
+    for (size_t side = 0; result == 0 && side < 2; side++) {
+        const struct model *model = apimetric_model(call, views[side], error);
+        if (model == NULL) {
+            result = -1;
+            break;
+        }
+        reports[side] = report_of(call, views[side], model, &whole);
+        result = make_tree(&trees[side], &reports[side], call->metric, &whole) == 0
+                     ? 0
+                     : out_of_memory(error);
+    }
+    if (result == 0) {
+        result = put_difference(call, reports, trees, wish, error);
+        apimetric_diff_command(call, "path");
+    }
+    calltree_free(&trees[0]);
+    calltree_free(&trees[1]);
+    return result;
 }
 
 int api_tree(struct api_call *call, struct error *error) {
@@ -252,18 +349,23 @@ int api_tree(struct api_call *call, struct error *error) {
     if (read_wish(call, &wish, error) != 0) {
         return -1;
     }
+    if (call->base != NULL) {
+        return tree_of_two(call, &wish, error);
+    }
     model = apimetric_model(call, call->view, error);
     if (model == NULL) {
         return -1;
     }
     report = report_of(call, call->view, model, &wish);
-    result = (wish.is_up ? calltree_bottom_up : calltree_top_down)(&tree, &report, call->metric);
+    result = make_tree(&tree, &report, call->metric, &wish);
     api_command(call, "report %s%s", apimetric_option(call), wish.is_up ? " --bottom-up" : "");
     result =
         result == 0 ? put_tree(call, &report, NULL, &tree, &wish, error) : out_of_memory(error);
     calltree_free(&tree);
     return result;
 }
+
+/* ---- Words of commands ---- */
 
 /* The command has a value that a shell sees as one word. */
 static void tell_command(struct api_call *call, const char *option, const char *value) {

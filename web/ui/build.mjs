@@ -48,14 +48,27 @@ async function page() {
     rmSync("dist", { recursive: true, force: true });
     mkdirSync("dist");
     for (const file of result.outputFiles) writeFileSync(join("dist", relative("dist", file.path)), file.contents);
-    const template = readFileSync("src/index.html", "utf8");
-    const html = template
+    const script = one(/^app-.*\.js$/);
+    const first = firstLoad(result.metafile.outputs, `dist/${script}`);
+    const preload = first.slice(1).map((name) => `<link rel="modulepreload" href="/${name}">\n`).join("");
+    const html = readFileSync("src/index.html", "utf8")
         .replace("%STYLE%", one(/^app-.*\.css$/))
-        .replace("%SCRIPT%", one(/^app-.*\.js$/));
+        .replace("%SCRIPT%", script)
+        .replace("%PRELOAD%\n", () => preload);
     writeFileSync("dist/index.html", html);
+    return ["index.html", one(/^app-.*\.css$/), ...first];
 }
 
-function sizes() {
+/* What the browser needs before anything is on screen: the script, and what it cannot do without. */
+function firstLoad(outputs, script) {
+    const seen = new Set([script]);
+    for (const path of seen) {
+        for (const { path: other, kind } of outputs[path].imports) if (kind === "import-statement") seen.add(other);
+    }
+    return [...seen].map((path) => basename(path));
+}
+
+function sizes(names) {
     const rows = readdirSync("dist")
         .sort()
         .map((name) => {
@@ -63,7 +76,7 @@ function sizes() {
             return { name, bytes: bytes.length, gz: gzipSync(bytes, { level: 9 }).length };
         });
     for (const row of rows) console.log(`${String(row.bytes).padStart(9)} ${String(row.gz).padStart(8)} gz  ${row.name}`);
-    const first = rows.filter((row) => /^(index|app-)/.test(row.name)).reduce((sum, row) => sum + row.gz, 0);
+    const first = rows.filter((row) => names.includes(row.name)).reduce((sum, row) => sum + row.gz, 0);
     const all = rows.reduce((sum, row) => sum + row.gz, 0);
     const hash = createHash("sha256");
     for (const row of rows) hash.update(row.name).update(readFileSync(join("dist", row.name)));
@@ -88,7 +101,4 @@ async function tests(folder) {
 
 const [what, folder] = process.argv.slice(2);
 if (what === "test") await tests(folder);
-else {
-    await page();
-    sizes();
-}
+else sizes(await page());

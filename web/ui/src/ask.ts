@@ -99,11 +99,14 @@ function fly(key: string, path: string, wire: AskOptions["wire"]): Flight {
         promise: Promise.resolve(),
     };
     const job = `${Date.now().toString(36)}-${++jobs}`;
-    const withJob = `${path}${path.includes("?") ? "&" : "?"}job=${job}`;
-    const slow = setTimeout(() => void followProgress(flight, job), PROGRESS_AFTER_MS);
+    // Only sources have streams that could tell of progress.
+    const isOfSource = path.startsWith("/r/");
+    const withJob = isOfSource ? `${path}${path.includes("?") ? "&" : "?"}job=${job}` : path;
+    const slow = isOfSource ? setTimeout(() => void followProgress(flight, job), PROGRESS_AFTER_MS) : undefined;
     flight.promise = fetchAnswer(withJob, wire, abort.signal)
         .then(({ value, bytes }) => {
-            keep(key, value, bytes);
+            // Nobody drags to the same place twice, and what others asked would have to go.
+            if (!/[?&]snap=1/.test(path)) keep(key, value, bytes);
             return value;
         })
         .finally(() => {

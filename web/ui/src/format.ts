@@ -91,6 +91,18 @@ function oneDigit(value: number): string {
     return value.toFixed(1);
 }
 
+/* "1.2 M", "340 k": a rate, of which only its size matters. */
+export function roughly(value: number): string {
+    const units = ["", " k", " M", " G"];
+    let scaled = value;
+    let unit = 0;
+    while (Math.abs(scaled) >= 999.5 && unit + 1 < units.length) {
+        scaled /= 1000;
+        unit++;
+    }
+    return `${scaled >= 99.5 || unit === 0 ? Math.round(scaled) : scaled.toFixed(1)}${units[unit]}`;
+}
+
 /* 123456 -> "123,456"; real numbers with as many digits as tell something. */
 export function real(value: Quantity): string {
     const given = number(value);

@@ -10,13 +10,23 @@ import { render } from "preact";
 import { takeToken } from "./api";
 import "./frame/theme";
 import { Shell } from "./frame/Shell";
-import { followSources, loadSession, session } from "./session";
-import { goTo, place } from "./url";
+import { followSources, linkedFileMissing, loadSession, session } from "./session";
+import { go, goTo, place } from "./url";
 
 takeToken();
 const root = document.getElementById("page");
 if (root !== null) render(<Shell />, root);
+/* A link names its file by what is in it (f): which of the open ones is that? */
+function findFile(): void {
+    const wanted = place.value.query.get("f");
+    if (wanted === null) return;
+    const found = session.value?.sources.find((one) => one.fingerprint === wanted);
+    linkedFileMissing.value = found === undefined;
+    go({ set: { f: null, r: found === undefined ? place.value.query.get("r") : String(found.id) } }, "replace");
+}
+
 void loadSession().then(() => {
+    findFile();
     // --view: only where the address has no wish of its own.
     const view = session.value?.view;
     if (view !== undefined && place.value.view === "summary" && [...place.value.query].length === 0) goTo(view);

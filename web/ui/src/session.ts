@@ -15,6 +15,8 @@ export const source = computed<Source | undefined>(() =>
     sources.value.find((one) => String(one.id) === sourceId.value) ?? undefined,
 );
 export const paused = signal(false);
+/* A link named a file that is not open here. */
+export const linkedFileMissing = signal(false);
 
 const generations = signal<Readonly<Record<string, number>>>({});
 export const generationOf = (id: string): number => generations.value[id] ?? 0;

@@ -68,6 +68,15 @@ export function spanParams(span: Span | null, duration: number, prefix = ""): Re
     };
 }
 
+/* "mark:loaded", "mark:request#3": how the address names the mark at this moment. null: there is none. */
+export function markText(marks: readonly { name: string; time: number }[], ns: number): string | null {
+    const mark = marks.find((one) => one.time === ns && one.name !== "");
+    if (mark === undefined || mark.name.includes("#")) return null;
+    const same = marks.filter((one) => one.name === mark.name);
+    const number = same.indexOf(mark) + 1;
+    return `mark:${mark.name}${number > 1 ? `#${number}` : ""}`;
+}
+
 /*
  * A drag: the address follows the pointer without new entries in the history, and answers may be snapped. Its end
  * puts back the entry that was there before, and one new entry: Back undoes the whole drag.

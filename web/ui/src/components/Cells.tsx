@@ -54,18 +54,28 @@ export function FrameText({ of, place = true }: { of: Frame; place?: boolean }) 
     );
 }
 
-/* The allocating function first, callers after it. */
+/* Where room is short: what says nothing is left out. Titles have names as they are. */
+export const shortFunction = (name: string): string => name.replaceAll("(anonymous namespace)::", "");
+
+/*
+ * The allocating function first, callers after it. Frames of libraries and the system before the first own function
+ * are how it allocates, not why: they stand behind it, as "in std::vector<>::push_back".
+ */
 export function PathText({ frames, most = 4 }: { frames: readonly Frame[]; most?: number }) {
     if (frames.length === 0) return <span class="muted">no path</span>;
+    const own = frames.findIndex((frame) => frame.kind === "own");
+    const inner = own > 0 ? frames.slice(0, own) : [];
+    const shown = frames.slice(Math.max(0, own)).filter((frame, index, all) => frame.kind === "own" || index === 0 || all[index - 1]?.kind !== frame.kind);
     return (
         <span class="path" title={frames.map((frame) => frame.function).join("\n")}>
-            {frames.slice(0, most).map((frame, index) => (
+            {shown.slice(0, most).map((frame, index) => (
                 <span key={index} class={`frame ${frame.kind}`}>
                     {index > 0 && <span class="from" aria-label="called by">{" ‹ "}</span>}
-                    <span class="function">{frame.function}</span>
+                    <span class="function">{shortFunction(frame.function)}</span>
+                    {index === 0 && inner.length > 0 && <span class="inner"> in {shortFunction(inner.at(-1)?.function ?? "")}</span>}
                 </span>
             ))}
-            {frames.length > most && <span class="muted"> ‹ {frames.length - most} more</span>}
+            {shown.length > most && <span class="muted"> ‹ {shown.length - most} more</span>}
         </span>
     );
 }

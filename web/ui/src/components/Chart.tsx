@@ -82,12 +82,12 @@ function optionsOf(props: ChartProps, width: number, height: number): uPlot.Opti
     const axis = (scale: string, kind: Kind, side: 1 | 2 | 3): uPlot.Axis => ({
         scale, side, stroke: text, font, show: axes, size: side === 2 ? 22 : 62, gap: 4,
         grid: { stroke: grid, width: 1, show: side !== 1 }, ticks: { show: false },
-        values: (_, splits) => splits.map((value) => axisText(kind, value)),
+        values: (_, splits) => splits.map((value) => (side !== 2 && value === 0 ? "" : axisText(kind, value))),
         splits: kind === "bytes" ? byteSplits : undefined,
         space: side === 2 ? 90 : 28,
     });
     return {
-        width, height, legend: { show: false }, padding: axes ? [6, 8, 0, 0] : [2, 0, 2, 0],
+        width, height, legend: { show: false }, padding: axes ? [6, 24, 0, 0] : [2, 0, 2, 0],
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
         scales: { x: { time: false }, ...Object.fromEntries(kinds.map((kind) => [kind, { range: rangeOf }])) },
         axes: [

@@ -19,6 +19,7 @@ const PATHS = {
     budget: "M2.5 12.5a5.5 5.5 0 1 1 11 0M8 12l2.5-4",
     clock: "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 4.5V8l2.2 1.5",
     warning: "M8 2.5l6 11H2zM8 6.5v3.2M8 11.5v.3",
+    table: "M2.5 3.5h11v9h-11zM2.5 6.5h11M2.5 9.5h11M6.5 6.5v6",
     pause: "M5.5 3.5v9M10.5 3.5v9",
     play: "M5 3.5l7 4.5-7 4.5z",
     panel: "M2.5 3h11v10h-11zM10 3v10",

@@ -68,14 +68,18 @@ function listChildren(parent: ArrayLike<number>): { starts: Int32Array; list: In
 
 /** Widest first, ties in the order they came. Most lists are short, or come sorted. */
 function sortByWeight(list: Int32Array, from: number, to: number, weight: Float64Array): void {
-    let sorted = true;
-    for (let i = from + 1; i < to && sorted; i++) {
-        sorted = weight[list[i - 1]!]! >= weight[list[i]!]!;
-    }
-    if (sorted) {
+    if (to - from > 16) {
+        list.subarray(from, to).sort((a, b) => weight[b]! - weight[a]! || a - b);
         return;
     }
-    list.subarray(from, to).sort((a, b) => weight[b]! - weight[a]! || a - b);
+    for (let i = from + 1; i < to; i++) {
+        const node = list[i]!;
+        let at = i;
+        for (; at > from && weight[list[at - 1]!]! < weight[node]!; at--) {
+            list[at] = list[at - 1]!;
+        }
+        list[at] = node;
+    }
 }
 
 /* Array.from() with a function would take ten times as long. */
@@ -176,51 +180,81 @@ function planOf(frames: readonly Named[], transforms: readonly Transform[]): Uin
     return plan;
 }
 
-interface Rebuilt {
-    parent: number[];
-    frame: number[];
-    main: number[];
-    side: number[];
-    self: number[];
-    base: number[];
-}
+/** The tree as it becomes: never more nodes than there were. */
+class Rebuilt {
+    count = 0;
+    readonly parent: Int32Array;
+    readonly frame: Int32Array;
+    readonly main: Float64Array;
+    readonly side: Float64Array;
+    readonly self: Float64Array;
+    readonly base: Float64Array;
+    /** By caller and frame the call, with open addressing: the hash maps of the language take four times as long. */
+    private readonly slots: Int32Array;
 
-function addNode(to: Rebuilt, parent: number, frame: number): number {
-    to.parent.push(parent);
-    to.frame.push(frame);
-    to.main.push(0);
-    to.side.push(0);
-    to.self.push(0);
-    to.base.push(0);
-    return to.parent.length - 1;
-}
+    constructor(size: number) {
+        this.parent = new Int32Array(size);
+        this.frame = new Int32Array(size);
+        this.main = new Float64Array(size);
+        this.side = new Float64Array(size);
+        this.self = new Float64Array(size);
+        this.base = new Float64Array(size);
+        this.slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * size + 2))).fill(-1);
+    }
 
-/** Takes what was hidden below a node from it and its callers. */
-function subtractHidden(made: Rebuilt, hidden: Map<number, [number, number, number]>): void {
-    for (let i = made.parent.length - 1; i >= 0 && hidden.size > 0; i--) {
-        const gone = hidden.get(i);
-        if (gone === undefined) {
-            continue;
+    /** The call of this frame by this caller; made if it is the first. */
+    call(parent: number, frame: number): number {
+        const mask = this.slots.length - 1;
+        const mixed = Math.imul(parent, 0x9e3779b1) ^ Math.imul(frame, 0x85ebca6b);
+        let slot = (mixed ^ (mixed >>> 15)) & mask;
+        for (let node = this.slots[slot]!; node >= 0; node = this.slots[slot]!) {
+            if (this.parent[node] === parent && this.frame[node] === frame) {
+                return node;
+            }
+            slot = (slot + 1) & mask;
         }
-        made.main[i]! -= gone[0];
-        made.side[i]! -= gone[1];
-        made.base[i]! -= gone[2];
-        addHidden(hidden, made.parent[i]!, gone);
+        this.slots[slot] = this.count;
+        this.parent[this.count] = parent;
+        this.frame[this.count] = frame;
+        return this.count++;
+    }
+
+    columns(withBase: boolean): TreeColumns {
+        const { count, parent, frame, main, side, self, base } = this;
+        const columns = {
+            parent: parent.subarray(0, count), frame: frame.subarray(0, count), main: main.subarray(0, count),
+            side: side.subarray(0, count), self: self.subarray(0, count),
+        };
+        return withBase ? { ...columns, base: base.subarray(0, count) } : columns;
     }
 }
 
-function addHidden(hidden: Map<number, [number, number, number]>, node: number, cost: readonly number[]): void {
+/** Takes what was hidden below a node from it and its callers. */
+function subtractHidden(made: Rebuilt, hidden: Map<number, number[]>): void {
+    for (let i = made.count - 1; i >= 0 && hidden.size > 0; i--) {
+        const gone = hidden.get(i);
+        if (gone !== undefined) {
+            made.main[i]! -= gone[0]!;
+            made.side[i]! -= gone[1]!;
+            made.base[i]! -= gone[2]!;
+            addHidden(hidden, made.parent[i]!, gone);
+        }
+    }
+}
+
+function addHidden(hidden: Map<number, number[]>, node: number, cost: readonly number[]): void {
     const sum = hidden.get(node) ?? [0, 0, 0];
-    hidden.set(node, [sum[0] + cost[0]!, sum[1] + cost[1]!, sum[2] + cost[2]!]);
+    hidden.set(node, sum.map((value, i) => value + cost[i]!));
 }
 
 /**
-  * The tree with functions merged into their callers, with everything below functions hidden, and with each run of
-  * a library's frames as one. Calls that become alike are added up. extra: what the frames of collapsed libraries
-  * are called; they are numbered from frames.length on.
-  */
-export function transformTree(columns: TreeColumns, frames: readonly Named[],
-    transforms: readonly Transform[]): { columns: TreeColumns; extra: string[] } {
+ * The tree with functions merged into their callers, with everything below functions hidden, and with each run of
+ * a library's frames as one. Calls that become alike are added up. extra: what the frames of collapsed libraries
+ * are called; they are numbered from frames.length on.
+ */
+export function transformTree(
+    columns: TreeColumns, frames: readonly Named[], transforms: readonly Transform[],
+): { columns: TreeColumns; extra: string[] } {
     if (transforms.length === 0) {
         return { columns, extra: [] };
     }
@@ -235,12 +269,10 @@ export function transformTree(columns: TreeColumns, frames: readonly Named[],
         }
         return frame;
     };
-    const made: Rebuilt = { parent: [], frame: [], main: [], side: [], self: [], base: [] };
-    const hidden = new Map<number, [number, number, number]>();
-    const calls = new Map<number, number>(); // of a caller made and a frame: the call made
-    const kinds = frames.length + frames.length + 2;
     const size = columns.parent.length;
-    const became = new Int32Array(size);
+    const made = new Rebuilt(size);
+    const hidden = new Map<number, number[]>();
+    const became = new Int32Array(size); // -1: hidden
     for (let i = 0; i < size; i++) {
         const above = i === 0 ? -1 : became[columns.parent[i]!]!;
         let frame = columns.frame[i]! | 0; // in binary columns the root has 2^32 - 1
@@ -262,12 +294,7 @@ export function transformTree(columns: TreeColumns, frames: readonly Named[],
             made.self[above]! += columns.self[i]!;
             continue;
         }
-        const key = (above + 1) * kinds + frame + 1;
-        let node = calls.get(key);
-        if (node === undefined) {
-            node = addNode(made, above, frame);
-            calls.set(key, node);
-        }
+        const node = made.call(above, frame);
         became[i] = node;
         made.main[node]! += columns.main[i]!;
         made.side[node]! += columns.side[i]!;
@@ -275,8 +302,7 @@ export function transformTree(columns: TreeColumns, frames: readonly Named[],
         made.base[node]! += columns.base?.[i] ?? 0;
     }
     subtractHidden(made, hidden);
-    const { base, ...rest } = made;
-    return { columns: columns.base === undefined ? rest : { ...rest, base }, extra };
+    return { columns: made.columns(columns.base !== undefined), extra };
 }
 
 // ---- Finding ----

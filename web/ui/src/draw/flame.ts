@@ -16,8 +16,6 @@ export interface FlameHooks {
     choose(node: number): void;
     /** -1: the pointer has left. */
     hover(node: number): void;
-    /** Keys that the graph itself has no use for. true: done. */
-    key(event: KeyboardEvent, node: number): boolean;
     menu(node: number, x: number, y: number): void;
     /** For screen readers: all about a call in one line. */
     describe(node: number): string;
@@ -26,6 +24,7 @@ export interface FlameHooks {
 interface Place {
     left: number;
     width: number;
+    /** Pixels out of sight between the root and the edge it lies at: the same for icicles and flames. */
     scroll: number;
 }
 
@@ -44,10 +43,12 @@ export class FlameGraph {
     private readonly mapBoxes = new Boxes();
     private readonly observer: ResizeObserver;
     private readonly still = matchMedia("(prefers-reduced-motion: reduce)");
+    private readonly gone = new AbortController();
     private item = document.createElement("div");
     private model: FlameModel | null = null;
     private marks: FlameMarks = { chosen: 0, hover: -1, zoom: 0, hit: null, focused: false };
     private upward = false;
+    private laid = false;
     private rows = 1;
     private width = 0;
     private height = 0;
@@ -72,10 +73,12 @@ export class FlameGraph {
         this.observer = new ResizeObserver(() => this.resize());
         this.observer.observe(this.scroller);
         this.listen();
+        this.watchRatio();
         this.replaceItem(false);
     }
 
     destroy(): void {
+        this.gone.abort();
         this.observer.disconnect();
         cancelAnimationFrame(this.frame);
         this.scroller.remove();
@@ -90,7 +93,7 @@ export class FlameGraph {
         this.marks = { ...this.marks, zoom, chosen, hover: -1 };
         this.animation = null;
         this.settle();
-        this.replaceItem(false);
+        this.replaceItem(this.hasFocus());
     }
 
     setHits(hit: Uint8Array | null): void {
@@ -111,7 +114,7 @@ export class FlameGraph {
             return;
         }
         this.marks.zoom = node;
-        const from = { ...this.place, scroll: this.scroller.scrollTop };
+        const from = this.place;
         this.measure();
         const to = this.target();
         if (this.still.matches) {
@@ -127,7 +130,7 @@ export class FlameGraph {
             return;
         }
         this.marks.chosen = node;
-        this.replaceItem(this.scroller.contains(document.activeElement));
+        this.replaceItem(this.hasFocus());
         this.showRow(node);
         this.request();
     }
@@ -136,6 +139,10 @@ export class FlameGraph {
     restyle(): void {
         this.painter.restyle();
         this.redrawAll();
+    }
+
+    private hasFocus(): boolean {
+        return this.scroller.contains(document.activeElement);
     }
 
     focus(): void {
@@ -148,8 +155,7 @@ export class FlameGraph {
         const { tree } = this.model!;
         const zoom = this.marks.zoom;
         const row = Math.max(tree.depth[zoom]! - 3, 0); // some callers stay in sight
-        const scroll = this.upward ? this.contentHeight() - this.height - row * ROW : row * ROW;
-        return { left: tree.left[zoom]!, width: tree.weight[zoom]!, scroll: Math.max(scroll, 0) };
+        return { left: tree.left[zoom]!, width: tree.weight[zoom]!, scroll: row * ROW };
     }
 
     private windowAt(place: Place, pixels: number, rows: number): FlameWindow {
@@ -170,18 +176,33 @@ export class FlameGraph {
         this.room.style.height = this.rows * ROW + "px";
     }
 
+    /** After a change of what is drawn or of the room for it: the reader's place stays. */
     private settle(): void {
         if (this.model === null || this.width === 0) {
             return;
         }
         this.measure();
-        this.arrive(this.target());
+        const to = this.target();
+        this.arrive(this.laid ? { ...to, scroll: this.place.scroll } : to);
+        this.laid = true;
+    }
+
+    private scrollTo(scroll: number): void {
+        this.scroller.scrollTop = this.upward ? this.contentHeight() - this.height - scroll : scroll;
+    }
+
+    private scrolled(): void {
+        if (this.animation === null) {
+            const top = this.scroller.scrollTop;
+            this.place.scroll = this.upward ? this.contentHeight() - this.height - top : top;
+        }
+        this.request();
     }
 
     private arrive(place: Place): void {
         this.animation = null;
         this.place = place;
-        this.scroller.scrollTop = place.scroll;
+        this.scrollTo(place.scroll);
         this.drawMap();
         this.request();
     }
@@ -195,6 +216,14 @@ export class FlameGraph {
         this.fit(this.mapPicture, MAP_WIDTH, this.height, ratio);
         this.settle();
         this.draw(performance.now()); // now: a canvas that was resized is empty
+    }
+
+    /** Another screen may have other pixels. */
+    private watchRatio(): void {
+        matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", () => {
+            this.resize();
+            this.watchRatio();
+        }, { once: true, signal: this.gone.signal });
     }
 
     private fit(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {
@@ -242,8 +271,9 @@ export class FlameGraph {
         const at = easeOut(share);
         const width = from.width * (to.width / from.width) ** at;
         const grown = from.width === to.width ? at : (width - from.width) / (to.width - from.width);
-        this.place = { left: from.left + (to.left - from.left) * grown, width, scroll: 0 };
-        this.scroller.scrollTop = from.scroll + (to.scroll - from.scroll) * at;
+        const scroll = from.scroll + (to.scroll - from.scroll) * at;
+        this.place = { left: from.left + (to.left - from.left) * grown, width, scroll };
+        this.scrollTo(scroll);
     }
 
     private draw(now: number): void {
@@ -315,7 +345,7 @@ export class FlameGraph {
     }
 
     private listen(): void {
-        this.scroller.addEventListener("scroll", () => this.request(), { passive: true });
+        this.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
         this.canvas.addEventListener("pointermove", (event) => this.setHover(this.callAt(event)));
         this.canvas.addEventListener("pointerleave", () => this.setHover(-1));
         this.canvas.addEventListener("mousedown", (event) => {
@@ -391,7 +421,7 @@ export class FlameGraph {
             this.walk(next);
         } else if (event.key === "Enter" && !event.shiftKey) {
             this.hooks.zoom(node === this.marks.zoom ? Math.max(this.model.tree.parent[node]!, 0) : node);
-        } else if (!this.hooks.key(event, node)) {
+        } else {
             return;
         }
         event.preventDefault();

@@ -9,7 +9,7 @@ import { Exact } from "../components/Exact";
 import { Icon } from "../components/Icon";
 import { source } from "../session";
 import type { Answer } from "../types";
-import { dragging, filterQuery, isFile, metric, place, sourceId, spellPlace, spellQuery } from "../url";
+import { changed, dragging, filterQuery, isFile, metric, place, sourceId, spellPlace, spellQuery } from "../url";
 
 interface Spelled {
     command: string;
@@ -19,7 +19,7 @@ interface Spelled {
 /* What the view's main answer says; a view that asks nothing is asked of the server. */
 function useSpelled(): Spelled | undefined {
     const told = mainAnswer.value;
-    const address = spellPlace(place.value);
+    const address = spellPlace(changed(place.value, { set: { r: sourceId.value, chosen: null } }));
     const [asked, setAsked] = useState<{ address: string; spelled: Spelled } | undefined>();
     useEffect(() => {
         if (told !== undefined || dragging.value) return;
@@ -38,6 +38,13 @@ function useSpelled(): Spelled | undefined {
     }, [told, address, dragging.value]);
     if (told !== undefined) return { command: told.command, sql: told.sql };
     return asked?.address === address ? asked.spelled : asked?.spelled;
+}
+
+/* The file by what is in it (f), not by its number here: so it works for a colleague who has a copy of it open. */
+function linkHere(): string {
+    const fingerprint = source.peek()?.fingerprint;
+    if (isFile || fingerprint === undefined || fingerprint === "") return location.href;
+    return location.origin + spellPlace(changed(place.peek(), { set: { r: null, f: fingerprint } }));
 }
 
 export function CommandBar() {
@@ -74,7 +81,7 @@ export function CommandBar() {
     useActions([
         { group, title: "Copy its command", keys: ["y"], run: () => copy(spelled?.command, "Command") },
         ...(spelled?.sql ? [{ group, title: "Copy its SQL", keys: ["Shift+Y"], run: () => copy(spelled.sql, "SQL") }] : []),
-        { group, title: "Copy a link to it", keys: ["l"], run: () => copy(location.href, "Link") },
+        { group, title: "Copy a link to it", keys: ["l"], run: () => copy(linkHere(), "Link") },
         ...(isFile ? [] : [
             { group, title: "Save it as one HTML file", run: () => void save() },
             { group, title: "Make it a budget for memtrace check", run: () => void makeBudget() },
@@ -87,7 +94,7 @@ export function CommandBar() {
             <span role="status" class="said">{said}</span>
             <button type="button" class="small plain" disabled={!spelled} title="Copy the command (y)" onClick={() => copy(spelled?.command, "Command")}><Icon name="copy" />Command</button>
             {spelled?.sql ? <button type="button" class="small plain" title="Copy the SQL (Shift Y)" onClick={() => copy(spelled.sql, "SQL")}><Icon name="copy" />SQL</button> : null}
-            {!isFile && <button type="button" class="small plain" title="Copy a link to this view (l)" onClick={() => copy(location.href, "Link")}><Icon name="link" />Link</button>}
+            {!isFile && <button type="button" class="small plain" title="Copy a link to this view (l)" onClick={() => copy(linkHere(), "Link")}><Icon name="link" />Link</button>}
             {!isFile && <button type="button" class="small plain" title="Save as one HTML file" onClick={() => void save()}><Icon name="save" />HTML</button>}
             {!isFile && <button type="button" class="small plain" title="A line for memtrace check that holds today" onClick={() => void makeBudget()}><Icon name="budget" />Budget</button>}
             <Exact of={mainAnswer.value} />

@@ -13,11 +13,12 @@ import type { Summary } from "../types";
 import { filterQuery, go, metric, place } from "../url";
 import type { ViewEntry } from "../views";
 import { completions } from "./complete";
+import { splitFilter } from "./filterText";
 
 const SHOWN = FILTERS.map((filter) => filter.name);
 
 export function FilterBar({ whole, view }: { whole: Summary | undefined; view: ViewEntry | undefined }) {
-    const chips = [...filterQuery.value].filter(([name]) => SHOWN.includes(name));
+    const chips = [...filterQuery.value].filter(([name]) => SHOWN.includes(plainName(name)));
     return (
         <section class="filters" aria-label="Filters">
             <ul class="chips">
@@ -25,13 +26,16 @@ export function FilterBar({ whole, view }: { whole: Summary | undefined; view: V
             </ul>
             <AddFilter whole={whole} />
             {chips.length > 1 && (
-                <button type="button" class="plain small" onClick={() => go({ set: Object.fromEntries(SHOWN.map((name) => [name, null])) })}>Clear all</button>
+                <button type="button" class="plain small" onClick={() => go({ set: Object.fromEntries(chips.map(([name]) => [name, null])) })}>Clear all</button>
             )}
             <span class="space" />
             {view?.metric === true && <MetricChooser />}
         </section>
     );
 }
+
+/* "base-from" is a filter of the other side of a difference. */
+const plainName = (name: string): string => name.replace(/^base-/, "");
 
 const withOther = (name: string, value: string, now: string | null): string[] => {
     const values = place.peek().query.getAll(name);
@@ -40,16 +44,17 @@ const withOther = (name: string, value: string, now: string | null): string[] =>
 };
 
 function Chip({ name, value }: { name: string; value: string }) {
-    const filter = filterNamed(name);
+    const filter = filterNamed(plainName(name));
+    const isBase = name.startsWith("base-");
     const [editing, setEditing] = useState(false);
-    if (editing && filter?.value != null) return <li><EditChip filter={filter} value={value} onEnd={() => setEditing(false)} /></li>;
+    if (editing && filter?.value != null) return <li><EditChip name={name} filter={filter} value={value} onEnd={() => setEditing(false)} /></li>;
     const slow = filter?.cost === "blocks";
     return (
-        <li class={`chip${slow ? " slow" : ""}`}>
+        <li class={`chip${slow ? " slow" : ""}${isBase ? " base" : ""}`}>
             <button type="button" class="chip-text" title={`${filter?.about ?? name}${slow ? "; read from all events" : ""}. Click to change.`}
                 onClick={() => setEditing(true)} disabled={filter?.value === null}>
                 {slow && <Icon name="clock" />}
-                <span class="chip-name">{name}</span>{value !== "" && <span class="chip-value">{value}</span>}
+                <span class="chip-name">{isBase ? `compared: ${plainName(name)}` : name}</span>{value !== "" && <span class="chip-value">{value}</span>}
             </button>
             <button type="button" class="chip-close" aria-label={`Remove the filter ${name} ${value}`} onClick={() => go({ set: { [name]: withOther(name, value, null) } })}>
                 <Icon name="close" />
@@ -68,21 +73,21 @@ async function refusal(name: string, values: readonly string[]): Promise<string 
     }
 }
 
-function EditChip({ filter, value, onEnd }: { filter: Filter; value: string; onEnd: () => void }) {
+function EditChip({ name, filter, value, onEnd }: { name: string; filter: Filter; value: string; onEnd: () => void }) {
     const [text, setText] = useState(value);
     const [wrong, setWrong] = useState<string | undefined>();
     const field = useRef<HTMLInputElement>(null);
     useEffect(() => field.current?.select(), []);
     const put = async () => {
-        const values = withOther(filter.name, value, text);
-        const why = text === value ? undefined : await refusal(filter.name, values);
+        const values = withOther(name, value, text);
+        const why = text === value ? undefined : await refusal(name, values);
         if (why !== undefined) return setWrong(why);
         onEnd();
-        go({ set: { [filter.name]: values } });
+        go({ set: { [name]: values } });
     };
     return (
         <span class="chip editing">
-            <span class="chip-name">{filter.name}</span>
+            <span class="chip-name">{name}</span>
             <input ref={field} aria-label={`Value of ${filter.name}`} aria-invalid={wrong !== undefined} value={text} size={Math.max(6, text.length)}
                 onInput={(event) => setText(event.currentTarget.value)} onBlur={() => text === value && onEnd()}
                 onKeyDown={(event) => {
@@ -116,12 +121,6 @@ function namesFor(text: string, has: Record<string, boolean>): Offer[] {
             done: filter.value === null,
             slow: filter.cost === "blocks",
         }));
-}
-
-export function splitFilter(text: string): { filter: Filter; value: string } | undefined {
-    const [, name = "", value = ""] = /^-{0,2}([a-z-]+)\s*[:= ]?\s*(.*)$/s.exec(text.trim()) ?? [];
-    const filter = filterNamed(name);
-    return filter === undefined ? undefined : { filter, value };
 }
 
 function useOffers(text: string, open: boolean, has: Record<string, boolean>): Offer[] {
@@ -205,7 +204,10 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
             <input ref={field} role="combobox" aria-label="Add a filter" aria-expanded={open && offers.length > 0} aria-controls={`${id}-list`}
                 aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined} aria-autocomplete="list" aria-invalid={wrong !== undefined} aria-busy={busy}
                 placeholder="Add a filter: function, size, leaked …" autocomplete="off" spellcheck={false} value={text}
-                onFocus={() => setOpen(true)} onBlur={() => setOpen(false)} onKeyDown={key}
+                onFocus={() => setOpen(true)} onBlur={() => {
+                    setOpen(false);
+                    setWrong(undefined);
+                }} onKeyDown={key}
                 onInput={(event) => {
                     setText(event.currentTarget.value);
                     setWrong(undefined);
@@ -230,7 +232,7 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
 }
 
 function removeLast(): void {
-    const last = [...filterQuery.peek()].filter(([name]) => SHOWN.includes(name)).at(-1);
+    const last = [...filterQuery.peek()].filter(([name]) => SHOWN.includes(plainName(name))).at(-1);
     if (last !== undefined) go({ set: { [last[0]]: withOther(last[0], last[1], null) } });
 }
 

@@ -9,7 +9,7 @@ import * as format from "../format";
 import { liveStates, paused, source, sources } from "../session";
 import { fullNames, shortcuts, theme, units } from "../settings";
 import type { Summary, Table } from "../types";
-import { flag, go, href, param, sourceId } from "../url";
+import { flag, go, href, param, place, sourceId } from "../url";
 import { helpOpen, paletteOpen } from "./open";
 import type { Signal } from "@preact/signals";
 
@@ -77,7 +77,7 @@ function CompareChooser() {
 }
 /* All that says what the other side of a difference is. */
 export function baseGone(): Record<string, null> {
-    return Object.fromEntries([...new URLSearchParams(location.search).keys()].filter((name) => name.startsWith("base")).map((name) => [name, null]));
+    return Object.fromEntries([...place.peek().query.keys()].filter((name) => name.startsWith("base")).map((name) => [name, null]));
 }
 
 function ProcessChooser({ whole }: { whole: Summary }) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Palette.tsx (Ctrl-K): every view, action, function and file by its name.
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { allActions } from "../actions";
 import { ask } from "../ask";
 import { Dialog } from "../components/Dialog";
@@ -10,6 +10,7 @@ import { go } from "../url";
 import { VIEWS } from "../views";
 import { keyText } from "./Help";
 import { paletteOpen } from "./open";
+import { score } from "./score";
 
 interface Entry {
     title: string;
@@ -23,22 +24,6 @@ function fixedEntries(): Entry[] {
     const actions = allActions().filter((action) => action.hidden !== true && action.group !== "Views")
         .map((action): Entry => ({ title: action.title, about: action.group, keys: action.keys?.map(keyText).join(", "), run: action.run }));
     return [...views, ...actions];
-}
-
-/* Letters in their order, the closer together the better; words' beginnings count more. -1: not found. */
-export function score(text: string, typed: string): number {
-    const all = text.toLowerCase();
-    const whole = all.indexOf(typed);
-    if (whole >= 0) return 1000 - whole - all.length / 100 + (whole === 0 || /\W/.test(all[whole - 1] ?? "") ? 200 : 0);
-    let at = -1;
-    let gaps = 0;
-    for (const letter of typed) {
-        const next = all.indexOf(letter, at + 1);
-        if (next < 0) return -1;
-        if (at >= 0) gaps += next - at - 1;
-        at = next;
-    }
-    return 400 - gaps * 4 - all.length / 100;
 }
 
 function useFound(typed: string): Entry[] {
@@ -81,6 +66,7 @@ function PaletteBox() {
     const [typed, setTyped] = useState("");
     const [at, setAt] = useState(0);
     const id = useId();
+    const field = useRef<HTMLInputElement>(null);
     const found = useFound(typed.trim());
     const given = typed.trim().toLowerCase();
     const fixed = fixedEntries().map((entry) => ({ entry, points: given === "" ? 0 : score(`${entry.title} ${entry.about}`, given) }))
@@ -106,7 +92,7 @@ function PaletteBox() {
         <Dialog title="Search actions, views, functions and files" bare class="palette" onClose={close}>
             <input class="palette-field" role="combobox" aria-expanded="true" aria-controls={`${id}-list`} aria-activedescendant={current >= 0 ? `${id}-${current}` : undefined}
                 aria-label="Search actions, views, functions and files" placeholder="A view, an action, a function, a file …" autocomplete="off" spellcheck={false}
-                autofocus value={typed} onKeyDown={key} onInput={(event) => {
+                ref={field} value={typed} onKeyDown={key} onInput={(event) => {
                     setTyped(event.currentTarget.value);
                     setAt(0);
                 }} />

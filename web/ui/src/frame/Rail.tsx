@@ -10,7 +10,7 @@ import { VIEWS, type ViewEntry } from "../views";
 export function missing(view: ViewEntry, whole: Summary | undefined): string | undefined {
     if (whole === undefined) return undefined;
     if (view.needs === "events" && whole.has["events"] === false) return "Needs a recording: a profile has no single blocks. Record with: memtrace record -- PROGRAM";
-    if (view.needs === "live" && source.value !== undefined && !source.value.live) return "Needs a running program: memtrace serve PID";
+    if (view.needs === "live" && source.value !== undefined && source.value.kind !== "live" && !source.value.live) return "Needs a running program: memtrace serve PID";
     if (view.needs === "processes" && whole.has["processes"] === false) return "Only runs of several processes have this";
     return undefined;
 }

@@ -7,7 +7,7 @@ import { takeKey, useActions } from "../actions";
 import { choose, chosen } from "../chosen";
 import { Empty, ProgressBar } from "../components/States";
 import { openSandwich, openSource, viewChange } from "../links";
-import { session, sessionProblem, source } from "../session";
+import { linkedFileMissing, session, sessionProblem, source } from "../session";
 import { useMarks, useWhole } from "../summaries";
 import type { Source, Summary } from "../types";
 import { go, isFile, param, place } from "../url";
@@ -74,7 +74,15 @@ function Frame({ whole, strip, filters, children }: FrameProps) {
             {strip}
             {filters}
             <Rail whole={whole} />
-            <main id="view" class="view" tabIndex={-1} aria-label={entry?.title}>{children}</main>
+            <main id="view" class="view" tabIndex={-1} aria-label={entry?.title}>
+                {linkedFileMissing.value && (
+                    <p class="notice" role="alert">
+                        The link is about a file that is not open here. This is another one.
+                        <button type="button" class="small" onClick={() => (linkedFileMissing.value = false)}>Close</button>
+                    </p>
+                )}
+                {children}
+            </main>
             {hasDetails && <Inspector />}
             {filters !== undefined && <CommandBar />}
             <Palette />

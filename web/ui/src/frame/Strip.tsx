@@ -4,19 +4,22 @@
 // Dragging chooses a window: while the pointer is down answers may be snapped to slices (url.ts: dragging), and are
 // exact when it is let go. Alt-drag chooses a second one, to compare with. By keyboard the two edges are sliders.
 // The chart is always of the whole run; where filters are given, what they select is drawn into it.
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer } from "../ask";
 import { Dialog } from "../components/Dialog";
+import { IconButton } from "../components/Icon";
 import { spellKind } from "../components/Chart";
 import * as format from "../format";
 import type { Mark } from "../summaries";
 import type { Summary, Timeline } from "../types";
 import { filterQuery, go, place, sourceId } from "../url";
-import { Drag, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
+import { Drag, markText, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
+import { draggedSpan, nearest, ratesOf, spanText, stepMarks, type Grip } from "./stripmath";
 import { StripPlot, type StripBox } from "./StripPlot";
 
 const POINTS = 700;
+const RATE_PARTS = 160;
 const NO_WINDOW = { from: null, to: null, at: null, between: null, base: null };
 
 export function Strip({ whole, marks }: { whole: Summary | undefined; marks: readonly Mark[] }) {
@@ -57,11 +60,12 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
     useStripActions({ span, set, marks, duration });
     const index = at === null ? -1 : nearest(timeline.time_ns, at);
     const step = resolution(duration, box.width);
+    const rates = useMemo(() => ratesOf(timeline, duration, RATE_PARTS), [timeline, duration]);
     return (
         <section class="strip" aria-label="Timeline">
-            <StripLegend timeline={timeline} selected={selected} index={index} span={span} duration={duration} onAll={() => set(null)} onTable={() => setTwin(true)} />
+            <StripLegend timeline={timeline} rates={rates} selected={selected} index={index} span={span} duration={duration} onAll={() => set(null)} onTable={() => setTwin(true)} />
             <div class="strip-chart">
-                <StripPlot timeline={timeline} selected={selected} marks={marks} duration={duration} onBox={setBox} />
+                <StripPlot timeline={timeline} selected={selected} rates={rates} duration={duration} onBox={setBox} />
                 <Brush box={box} duration={duration} step={step} span={span} base={base} marks={marks} maximum={context.maximum}
                     onHover={setAt} onAll={() => set(null)} set={set} />
             </div>
@@ -71,17 +75,6 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
             }} duration={duration} />}
         </section>
     );
-}
-
-export function nearest(times: readonly number[], at: number): number {
-    let low = 0;
-    let high = times.length - 1;
-    while (low < high) {
-        const middle = (low + high) >> 1;
-        if ((times[middle] ?? 0) < at) low = middle + 1;
-        else high = middle;
-    }
-    return low > 0 && at - (times[low - 1] ?? 0) < (times[low] ?? 0) - at ? low - 1 : low;
 }
 
 /* ---- Keys ---- */
@@ -94,22 +87,19 @@ interface StripActions {
 }
 function useStripActions({ span, set, marks, duration }: StripActions): void {
     const group = "Timeline";
+    // Edges at marks are named by them: that is exact, and says more.
+    const step = (by: 1 | -1) => {
+        const next = stepMarks(marks, duration, span, by);
+        const told = spanParams(next, duration);
+        const named = (ns: number | undefined, usual: string | null | undefined) => (usual == null || ns === undefined ? null : (markText(marks, ns) ?? usual));
+        go({ set: { ...told, from: named(next?.from, told["from"]), to: named(next?.to, told["to"]) } });
+    };
     useActions([
-        { group, title: "To the next mark", keys: ["]"], run: () => set(stepMarks(marks, duration, span, 1)) },
-        { group, title: "To the mark before", keys: ["["], run: () => set(stepMarks(marks, duration, span, -1)) },
+        { group, title: "To the next mark", keys: ["]"], run: () => step(1) },
+        { group, title: "To the mark before", keys: ["["], run: () => step(-1) },
         { group, title: "What was held at the maximum", keys: ["p"], run: () => go({ set: { from: null, to: null, between: null, at: place.peek().query.get("at") === "peak" ? null : "peak" } }) },
         { group, title: "All of the time", keys: ["a"], run: () => set(null) },
     ]);
-}
-
-/* The stretches between marks, one after the other; before the first and after the last there is one, too. */
-export function stepMarks(marks: readonly { time: number }[], duration: number, span: Span | null, by: 1 | -1): Span | null {
-    const edges = [...new Set([0, ...marks.map((mark) => mark.time).filter((time) => time > 0 && time < duration), duration])].sort((a, b) => a - b);
-    const at = span === null ? (by > 0 ? -1 : edges.length - 1) : edges.findIndex((edge) => edge >= span.from - 0.5);
-    const next = Math.max(0, Math.min(edges.length - 2, at + by));
-    const from = edges[next] ?? 0;
-    const to = edges[next + 1] ?? duration;
-    return from === 0 && to === duration ? null : { from, to };
 }
 
 /* ---- The window ---- */
@@ -126,7 +116,6 @@ interface BrushProps {
     onAll: () => void;
     set: (span: Span | null, how?: "push" | "replace") => void;
 }
-type Grip = "new" | "from" | "to" | "move" | "base";
 const HANDLE_PX = 6;
 const CLICK_PX = 3;
 
@@ -213,24 +202,6 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
     );
 }
 
-/* Where the pointer has taken the window to. Too small a one would say nothing: at least one step stays. */
-export function draggedSpan(grip: Grip, before: Span, began: number, at: number, duration: number, step: number): Span {
-    const now = rounded(at, step);
-    let from = before.from;
-    let to = before.to;
-    if (grip === "from") from = now;
-    else if (grip === "to") to = now;
-    else if (grip === "move") {
-        const shift = Math.max(-before.from, Math.min(duration - before.to, rounded(at - began, step)));
-        return { from: before.from + shift, to: before.to + shift };
-    } else {
-        from = rounded(began, step);
-        to = now;
-    }
-    if (from > to) [from, to] = [to, from];
-    return { from: Math.max(0, from), to: Math.min(duration, Math.max(to, from + step)) };
-}
-
 interface EdgeProps {
     label: string;
     at: number;
@@ -281,6 +252,7 @@ function Edge({ label, at, least, most, duration, step, place: placeOf, span }: 
 
 interface LegendProps {
     timeline: Timeline;
+    rates: readonly number[];
     selected: Timeline | undefined;
     index: number;
     span: Span | null;
@@ -288,13 +260,17 @@ interface LegendProps {
     onAll: () => void;
     onTable: () => void;
 }
-const WORDS = { live: "held", resident: "resident", rate: "allocations/s" } as const;
+const WORDS = { live: "held", resident: "resident", rate: "allocations" } as const;
 
-function StripLegend({ timeline, selected, index, span, duration, onAll, onTable }: LegendProps) {
+const spellSeries = (name: keyof typeof WORDS, value: number | null): string =>
+    name === "rate" ? (value === null ? "–" : `${format.roughly(value)}/s`) : spellKind("bytes", value);
+
+function StripLegend({ timeline, rates, selected, index, span, duration, onAll, onTable }: LegendProps) {
     const shown = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((name) => timeline.series[name]?.some((value) => value !== null));
     const time = index < 0 ? null : (timeline.time_ns[index] ?? 0);
     const value = (name: keyof typeof WORDS) => {
-        const values = timeline.series[name] ?? [];
+        if (name === "rate" && time !== null) return rates[Math.min(rates.length - 1, Math.floor((time / duration) * rates.length))] ?? null;
+        const values = name === "rate" ? rates : (timeline.series[name] ?? []);
         if (index >= 0) return values[index] ?? null;
         return values.reduce<number>((most, one) => Math.max(most, one ?? 0), 0);
     };
@@ -302,16 +278,16 @@ function StripLegend({ timeline, selected, index, span, duration, onAll, onTable
         <div class="strip-legend">
             <div class="strip-when number">
                 {time !== null ? <>at <b>{format.duration(time)}</b></> : span !== null ? (
-                    <><b>{format.duration(span.from)} – {format.duration(span.to)}</b> <button type="button" class="link" onClick={onAll}>all</button></>
+                    <><b>{spanText(span)}</b><IconButton small icon="close" label="All of the time (a)" onClick={onAll} /></>
                 ) : <>all of <b>{format.duration(duration)}</b></>}
-                <button type="button" class="link" onClick={onTable}>table</button>
+                <IconButton small icon="table" label="The timeline as a table" onClick={onTable} />
             </div>
             <dl>
                 {selected !== undefined && <div class="strip-series"><dt><span class="swatch selected" />selected</dt><dd class="number">{spellKind("bytes", index >= 0 ? (selected.series.live?.[nearest(selected.time_ns, time ?? 0)] ?? null) : selected.maximum?.bytes ?? null)}</dd></div>}
                 {shown.map((name) => (
                     <div key={name} class="strip-series">
                         <dt><span class={`swatch ${name}`} />{WORDS[name]}</dt>
-                        <dd class="number" title={index < 0 ? "the most" : undefined}>{index < 0 && <span class="muted">≤ </span>}{spellKind(name === "rate" ? "count" : "bytes", value(name))}</dd>
+                        <dd class="number" title={index < 0 ? "the most" : undefined}>{index < 0 && <span class="muted">≤ </span>}{spellSeries(name, value(name))}</dd>
                     </div>
                 ))}
             </dl>
@@ -323,7 +299,7 @@ const TWIN_ROWS = 100;
 
 function StripTable({ timeline, marks, duration, onClose, onPick }: { timeline: Timeline; marks: readonly Mark[]; duration: number; onClose: () => void; onPick: (span: Span) => void }) {
     const step = Math.max(1, Math.ceil(timeline.time_ns.length / TWIN_ROWS));
-    const names = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((name) => timeline.series[name] !== undefined);
+    const names = (["live", "resident"] as const).filter((name) => timeline.series[name] !== undefined);
     const rows = timeline.time_ns.map((_, index) => index).filter((index) => index % step === 0);
     return (
         <Dialog title="Timeline as a table" class="wide" onClose={onClose}>
@@ -349,7 +325,7 @@ function StripTable({ timeline, marks, duration, onClose, onPick }: { timeline: 
                         {rows.map((index) => (
                             <tr key={index}>
                                 <th scope="row" class="number">{format.duration(timeline.time_ns[index] ?? 0)}</th>
-                                {names.map((name) => <td key={name} class="number">{spellKind(name === "rate" ? "count" : "bytes", timeline.series[name]?.[index] ?? null)}</td>)}
+                                {names.map((name) => <td key={name} class="number">{spellSeries(name, timeline.series[name]?.[index] ?? null)}</td>)}
                             </tr>
                         ))}
                     </tbody>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// StripPlot.tsx: the lines of the timeline strip (uPlot): what was held, resident memory, and low behind them the rate
-// of allocations, which has a scale of its own.
+// StripPlot.tsx: the lines of the timeline strip (uPlot): what was held, resident memory, and low behind them bars for
+// the rate of allocations, which have a scale of their own.
 import uPlot from "uplot";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { axisText, byteSplits, colourOf } from "../components/Chart";
 import { useSize } from "../components/hooks";
 import { units } from "../settings";
-import type { Mark } from "../summaries";
 import type { Timeline } from "../types";
 import { shownTheme } from "./theme";
 
@@ -17,36 +16,50 @@ export interface StripBox {
 interface StripPlotProps {
     timeline: Timeline;
     selected: Timeline | undefined;
-    marks: readonly Mark[];
+    rates: readonly number[];
     duration: number;
     onBox: (box: StripBox) => void;
 }
-/* The rate takes the lowest part of the height. */
-const RATE_PART = 3.2;
+/* Bars take the lowest part of the height. */
+const RATE_PART = 0.3;
 
-function optionsOf(width: number, height: number, duration: number, has: { selected: boolean }, onBox: (box: StripBox) => void): uPlot.Options {
+function drawRates(plot: uPlot, rates: readonly number[]): void {
+    const { ctx, bbox } = plot;
+    const most = rates.reduce((a, b) => Math.max(a, b), 0);
+    if (most === 0) return;
+    ctx.save();
+    ctx.fillStyle = colourOf("--system");
+    ctx.globalAlpha = 0.7;
+    const width = bbox.width / rates.length;
+    rates.forEach((rate, part) => {
+        const height = (rate / most) * bbox.height * RATE_PART;
+        ctx.fillRect(bbox.left + part * width, bbox.top + bbox.height - height, Math.max(1, width - devicePixelRatio), height);
+    });
+    ctx.restore();
+}
+
+function optionsOf(width: number, height: number, duration: number, has: { selected: boolean }, drawFirst: (plot: uPlot) => void, onBox: (box: StripBox) => void): uPlot.Options {
     const text = colourOf("--text-2");
     const font = `11px ${colourOf("--font")}`;
     const live = colourOf("--series-1");
     return {
-        width, height, legend: { show: false }, padding: [8, 12, 0, 0], cursor: { show: false },
+        width, height, legend: { show: false }, padding: [8, 28, 0, 0], cursor: { show: false },
         scales: {
             x: { time: false, range: [0, duration] },
             bytes: { range: (_, __, high) => [0, Math.max(1, high * 1.04)] },
-            rate: { range: (_, __, high) => [0, Math.max(1, high * RATE_PART)] },
         },
         axes: [
             { scale: "x", stroke: text, font, size: 20, gap: 2, grid: { show: false }, ticks: { show: false }, space: 90, values: (_, splits) => splits.map((ns) => axisText("duration", ns)) },
-            { scale: "bytes", stroke: text, font, size: 64, gap: 6, grid: { stroke: colourOf("--line"), width: 1 }, ticks: { show: false }, space: 26, splits: byteSplits, values: (_, splits) => splits.map((value) => axisText("bytes", value)) },
+            { scale: "bytes", stroke: text, font, size: 64, gap: 6, grid: { stroke: colourOf("--line"), width: 1 }, ticks: { show: false }, space: 26, splits: byteSplits, values: (_, splits) => splits.map((value) => (value === 0 ? "" : axisText("bytes", value))) },
         ],
         series: [
             {},
-            { scale: "rate", stroke: colourOf("--system"), fill: colourOf("--system") + "66", width: 1, points: { show: false } },
             { scale: "bytes", stroke: colourOf("--series-2"), width: 1.25, points: { show: false }, spanGaps: true },
             { scale: "bytes", stroke: has.selected ? live + "88" : live, fill: live + (has.selected ? "18" : "30"), width: 1.5, points: { show: false }, spanGaps: true },
             { scale: "bytes", stroke: live, fill: live + "66", width: 1.5, points: { show: false }, spanGaps: true, show: has.selected },
         ],
         hooks: {
+            drawAxes: [drawFirst],
             draw: [(plot) => onBox({ left: plot.bbox.left / devicePixelRatio, width: plot.bbox.width / devicePixelRatio })],
         },
     };
@@ -62,12 +75,14 @@ function along(times: readonly number[], other: Timeline | undefined): (number |
     });
 }
 
-export function StripPlot({ timeline, selected, duration, onBox }: StripPlotProps) {
+export function StripPlot({ timeline, selected, rates, duration, onBox }: StripPlotProps) {
     const { ref, width, height } = useSize<HTMLDivElement>();
     const plot = useRef<uPlot | undefined>(undefined);
     const series = timeline.series;
     const none = timeline.time_ns.map(() => null);
-    const data = [timeline.time_ns, series.rate ?? none, series.resident ?? none, series.live ?? none, along(timeline.time_ns, selected)] as unknown as uPlot.AlignedData;
+    const data = [timeline.time_ns, series.resident ?? none, series.live ?? none, along(timeline.time_ns, selected)] as unknown as uPlot.AlignedData;
+    const ratesNow = useRef(rates);
+    ratesNow.current = rates;
     const box = useRef({ left: -1, width: -1 });
     const tell = (now: StripBox) => {
         if (now.left === box.current.left && now.width === box.current.width) return;
@@ -76,7 +91,7 @@ export function StripPlot({ timeline, selected, duration, onBox }: StripPlotProp
     };
     useLayoutEffect(() => {
         if (ref.current === null || width === 0 || height === 0) return;
-        const made = new uPlot(optionsOf(width, height, duration, { selected: selected !== undefined }, tell), data, ref.current);
+        const made = new uPlot(optionsOf(width, height, duration, { selected: selected !== undefined }, (plot) => drawRates(plot, ratesNow.current), tell), data, ref.current);
         plot.current = made;
         return () => {
             made.destroy();

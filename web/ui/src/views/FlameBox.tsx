@@ -20,7 +20,6 @@ interface FlameBoxProps {
     title: string; // of the root
     onZoom: (node: number) => void;
     onChoose: (node: number) => void;
-    onKey: (event: KeyboardEvent, node: number) => boolean;
     menu: (node: number) => MenuItem[];
     legend?: boolean;
     grab?: { current: FlameGraph | null };
@@ -41,7 +40,6 @@ export function FlameBox(props: FlameBoxProps) {
             zoom: (node) => now.current.onZoom(node),
             choose: (node) => now.current.onChoose(node),
             hover: setHover,
-            key: (event, node) => now.current.onKey(event, node),
             menu: (node, x, y) => setMenu({ node, x, y }),
             describe: (node) => describeCall(now.current.calls, node),
         };

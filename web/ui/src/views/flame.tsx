@@ -3,7 +3,7 @@
 // flip=1 draws callers below.
 import { batch } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
-import { useActions } from "../actions";
+import { type Action, useActions } from "../actions";
 import { Choice } from "../components/Choice";
 import type { MenuItem } from "../components/Menu";
 import { States } from "../components/States";
@@ -44,39 +44,41 @@ function figuresOf({ data, tree }: Calls, node: number) {
     ];
 }
 
-/* What m, h, c and the others do; the graph goes on with the caller where the call is gone. */
-export function callKey(calls: Calls, event: KeyboardEvent, node: number): boolean {
-    const frame = calls.frames[calls.tree.frame[node]!];
-    if (frame === undefined) return false;
-    const parent = Math.max(calls.tree.parent[node]!, 0);
-    const transform = (kind: "merge" | "hide" | "collapse", name: string) => {
-        addTransform(kind, name);
-        if (kind !== "collapse") chooseCall(calls, parent);
-    };
-    switch (event.key) {
-        case "m": transform("merge", frame.function); return true;
-        case "h": transform("hide", frame.function); return true;
-        case "c": transform("collapse", frame.module); return true;
-        case "Enter": if (event.shiftKey) showOnly(frame.function); return event.shiftKey;
-        default: return false;
-    }
+/* What can be done with the chosen call; its caller is chosen where the call is gone then. */
+export function callActions(calls: Calls | undefined, node: number): Action[] {
+    const frame = calls?.frames[calls.tree.frame[node]!];
+    if (calls === undefined || frame === undefined) return [];
+    const group = "The chosen call";
+    const leave = () => chooseCall(calls, Math.max(calls.tree.parent[node]!, 0));
+    const take = (kind: "merge" | "hide") => batch(() => {
+        addTransform(kind, frame.function);
+        leave();
+    });
+    return [
+        { group, title: "Only paths through it", keys: ["Shift+Enter"], run: () => showOnly(frame.function) },
+        { group, title: "Merge it into its callers", keys: ["m"], run: () => take("merge") },
+        { group, title: "Hide it and all below", keys: ["h"], run: () => take("hide") },
+        { group, title: "Collapse its library", keys: ["c"], run: () => addTransform("collapse", frame.module) },
+    ];
 }
 
-export function callMenu(calls: Calls, node: number, zoom?: () => void): MenuItem[] {
+/* Of a tree that transforms cannot be done to, `fixed`. */
+export function callMenu(calls: Calls, node: number, zoom?: () => void, fixed = false): MenuItem[] {
     const frame = calls.frames[calls.tree.frame[node]!];
     if (frame === undefined) return [];
-    const items: MenuItem[] = [
+    return [
+        ...(zoom === undefined ? [] : [{ label: "Zoom", key: "Enter", run: zoom }]),
         { label: "Callers and callees", key: "s", run: () => openSandwich(frame.function) },
+        ...(frame.file === undefined ? [] : [{ label: "Source", key: "o", run: () => openSource(frame) }]),
         { label: "Only paths through it", key: "Shift+Enter", run: () => showOnly(frame.function) },
-        { label: "Merge into its callers", key: "m", run: () => addTransform("merge", frame.function) },
-        { label: "Hide it and all below", key: "h", run: () => addTransform("hide", frame.function) },
-        { label: `Collapse ${shortModule(frame.module)}`, key: "c", run: () => addTransform("collapse", frame.module) },
         { label: "Call paths through it", run: () => go(viewChange("paths", { function: [...params("function"), exactly(frame.function)] })) },
+        ...(fixed ? [] : [
+            { label: "Merge into its callers", key: "m", run: () => addTransform("merge", frame.function) },
+            { label: "Hide it and all below", key: "h", run: () => addTransform("hide", frame.function) },
+            { label: `Collapse ${shortModule(frame.module)}`, key: "c", run: () => addTransform("collapse", frame.module) },
+        ]),
         { label: "Copy its name", run: () => void navigator.clipboard?.writeText(frame.function) },
     ];
-    if (frame.file !== undefined) items.splice(1, 0, { label: "Source", key: "o", run: () => openSource(frame) });
-    if (zoom !== undefined) items.unshift({ label: "Zoom", key: "Enter", run: zoom });
-    return items;
 }
 
 /* The next call that was found, the widest first on each level; back to the first after the last. */
@@ -113,6 +115,9 @@ function Flame() {
         ]),
         { group, title: flipped ? "Icicle: callers on top" : "Flame: callers below", keys: ["f"], run: flip },
         ...(zoom === 0 ? [] : [{ group, title: "Zoom out", keys: ["Escape"], run: () => setZoom(0) }]),
+        { group, title: "Go from call to call", keys: ["Arrows"], hidden: true, run: () => graph.current?.focus() },
+        { group, title: "Zoom to the chosen call", keys: ["Enter"], hidden: true, run: () => setZoom(chosen) },
+        ...callActions(calls, chosen),
     ]);
     const nothing = calls !== undefined && !(calls.tree.weight[0]! > 0);
     return (
@@ -130,8 +135,7 @@ function Flame() {
                 {() => calls !== undefined && (
                     <FlameBox label="Flame graph" calls={calls} zoom={zoom} chosen={chosen} hit={searched?.found?.hit ?? null}
                         upward={flipped} title={EVERYTHING[metric.value]} onZoom={setZoom} grab={graph}
-                        onChoose={(node) => chooseCall(calls, node)} onKey={(event, node) => callKey(calls, event, node)}
-                        menu={(node) => callMenu(calls, node, () => setZoom(node))} />
+                        onChoose={(node) => chooseCall(calls, node)} menu={(node) => callMenu(calls, node, () => setZoom(node))} />
                 )}
             </States>
         </div>

@@ -10,10 +10,10 @@ import { States } from "../components/States";
 import { choose, chosen as inspected } from "../chosen";
 import * as format from "../format";
 import type { Frame, Timeline, Tree } from "../types";
-import { go, metric, param } from "../url";
-import { exactly, openSource } from "../links";
+import { go, href, metric, param, params } from "../url";
+import { exactly, openSource, viewChange } from "../links";
 import { type Calls, callsOf, sideHeading, showOnly, unitText, weightHere } from "./calls";
-import { callKey, callMenu } from "./flame";
+import { callMenu } from "./flame";
 import { FlameBox } from "./FlameBox";
 import { FunctionTable } from "./functions";
 import type { View } from "./index";
@@ -97,8 +97,8 @@ function Half({ label, title, calls, upward = false, legend }: { label: string; 
                     const frame = calls.frames[calls.tree.frame[node]!];
                     setChosen(node);
                     if (frame !== undefined) choose({ kind: "function", id: frame.function, frame });
-                }} onKey={(event, node) => callKey(calls, event, node)}
-                menu={(node) => callMenu(calls, node, () => setZoom(node)).slice(0, 4)} />
+                }}
+                menu={(node) => callMenu(calls, node, () => setZoom(node), true)} />
         </section>
     );
 }
@@ -106,6 +106,7 @@ function Half({ label, title, calls, upward = false, legend }: { label: string; 
 function Focus({ answer }: { answer: CallersAnswer }) {
     const { focus, main, self, side, callees } = answer;
     const text = (value: number) => unitText(callees.unit, value);
+    const through = [...params("function").filter((one) => one !== exactly(focus.function)), exactly(focus.function)];
     return (
         <div class="focus-bar">
             <div class="focus-name">
@@ -113,6 +114,9 @@ function Focus({ answer }: { answer: CallersAnswer }) {
                 <span class="focus-tools">
                     <button type="button" onClick={() => showOnly(focus.function)}>Only paths through it</button>
                     {focus.file !== undefined && <button type="button" onClick={() => openSource(focus)}>Source</button>}
+                    {["sizes", "lifetimes", "blocks"].map((view) => (
+                        <a key={view} class="button" href={href(viewChange(view, { function: through }))}>{view[0]!.toUpperCase() + view.slice(1)}</a>
+                    ))}
                     <button type="button" onClick={() => go({ set: { focus: null, chosen: null } })}>Another function</button>
                 </span>
             </div>

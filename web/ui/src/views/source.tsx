@@ -11,7 +11,7 @@ import { States } from "../components/States";
 import { DataTable, useScroll } from "../components/Table";
 import type { Piece } from "../draw/highlight";
 import * as format from "../format";
-import { cell, columnIndex, pathFrames, type Row, useRows, useTableRows } from "../rows";
+import { cell, columnIndex, pathFrames, type Row, useTableRows } from "../rows";
 import { exactly, viewChange } from "../links";
 import type { Metric, Table } from "../types";
 import { go, metric, param } from "../url";
@@ -56,6 +56,7 @@ const HEAD_PX = 28;
 const LETTER_PX = 7.25; // of 12 px monospace
 const LONGEST = 1000;
 const FILES_MOST = 20_000;
+const PATHS_MOST = 5_000;
 
 function Source() {
     const files = useAnswer<Table>("files", { metric: metric.value, limit: FILES_MOST }, { main: true });
@@ -358,18 +359,28 @@ function HotMap({ shown, most, cost, onPick }: { shown: readonly ShownLine[]; mo
 
 /* ---- The paths of a line ---- */
 
+/* The server selects by file and function; which of those paths go through the very line, their frames tell. */
 function LinePaths({ file, of }: { file: string; of: SourceLine }) {
     const functions = of.function.endsWith(", …") ? [] : [exactly(of.function)];
-    const rows = useRows("paths", { metric: metric.value, file: [exactly(file)], function: functions });
+    const asked = useAnswer<Table>("paths", { metric: metric.value, file: [exactly(file)], function: functions, limit: PATHS_MOST });
+    const table = useMemo(() => (asked.data === undefined ? undefined : throughLine(asked.data, file, of.line)), [asked.data, file, of.line]);
+    const rows = useTableRows(table, { sort: "peak_bytes" }, asked);
     const hash = (row: Row) => String(cell(row, "hash") ?? "");
     return (
         <section class="line-paths" aria-label="Call paths of the line">
-            <h3>{format.items(of.paths, "call path")} allocate at line {of.line}<span class="muted"> · all through {of.function}:</span></h3>
+            <h3>{format.items(of.paths, "call path")} through line {of.line}<span class="muted"> · {of.function}</span></h3>
             <DataTable label="Call paths" rows={rows} columns={["path", "peak_bytes", "live_bytes", { name: "allocations", width: "7rem" }, "hash"]}
                 share={{ column: "peak_bytes" }} onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
                 onOpen={(row) => go(viewChange("flame", { path: hash(row) }))} />
         </section>
     );
+}
+
+export function throughLine(table: Table, file: string, line: number): Table {
+    const column = columnIndex(table, "path");
+    const isThere = (frame: number) => table.frames?.[frame]?.file === file && table.frames[frame]?.line === line;
+    const rows = table.rows.filter((row) => table.paths?.[Number(row[column])]?.some(isThere) === true);
+    return { ...table, rows, total: rows.length };
 }
 
 export const view: View = { Component: Source };

@@ -17,12 +17,12 @@ const PATHS = 8;
 function SummaryView() {
     const summary = useAnswer<Summary>("", {}, { main: true });
     const paths = useAnswer<Table>("paths", { metric: "maximum", limit: PATHS });
-    const findings = useAnswer<{ findings: Finding[] }>("findings", { limit: 12 });
+    const findings = useAnswer<{ findings: Finding[] }>("findings", { limit: 12 }, { exact: true });
     return (
         <States of={summary}>
             {(data) => (
                 <div class="summary">
-                    <Headline of={data} />
+                    <Headline of={data} window={summary.answer?.window} />
                     <Tiles of={data} />
                     <Resident of={data} />
                     <div class="summary-columns">
@@ -38,22 +38,36 @@ function SummaryView() {
 
 /* ---- Words ---- */
 
-function Headline({ of }: { of: Summary }) {
+function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_ns: number | null } | undefined }) {
     const { totals } = of;
     const name = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
-    const selected = filterQuery.value.size > 0;
+    const names = new Set(filterQuery.value.keys());
+    for (const name of TIMES) names.delete(name);
+    const selected = names.size > 0;
+    const when = windowText(window, of.duration_ns);
+    if (totals.allocations === 0 && totals.maximum_bytes === 0 && totals.live_bytes === 0) {
+        return <div class="headline"><h1>{selected ? `Nothing of ${name} is selected: no allocation fits all filters.` : `${name} allocated nothing.`}</h1></div>;
+    }
     const share = format.percent(totals.live_bytes, totals.maximum_bytes);
     return (
         <div class="headline">
             <h1>
-                {selected ? "What is selected of " : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
-                {totals.maximum_ns > 0 && <>, {format.duration(totals.maximum_ns)} after it began</>}
+                {when}{selected ? `${when === "" ? "What" : "what"} is selected of ` : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
+                {totals.maximum_ns > 0 && when === "" && <>, {format.duration(totals.maximum_ns)} after it began</>}
                 {of.live ? <>, and holds <b>{bytesText(totals.live_bytes)}</b> now.</> :
                     totals.live_bytes === 0 ? ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {windowed() ? "were still held at the end of the window" : "were never freed"} ({share} of that).</>}
             </h1>
             <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}</p>
         </div>
     );
+}
+const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
+
+/* "From 1.2 s to 2.0 s, ": nothing where it is all of the time. */
+function windowText(window: { from_ns: number; to_ns: number | null } | undefined, duration: number): string {
+    if (window === undefined || !["from", "to", "at", "between"].some((name) => filterQuery.value.has(name))) return "";
+    const to = window.to_ns ?? duration;
+    return window.from_ns > 0 ? `From ${format.duration(window.from_ns)} to ${to >= duration ? "the end" : format.duration(to)} ` : `Until ${format.duration(to)} `;
 }
 const windowed = (): boolean => ["to", "at", "between"].some((name) => filterQuery.value.has(name));
 
@@ -99,23 +113,27 @@ function Tile({ title, metric, value, exact, more }: { title: string; metric: st
 /* ---- Resident memory against what was asked for ---- */
 
 function Resident({ of }: { of: Summary }) {
-    const resident = of.resident?.at_maximum_bytes ?? of.resident?.peak_bytes;
-    if (resident === null || resident === undefined || resident === 0) return null;
     const asked = of.totals.maximum_bytes;
+    const then = of.resident?.at_maximum_bytes ?? 0;
+    const peak = of.resident?.peak_bytes ?? 0;
+    // It was measured now and then: a figure from before the maximum may be below what was held then.
+    const isThen = then >= asked && then > 0;
+    const resident = isThen ? then : peak;
+    if (resident === 0 || asked === 0) return null;
     const rest = Math.max(0, resident - asked);
     const whole = Math.max(resident, asked);
     const part = (bytes: number) => ({ flex: `${Math.max(0.002, bytes / whole)} 0 0` });
-    const when = of.resident?.at_maximum_bytes == null ? "At its peak" : "When it held most";
+    const when = isThen ? "When it held most" : "At most";
     return (
-        <section class="resident card" aria-label="Resident memory">
+        <section class="against card" aria-label="Resident memory">
             <p>
                 {when}, <b>{bytesText(resident)}</b> were resident and <b>{bytesText(asked)}</b> asked for:{" "}
-                {rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and <a href={href(viewChange("heap"))}>holes</a>. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
-                    <>{bytesText(asked - resident)} of what was asked for was never touched. <a href={href(viewChange("mappings"))}>What is mapped</a></>}
+                {rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and {of.has["events"] === false ? "holes" : <a href={href(viewChange("heap"))}>holes</a>}. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
+                    <>at least {bytesText(asked - resident)} of what was asked for was not touched. <a href={href(viewChange("mappings"))}>What is mapped</a></>}
             </p>
-            <div class="resident-bar" aria-hidden="true">
-                <span class="resident-asked" style={part(Math.min(asked, resident))} />
-                {rest > 0 ? <span class="resident-rest" style={part(rest)} /> : <span class="resident-untouched" style={part(asked - resident)} />}
+            <div class="against-bar" aria-hidden="true">
+                <span class="against-asked" style={part(Math.min(asked, resident))} />
+                {rest > 0 ? <span class="against-rest" style={part(rest)} /> : <span class="against-untouched" style={part(asked - resident)} />}
             </div>
         </section>
     );

@@ -12,7 +12,7 @@ import * as format from "../format";
 import { go, metric, param } from "../url";
 import { type Calls, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
 import { CallTools } from "./CallTools";
-import { callKey, callMenu, chooseCall, EVERYTHING, nextFound } from "./flame";
+import { callActions, callMenu, chooseCall, EVERYTHING, nextFound } from "./flame";
 import type { View } from "./index";
 
 const ROW_PX = 24;
@@ -82,13 +82,16 @@ function Tree() {
             { group, title: "Previous call that was found", keys: ["Shift+N"], run: () => walkFound(chosen, -1) },
         ]),
         { group, title: "Open the hot path below the chosen call", keys: ["x"], run: openHot },
+        { group, title: "Open, close, go in and out", keys: ["Left, Right"], hidden: true, run: focusTable },
+        { group, title: "Open all beside the chosen call", keys: ["*"], hidden: true, run: focusTable },
+        ...callActions(calls, chosen),
     ]);
     const nothing = calls !== undefined && !(calls.tree.weight[0]! > 0);
     return (
         <div class="call-view">
             <CallTools calls={calls} searched={searched} onLeaveSearch={(found) => {
                 if (found) walkFound(0, 1);
-                document.querySelector<HTMLElement>(".call-table")?.focus();
+                focusTable();
             }}>
                 <button type="button" title="Open the calls that cost most below the chosen one (x)" onClick={openHot}>Hot path</button>
                 <button type="button" onClick={() => put(new Set())}>Close all</button>
@@ -101,6 +104,8 @@ function Tree() {
         </div>
     );
 }
+
+const focusTable = () => document.querySelector<HTMLElement>(".call-table")?.focus();
 
 interface CallTableProps {
     calls: Calls;
@@ -148,8 +153,8 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
             " ": () => hasCalls(node) && toggle(node),
         };
         const step = event.key === "Enter" && !event.shiftKey ? () => hasCalls(node) && toggle(node) : steps[event.key];
-        if (step !== undefined) step();
-        else if (!callKey(calls, event, node)) return;
+        if (step === undefined) return;
+        step();
         event.preventDefault();
         event.stopPropagation();
     };

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// window.test.ts: times of the address, where dragging takes the window to, marks stepped through.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { draggedSpan, nearest, ratesOf, spanText, stepMarks } from "../src/frame/stripmath";
+import { markText, parseTime, resolution, rounded, spanOf, spanParams } from "../src/window";
+
+const context = { duration: 10e9, maximum: 4e9, marks: [{ name: "loaded", time: 1e9 }, { name: "turn", time: 2e9 }, { name: "turn", time: 5e9 }] };
+
+test("times as the commands take them", () => {
+    const cases: [string, number | undefined][] = [
+        ["1.5s", 1.5e9], ["250ms", 250e6], ["2min", 120e9], ["1h", 3600e9], ["40%", 4e9], ["3", 3e9], ["start", 0], ["end", 10e9], ["peak", 4e9],
+        ["mark:loaded", 1e9], ["mark:turn#2", 5e9], ["mark:none", undefined], ["banana", undefined], ["12345678ns", 12345678], [".5s", 0.5e9],
+    ];
+    for (const [text, ns] of cases) assert.equal(parseTime(text, context), ns, text);
+});
+
+test("the window of an address", () => {
+    assert.equal(spanOf(new URLSearchParams("function=a"), context), null);
+    assert.deepEqual(spanOf(new URLSearchParams("from=mark:loaded"), context), { from: 1e9, to: 10e9 });
+    assert.deepEqual(spanOf(new URLSearchParams("at=peak"), context), { from: 0, to: 4e9 });
+    assert.deepEqual(spanOf(new URLSearchParams("between=loaded,turn"), context), { from: 1e9, to: 2e9 });
+    assert.deepEqual(spanOf(new URLSearchParams("base-from=1s&base-to=2s"), context, "base-"), { from: 1e9, to: 2e9 });
+});
+
+test("what is written is what was chosen; the ends of time are left out", () => {
+    assert.deepEqual(spanParams({ from: 1.5e9, to: 10e9 }, 10e9), { from: "1.5s", to: null, at: null, between: null });
+    assert.deepEqual(spanParams({ from: 0, to: 123456789 }, 10e9, "base-"), { "base-from": null, "base-to": "123.456789ms", "base-at": null, "base-between": null });
+});
+
+test("no finer than a pixel", () => {
+    const step = resolution(10e9, 1000);
+    assert.equal(step, 5e6);
+    assert.equal(rounded(1234567890, step), 1235e6);
+    assert.ok(resolution(1, 1e6) >= 1 || resolution(1, 1e6) > 0);
+});
+
+test("dragging", () => {
+    const before = { from: 2e9, to: 4e9 };
+    assert.deepEqual(draggedSpan("new", before, 5e9, 3e9, 10e9, 1e6), { from: 3e9, to: 5e9 }, "backwards");
+    assert.deepEqual(draggedSpan("from", before, 2e9, 5e9, 10e9, 1e6), { from: 4e9, to: 5e9 }, "over the other edge");
+    assert.deepEqual(draggedSpan("move", before, 3e9, 9e9, 10e9, 1e6), { from: 8e9, to: 10e9 }, "no further than the end");
+    assert.deepEqual(draggedSpan("move", before, 3e9, 0, 10e9, 1e6), { from: 0, to: 2e9 });
+    const none = draggedSpan("new", before, 5e9, 5e9, 10e9, 1e6);
+    assert.ok(none.to > none.from, "never empty");
+});
+
+test("marks", () => {
+    const marks = context.marks;
+    assert.deepEqual(stepMarks(marks, 10e9, null, 1), { from: 0, to: 1e9 });
+    assert.deepEqual(stepMarks(marks, 10e9, { from: 0, to: 1e9 }, 1), { from: 1e9, to: 2e9 });
+    assert.deepEqual(stepMarks(marks, 10e9, { from: 5e9, to: 10e9 }, 1), { from: 5e9, to: 10e9 });
+    assert.deepEqual(stepMarks(marks, 10e9, null, -1), { from: 5e9, to: 10e9 });
+    assert.equal(stepMarks([], 10e9, null, 1), null);
+    assert.equal(markText(marks, 5e9), "mark:turn#2");
+    assert.equal(markText(marks, 1e9), "mark:loaded");
+    assert.equal(markText(marks, 3), null);
+});
+
+test("rates: what happened is the same in whatever parts", () => {
+    const timeline = { time_ns: [0, 1e9, 1e9 + 1, 3e9], series: { rate: [null, 100, 5e9, 50] }, maximum: { time_ns: 0, bytes: 0 } };
+    const happened = 100 + 5 + (50 * (2e9 - 1)) / 1e9;
+    for (const parts of [1, 4, 7, 100]) {
+        const rates = ratesOf(timeline, 4e9, parts);
+        const sum = rates.reduce((a, b) => a + b, 0) * (4 / parts);
+        assert.ok(Math.abs(sum - happened) < 1e-6, `${parts} parts: ${sum}`);
+        assert.ok(Math.max(...rates) < 1e3, "a nanosecond makes no peak");
+    }
+});
+
+test("nearest and words", () => {
+    assert.equal(nearest([0, 10, 20], 14), 1);
+    assert.equal(nearest([0, 10, 20], 16), 2);
+    assert.equal(nearest([0, 10, 20], 99), 2);
+    assert.equal(spanText({ from: 40.3e6, to: 100.8e6 }), "40.3 – 100.8 ms");
+    assert.equal(spanText({ from: 635.4e6, to: 2.2e9 }), "635.4 ms – 2.2 s");
+});
