@@ -137,7 +137,12 @@ def check_mappings(server, path):
               [[other[name] for other in wanted] for name in ("time", "resident_bytes", "dirty_bytes",
                                                               "swap_bytes")], "history of", row["path"])
         equal((history["rss"][-1], max(history["rss"])), (row["rss"], row["peak_rss"]), "its rss")
-    equal([server.ask("/r/2/mappings/" + number)[0] for number in ("0", "x", "100000")],
+    history = server.data("/r/2/mappings/0")["history"]
+    wanted = ask(path, "SELECT time, sum(resident_bytes) AS rss, sum(dirty_bytes) AS dirty,"
+                       " sum(swap_bytes) AS swap FROM smaps GROUP BY time ORDER BY time")
+    equal([history["time_ns"], history["rss"], history["dirty"], history["swap"]],
+          [[other[name] for other in wanted] for name in ("time", "rss", "dirty", "swap")], "all mappings")
+    equal([server.ask("/r/2/mappings/" + number)[0] for number in ("00", "x", "100000")],
           [404, 404, 404], "mappings that there are not")
 
 

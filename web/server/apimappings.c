@@ -365,17 +365,39 @@ static const struct mapped *find_mapped(const struct mapcache *cache, const char
                : NULL;
 }
 
+/* mapped NULL: sums of what each moment had. */
 static void write_history(struct jsonwriter *json, const struct mapcache *cache,
                           const struct mapped *mapped, const char *name, size_t field) {
     jsonwriter_array(json, name);
+    for (size_t i = 0; i < cache->sample_count;) {
+        uint64_t time_ns = cache->samples[i].time_ns;
+        uint64_t sum = 0;
+        bool is_there = mapped == NULL;
+        for (; i < cache->sample_count && cache->samples[i].time_ns == time_ns; i++) {
+            uint64_t value;
+            if (mapped == NULL || &cache->items[cache->samples[i].mapped] == mapped) {
+                memcpy(&value, (const char *)&cache->samples[i] + field, sizeof value);
+                sum += value;
+                is_there = true;
+            }
+        }
+        if (is_there) {
+            jsonwriter_number(json, NULL, sum);
+        }
+    }
+    jsonwriter_end_array(json);
+}
+
+static void write_times(struct jsonwriter *json, const struct mapcache *cache,
+                        const struct mapped *mapped) {
+    uint64_t last_ns = UINT64_MAX;
+    jsonwriter_array(json, "time_ns");
     for (size_t i = 0; i < cache->sample_count; i++) {
         const struct sample *sample = &cache->samples[i];
-        uint64_t value;
-        if (&cache->items[sample->mapped] != mapped) {
-            continue;
+        if (mapped == NULL ? sample->time_ns != last_ns : &cache->items[sample->mapped] == mapped) {
+            jsonwriter_number(json, NULL, sample->time_ns);
+            last_ns = sample->time_ns;
         }
-        memcpy(&value, (const char *)sample + field, sizeof value);
-        jsonwriter_number(json, NULL, value);
     }
     jsonwriter_end_array(json);
 }
@@ -383,6 +405,7 @@ static void write_history(struct jsonwriter *json, const struct mapcache *cache,
 int api_mapping(struct api_call *call, struct error *error) {
     const struct mapcache *cache;
     const struct mapped *mapped;
+    bool are_all = strcmp(call->rest, "0") == 0;
     if (apidetail_check(call, "the history of a mapping", error) != 0) {
         return -1;
     }
@@ -391,21 +414,27 @@ int api_mapping(struct api_call *call, struct error *error) {
         return -1;
     }
     mapped = find_mapped(cache, call->rest);
-    if (mapped == NULL) {
+    if (mapped == NULL && !are_all) {
         return api_refuse(call, 404, error, "there is no mapping %s", call->rest);
     }
     jsonwriter_map(call->json, NULL);
-    jsonwriter_string(call->json, "name", mapped->name);
+    jsonwriter_string(call->json, "name", are_all ? "(all)" : mapped->name);
     jsonwriter_map(call->json, "history");
-    write_history(call->json, cache, mapped, "time_ns", offsetof(struct sample, time_ns));
+    write_times(call->json, cache, mapped);
     write_history(call->json, cache, mapped, "rss", offsetof(struct sample, resident_bytes));
     write_history(call->json, cache, mapped, "dirty", offsetof(struct sample, dirty_bytes));
     write_history(call->json, cache, mapped, "swap", offsetof(struct sample, swap_bytes));
     jsonwriter_end_map(call->json);
     jsonwriter_end_map(call->json);
-    api_sql(call,
-            "SELECT time, resident_bytes, dirty_bytes, swap_bytes FROM smaps WHERE address = "
-            "%" PRIu64,
-            mapped->start);
+    if (are_all) {
+        api_sql(call,
+                "SELECT time, sum(resident_bytes), sum(dirty_bytes), sum(swap_bytes) FROM smaps "
+                "GROUP BY time");
+    } else {
+        api_sql(call,
+                "SELECT time, resident_bytes, dirty_bytes, swap_bytes FROM smaps WHERE "
+                "address = %" PRIu64,
+                mapped->start);
+    }
     return 0;
 }
