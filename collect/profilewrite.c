@@ -3,7 +3,7 @@
 #include "collect/profilewrite.h"
 
 #include "analyze/base/array.h"
-#include "analyze/read/blockpack.h"
+#include "analyze/read/block.h"
 #include "collect/compress.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ int profilewrite_end(struct profilewrite *write, struct memtrace_header *header,
         result = error_set(error, "out of memory while writing the profile");
     } else {
         memcpy(write->bytes, header, sizeof *header);
-        if (compress_or_store(&source, BLOCKPACK_LEVEL, fileno(out)) != 0) {
+        if (compress_or_store(&source, BLOCK_PACK_LEVEL, fileno(out)) != 0) {
             result = error_set(error, "cannot write the profile: %s", strerror(errno));
         }
     }

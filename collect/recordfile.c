@@ -4,7 +4,6 @@
 
 #include "analyze/base/array.h"
 #include "analyze/read/block.h"
-#include "analyze/read/blockpack.h"
 #include "analyze/read/nodecode.h"
 
 #include <errno.h>
@@ -109,7 +108,7 @@ static int failed(struct recordfile *file, struct error *error) {
 /* The bytes to store: the payload itself or, where that is smaller, packed. NULL: no memory. */
 static const void *pack(struct recordfile *file, enum memtrace_block_kind kind, const void *payload,
                         size_t size, size_t *stored) {
-    size_t bound = BLOCKPACK_BOUND(size);
+    size_t bound = BLOCK_PACK_BOUND(size);
     size_t packed;
     *stored = size;
     if (size < LEAST_PACKED) {
@@ -126,7 +125,7 @@ static const void *pack(struct recordfile *file, enum memtrace_block_kind kind, 
     if (file->packed == NULL || file->zstd == NULL) {
         return NULL;
     }
-    packed = blockpack(file->zstd, kind, payload, size, file->level, file->packed);
+    packed = block_pack(file->zstd, kind, payload, size, file->level, file->packed);
     if (packed == 0 || packed >= size) {
         return payload;
     }

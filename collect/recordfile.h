@@ -10,7 +10,7 @@
 #ifndef COLLECT_RECORDFILE_H
 #define COLLECT_RECORDFILE_H
 
-#include "analyze/read/blockpack.h"
+#include "analyze/read/block.h"
 #include "analyze/read/recording.h"
 
 struct recordfile {
@@ -29,7 +29,7 @@ struct recordfile {
     size_t packed_capacity;
 };
 
-#define RECORDFILE_NONE ((struct recordfile){.fd = -1, .level = BLOCKPACK_LEVEL})
+#define RECORDFILE_NONE ((struct recordfile){.fd = -1, .level = BLOCK_PACK_LEVEL})
 
 /* Makes a new file and writes its header; an older file of that name is unlinked, a folder or a
  * device is not. 0 or -1. */

@@ -26,6 +26,7 @@ enum report_format {
     REPORT_TSV,
     REPORT_SINK
 };
+#define REPORT_FORMATS "text|markdown|csv|json" /* those of reports, as options name them */
 
 struct report_options {
     enum report_format format;

@@ -12,7 +12,6 @@
 #include "analyze/read/block.h"
 #include "analyze/read/compressed.h"
 #include "analyze/read/profile.h"
-#include "analyze/read/segmentpack.h"
 #include "collect/compress.h"
 #include "tests/unit/event_stream.h"
 #include "tests/unit/profile_builder.h"
@@ -245,16 +244,16 @@ static void out_of_bounds(void **state) {
     memset(from, 1, sizeof from);
     segmentpack_add(&pack, from, 4, 3);
     assert_int_equal(segmentpack_end(&pack, &payload), 0);
-    assert_int_equal(segmentpack_undo(payload.bytes, payload.size, to, 7 * PAGE), 0);
+    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 7 * PAGE), 0);
     assert_memory_equal(to + 4 * PAGE, from, 3 * PAGE);
     memset(to, 0, sizeof to);
-    assert_int_equal(segmentpack_undo(payload.bytes, payload.size, to, 6 * PAGE), -1);
+    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 6 * PAGE), -1);
     assert_int_equal(to[6 * PAGE], 0);
     memcpy(sizes, payload.bytes, sizeof sizes);
     at += sizes[0] + sizes[1] + sizes[2]; /* the numbers: there is one value, 0 */
     assert_int_equal(payload.bytes[at], 0);
     payload.bytes[at] = 1;
-    assert_int_equal(segmentpack_undo(payload.bytes, payload.size, to, 7 * PAGE), -1);
+    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 7 * PAGE), -1);
     segmentpack_free(&pack);
     free(payload.bytes);
 }

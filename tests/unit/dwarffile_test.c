@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rangetable_test.c: the tables inside analyze/symbol: ranges that nest, numbers to pointers.
+ * dwarffile_test.c: analyze/symbol/dwarffile.c: address ranges that nest. Names and lines are
+ * symbol_test.c's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +10,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/base/numbermap.h"
-#include "analyze/symbol/chunks.h"
-#include "analyze/symbol/rangetable.h"
+#include "analyze/symbol/dwarffile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,45 +68,11 @@ static void agrees_with_a_plain_search(void **state) {
     rangetable_free(&table);
 }
 
-static void numbermap_keeps_all(void **state) {
-    (void)state;
-    struct numbermap map = {0};
-    static char places[5000];
-    assert_null(numbermap_get(&map, 0));
-    for (uint64_t i = 0; i < 5000; i++)
-        assert_int_equal(numbermap_put(&map, i * 4096, &places[i]), 0);
-    for (uint64_t i = 0; i < 5000; i++)
-        assert_ptr_equal(numbermap_get(&map, i * 4096), &places[i]);
-    assert_null(numbermap_get(&map, 5));
-    assert_int_equal(numbermap_put(&map, 0, &places[9]), 0);
-    assert_ptr_equal(numbermap_get(&map, 0), &places[9]);
-    assert_int_equal(map.used, 5000);
-    for (uint64_t i = 0; i < 5000; i += 2)
-        assert_ptr_equal(numbermap_take(&map, i * 4096), &places[i != 0 ? i : 9]);
-    for (uint64_t i = 0; i < 5000; i++)
-        assert_ptr_equal(numbermap_get(&map, i * 4096), i % 2 != 0 ? &places[i] : NULL);
-    assert_null(numbermap_take(&map, 0));
-    assert_int_equal(map.used, 2500);
-    numbermap_free(&map);
-}
-
-static void chunks_keep_what_they_gave(void **state) {
-    (void)state;
-    struct chunks chunks = {0};
-    char *first = chunks_string(&chunks, "first");
-    char *large = chunks_alloc(&chunks, 300000);
-    memset(large, 1, 300000);
-    for (int i = 0; i < 10000; i++)
-        assert_int_equal((uintptr_t)chunks_string(&chunks, "more") % 16, 0);
-    assert_string_equal(first, "first");
-    chunks_free(&chunks);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_innermost_first),  cmocka_unit_test(prefers_the_lower_rank),
-        cmocka_unit_test(agrees_with_a_plain_search), cmocka_unit_test(numbermap_keeps_all),
-        cmocka_unit_test(chunks_keep_what_they_gave),
+        cmocka_unit_test(finds_the_innermost_first),
+        cmocka_unit_test(prefers_the_lower_rank),
+        cmocka_unit_test(agrees_with_a_plain_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* blockpack_test.c: analyze/read/blockpack.c: whatever is packed comes back, columns or not. */
+/* block_test.c: analyze/read/block.c: whatever is packed comes back, columns or not. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/read/blockpack.h"
+#include "analyze/read/block.h"
 #include "analyze/read/eventcode.h"
 #include "tests/unit/event_stream.h"
 
@@ -15,12 +15,12 @@
 
 static size_t round_trip(ZSTD_CCtx *context, enum memtrace_block_kind kind, const void *payload,
                          size_t size) {
-    void *packed = malloc(BLOCKPACK_BOUND(size));
+    void *packed = malloc(BLOCK_PACK_BOUND(size));
     void *copy = malloc(size + 1); /* exactly these bytes, for sanitizers */
     void *back = malloc(size + 1);
     size_t stored;
     memcpy(copy, payload, size);
-    stored = blockpack(context, kind, copy, size, BLOCKPACK_LEVEL, packed);
+    stored = block_pack(context, kind, copy, size, BLOCK_PACK_LEVEL, packed);
     assert_true(stored != 0);
     assert_int_equal(ZSTD_getFrameContentSize(packed, stored), size);
     assert_int_equal(ZSTD_decompress(back, size, packed, stored), size);
