@@ -10,7 +10,6 @@
 #include "web/server/apireport.h"
 
 #include "analyze/query/query.h"
-#include "analyze/query/statement.h"
 
 #include <pthread.h>
 #include <stdlib.h>
