@@ -147,6 +147,24 @@ def check_memory(server, path, temporary):
     equal([name for name in os.listdir(temporary) if "blocks" in name], [], "temporary files")
 
 
+def check_history(server, path):
+    """One thread's events are in order: the coarse history has what SQL finds, to the byte."""
+    data = server.data("/r/1/heap/history")
+    moments = list(range(7, 256, 31))
+    live = ask(path, "SELECT %s FROM allocations WHERE class = 'heap' AND address IS NOT NULL" % ", ".join(
+        "sum(CASE WHEN born < {0} AND coalesce(freed, 1e18) >= {0} THEN usable END) AS m{0}".format(
+            data["time_ns"][i]) for i in moments))[0]
+    equal([data["live"][i] for i in moments], [value or 0 for value in live.values()], "history")
+    page = 4096
+    at = data["time_ns"][moments[4]]
+    blocks = ask(path, "SELECT address, usable FROM allocations WHERE class = 'heap' AND address IS NOT NULL"
+                       " AND born < %d AND coalesce(freed, 1e18) >= %d" % (at, at))
+    pages = {number for block in blocks
+             for number in range(block["address"] // page,
+                                 (block["address"] + max(block["usable"], 1) - 1) // page + 1)}
+    equal(data["spread"][moments[4]], len(pages) * page, "pages that some block touches")
+
+
 def main():
     folder, temporary = scratch(), scratch()
     program = build(os.path.join(HERE, "churn.c"))
@@ -158,6 +176,7 @@ def main():
     check_progress(server)
     check_joined(server)
     check_memory(server, path, temporary)
+    check_history(server, path)
     server.close()
     finish()
 

@@ -71,57 +71,60 @@ static char *name_file(const char *source, const char *ending) {
     return name;
 }
 
-static int fail(const char *path, struct error *error) {
+/* A trouble of ours: anything else that is wrong is what the source lacks for the format. */
+static int fail(struct api_call *call, const char *path, struct error *error) {
+    call->status = 500;
     return error_set(error, "cannot write %s: %s", path, strerror(errno));
 }
 
-/* A format that makes its own file, under a name that goes then. */
-static int write_named(const struct exportformat *format, struct export *export, FILE **file,
-                       const char *path, struct error *error) {
+/* A format that makes its own file, in a folder where nobody else can make one of that name. */
+static int write_named(struct api_call *call, const struct exportformat *format,
+                       struct export *export, char *folder, struct error *error) {
+    char path[600];
     int result;
-    unlink(path);
+    if (mkdtemp(folder) == NULL) {
+        return fail(call, folder, error);
+    }
+    snprintf(path, sizeof path, "%s/export%s", folder, format->ending);
     export->path = path;
     result = format->write(export, error);
-    fclose(*file);
-    *file = result == 0 ? fopen(path, "re") : NULL;
-    if (result == 0 && *file == NULL) {
-        result = fail(path, error);
+    if (result == 0) {
+        call->file = fopen(path, "re");
+        result = call->file != NULL ? 0 : fail(call, path, error);
     }
     unlink(path);
+    rmdir(folder);
     return result;
 }
 
-static int write_stream(const struct exportformat *format, struct export *export, FILE *file,
-                        struct error *error) {
+static int write_stream(struct api_call *call, const struct exportformat *format,
+                        struct export *export, char *path, struct error *error) {
+    int made = mkostemp(path, O_CLOEXEC);
     int result;
-    export->out = file;
+    call->file = made >= 0 ? fdopen(made, "w+e") : NULL;
+    if (call->file == NULL) {
+        return fail(call, path, error);
+    }
+    unlink(path);
+    export->out = call->file;
     result = format->write(export, error);
-    if (result == 0 && (ferror(file) || fflush(file) != 0)) {
-        result = fail("the temporary file of an export", error);
+    if (result == 0 && (ferror(call->file) || fflush(call->file) != 0)) {
+        result = fail(call, path, error);
     }
     return result;
 }
 
-/* *file: is to be sent; the caller closes it, NULL: there is none. 0 or -1. */
-static int write_file(const struct exportformat *format, struct export *export, FILE **file,
-                      struct error *error) {
+/* call->file is to be sent. 0 or -1. */
+static int write_file(struct api_call *call, const struct exportformat *format,
+                      struct export *export, struct error *error) {
+    bool is_named = (format->traits & EXPORTFORMAT_FILE) != 0;
     char path[512];
-    int made;
-    *file = NULL;
     if (source_temporary(path, sizeof path, "export", "XXXXXX") != 0) {
         errno = ENAMETOOLONG;
-        return fail("a temporary file", error);
+        return fail(call, "a temporary file", error);
     }
-    made = mkostemp(path, O_CLOEXEC);
-    *file = made >= 0 ? fdopen(made, "w+e") : NULL;
-    if (*file == NULL) {
-        return fail(path, error);
-    }
-    if ((format->traits & EXPORTFORMAT_FILE) != 0) {
-        return write_named(format, export, file, path, error);
-    }
-    unlink(path);
-    return write_stream(format, export, *file, error);
+    return is_named ? write_named(call, format, export, path, error)
+                    : write_stream(call, format, export, path, error);
 }
 
 int api_export(struct api_call *call, struct error *error) {
@@ -145,13 +148,13 @@ int api_export(struct api_call *call, struct error *error) {
         return -1;
     }
     call->type = "application/octet-stream";
+    call->status = 400;
     call->file_name = name_file(view->source->path, format->ending);
     export.name = call->file_name;
     if (call->file_name == NULL) {
         return error_set(error, "out of memory");
     }
-    if (write_file(format, &export, &call->file, error) != 0) {
-        call->status = 400; /* what the format needs, and this source lacks */
+    if (write_file(call, format, &export, error) != 0) {
         return -1;
     }
     return 0;
