@@ -208,7 +208,7 @@ static void put_paths(struct apitable *table) {
     jsonwriter_end_array(json);
 }
 
-static void end_rows(struct apitable *table) {
+void apitable_end_rows(struct apitable *table) {
     struct jsonwriter *json = table->call->json;
     if (!table->is_ended) {
         jsonwriter_end_array(json);
@@ -219,7 +219,7 @@ static void end_rows(struct apitable *table) {
 
 int apitable_end(struct apitable *table, struct error *error) {
     struct jsonwriter *json = table->call->json;
-    end_rows(table);
+    apitable_end_rows(table);
     if (table->next != 0) {
         char text[24];
         snprintf(text, sizeof text, "%" PRIu64, table->next);
@@ -358,7 +358,7 @@ static int put_keyed(struct api_call *call, const char *name, const struct apita
         }
         apitable_row(&table, cells);
     }
-    end_rows(&table);
+    apitable_end_rows(&table);
     if (rows->more != NULL) {
         result = put_more(call, rows, keyed, wish->from, end, error);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* adopt_test.c: collect/{held,copy,finish,adopt}: regions of programs that are gone. */
+/* recover_test.c: collect/{claim,copy,finish,recover}: regions of programs that are gone. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "collect/adopt.h"
+#include "collect/recover.h"
 #include "tests/unit/profile_builder.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct place {
 
 static int setup(void **state) {
     struct place *place = calloc(1, sizeof *place);
-    strcpy(place->folder, "/tmp/adopt_test-XXXXXX");
+    strcpy(place->folder, "/tmp/recover_test-XXXXXX");
     if (mkdtemp(place->folder) == NULL) {
         return -1;
     }
@@ -78,15 +78,15 @@ static void write_region(const struct place *place, pid_t pid, uint64_t ticks, c
 
 struct notes {
     int count;
-    struct adopted last;
+    struct recovered last;
     char line[6000];
 };
 
-static void note(void *context, const struct adopted *adopted) {
+static void note(void *context, const struct recovered *recovered) {
     struct notes *notes = context;
     notes->count++;
-    notes->last = *adopted;
-    adopt_line(adopted, notes->line, sizeof notes->line);
+    notes->last = *recovered;
+    recover_line(recovered, notes->line, sizeof notes->line);
 }
 
 static bool exists(const char *path) {
@@ -107,12 +107,12 @@ static void killed_is_moved(void **state) {
     struct stat status;
     char region[200];
     write_region(place, gone(), 17, place->output, MEMTRACE_STATE_RUNNING, region);
-    assert_int_equal(adopt_killed(note, &notes, NULL), 0);
+    assert_int_equal(recover_killed(note, &notes, NULL), 0);
     assert_int_equal(notes.count, 1);
     assert_int_equal(notes.last.finished.place, FINISH_MOVED);
     assert_string_equal(notes.last.finished.path, place->output);
     assert_non_null(strstr(notes.line, "the profile that example (pid "));
-    assert_non_null(strstr(notes.line, "left unfinished is now at /tmp/adopt_test-"));
+    assert_non_null(strstr(notes.line, "left unfinished is now at /tmp/recover_test-"));
     assert_false(exists(region));
     profile = profile_open(place->output, NULL);
     assert_non_null(profile);
@@ -121,7 +121,7 @@ static void killed_is_moved(void **state) {
     assert_int_equal(status.st_size, stored_bytes(place->output)); /* and nothing behind it */
     assert_int_equal(profile->size, profile->header.end);
     profile_close(profile);
-    assert_int_equal(adopt_killed(note, &notes, NULL), 0);
+    assert_int_equal(recover_killed(note, &notes, NULL), 0);
     assert_int_equal(notes.count, 1);
 }
 
@@ -137,7 +137,7 @@ static void a_huge_end_is_cut(void **state) {
     fd = open(region, O_WRONLY);
     assert_int_equal(pwrite(fd, &huge, sizeof huge, offsetof(struct memtrace_header, end)), 8);
     close(fd);
-    assert_int_equal(adopt_killed(note, &notes, NULL), 0);
+    assert_int_equal(recover_killed(note, &notes, NULL), 0);
     assert_int_equal(notes.last.finished.place, FINISH_MOVED);
     profile = profile_open(place->output, NULL);
     assert_non_null(profile);
@@ -153,13 +153,13 @@ static void running_is_left(void **state) {
     uint64_t ticks;
     region_start_ticks(getpid(), &ticks);
     write_region(place, getpid(), ticks, place->output, MEMTRACE_STATE_RUNNING, region);
-    adopt_killed(note, &notes, NULL);
+    recover_killed(note, &notes, NULL);
     assert_int_equal(notes.count, 0);
-    assert_int_equal(adopt_region(region, note, &notes), 0);
+    assert_int_equal(recover_region(region, note, &notes), 0);
     assert_true(exists(region));
     /* The same pid, another process. */
     write_region(place, getpid(), ticks - 1, place->output, MEMTRACE_STATE_RUNNING, region);
-    adopt_killed(note, &notes, NULL);
+    recover_killed(note, &notes, NULL);
     assert_int_equal(notes.count, 1);
 }
 
@@ -176,7 +176,7 @@ static void execed_is_moved(void **state) {
     }
     region_start_ticks(pid, &ticks);
     write_region(place, pid, ticks, place->output, MEMTRACE_STATE_EXECED, region);
-    adopt_killed(note, &notes, NULL);
+    recover_killed(note, &notes, NULL);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     assert_int_equal(notes.count, 1);
@@ -186,18 +186,18 @@ static void execed_is_moved(void **state) {
 static void claimed_is_left(void **state) {
     struct place *place = *state;
     struct notes notes = {0};
-    struct held held;
-    struct held second;
+    struct claim claim;
+    struct claim second;
     char region[200];
     write_region(place, gone(), 17, place->output, MEMTRACE_STATE_RUNNING, region);
-    assert_int_equal(held_open(region, &held, NULL), HELD_OK);
-    assert_int_equal(held_open(region, &second, NULL), HELD_BUSY);
-    adopt_killed(note, &notes, NULL);
+    assert_int_equal(claim_open(region, &claim, NULL), CLAIM_OK);
+    assert_int_equal(claim_open(region, &second, NULL), CLAIM_BUSY);
+    recover_killed(note, &notes, NULL);
     assert_int_equal(notes.count, 0);
-    held_release(&held);
-    adopt_killed(note, &notes, NULL);
+    claim_release(&claim);
+    recover_killed(note, &notes, NULL);
     assert_int_equal(notes.count, 1);
-    assert_int_equal(held_open(region, &held, NULL), HELD_ABSENT);
+    assert_int_equal(claim_open(region, &claim, NULL), CLAIM_ABSENT);
 }
 
 /* A file that is there may be newer than what a killed program left. */
@@ -212,7 +212,7 @@ static void existing_files_stay(void **state) {
     close(fd);
     for (int i = 1; i <= 3; i++) {
         write_region(place, pid, 17, place->output, MEMTRACE_STATE_RUNNING, region);
-        adopt_killed(note, &notes, NULL);
+        recover_killed(note, &notes, NULL);
         assert_int_equal(notes.count, i);
         snprintf(expected, sizeof expected, i == 1 ? "%s.%ld" : "%s.%ld.%d", place->output,
                  (long)pid, i);
@@ -224,25 +224,25 @@ static void existing_files_stay(void **state) {
 static void links_are_not_followed(void **state) {
     struct place *place = *state;
     struct error error;
-    struct held held;
+    struct claim claim;
     char region[200];
     char elsewhere[200];
     write_region(place, gone(), 17, place->output, MEMTRACE_STATE_RUNNING, region);
     snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", place->folder);
     assert_int_equal(rename(region, elsewhere), 0);
     assert_int_equal(symlink(elsewhere, region), 0);
-    assert_int_equal(held_open(region, &held, &error), HELD_FAILED);
-    assert_int_equal(adopt_region(region, NULL, NULL), 0);
+    assert_int_equal(claim_open(region, &claim, &error), CLAIM_FAILED);
+    assert_int_equal(recover_region(region, NULL, NULL), 0);
     unlink(region);
     assert_int_equal(link(elsewhere, region), 0); /* two names */
-    assert_int_equal(held_open(region, &held, &error), HELD_FAILED);
+    assert_int_equal(claim_open(region, &claim, &error), CLAIM_FAILED);
     unlink(region);
     assert_int_equal(rename(elsewhere, region), 0);
     assert_int_equal(chmod(place->regions, 0777), 0); /* others can put things there */
-    assert_int_equal(held_open(region, &held, &error), HELD_FAILED);
+    assert_int_equal(claim_open(region, &claim, &error), CLAIM_FAILED);
     assert_int_equal(chmod(place->regions, 0700), 0);
-    assert_int_equal(held_open(region, &held, &error), HELD_OK);
-    held_release(&held);
+    assert_int_equal(claim_open(region, &claim, &error), CLAIM_OK);
+    claim_release(&claim);
 }
 
 static void output_cannot_be_written(void **state) {
@@ -252,7 +252,7 @@ static void output_cannot_be_written(void **state) {
     char output[200];
     snprintf(output, sizeof output, "%s/absent/out.mtp", place->folder);
     write_region(place, gone(), 17, output, MEMTRACE_STATE_RUNNING, region);
-    adopt_killed(note, &notes, NULL);
+    recover_killed(note, &notes, NULL);
     assert_int_equal(notes.count, 1);
     assert_int_equal(notes.last.finished.place, FINISH_ELSEWHERE);
     assert_non_null(strstr(notes.line, "absent/out.mtp: No such file or directory"));
@@ -261,15 +261,15 @@ static void output_cannot_be_written(void **state) {
 
     setenv("TMPDIR", "/nonexistent", 1);
     write_region(place, gone(), 17, output, MEMTRACE_STATE_RUNNING, region);
-    adopt_killed(note, &notes, NULL);
+    recover_killed(note, &notes, NULL);
     assert_int_equal(notes.last.finished.place, FINISH_KEPT);
     assert_string_equal(notes.last.finished.path, region);
     assert_true(exists(region));
     write_region(place, gone(), 18, place->folder, MEMTRACE_STATE_RUNNING, region);
-    adopt_region(region, note, &notes);
+    recover_region(region, note, &notes);
     assert_non_null(strstr(notes.line, "Is a directory"));
     write_region(place, gone(), 19, "/dev/null", MEMTRACE_STATE_RUNNING, region);
-    adopt_region(region, note, &notes);
+    recover_region(region, note, &notes);
     assert_int_equal(notes.last.finished.place, FINISH_MOVED);
     assert_false(exists(region));
 }
@@ -281,7 +281,7 @@ static void empty_is_removed(void **state) {
     char region[200];
     snprintf(region, sizeof region, "%s/%ld.17.mtp", place->regions, (long)gone());
     close(open(region, O_WRONLY | O_CREAT, 0600));
-    adopt_killed(note, &notes, NULL);
+    recover_killed(note, &notes, NULL);
     assert_int_equal(notes.count, 0);
     assert_false(exists(region));
 }
@@ -299,7 +299,7 @@ static void each_is_taken_once(void **state) {
         commands[i] = fork();
         if (commands[i] == 0) {
             struct notes notes = {0};
-            adopt_killed(note, &notes, NULL);
+            recover_killed(note, &notes, NULL);
             _exit(notes.count);
         }
     }

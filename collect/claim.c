@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* held.c: claiming a region file. See held.h. */
-#include "collect/held.h"
+/* claim.c: claiming a region file. See claim.h. */
+#include "collect/claim.h"
 
 #include "collect/clock.h"
 
@@ -72,94 +72,95 @@ static bool same_file(const char *path, dev_t device, ino_t inode) {
     return lstat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
 }
 
-static enum held_status map_header(struct held *held, const struct stat *status,
-                                   struct error *error) {
+static enum claim_status map_header(struct claim *claim, const struct stat *status,
+                                    struct error *error) {
     void *bytes;
     if (status->st_size < MEMTRACE_HEADER_SIZE) {
-        return HELD_EMPTY;
+        return CLAIM_EMPTY;
     }
-    bytes = mmap(NULL, MEMTRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, held->fd, 0);
+    bytes = mmap(NULL, MEMTRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, claim->fd, 0);
     if (bytes == MAP_FAILED) {
-        error_set(error, "cannot map %s: %s", held->region.path, strerror(errno));
-        return HELD_FAILED;
+        error_set(error, "cannot map %s: %s", claim->region.path, strerror(errno));
+        return CLAIM_FAILED;
     }
-    held->header = bytes;
-    if (memcmp(held->header->magic, MEMTRACE_MAGIC, sizeof held->header->magic) != 0) {
-        return HELD_EMPTY;
+    claim->header = bytes;
+    if (memcmp(claim->header->magic, MEMTRACE_MAGIC, sizeof claim->header->magic) != 0) {
+        return CLAIM_EMPTY;
     }
-    if (!profile_knows_version(held->header->version) ||
-        held->header->byte_order != MEMTRACE_BYTE_ORDER) {
+    if (!profile_knows_version(claim->header->version) ||
+        claim->header->byte_order != MEMTRACE_BYTE_ORDER) {
         error_set(error, "%s has another profile format than this memtrace knows",
-                  held->region.path);
-        return HELD_FAILED;
+                  claim->region.path);
+        return CLAIM_FAILED;
     }
-    return HELD_OK;
+    return CLAIM_OK;
 }
 
-enum held_status held_open(const char *path, struct held *held, struct error *error) {
+enum claim_status claim_open(const char *path, struct claim *claim, struct error *error) {
     struct stat status;
-    enum held_status result;
-    *held = (struct held){.fd = -1};
-    if (region_parse(path, &held->region) != 0) {
+    enum claim_status result;
+    *claim = (struct claim){.fd = -1};
+    if (region_parse(path, &claim->region) != 0) {
         error_set(error, "%s is not the name of a profile region", path);
-        return HELD_FAILED;
+        return CLAIM_FAILED;
     }
-    held->fd = open_file(path, &status);
-    if (held->fd < 0 && errno == ENOENT) {
-        return HELD_ABSENT;
+    claim->fd = open_file(path, &status);
+    if (claim->fd < 0 && errno == ENOENT) {
+        return CLAIM_ABSENT;
     }
-    if (held->fd < 0) {
+    if (claim->fd < 0) {
         error_set(error, "cannot use the profile region %s: %s", path, strerror(errno));
-        return HELD_FAILED;
+        return CLAIM_FAILED;
     }
-    held->device = status.st_dev;
-    held->inode = status.st_ino;
-    if (flock(held->fd, LOCK_EX | LOCK_NB) != 0) {
-        result = HELD_BUSY;
-    } else if (!held_named(held)) {
-        result = HELD_ABSENT; /* its last holder was done with it before we got the lock */
+    claim->device = status.st_dev;
+    claim->inode = status.st_ino;
+    if (flock(claim->fd, LOCK_EX | LOCK_NB) != 0) {
+        result = CLAIM_BUSY;
+    } else if (!claim_named(claim)) {
+        result = CLAIM_ABSENT; /* its last holder was done with it before we got the lock */
     } else {
-        result = map_header(held, &status, error);
+        result = map_header(claim, &status, error);
     }
-    if (result == HELD_EMPTY && !held_process_exists(held->region.pid, held->region.start_ticks) &&
-        !region_is_open(held->fd)) {
-        held_unlink(held); /* killed before it had counted anything */
+    if (result == CLAIM_EMPTY &&
+        !claim_process_exists(claim->region.pid, claim->region.start_ticks) &&
+        !region_is_open(claim->fd)) {
+        claim_unlink(claim); /* killed before it had counted anything */
     }
-    if (result != HELD_OK) {
-        held_release(held);
+    if (result != CLAIM_OK) {
+        claim_release(claim);
     }
     return result;
 }
 
-void held_release(struct held *held) {
-    if (held->header != NULL) {
-        munmap(held->header, MEMTRACE_HEADER_SIZE);
+void claim_release(struct claim *claim) {
+    if (claim->header != NULL) {
+        munmap(claim->header, MEMTRACE_HEADER_SIZE);
     }
-    if (held->fd >= 0) {
-        close(held->fd);
+    if (claim->fd >= 0) {
+        close(claim->fd);
     }
-    held->header = NULL;
-    held->fd = -1;
+    claim->header = NULL;
+    claim->fd = -1;
 }
 
-bool held_named(const struct held *held) {
-    return same_file(held->region.path, held->device, held->inode);
+bool claim_named(const struct claim *claim) {
+    return same_file(claim->region.path, claim->device, claim->inode);
 }
 
-void held_unlink(const struct held *held) {
-    if (held_named(held)) {
-        unlink(held->region.path);
+void claim_unlink(const struct claim *claim) {
+    if (claim_named(claim)) {
+        unlink(claim->region.path);
     }
 }
 
-uint64_t held_time_ns(const struct held *held) {
+uint64_t claim_time_ns(const struct claim *claim) {
     uint64_t now = clock_now_ns();
-    return now > held->header->start_monotonic_ns ? now - held->header->start_monotonic_ns : 0;
+    return now > claim->header->start_monotonic_ns ? now - claim->header->start_monotonic_ns : 0;
 }
 
-struct profile *held_profile(const struct held *held, struct error *error) {
+struct profile *claim_profile(const struct claim *claim, struct error *error) {
     char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", held->fd);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", claim->fd);
     return profile_open(path, error);
 }
 
@@ -181,7 +182,7 @@ static int count_tasks(pid_t pid) {
     return count;
 }
 
-bool held_process_exists(pid_t pid, uint64_t start_ticks) {
+bool claim_process_exists(pid_t pid, uint64_t start_ticks) {
     uint64_t ticks;
     if (region_alive(pid, start_ticks)) {
         return true;
@@ -190,20 +191,20 @@ bool held_process_exists(pid_t pid, uint64_t start_ticks) {
     return region_start_ticks(pid, &ticks) == 0 && ticks == start_ticks && count_tasks(pid) > 1;
 }
 
-static bool has_mapped(const struct held *held) {
+static bool has_mapped(const struct claim *claim) {
     char path[64];
     char *line = NULL;
     size_t size = 0;
     bool found = false;
     FILE *maps;
-    snprintf(path, sizeof path, "/proc/%ld/maps", (long)held->region.pid);
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)claim->region.pid);
     maps = fopen(path, "re");
     if (maps == NULL) {
         return true; /* not ours to look at: assume the worst */
     }
     while (!found && getline(&line, &size, maps) > 0) {
         unsigned long long inode; /* its device is not compared: some file systems show another */
-        found = sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == held->inode;
+        found = sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == claim->inode;
     }
     free(line);
     fclose(maps);
@@ -211,19 +212,19 @@ static bool has_mapped(const struct held *held) {
 }
 
 /* Of a process in another namespace of pids only the kernel knows whether it is there. */
-bool held_is_foreign(const struct held *held) {
-    uint64_t there = held->header->run.pid_namespace;
+bool claim_is_foreign(const struct claim *claim) {
+    uint64_t there = claim->header->run.pid_namespace;
     uint64_t here = region_namespace();
     return there != 0 && here != 0 && there != here;
 }
 
-bool held_in_use(const struct held *held) {
-    if (held_is_foreign(held)) {
-        return region_is_open(held->fd);
+bool claim_in_use(const struct claim *claim) {
+    if (claim_is_foreign(claim)) {
+        return region_is_open(claim->fd);
     }
-    if (!held_process_exists(held->region.pid, held->region.start_ticks)) {
+    if (!claim_process_exists(claim->region.pid, claim->region.start_ticks)) {
         return false;
     }
-    return (held_load_u32(&held->header->state) != MEMTRACE_STATE_EXECED && held_named(held)) ||
-           has_mapped(held);
+    return (claim_load_u32(&claim->header->state) != MEMTRACE_STATE_EXECED && claim_named(claim)) ||
+           has_mapped(claim);
 }

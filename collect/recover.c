@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* adopt.c: profiles of killed programs. See adopt.h. */
-#include "collect/adopt.h"
+/* recover.c: profiles of killed programs. See recover.h. */
+#include "collect/recover.h"
 
 #include "collect/orphan.h"
 
@@ -36,50 +36,50 @@ static bool is_collector(pid_t pid) {
 }
 
 /* A recording alone: what became of it, in the terms of a profile. */
-static void complete(const struct held *held, const struct record_result *recording,
+static void complete(const struct claim *claim, const struct record_result *recording,
                      struct finished *finished) {
     *finished = (struct finished){.is_recording = true, .trouble = recording->trouble};
     if (recording->trouble.message[0] != '\0') {
         finished->place = FINISH_ELSEWHERE;
     }
     snprintf(finished->path, sizeof finished->path, "%s", recording->path);
-    held_unlink(held);
+    claim_unlink(claim);
 }
 
-static void adopt_held(const struct held *held, adopt_note note, void *context) {
-    char program[sizeof held->header->executable];
-    struct adopted adopted = {.pid = held->region.pid, .program = program};
+static void recover_claimed(const struct claim *claim, recover_note note, void *context) {
+    char program[sizeof claim->header->executable];
+    struct recovered recovered = {.pid = claim->region.pid, .program = program};
     struct record_result recording;
-    if (held_load_u32(&held->header->state) ==
+    if (claim_load_u32(&claim->header->state) ==
         MEMTRACE_STATE_WRITTEN) { /* the profile is at its place: this is only the rest */
-        held_unlink(held);
+        claim_unlink(claim);
         return;
     }
-    snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, held->header->executable);
-    finish_note_malloc(held);
-    if (finish_recording(held, NULL, &recording) && !finish_wants_profile(held)) {
-        complete(held, &recording, &adopted.finished);
+    snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, claim->header->executable);
+    finish_note_malloc(claim);
+    if (finish_recording(claim, NULL, &recording) && !finish_wants_profile(claim)) {
+        complete(claim, &recording, &recovered.finished);
     } else {
-        finish_region(held, COPY_KEEP, &adopted.finished);
+        finish_region(claim, COPY_KEEP, &recovered.finished);
     }
     if (note != NULL) {
-        note(context, &adopted);
+        note(context, &recovered);
     }
 }
 
-int adopt_region(const char *path, adopt_note note, void *context) {
-    struct held held;
-    int adopted = 0;
-    if (held_open(path, &held, NULL) != HELD_OK) {
+int recover_region(const char *path, recover_note note, void *context) {
+    struct claim claim;
+    int recovered = 0;
+    if (claim_open(path, &claim, NULL) != CLAIM_OK) {
         return 0;
     }
-    if (!held_in_use(&held) && (held_is_foreign(&held) ||
-                                !is_collector((pid_t)held_load_u32(&held.header->collector_pid)))) {
-        adopt_held(&held, note, context);
-        adopted = 1;
+    if (!claim_in_use(&claim) && (claim_is_foreign(&claim) || !is_collector((pid_t)claim_load_u32(
+                                                                  &claim.header->collector_pid)))) {
+        recover_claimed(&claim, note, context);
+        recovered = 1;
     }
-    held_release(&held);
-    return adopted;
+    claim_release(&claim);
+    return recovered;
 }
 
 /* Whether a running program's header says that it replaced itself by exec. */
@@ -89,14 +89,14 @@ static bool says_execed(const char *path) {
            header.state == MEMTRACE_STATE_EXECED;
 }
 
-bool adopt_is_meant(const struct region *region) {
+bool recover_is_meant(const struct region *region) {
     const char *folder = getenv("MEMTRACE_REGION_DIR");
     size_t length = folder != NULL ? strlen(folder) : 0;
     return length == 0 ||
            (strncmp(region->path, folder, length) == 0 && region->path[length] == '/');
 }
 
-int adopt_killed(adopt_note note, void *context, struct error *error) {
+int recover_killed(recover_note note, void *context, struct error *error) {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction old;
     struct region *list;
@@ -108,11 +108,11 @@ int adopt_killed(adopt_note note, void *context, struct error *error) {
     sigaction(SIGXFSZ, &ignore, &old);
     /* The oldest first, so that of several with one output path it keeps the plain name. */
     for (size_t i = count; i-- > 0;) {
-        if (!adopt_is_meant(&list[i])) {
+        if (!recover_is_meant(&list[i])) {
             continue;
         }
         if (!list[i].alive || says_execed(list[i].path)) {
-            adopt_region(list[i].path, note, context);
+            recover_region(list[i].path, note, context);
         } else {
             orphan_help(list[i].path);
         }
@@ -127,15 +127,16 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-void adopt_line(const struct adopted *adopted, char *line, size_t capacity) {
-    const char *program = adopted->program[0] != '\0' ? base_name(adopted->program) : "a program";
-    const struct finished *finished = &adopted->finished;
+void recover_line(const struct recovered *recovered, char *line, size_t capacity) {
+    const char *program =
+        recovered->program[0] != '\0' ? base_name(recovered->program) : "a program";
+    const struct finished *finished = &recovered->finished;
     if (finished->place == FINISH_MOVED) {
         snprintf(line, capacity, "the %s that %s (pid %ld) left unfinished is now at %s",
-                 finished->is_recording ? "recording" : "profile", program, (long)adopted->pid,
+                 finished->is_recording ? "recording" : "profile", program, (long)recovered->pid,
                  finished->path);
         return;
     }
     snprintf(line, capacity, "%s; what %s (pid %ld) left unfinished is at %s",
-             finished->trouble.message, program, (long)adopted->pid, finished->path);
+             finished->trouble.message, program, (long)recovered->pid, finished->path);
 }
