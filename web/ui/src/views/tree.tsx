@@ -12,7 +12,7 @@ import * as format from "../format";
 import { go, metric, param } from "../url";
 import { type Calls, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
 import { CallTools } from "./CallTools";
-import { callActions, callMenu, chooseCall, EVERYTHING, nextFound } from "./flame";
+import { callActions, callMenu, chooseCall, EVERYTHING, nextFound, useFigures } from "./flame";
 import type { View } from "./index";
 
 const ROW_PX = 24;
@@ -65,6 +65,7 @@ function Tree() {
     const { open, put } = useOpen(calls);
     const callMark = param("call") ?? "";
     const chosen = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, callMark)), [calls, callMark]);
+    useFigures(calls, chosen);
     const openAll = (nodes: readonly number[]) => {
         if (calls !== undefined) put(new Set([...open, ...nodes.map((node) => markOf(calls.marks, node))]));
     };
