@@ -175,11 +175,15 @@ static int add_life(struct gathering *gathering, const struct life *life) {
 
 static int visit_end(void *context, const struct life *life) {
     struct gathering *gathering = context;
-    if (is_wanted(gathering, life) && add_life(gathering, life) != 0) {
+    const struct lives_visitor *also = gathering->detail->wish.also;
+    if (!is_wanted(gathering, life)) {
+        return 0;
+    }
+    if (add_life(gathering, life) != 0) {
         gathering->out_of_memory = true;
         return 1;
     }
-    return 0;
+    return also != NULL ? also->end(also->context, life) : 0;
 }
 
 /* ---- The passes ---- */
@@ -290,6 +294,7 @@ static int gather(struct gathering *gathering, const struct selection *selection
     }
     result = find_last_birth(gathering, selection, parts, options, error);
     visitor.begin = gathering->sees_all ? count_birth : NULL;
+    visitor.scopes = wish->also != NULL ? wish->also->scopes : NULL;
     if (result == 0) {
         result =
             selection_visit(selection, gathering->whole, parts, names, &visitor, options, error);
@@ -318,6 +323,7 @@ struct detail *detail_gather(const struct detail_wish *wish, const struct select
     gathering.detail->wish = *wish;
     gathering.detail->end_ns = to_ns < whole->now_ns ? to_ns : whole->now_ns;
     result = gather(&gathering, selection, parts, names, options, error);
+    gathering.detail->wish.also = NULL;
     free(gathering.context_of);
     blockrank_end(&gathering.ranked);
     if (result != 0) {

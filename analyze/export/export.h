@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * export.h: a profile or recording in the formats of other tools. One file of this folder for each
- * format; cli/export.c has the list of them.
+ * format; formats.c has the list of them.
  *
  * Called by cli. Everything is written to `out`; whether writing worked the caller asks ferror().
  * Each function returns 0, or -1 with the reason in error: out of memory, or what the format needs
