@@ -11,12 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum form { FORM_TEXT, FORM_MARKDOWN, FORM_JSON, FORM_CSV };
-
 struct request {
     struct diff_options options;
     struct diff_view view;
-    enum form form;
     bool any_metric;
     const char *color;
     const char *output;
@@ -39,7 +36,7 @@ static int take_metric(void *member, const struct option *option, const char *va
 }
 
 #define IN(member) OPTION_IN(struct request, member)
-#define FORM       .type = OPTION_WORD, IN(form), .words = "text|markdown|json|csv", .is_choice = true
+#define FORM       .type = OPTION_WORD, IN(view.style.format), .words = REPORT_FORMATS, .is_choice = true
 
 static const struct option options[] = {
     {"metric", 'm', METRIC_CHOICES,
@@ -91,31 +88,16 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 
 /* ---- The work ---- */
 
-static int write_form(struct diff *diff, const struct request *request, struct error *error) {
-    switch (request->form) {
-    case FORM_JSON:
-        return diff_json(diff, &request->view) == 0 ? 0 : error_set(error, "out of memory");
-    case FORM_CSV:
-        diff_csv(diff, &request->view);
-        return 0;
-    case FORM_MARKDOWN:
-        diff_markdown(diff, &request->view);
-        return 0;
-    default:
-        diff_text(diff, &request->view);
-        return 0;
-    }
-}
-
 static int write_diff(struct diff *diff, struct request *request) {
     struct outfile file;
-    struct error error = {""};
+    struct error error;
     terminal_style(&request->view.style, request->output, request->color);
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);
     }
     request->view.out = file.stream;
-    return outfile_end(&file, write_form(diff, request, &error), &error);
+    error_set(&error, "out of memory while writing the difference");
+    return outfile_end(&file, diff_write(diff, &request->view), &error);
 }
 
 static int compare(struct answer answers[2], struct request *request) {

@@ -48,6 +48,8 @@ static const struct exportformat exportformats[] = {
      EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH | EXPORTFORMAT_BINARY},
     {"sqlite", ".sqlite", "the tables of memtrace query, as an SQLite database", export_sqlite,
      EXPORTFORMAT_BINARY | EXPORTFORMAT_FILE},
+    {"replay", ".replay", "the allocations alone, for memtrace replay with other allocators",
+     export_replay, EXPORTFORMAT_BINARY},
     {"json", ".json", "all call paths, threads and modules, as memtrace report has them",
      export_json, EXPORTFORMAT_DEPTH},
     {"csv", ".csv", "one line for each call path, as memtrace report has them", export_csv,

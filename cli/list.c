@@ -2,14 +2,17 @@
 /*
  * list.c: `memtrace list`: the profiles of running programs, and where those of killed ones went.
  */
+#include "analyze/base/array.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/jsonwriter.h"
-#include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
 #include "cli/cli.h"
-#include "collect/adopt.h"
+#include "cli/terminal.h"
 #include "collect/clock.h"
+#include "collect/recover.h"
 #include "collect/timeline.h"
 
 #include <stdio.h>
@@ -38,24 +41,19 @@ struct list {
     size_t running_count;
     struct killed *killed;
     size_t killed_count;
+    size_t killed_room;
 };
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-static void add_killed(void *context, const struct adopted *adopted) {
+static void add_killed(void *context, const struct recovered *recovered) {
     struct list *list = context;
-    struct killed *grown = realloc(list->killed, (list->killed_count + 1) * sizeof *grown);
-    if (grown == NULL) {
+    struct killed *killed;
+    if (array_grow(&list->killed, &list->killed_room, list->killed_count, sizeof *killed) != 0) {
         return;
     }
-    list->killed = grown;
-    grown += list->killed_count++;
-    grown->pid = adopted->pid;
-    grown->finished = adopted->finished;
-    snprintf(grown->program, sizeof grown->program, "%s", adopted->program);
+    killed = &list->killed[list->killed_count++];
+    killed->pid = recovered->pid;
+    killed->finished = recovered->finished;
+    snprintf(killed->program, sizeof killed->program, "%s", recovered->program);
 }
 
 static void fill_running(struct running *running, const struct region *region,
@@ -87,9 +85,9 @@ static int add_running(struct list *list, struct error *error) {
     list->running = calloc(count + 1, sizeof *list->running);
     for (size_t i = 0; list->running != NULL && i < count; i++) {
         bool exists =
-            adopt_is_meant(&regions[i]) &&
+            recover_is_meant(&regions[i]) &&
             (regions[i].alive || (!regions[i].is_foreign &&
-                                  held_process_exists(regions[i].pid, regions[i].start_ticks)));
+                                  claim_process_exists(regions[i].pid, regions[i].start_ticks)));
         struct profile *profile = exists ? profile_open(regions[i].path, NULL) : NULL;
         if (profile != NULL) {
             fill_running(&list->running[list->running_count++], &regions[i], profile);
@@ -100,73 +98,93 @@ static int add_running(struct list *list, struct error *error) {
     return list->running != NULL ? 0 : error_set(error, "out of memory");
 }
 
+static const struct table_column running_columns[] = {
+    {"pid", "pid", TABLE_COUNT, 8},
+    {"program", NULL, TABLE_TEXT, 0},
+    {NULL, "program", TABLE_TEXT, 24},
+    {"live_bytes", "live", TABLE_BYTES, 12},
+    {"maximum_bytes", "peak", TABLE_BYTES, 12},
+    {"allocations", "allocations", TABLE_COUNT, 15},
+    {"running_ns", "running", TABLE_DURATION, 11},
+    {"region", NULL, TABLE_TEXT, 0},
+};
+enum { RUNNING_COLUMNS = sizeof running_columns / sizeof running_columns[0] };
+
+static void put_running(struct table *table, const struct list *list) {
+    for (size_t i = 0; i < list->running_count; i++) {
+        const struct running *one = &list->running[i];
+        char pid[24];
+        snprintf(pid, sizeof pid, "%ld", (long)one->pid);
+        table_row(table, (struct table_cell[]){
+                             {.is_known = true, .number = (uint64_t)one->pid, .text = pid},
+                             table_text(one->program),
+                             table_text(style_base(one->program)),
+                             table_number(one->live_bytes),
+                             table_number(one->maximum_bytes),
+                             table_number(one->allocations),
+                             table_number(one->running_ns),
+                             table_text(one->region)});
+    }
+}
+
+/* For people they are sentences. */
+static const struct table_column killed_columns[] = {
+    {"pid", NULL, TABLE_COUNT, 0},
+    {"program", NULL, TABLE_TEXT, 0},
+    {"profile", NULL, TABLE_TEXT, 0},
+    {"trouble", NULL, TABLE_TEXT, 0},
+};
+enum { KILLED_COLUMNS = sizeof killed_columns / sizeof killed_columns[0] };
+
+static void put_killed(struct table *table, const struct list *list) {
+    for (size_t i = 0; i < list->killed_count; i++) {
+        const struct killed *one = &list->killed[i];
+        bool is_moved = one->finished.place == FINISH_MOVED;
+        table_row(table, (struct table_cell[]){
+                             table_number((uint64_t)one->pid), table_text(one->program),
+                             table_text(one->finished.path),
+                             table_text(is_moved ? NULL : one->finished.trouble.message)});
+    }
+}
+
 static void print_text(const struct list *list) {
+    struct report report = {.out = stdout};
     if (list->running_count == 0 && list->killed_count == 0) {
         puts("No program of yours is profiled now.");
     }
+    terminal_style(&report.options, NULL, NULL);
     if (list->running_count != 0) {
-        printf("%8s  %-24s %12s %12s %15s  %s\n", "PID", "PROGRAM", "LIVE", "PEAK", "ALLOCATIONS",
-               "RUNNING");
-    }
-    for (size_t i = 0; i < list->running_count; i++) {
-        const struct running *one = &list->running[i];
-        struct number n[4];
-        print_safe(stdout, "%8ld  %-24s %12s %12s %15s  %s\n", (long)one->pid,
-                   base_name(one->program), number_bytes(&n[0], one->live_bytes),
-                   number_bytes(&n[1], one->maximum_bytes), number_count(&n[2], one->allocations),
-                   number_duration(&n[3], one->running_ns));
+        struct table table =
+            table_open(&report, "running", "Running programs", running_columns, RUNNING_COLUMNS);
+        put_running(&table, list);
+        table_close(&table);
     }
     for (size_t i = 0; i < list->killed_count; i++) {
         const struct killed *one = &list->killed[i];
-        struct adopted adopted = {
+        struct recovered recovered = {
             .pid = one->pid, .program = one->program, .finished = one->finished};
         char line[6000];
-        adopt_line(&adopted, line, sizeof line);
+        recover_line(&recovered, line, sizeof line);
         fputs(i == 0 && list->running_count != 0 ? "\n" : "", stdout);
         print_safe(stdout, "%s\n", line);
     }
 }
 
-static void write_running(struct jsonwriter *json, const struct running *one) {
-    jsonwriter_map(json, NULL);
-    jsonwriter_number(json, "pid", (uint64_t)one->pid);
-    jsonwriter_string(json, "program", one->program);
-    jsonwriter_number(json, "live_bytes", one->live_bytes);
-    jsonwriter_number(json, "maximum_bytes", one->maximum_bytes);
-    jsonwriter_number(json, "allocations", one->allocations);
-    jsonwriter_number(json, "running_ns", one->running_ns);
-    jsonwriter_string(json, "region", one->region);
-    jsonwriter_end_map(json);
-}
-
-static void write_killed(struct jsonwriter *json, const struct killed *one) {
-    jsonwriter_map(json, NULL);
-    jsonwriter_number(json, "pid", (uint64_t)one->pid);
-    jsonwriter_string(json, "program", one->program);
-    jsonwriter_string(json, "profile", one->finished.path);
-    if (one->finished.place != FINISH_MOVED) {
-        jsonwriter_string(json, "trouble", one->finished.trouble.message);
-    }
-    jsonwriter_end_map(json);
-}
-
 /* 0, or -1 (out of memory). */
 static int print_json(const struct list *list) {
+    const struct report report = {.out = stdout, .options = {.format = REPORT_JSON}};
     struct jsonwriter *json = jsonwriter_open(stdout, JSONWRITER_INDENTED);
+    struct table table;
     if (json == NULL) {
         return -1;
     }
     jsonwriter_map(json, NULL);
-    jsonwriter_array(json, "running");
-    for (size_t i = 0; i < list->running_count; i++) {
-        write_running(json, &list->running[i]);
-    }
-    jsonwriter_end_array(json);
-    jsonwriter_array(json, "killed");
-    for (size_t i = 0; i < list->killed_count; i++) {
-        write_killed(json, &list->killed[i]);
-    }
-    jsonwriter_end_array(json);
+    table = table_begin_member(&report, json, "running", NULL, running_columns, RUNNING_COLUMNS);
+    put_running(&table, list);
+    table_end_member(&table);
+    table = table_begin_member(&report, json, "killed", NULL, killed_columns, KILLED_COLUMNS);
+    put_killed(&table, list);
+    table_end_member(&table);
     jsonwriter_end_map(json);
     jsonwriter_close(json);
     return 0;
@@ -184,7 +202,7 @@ static int show(bool json) {
     struct list list = {0};
     struct error error;
     int status = CLI_OK;
-    if (adopt_killed(add_killed, &list, &error) != 0 || add_running(&list, &error) != 0) {
+    if (recover_killed(add_killed, &list, &error) != 0 || add_running(&list, &error) != 0) {
         status = cli_error("%s", error.message);
     } else if (!json) {
         print_text(&list);

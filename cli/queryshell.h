@@ -7,7 +7,7 @@
 #ifndef CLI_QUERYSHELL_H
 #define CLI_QUERYSHELL_H
 
-#include "analyze/query/statement.h"
+#include "analyze/query/query.h"
 
 #include <stdatomic.h>
 

@@ -1,22 +1,194 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c: `memtrace report [FILE|PID]`. docs/report.md is its page. */
-#include "analyze/ask/source.h"
-#include "analyze/filter/asheap.h"
-#include "analyze/report/findings.h"
-#include "cli/cli.h"
+/* report.c: `memtrace report [FILE|PID]`: what is asked for, and by which options. docs/report.md
+ * is its page. */
+#include "cli/asking.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
-#include "cli/reportrequest.h"
+#include "cli/reportshow.h"
 #include "cli/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- The command line ---- */
+
+#define IN(member)    OPTION_IN(struct request, member)
+#define ALSO(member)  OPTION_GIVEN(struct request, member)
+#define METRIC(which) .type = OPTION_FLAG, IN(wish.metrics[METRIC_##which])
+#define SHOW(which)   .type = OPTION_FLAG, IN(wish.shows[SHOW_##which])
+#define FORMAT                                                                                     \
+    .type = OPTION_WORD, IN(wish.options.format), .words = REPORT_FORMATS, .is_choice = true
+#define FORM .type = OPTION_WORD, IN(form), .words = "tree|flat|paths", .is_choice = true
+#define DIRECTION                                                                                  \
+    .type = OPTION_WORD, IN(wish.options.bottom_up), .words = "top-down|bottom-up",                \
+    .is_choice = true
+
+static void free_regex(struct request *request) {
+    if (request->has_regex) {
+        regfree(&request->regex);
+        request->has_regex = false;
+    }
+}
+
+/* A name, or a regex between slashes. */
+static int take_callers(void *member, const struct option *option, const char *value,
+                        struct error *error) {
+    struct request *request = member;
+    size_t size = strlen(value);
+    char *regex;
+    free_regex(request);
+    request->wish.callers_of = value;
+    if (size < 2 || value[0] != '/' || value[size - 1] != '/') {
+        return size != 0 ? 0 : option_refuse(option, value, "a function", error);
+    }
+    regex = strndup(value + 1, size - 2);
+    request->has_regex =
+        regex != NULL && regcomp(&request->regex, regex, REG_EXTENDED | REG_NOSUB) == 0;
+    free(regex);
+    return request->has_regex ? 0 : option_refuse(option, value, "a regular expression", error);
+}
+
+static const struct option report_table[] = {
+    OPTION_HEADING("what to show (several are possible; [R]: of recordings only)"),
+    {"show-peak", 0, NULL, "what was held when the program held most", METRIC(MAXIMUM)},
+    {"show-maximum", 0, NULL, NULL, METRIC(MAXIMUM)},
+    {"show-leaked", 0, NULL, "what was never freed; of a running program: what is live",
+     METRIC(LEAKED)},
+    {"show-live", 0, NULL, NULL, METRIC(LEAKED)},
+    {"show-shutdown", 0, NULL, "what was never freed, or only after the last allocation [R]",
+     METRIC(SHUTDOWN)},
+    {"shutdown-at", 0, "T", "the same: or only after T [R]", OPTION_TEXT, IN(wish.shutdown_at),
+     ALSO(wish.metrics[METRIC_SHUTDOWN])},
+    {"show-allocated", 0, NULL, "all that was ever allocated, by bytes", METRIC(CUMULATIVE)},
+    {"show-total", 0, NULL, NULL, METRIC(CUMULATIVE)},
+    {"show-cumulative", 0, NULL, NULL, METRIC(CUMULATIVE)},
+    {"show-allocations", 0, NULL, "the same by number of allocations", METRIC(ALLOCATIONS)},
+    {"show-temporary", 0, NULL, "allocations freed before their thread's next one",
+     METRIC(TEMPORARY)},
+    {"temporary-within", 0, "D", "allocations freed within 10ms, 1s, ... [R]", OPTION_DURATION,
+     IN(wish.short_ns), ALSO(wish.metrics[METRIC_SHORT])},
+    {"show-caller-callee", 0, "FUNCTION|/REGEX/",
+     "who calls a function and what it calls, by the metrics above", OPTION_CALL,
+     .call = take_callers},
+    {"show-findings", 0, NULL, "what looks wrong, the gravest first, and what shows more of it",
+     SHOW(FINDINGS)},
+    {"show-groups", 0, NULL, "a table of call paths: allocations, live, sizes, times",
+     SHOW(GROUPS)},
+    {"show-lifetimes", 0, NULL, "how long blocks lived: p50, p90, p99, by call path",
+     SHOW(LIFETIMES)},
+    {"show-sizes", 0, NULL, "how large blocks are: a histogram, and by call path [R]", SHOW(SIZES)},
+    {"show-blocks", 0, NULL, "single blocks: the largest ones [R]", SHOW(BLOCKS)},
+    {"blocks-by", 0, "largest|oldest|first", "which of them come first [R]", OPTION_WORD,
+     IN(wish.block_order), ALSO(wish.shows[SHOW_BLOCKS])},
+    {"show-fragmentation", 0, NULL, "slack, holes, pages and who keeps them, an address map [R]",
+     SHOW(FRAGMENTATION)},
+    {"show-mappings", 0, NULL, "mappings of the process, and who called mmap", SHOW(MAPPINGS)},
+    {"show-timeline", 0, NULL, "memory over time as a chart", SHOW(TIMELINE)},
+    {"show-marks", 0, NULL, "what the program marked [R]", SHOW(MARKS)},
+    {"show-threads", 0, NULL, "a table of threads, and who freed whose blocks", SHOW(THREADS)},
+    {"show-processes", 0, NULL,
+     "a table of the processes of a run, or of a profile's forked children", SHOW(PROCESSES)},
+    OPTION_HEADING("how"),
+    {"top-down", 0, NULL, "trees from main to the allocating function (default)", DIRECTION,
+     .implied = "top-down"},
+    {"bottom-up", 0, NULL, "trees from the allocating function to main", DIRECTION,
+     .implied = "bottom-up"},
+    {"flat", 0, NULL, "a table by function instead of trees", FORM, .implied = "flat"},
+    {"paths", 0, NULL, "the whole call paths instead of trees", FORM, .implied = "paths"},
+    {"by", 0, "function|line", "what is one branch of a tree (default: function)", OPTION_WORD,
+     IN(wish.options.by_line)},
+    {"full-names", 0, NULL, "C++ names with parameters, template arguments, return types",
+     OPTION_FLAG, IN(wish.options.full_names)},
+    {"min-percent", 0, "P", "leave out what is below P percent (default: 1)", OPTION_PERCENT,
+     IN(wish.options.min_percent), ALSO(percent_given)},
+    {"limit", 'n', "N", "at most N branches of one function, N rows, N paths (default: 20; 0: all)",
+     OPTION_NUMBER, IN(wish.options.limit), ALSO(wish.limit_given)},
+    {"depth", 'd', "N",
+     "at most N frames (0: all; default: 64 of trees, 16 of paths, 3 in tables, all in JSON "
+     "and CSV of everything)",
+     OPTION_NUMBER, IN(wish.options.depth), ALSO(depth_given)},
+    {"nodes", 0, NULL,
+     "in JSON of everything: the tree of call paths, each node once, instead of all frames of "
+     "each path",
+     OPTION_FLAG, IN(wish.options.nodes)},
+    {"all-frames", 0, NULL,
+     "show what the system runs before main, each level of a recursion, and what library "
+     "functions (std::) call of their library",
+     OPTION_FLAG, IN(wish.options.all_frames)},
+    {"color", 0, "auto|always|never", "colours; auto: at a terminal", OPTION_TEXT, IN(color)},
+    {"processes", 0, "N", "of a run: lines of the tree of processes (default: 10; 0: all)",
+     OPTION_NUMBER, IN(wish.processes)},
+    {.part = question_options, IN(question)},
+    OPTION_HEADING("form"),
+    {"format", 'f', REPORT_FORMATS,
+     "json and csv are for programs: exact numbers, no threshold, no limit, and everything "
+     "where "
+     "no --show-... is given",
+     FORMAT},
+    {"json", 0, NULL, "the same as --format json", FORMAT, .implied = "json"},
+    {"csv", 0, NULL, "the same as --format csv", FORMAT, .implied = "csv"},
+    {"output", 'o', "FILE", "write to FILE", OPTION_TEXT, IN(output)},
+    {.part = suppressing_options, IN(question.suppressing)},
+    {.part = filter_options, IN(question.filters)},
+    OPTION_END};
+
+/* What is deep enough where nobody said how deep: mutual recursion would fill screens, and trees
+ * from the bottom take time for each level. */
+static void set_depth(struct request *request) {
+    struct report_options *options = &request->wish.options;
+    options->table_depth = request->depth_given ? options->depth : REQUEST_TABLE_DEPTH;
+    if (!request->depth_given && request->form == FORM_PATHS) {
+        options->depth = REQUEST_PATH_DEPTH;
+    } else if (!request->depth_given && request->form == FORM_TREE) {
+        options->depth = REQUEST_TREE_DEPTH;
+    }
+}
+
+/* Programs get everything, but for what a depth costs in trees from the bottom. */
+static void set_bounds(struct request *request) {
+    struct report_options *options = &request->wish.options;
+    bool for_programs = options->format == REPORT_JSON || options->format == REPORT_CSV;
+    set_depth(request);
+    if (for_programs && !request->wish.limit_given) {
+        options->limit = 0;
+    }
+    if (for_programs && !request->percent_given) {
+        options->min_percent = 0;
+    }
+    if (for_programs && !request->depth_given && !options->bottom_up) {
+        options->depth = 0;
+    }
+}
+
+static int read_request(struct request *request, int argc, char **argv) {
+    int status = cli_read(&report_command, &argc, &argv, request);
+    if (status == CLI_OK) {
+        status = cli_one(&report_command, argc, argv, NULL, &request->source);
+    }
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request->wish.options.nodes &&
+        (request->wish.options.format != REPORT_JSON || reportmaking_is_special(&request->wish))) {
+        return cli_usage("report", "--nodes goes with --json of everything, without --show-...");
+    }
+    if (request->wish.metrics[METRIC_SHORT]) { /* the other definition of temporary */
+        request->wish.metrics[METRIC_TEMPORARY] = false;
+    }
+    request->question.filters.wants_threads = request->wish.shows[SHOW_THREADS] ||
+                                              request->wish.shows[SHOW_TIMELINE] ||
+                                              request->wish.options.format == REPORT_JSON;
+    set_bounds(request);
+    return CLI_OK;
+}
+
+/* ---- The work ---- */
+
 static int write_to(struct report *report, const struct request *request) {
     struct outfile file;
     struct error error;
-    bool is_everything = !report_is_for_people(report) && !reportrequest_is_special(request);
-    if (is_everything && !request->depth_given && report_refuse_bulk(report, &error) != 0) {
+    if (reportmaking_is_everything(&request->wish) && !request->depth_given &&
+        report_refuse_bulk(report, &error) != 0) {
         return cli_error("%s", error.message);
     }
     if (outfile_open(&file, request->output, &error) != 0) {
@@ -27,162 +199,42 @@ static int write_to(struct report *report, const struct request *request) {
     return outfile_end(&file, reportshow_write(report, request), &error);
 }
 
-/* Which part of which source it is. */
-struct part {
-    const struct source *source;
-    const struct filtered *filtered;
-};
-
-static int report_found(struct report *report, const struct part *part,
-                        const struct request *request) {
+static int report_answer(struct answer *answer, const struct request *request) {
     struct replay_options replay = progress_replay();
-    const struct findings_wish wish = {.report = report,
-                                       .whole = part->source->model,
-                                       .selection = &part->filtered->selection,
-                                       .has_passes = true,
-                                       .replay = &replay};
-    struct findings findings;
+    struct reportmaking made;
     struct error error;
     int status;
-    if (!request->shows[SHOW_FINDINGS]) {
-        return write_to(report, request);
-    }
-    report->findings = &findings;
-    status = findings_make(&findings, &wish, &error) == 0 ? write_to(report, request)
-                                                          : cli_error("%s", error.message);
-    report->findings = NULL;
-    findings_free(&findings);
-    return status;
-}
-
-/* What is held while the program runs, or was held once, is no leak. */
-static int report_unsuppressed(struct report *report, const struct part *part,
-                               const struct request *request) {
-    struct suppressions suppressions;
-    struct error error;
-    int status;
-    if (suppressing_load(&request->question.suppressing, report->model,
-                         request->question.debug_folders, &suppressions, &error) == 0) {
-        bool are_leaks = !report->model->live && report->model->to_ns == UINT64_MAX;
-        asking_note_suppressions(&suppressions);
-        report->suppressions = are_leaks ? &suppressions : NULL;
-        terminal_style(&report->options, request->output, request->color);
-        status = report_found(report, part, request);
-    } else {
-        status = cli_error("%s", error.message);
-    }
-    suppressions_free(&suppressions);
-    return status;
-}
-
-/* Where filters ask for pools or mappings, trees and tables are of those. What is written without a
- * --show-... option for programs has all classes, each in its place. */
-static int report_classes(struct report *report, const struct part *part,
-                          const struct request *request) {
-    const struct model *model = report->model;
-    uint32_t classes = reportdetail_classes(&part->filtered->selection);
-    bool is_everything = !report_is_for_people(report) && !reportrequest_is_special(request);
-    struct model heap;
-    int status;
-    if (classes == 0 || classes == 1u << MODEL_HEAP || is_everything) {
-        return report_unsuppressed(report, part, request);
-    }
-    if (asheap_make(model, classes, &heap) != 0) {
-        return cli_error("out of memory");
-    }
-    report->model = &heap;
-    status = report_unsuppressed(report, part, request);
-    report->model = model;
-    asheap_free(&heap);
-    return status;
-}
-
-/* What is selected is in the model; what single blocks tell comes beside it. */
-static int report_part(struct report *report, const struct source *source,
-                       const struct filtered *filtered, const struct request *request) {
-    struct replay_options replay = progress_replay();
-    const struct part part = {source, filtered};
-    struct report_holes holes;
-    struct detail *detail;
-    struct error error;
-    int status;
-    report->model = filtered->model;
-    report->parts = source->parts;
-    report->selected =
-        filters_given(&request->question.filters) ? request->question.filters.text : NULL;
-    if (reportholes_find(&holes, request, source, filtered, report->names, &replay, &error) != 0 ||
-        reportdetail_gather(report, request, source, filtered, &replay, &detail, &error) != 0) {
-        reportholes_free(&holes);
+    if (reportmaking_open(&made, answer, &request->question, &request->wish, &replay, &error) !=
+        0) {
         return cli_error("%s", error.message);
     }
-    report->detail = detail;
-    report->holes = holes.model != NULL ? &holes : NULL;
-    status = report_classes(report, &part, request);
-    detail_free(detail);
-    reportholes_free(&holes);
-    return status;
-}
-
-/* A profile does not know which thread did a part of it, nor when. */
-static int apply_filters(const struct source *source, const struct names *names,
-                         const struct request *request, struct filtered *filtered,
-                         struct error *error) {
-    struct replay_options replay = progress_replay();
-    bool is_asked = request->shows[SHOW_THREADS] || request->shows[SHOW_TIMELINE];
-    if (is_asked && filters_given(&request->question.filters) && source->parts.count == 0) {
-        return error_set(error,
-                         "%s with filters needs a recording; make one with `memtrace record`",
-                         request->shows[SHOW_THREADS] ? "--show-threads" : "--show-timeline");
-    }
-    return filters_apply(&request->question.filters, source, names, &replay, filtered, error);
-}
-
-static int report_model(const struct source *source, const struct request *request) {
-    const struct report_run run = {source->run, source->process, request->processes};
-    struct report report = {.options = request->options,
-                            .source = source->path,
-                            .run = source->run != NULL ? &run : NULL};
-    struct filtered filtered = {0};
-    struct error error;
-    struct names *names = source_names(source, request->question.debug_folders,
-                                       progress_wanted() ? progress_symbols : NULL, &error);
-    int status;
-    if (names == NULL) {
-        return cli_error("%s", error.message);
-    }
-    report.names = names;
-    if (apply_filters(source, names, request, &filtered, &error) == 0) {
-        status = report_part(&report, source, &filtered, request);
-    } else {
-        status = cli_error("%s", error.message);
-    }
-    filtered_close(&filtered);
-    names_close(names);
+    terminal_style(&made.report.options, request->output, request->color);
+    status = write_to(&made.report, request);
+    reportmaking_close(&made);
     return status;
 }
 
 static int report_source(const char *name, const struct request *request) {
-    struct replay_options replay = progress_replay();
+    struct answer answer;
     struct error error;
-    struct source source;
     int status;
-    if (source_open(&source, name, &request->question.choice, request->question.debug_folders,
-                    &replay, &error) != 0) {
+    if (asking_open(&answer, name, &request->question, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = reportdetail_check(request, &source, &error) == 0 ? report_model(&source, request)
-                                                               : cli_error("%s", error.message);
-    source_close(&source);
+    status = report_answer(&answer, request);
+    answer_close(&answer);
     return status;
 }
 
 static int run_report(int argc, char **argv) {
-    struct request request = {.options = {.min_percent = 1, .limit = 20}, .processes = 10};
-    int status = reportrequest_read(&request, argc, argv);
+    struct request request = {.wish = {.options = {.min_percent = 1, .limit = 20}, .processes = 10},
+                              .question.has_leaks = true};
+    int status = read_request(&request, argc, argv);
     if (status == CLI_OK) {
         status = report_source(request.source, &request);
     }
-    reportrequest_free(&request);
+    free_regex(&request);
+    question_free(&request.question);
     return status;
 }
 
@@ -195,6 +247,6 @@ const struct command report_command = {
              "holds now. Without an argument: the newest such file of this folder. "
              "Without a --show-... option: a summary, the call paths that held most, and"
              " the trees of peak and leaked memory.",
-    .options = reportrequest_options,
+    .options = report_table,
     .operands = "PROFILE",
 };

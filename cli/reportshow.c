@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* reportshow.c: which reports `memtrace report` writes, in which form. See reportrequest.h. */
+/* reportshow.c: which reports `memtrace report` writes, in which form. See reportshow.h. */
+#include "cli/reportshow.h"
+
 #include "analyze/rows/safetext.h"
 #include "analyze/rows/table.h"
-#include "cli/reportrequest.h"
 
 /* ---- Metrics ---- */
 
@@ -62,10 +63,10 @@ static int write_metric(const struct report *report, const struct request *reque
 }
 
 static int write_metrics(const struct report *report, const struct request *request,
-                         int (*write)(const struct report *, const struct request *, enum metric)) {
+                         metric_writer *write) {
     int result = 0;
     for (enum metric metric = 0; result == 0 && metric < METRIC_ALL; metric++) {
-        if (request->metrics[metric]) {
+        if (request->wish.metrics[metric]) {
             result = write_metric(report, request, metric, write);
         }
     }
@@ -76,23 +77,10 @@ static int write_metrics(const struct report *report, const struct request *requ
 
 static int write_callers(const struct report *report, const struct request *request,
                          enum metric metric) {
-    const struct callers_of of = {.text = request->callers_of,
-                                  .function = request->has_regex ? NULL : request->callers_of,
+    const struct callers_of of = {.text = request->wish.callers_of,
+                                  .function = request->has_regex ? NULL : request->wish.callers_of,
                                   .regex = &request->regex};
     return report_callers(report, metric, &of);
-}
-
-static bool asks_metric(const struct request *request) {
-    bool asks = false;
-    for (size_t i = 0; i < METRIC_ALL; i++) {
-        asks |= request->metrics[i];
-    }
-    return asks;
-}
-
-static int write_all_callers(const struct report *report, const struct request *request) {
-    return asks_metric(request) ? write_metrics(report, request, write_callers)
-                                : write_callers(report, request, METRIC_MAXIMUM);
 }
 
 /* ---- All that was asked for ---- */
@@ -118,7 +106,7 @@ static int write_shows(const struct report *report, const struct request *reques
     };
     int result = 0;
     for (size_t i = 0; result == 0 && i < SHOW_COUNT; i++) {
-        if (request->shows[i]) {
+        if (request->wish.shows[i]) {
             result = writers[i](report);
         }
     }
@@ -126,8 +114,10 @@ static int write_shows(const struct report *report, const struct request *reques
 }
 
 static int write_asked(const struct report *report, const struct request *request) {
-    int result = request->callers_of != NULL ? write_all_callers(report, request)
-                                             : write_metrics(report, request, write_form);
+    bool are_callers = request->wish.callers_of != NULL;
+    int result = are_callers && !reportmaking_has_metric(&request->wish)
+                     ? write_callers(report, request, METRIC_MAXIMUM)
+                     : write_metrics(report, request, are_callers ? write_callers : write_form);
     return result == 0 ? write_shows(report, request) : result;
 }
 
@@ -214,7 +204,7 @@ static int write_everything(const struct report *report) {
 }
 
 int reportshow_write(const struct report *report, const struct request *request) {
-    bool is_special = reportrequest_is_special(request);
+    bool is_special = reportmaking_is_special(&request->wish);
     struct table_document document;
     struct report in_document = *report;
     int result;
@@ -229,7 +219,7 @@ int reportshow_write(const struct report *report, const struct request *request)
     }
     in_document.document = &document;
     if (report_is_for_people(report) && is_special) {
-        if (report->run != NULL && !request->shows[SHOW_PROCESSES]) {
+        if (report->run != NULL && !request->wish.shows[SHOW_PROCESSES]) {
             report_run_process(report);
         }
         report_selected(report);

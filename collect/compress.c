@@ -8,10 +8,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/read/block.h"
-#include "analyze/read/blockpack.h"
-#include "analyze/read/blockread.h"
 #include "analyze/read/compressed.h"
-#include "analyze/read/segmentpack.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -70,7 +67,7 @@ static int read_bytes(const struct compress_source *from, void *bytes, size_t si
         memcpy(bytes, from->bytes + offset, size);
         return 0;
     }
-    count = blockread_at(from->fd, bytes, size, offset);
+    count = block_read_at(from->fd, bytes, size, offset);
     if (count >= 0) {
         memset((char *)bytes + count, 0, size - (size_t)count);
     }
@@ -137,13 +134,13 @@ static int append_block(struct worker *worker, struct segmentpack *pack, int lev
     worker->payload.size = 0;
     if (segmentpack_end(pack, &worker->payload) != 0 ||
         worker->payload.size > MEMTRACE_BLOCK_MOST ||
-        !varint_room(blocks, sizeof block + BLOCKPACK_BOUND(worker->payload.size) + 8)) {
+        !varint_room(blocks, sizeof block + BLOCK_PACK_BOUND(worker->payload.size) + 8)) {
         return -1;
     }
     stored = blocks->bytes + blocks->size + sizeof block;
     if (worker->payload.size >= LEAST) {
-        packed = blockpack(worker->zstd, MEMTRACE_BLOCK_SEGMENTS, worker->payload.bytes,
-                           worker->payload.size, level, stored);
+        packed = block_pack(worker->zstd, MEMTRACE_BLOCK_SEGMENTS, worker->payload.bytes,
+                            worker->payload.size, level, stored);
     }
     if (packed == 0 || packed >= worker->payload.size) {
         packed = worker->payload.size;
@@ -310,4 +307,16 @@ enum compress_status compress_profile(const struct compress_source *from, int le
     free(job.windows);
     free(header);
     return status;
+}
+
+int compress_store(const struct compress_source *from, int to) {
+    return ftruncate(to, 0) == 0 ? write_at(to, from->bytes, from->size, 0) : -1;
+}
+
+int compress_or_store(const struct compress_source *from, int level, int to) {
+    enum compress_status status = compress_profile(from, level, to);
+    if (status == COMPRESS_SMALL) {
+        return compress_store(from, to);
+    }
+    return status == COMPRESS_DONE ? 0 : -1;
 }

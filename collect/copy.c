@@ -2,7 +2,7 @@
 /* copy.c: all-or-nothing copies with holes. See copy.h. */
 #include "collect/copy.h"
 
-#include "analyze/read/blockpack.h"
+#include "analyze/read/block.h"
 #include "collect/compress.h"
 #include "collect/owner.h"
 
@@ -84,7 +84,7 @@ static int copy_data(int from, int to, off_t size) {
 /* Compressed, or as it is where that is not to be. 0, or -1 with errno. */
 static int write_profile(int from, int to, uint64_t size) {
     const struct compress_source source = {.fd = from, .size = size};
-    enum compress_status status = compress_profile(&source, BLOCKPACK_LEVEL, to);
+    enum compress_status status = compress_profile(&source, BLOCK_PACK_LEVEL, to);
     if (status == COMPRESS_SMALL) {
         return ftruncate(to, 0) == 0 ? copy_data(from, to, (off_t)size) : -1;
     }

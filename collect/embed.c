@@ -3,7 +3,6 @@
 #include "collect/embed.h"
 
 #include "analyze/symbol/debugfile.h"
-#include "analyze/symbol/debugimage.h"
 
 #include <errno.h>
 #include <gelf.h>

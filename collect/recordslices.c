@@ -241,11 +241,11 @@ static void append(const struct recordslices *slices, struct index *index,
         unsigned char *packed;
         size_t size;
         index_pack(index, index_cover(parts, UINT64_MAX), &bytes);
-        packed = malloc(BLOCKPACK_BOUND(bytes.size));
+        packed = malloc(BLOCK_PACK_BOUND(bytes.size));
         is_done = bytes.failed || packed == NULL;
         size = is_done ? 0
-                       : blockpack(zstd, MEMTRACE_BLOCK_SLICES, bytes.bytes, bytes.size,
-                                   file->level, packed);
+                       : block_pack(zstd, MEMTRACE_BLOCK_SLICES, bytes.bytes, bytes.size,
+                                    file->level, packed);
         if (!is_done && bytes.size <= MEMTRACE_BLOCK_MOST && size != 0 &&
             size + sizeof block <= most) {
             block.items = (uint32_t)index->count;

@@ -3,12 +3,12 @@
  * holes.h: when a heap had most holes. One pass over the lives of a recording keeps, page by page,
  * how many bytes of it are in use.
  *
- * Called by cli/reportholes. Unused is what lies between blocks that live: the rest of each page
- * that some block touches, and empty pages between two such pages less than 1 MiB apart. A moment
- * is one of the recorded times, after all that happened at it, with an allocation as what happens
- * next: holes that a program makes while it frees one thing after the other, or at its end, keep
- * nobody from anything. All heap blocks count, whatever is selected. Memory grows with the MiB of
- * address space that blocks touch: 1.1 KiB for each.
+ * Called by analyze/ask/reportmaking. Unused is what lies between blocks that live: the rest of
+ * each page that some block touches, and empty pages between two such pages less than 1 MiB apart.
+ * A moment is one of the recorded times, after all that happened at it, with an allocation as what
+ * happens next: holes that a program makes while it frees one thing after the other, or at its end,
+ * keep nobody from anything. All heap blocks count, whatever is selected. Memory grows with the MiB
+ * of address space that blocks touch: 1.1 KiB for each.
  */
 #ifndef ANALYZE_BLOCKS_HOLES_H
 #define ANALYZE_BLOCKS_HOLES_H

@@ -65,6 +65,8 @@ int export_speedscope(const struct export *export, struct error *error); /* all 
 int export_heaptrack(const struct export *export, struct error *error);
 /* The profile.proto of pprof, gzip'd. */
 int export_pprof(const struct export *export, struct error *error);
+/* The allocations alone, to be repeated: docs/replay.md. */
+int export_replay(const struct export *export, struct error *error);
 int export_massif(const struct export *export, struct error *error);
 /* All five costs as events, the chosen one first. */
 int export_callgrind(const struct export *export, struct error *error);

@@ -2,7 +2,7 @@
 /* mergedtree.c: see mergedtree.h. */
 #include "analyze/export/mergedtree.h"
 
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/report/bulk.h"
 
 #include <stdlib.h>

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* selection.c: a selection as a value, and what answering it takes. See selection.h. */
+/* selection.c: a selection as a value, and what its filters let through: contexts, and blocks in
+ * one pass over a recording. See selection.h and selectionpass.h. */
 #include "analyze/filter/selection.h"
+
+#include "analyze/filter/selectionpass.h"
+#include "analyze/replay/chains.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,36 +64,34 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
 
 /* ---- What answering takes ---- */
 
-static bool is_any(struct selection_range range) {
-    return range.least == 0 && range.most == UINT64_MAX;
-}
-
 static bool is_always(struct selection_times times) {
     return times.from_ns == 0 && times.to_ns == UINT64_MAX;
 }
 
 bool selection_asks_contexts(const struct selection *selection) {
-    return selection->pattern_count != 0 || !is_any(selection->depth) || selection->classes != 0 ||
-           selection->pool != NULL || selection->path != 0 ||
-           !is_any(selection->group_allocations) || !is_any(selection->group_bytes) ||
-           !is_any(selection->group_live_blocks) || !is_any(selection->group_live_bytes);
+    return selection->pattern_count != 0 || !selection_is_any(selection->depth) ||
+           selection->classes != 0 || selection->pool != NULL || selection->path != 0 ||
+           !selection_is_any(selection->group_allocations) ||
+           !selection_is_any(selection->group_bytes) ||
+           !selection_is_any(selection->group_live_blocks) ||
+           !selection_is_any(selection->group_live_bytes);
 }
 
 static bool asks_births(const struct selection *selection) {
-    return !is_any(selection->size) || !is_any(selection->first_size) ||
-           !is_any(selection->address) || !is_always(selection->born) ||
+    return !selection_is_any(selection->size) || !selection_is_any(selection->first_size) ||
+           !selection_is_any(selection->address) || !is_always(selection->born) ||
            selection->thread_count != 0 || selection->scope != NULL;
 }
 
 bool selection_asks_deaths(const struct selection *selection) {
-    return !is_any(selection->lifetime) || !is_always(selection->died) ||
+    return !selection_is_any(selection->lifetime) || !is_always(selection->died) ||
            selection->live_at_count != 0 || selection->death_thread_count != 0 ||
            selection->only_leaked || selection->only_temporary || selection->only_foreign_freed;
 }
 
 bool selection_asks_chains(const struct selection *selection) {
-    return !is_any(selection->last_size) || !is_any(selection->chain_length) ||
-           !is_any(selection->chain_lifetime);
+    return !selection_is_any(selection->last_size) || !selection_is_any(selection->chain_length) ||
+           !selection_is_any(selection->chain_lifetime);
 }
 
 bool selection_has_view(const struct selection *selection) {
@@ -109,4 +111,448 @@ bool selection_needs_lives(const struct selection *selection) {
 bool selection_is_all(const struct selection *selection) {
     return !selection_has_view(selection) && !selection_asks_contexts(selection) &&
            !selection_needs_lives(selection);
+}
+
+/* ---- Which contexts: what holds for a whole call path. Parents stand before their children, so
+ * that each node is looked at once ---- */
+
+static bool found_in(const struct selection_pattern *pattern, const char *text) {
+    return text != NULL && regexec(&pattern->regex, text, 0, NULL, 0) == 0;
+}
+
+/* A function without a name goes by what reports show in its place. */
+static bool found_in_function(const struct selection_pattern *pattern,
+                              const struct names_frame *frame) {
+    char buffer[512];
+    return found_in(pattern, frame->function != NULL ? frame->function
+                                                     : names_spell(frame, buffer, sizeof buffer));
+}
+
+static bool found_in_module(const struct selection_pattern *pattern, const struct model *model,
+                            uint64_t frame) {
+    return found_in(pattern, model->modules[model_place(model, frame).module].path);
+}
+
+static bool found_in_frame(const struct selection_pattern *pattern, const struct model *model,
+                           const struct names *names, uint64_t frame) {
+    size_t count;
+    const struct names_frame *frames;
+    bool found = false;
+    if (pattern->part == SELECTION_MODULE) {
+        return found_in_module(pattern, model, frame);
+    }
+    frames = names_frames(names, frame, &count);
+    for (size_t i = 0; !found && i < count; i++) {
+        found = pattern->part == SELECTION_FUNCTION ? found_in_function(pattern, &frames[i])
+                                                    : found_in(pattern, frames[i].file);
+    }
+    return found;
+}
+
+/* A frame that stands at many nodes is matched once. */
+struct match {
+    uint64_t frame;
+    bool found;
+};
+
+static int by_frame(const void *left, const void *right) {
+    const struct match *a = left;
+    const struct match *b = right;
+    return (a->frame > b->frame) - (a->frame < b->frame);
+}
+
+/* The different frames of the model, sorted, each with what the pattern says. */
+static size_t match_frames(struct match *matches, const struct selection_pattern *pattern,
+                           const struct model *model, const struct names *names) {
+    size_t count = 0;
+    for (size_t id = 1; id < model->node_count; id++) {
+        matches[id - 1].frame = model->nodes[id].frame;
+    }
+    qsort(matches, model->node_count - 1, sizeof *matches, by_frame);
+    for (size_t i = 0; i + 1 < model->node_count; i++) {
+        uint64_t frame = matches[i].frame;
+        if (count != 0 && matches[count - 1].frame == frame) {
+            continue;
+        }
+        matches[count].frame = frame;
+        matches[count++].found =
+            frame >= MEMTRACE_FRAME_CLASSES && found_in_frame(pattern, model, names, frame);
+    }
+    return count;
+}
+
+/* rejected[id] is set where the pattern does not hold for the path that ends in node `id`. */
+static int reject_by_pattern(bool *rejected, const struct selection_pattern *pattern,
+                             const struct model *model, const struct names *names) {
+    struct match *matches = calloc(model->node_count, sizeof *matches);
+    bool *found = calloc(model->node_count, sizeof *found);
+    bool can = matches != NULL && found != NULL &&
+               (pattern->part == SELECTION_MODULE || names_prepare_all(names) == 0);
+    if (can) {
+        size_t count = match_frames(matches, pattern, model, names);
+        for (size_t id = 1; id < model->node_count; id++) {
+            struct match key = {.frame = model->nodes[id].frame};
+            found[id] = found[model->nodes[id].parent];
+            if (!found[id]) {
+                const struct match *match =
+                    bsearch(&key, matches, count, sizeof *matches, by_frame);
+                found[id] = match != NULL && match->found;
+            }
+            rejected[id] |= found[id] == pattern->negative;
+        }
+    }
+    free(matches);
+    free(found);
+    return can ? 0 : -1;
+}
+
+/* Frames that tell a class are no code and do not count. */
+static int reject_by_depth(bool *rejected, struct selection_range range,
+                           const struct model *model) {
+    uint32_t *depths = calloc(model->node_count, sizeof *depths);
+    if (depths == NULL) {
+        return -1;
+    }
+    for (size_t id = 1; id < model->node_count; id++) {
+        uint64_t frame = model->nodes[id].frame;
+        bool is_frame = frame >= MEMTRACE_FRAME_CLASSES || frame == MEMTRACE_FRAME_UNKNOWN;
+        depths[id] = depths[model->nodes[id].parent] + is_frame;
+        rejected[id] |= depths[id] < range.least || depths[id] > range.most;
+    }
+    free(depths);
+    return 0;
+}
+
+static bool holds_for_group(const struct selection *selection,
+                            const struct model_context *context) {
+    return selection_is_within(context->allocations, selection->group_allocations) &&
+           selection_is_within(context->total_bytes, selection->group_bytes) &&
+           selection_is_within(context->live_blocks, selection->group_live_blocks) &&
+           selection_is_within(context->live_bytes, selection->group_live_bytes);
+}
+
+static bool is_of_pool(const struct model *model, const struct model_context *context,
+                       const char *pool) {
+    return context->class == MODEL_POOL && strcmp(model_class_name(model, context), pool) == 0;
+}
+
+static bool context_holds(const struct selection *selection, const struct model *model,
+                          const struct model_context *context) {
+    return (selection->classes == 0 || (selection->classes >> context->class & 1) != 0) &&
+           (selection->pool == NULL || is_of_pool(model, context, selection->pool)) &&
+           holds_for_group(selection, context) &&
+           (selection->path == 0 || model_hash(model, context->id) == selection->path);
+}
+
+static int reject(bool *rejected, const struct selection *selection, const struct model *model,
+                  const struct names *names) {
+    struct selection_range depth = selection->depth;
+    if (model->node_count < 2) {
+        return 0;
+    }
+    for (size_t i = 0; i < selection->pattern_count; i++) {
+        if (reject_by_pattern(rejected, &selection->patterns[i], model, names) != 0) {
+            return -1;
+        }
+    }
+    return !selection_is_any(depth) ? reject_by_depth(rejected, depth, model) : 0;
+}
+
+uint32_t *selection_contexts(const struct selection *selection, const struct model *whole,
+                             const struct names *names) {
+    uint32_t *places = calloc(whole->node_count + 1, sizeof *places);
+    bool *rejected = calloc(whole->node_count + 1, sizeof *rejected);
+    if (places == NULL || rejected == NULL || reject(rejected, selection, whole, names) != 0) {
+        free(places);
+        free(rejected);
+        return NULL;
+    }
+    for (size_t i = 0; i < whole->context_count; i++) {
+        const struct model_context *context = &whole->contexts[i];
+        if (!rejected[context->id] && context_holds(selection, whole, context)) {
+            places[context->id] = (uint32_t)i + 1;
+        }
+    }
+    free(rejected);
+    return places;
+}
+
+/* ---- Which blocks ---- */
+
+static bool is_during(uint64_t time_ns, struct selection_times times) {
+    return times.from_ns <= time_ns && time_ns < times.to_ns;
+}
+
+static bool is_one_of(uint32_t id, const uint32_t *ids, size_t count) {
+    bool found = count == 0;
+    for (size_t i = 0; !found && i < count; i++) {
+        found = ids[i] == id;
+    }
+    return found;
+}
+
+/* Where the recording has no addresses nobody knows, so it does not hold. */
+static bool is_at(const struct life *life, struct selection_range range) {
+    uint64_t last = life->address + (life->size != 0 ? life->size - 1 : 0);
+    return selection_is_any(range) ||
+           (life->address != 0 && life->address <= range.most && range.least <= last);
+}
+
+static uint64_t duration(uint64_t from_ns, uint64_t to_ns, uint64_t run_ns) {
+    uint64_t end = to_ns == LIFE_ALIVE ? run_ns : to_ns;
+    return end > from_ns ? end - from_ns : 0;
+}
+
+/* As in a view that ends then: what happens at that very time is still to come. */
+static bool lived_at(const struct life *life, uint64_t time_ns) {
+    return life->birth_ns < time_ns && life->death_ns >= time_ns;
+}
+
+static bool birth_holds(const struct selection *selection, const struct scopes *scopes,
+                        const struct life *life) {
+    return selection_is_within(life->size, selection->size) &&
+           selection_is_within(life->chain_first_size, selection->first_size) &&
+           is_during(life->birth_ns, selection->born) && is_at(life, selection->address) &&
+           is_one_of(life->block.thread, selection->threads, selection->thread_count) &&
+           (selection->scope == NULL || scopes_has(scopes, life->scope, selection->scope));
+}
+
+/* `died` from 0 to the end of time asks nothing, else it asks for an end. */
+static bool died_during(const struct life *life, struct selection_times times) {
+    return is_always(times) || (life->death_ns != LIFE_ALIVE && is_during(life->death_ns, times));
+}
+
+static bool freed_by(const struct life *life, const uint32_t *threads, size_t count) {
+    return count == 0 ||
+           (life->death_ns != LIFE_ALIVE && is_one_of(life->death_thread, threads, count));
+}
+
+static bool death_holds(const struct selection *selection, uint64_t run_ns,
+                        const struct life *life) {
+    bool is_dead = life->death_ns != LIFE_ALIVE;
+    for (size_t i = 0; i < selection->live_at_count; i++) {
+        if (!lived_at(life, selection->live_at_ns[i])) {
+            return false;
+        }
+    }
+    return selection_is_within(duration(life->birth_ns, life->death_ns, run_ns),
+                               selection->lifetime) &&
+           died_during(life, selection->died) &&
+           freed_by(life, selection->death_threads, selection->death_thread_count) &&
+           (!selection->only_leaked || !is_dead) &&
+           (!selection->only_temporary || life->is_temporary) &&
+           (!selection->only_foreign_freed ||
+            (is_dead && life->death_thread != life->block.thread));
+}
+
+/* Whether all filters of blocks hold but those of chains. A life that goes on (LIFE_ALIVE) is one
+ * that never ends. `run_ns`: how long the run was. */
+static bool block_holds(const struct selection *selection, const struct scopes *scopes,
+                        uint64_t run_ns, const struct life *life) {
+    return birth_holds(selection, scopes, life) && death_holds(selection, run_ns, life);
+}
+
+/* Whether those of chains hold for the chain whose last block this is. */
+static bool chain_holds(const struct selection *selection, uint64_t run_ns,
+                        const struct life *last) {
+    return selection_is_within(last->size, selection->last_size) &&
+           selection_is_within(last->chain_length, selection->chain_length) &&
+           selection_is_within(duration(last->chain_birth_ns, last->death_ns, run_ns),
+                               selection->chain_lifetime);
+}
+
+/* ---- One pass ---- */
+
+struct filtering {
+    const struct selection *selection;
+    const struct selectionpass_visitor *visitor;
+    const uint32_t *places;
+    struct chains *chains; /* NULL: no filter asks for them */
+    struct scopes *scopes; /* NULL: nor for scopes */
+    struct scopes *own_scopes;
+    uint64_t run_ns;
+    bool out_of_memory;
+};
+enum { NO_MEMORY = -1 };
+
+static bool holds(const struct filtering *filtering, const struct life *life) {
+    return filtering->places[life->context] != 0 &&
+           block_holds(filtering->selection, filtering->scopes, filtering->run_ns, life);
+}
+
+static int take(const struct filtering *filtering, const struct life *life) {
+    return filtering->visitor->take != NULL
+               ? filtering->visitor->take(filtering->visitor->context, life)
+               : 0;
+}
+
+static int take_kept(struct filtering *filtering, const struct life *last, bool is_selected) {
+    size_t count = 0;
+    struct life *kept =
+        last->chain_length > 1 ? chains_take(filtering->chains, last, &count) : NULL;
+    int result = 0;
+    for (size_t i = 0; result == 0 && is_selected && i < count; i++) {
+        result = take(filtering, &kept[i]);
+    }
+    free(kept);
+    return result;
+}
+
+/* Its last block tells whether a chain is selected. */
+static int end_in_chain(struct filtering *filtering, const struct life *life) {
+    bool is_selected;
+    int result;
+    if (life->is_reallocated) {
+        if (holds(filtering, life) && chains_keep(filtering->chains, life) != 0) {
+            filtering->out_of_memory = true;
+            return NO_MEMORY;
+        }
+        return 0;
+    }
+    is_selected = chain_holds(filtering->selection, filtering->run_ns, life);
+    result = take_kept(filtering, life, is_selected);
+    return result == 0 && is_selected && holds(filtering, life) ? take(filtering, life) : result;
+}
+
+static int on_begin(void *context, const struct life *life) {
+    struct filtering *filtering = context;
+    const struct selectionpass_visitor *visitor = filtering->visitor;
+    int result = visitor->begin != NULL ? visitor->begin(visitor->context, life) : 0;
+    if (result == 0 && visitor->take_begin != NULL && !selection_asks_ends(filtering->selection) &&
+        holds(filtering, life)) {
+        result = visitor->take_begin(visitor->context, life);
+    }
+    return result;
+}
+
+static int on_end(void *context, const struct life *life) {
+    struct filtering *filtering = context;
+    const struct selectionpass_visitor *visitor = filtering->visitor;
+    int result = 0;
+    if (visitor->end != NULL && life->death_ns != LIFE_ALIVE) {
+        result = visitor->end(visitor->context, life);
+    }
+    if (result == 0 && filtering->chains != NULL) {
+        return end_in_chain(filtering, life);
+    }
+    return result == 0 && holds(filtering, life) ? take(filtering, life) : result;
+}
+
+static int on_other(void *context, const struct timeorder_event *event) {
+    const struct filtering *filtering = context;
+    return filtering->visitor->other(filtering->visitor->context, event);
+}
+
+static int start(struct filtering *filtering) {
+    if (selection_asks_chains(filtering->selection)) {
+        filtering->chains = chains_new();
+        filtering->out_of_memory |= filtering->chains == NULL;
+    }
+    filtering->scopes = filtering->visitor->scopes;
+    if (filtering->selection->scope != NULL && filtering->scopes == NULL) {
+        filtering->scopes = filtering->own_scopes = scopes_new();
+        filtering->out_of_memory |= filtering->scopes == NULL;
+    }
+    return filtering->out_of_memory ? -1 : 0;
+}
+
+/* Where nobody asks how lives end nothing behind the view needs to be read. */
+static struct replay_options limited(const struct selection *selection,
+                                     const struct replay_options *options) {
+    struct replay_options limits = options != NULL ? *options : (struct replay_options){0};
+    if (selection->view.to_ns != UINT64_MAX && !selection_asks_deaths(selection) &&
+        !selection_asks_chains(selection) &&
+        (limits.until_ns == 0 || limits.until_ns > selection->view.to_ns)) {
+        limits.until_ns = selection->view.to_ns;
+    }
+    return limits;
+}
+
+int selectionpass_run(const struct selection *selection, const struct model *whole,
+                      struct timeorder_parts parts, const uint32_t *places,
+                      const struct selectionpass_visitor *visitor,
+                      const struct replay_options *options, struct error *error) {
+    struct filtering filtering = {
+        .selection = selection, .visitor = visitor, .places = places, .run_ns = whole->now_ns};
+    struct lives_visitor lives = {
+        .begin = visitor->begin != NULL || visitor->take_begin != NULL ? on_begin : NULL,
+        .end = on_end,
+        .other = visitor->other != NULL ? on_other : NULL,
+        .context = &filtering};
+    struct replay_options limits = limited(selection, options);
+    int result = start(&filtering);
+    lives.scopes = filtering.scopes;
+    if (result == 0) {
+        result = lives_visit(parts, whole, &lives, &limits, error);
+    }
+    if (filtering.out_of_memory) {
+        error_set(error, "out of memory while reading %s", parts.items[0]->path);
+    }
+    chains_free(filtering.chains);
+    scopes_free(filtering.own_scopes);
+    return result;
+}
+
+/* ---- As a view shows them ---- */
+
+struct visit {
+    struct selection_times view;
+    const struct lives_visitor *visitor;
+};
+
+static int show_begin(void *context, const struct life *life) {
+    const struct visit *visit = context;
+    return life->birth_ns < visit->view.to_ns ? visit->visitor->begin(visit->visitor->context, life)
+                                              : 0;
+}
+
+/* A life that outlives the view has no end that could be seen from there. */
+static int show_end(void *context, const struct life *life) {
+    const struct visit *visit = context;
+    struct life shown = *life;
+    if (life->birth_ns >= visit->view.to_ns || life->death_ns < visit->view.from_ns) {
+        return 0;
+    }
+    if (life->death_ns >= visit->view.to_ns) {
+        shown.death_ns = LIFE_ALIVE;
+        shown.death_order = LIFE_ALIVE;
+        shown.death_thread = 0;
+        shown.death_context = 0;
+        shown.is_temporary = false;
+        shown.is_reallocated = false;
+    }
+    return visit->visitor->end(visit->visitor->context, &shown);
+}
+
+static int show_other(void *context, const struct timeorder_event *event) {
+    const struct visit *visit = context;
+    uint64_t time_ns = event->event.time_ns;
+    return visit->view.from_ns <= time_ns && time_ns < visit->view.to_ns
+               ? visit->visitor->other(visit->visitor->context, event)
+               : 0;
+}
+
+int selection_visit(const struct selection *selection, const struct model *whole,
+                    struct timeorder_parts parts, const struct names *names,
+                    const struct lives_visitor *visitor, const struct replay_options *options,
+                    struct error *error) {
+    struct visit visit = {selection->view, visitor};
+    struct selectionpass_visitor pass = {.take = visitor->end != NULL ? show_end : NULL,
+                                         .take_begin = visitor->begin != NULL ? show_begin : NULL,
+                                         .other = visitor->other != NULL ? show_other : NULL,
+                                         .scopes = visitor->scopes,
+                                         .context = &visit};
+    uint32_t *places;
+    int result;
+    if (parts.count == 0) {
+        return error_set(error, "a profile has no single blocks; make a recording with "
+                                "`memtrace record`");
+    }
+    places = selection_contexts(selection, whole, names);
+    if (places == NULL) {
+        return error_set(error, "out of memory while selecting");
+    }
+    result = selectionpass_run(selection, whole, parts, places, &pass, options, error);
+    free(places);
+    return result;
 }

@@ -34,6 +34,14 @@ struct selection_range {
     uint64_t most;
 };
 
+static inline bool selection_is_any(struct selection_range range) {
+    return range.least == 0 && range.most == UINT64_MAX;
+}
+
+static inline bool selection_is_within(uint64_t value, struct selection_range range) {
+    return range.least <= value && value <= range.most;
+}
+
 /* [from, to) */
 struct selection_times {
     uint64_t from_ns;
@@ -133,5 +141,14 @@ int selection_visit(const struct selection *selection, const struct model *whole
                     struct timeorder_parts parts, const struct names *names,
                     const struct lives_visitor *visitor, const struct replay_options *options,
                     struct error *error);
+
+/* A question about pools or mappings becomes one about the heap: a model in which they are the
+ * heap, so that totals, trees and tables are of them. `classes`: bits 1 << enum model_class. The
+ * contexts of these classes are of class MODEL_HEAP in *heap, others are not there, and the totals
+ * are theirs; the maximum is what they held when the heap held most. Threads stay as they are.
+ * Shares all but the contexts with `model`; free with selection_as_heap_free(). 0, or -1: out of
+ * memory. */
+int selection_as_heap(const struct model *model, uint32_t classes, struct model *heap);
+void selection_as_heap_free(struct model *heap);
 
 #endif

@@ -3,16 +3,430 @@
  * selectionmodel.c: selection_model(). Filters of contexts alone choose from the sums that are
  * there, of the whole or of a view; those of blocks take a pass over the events. See selection.h.
  */
-#include "analyze/filter/contextfilter.h"
+#include "analyze/filter/selection.h"
+
 #include "analyze/filter/selectionpass.h"
-#include "analyze/filter/selectionthreads.h"
+#include "analyze/model/model.h"
 #include "analyze/profile/load.h"
 #include "analyze/profile/timepoints.h"
+#include "analyze/replay/accounts.h"
 #include "analyze/window/submodel.h"
 #include "analyze/window/view.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Costs of selected lives, added up by context, with what they held when the whole process
+ * held most in a view.
+ *
+ * The maximum takes one pass, though whether a life is selected is often known only when it is
+ * over: the moment of the maximum so far, `peak.place`, is a place in the order of the replay. A
+ * life that is taken held its bytes then if its birth is not behind that place and its death is;
+ * where this differs from what it holds at the end, the cell's `adjust` keeps the difference. A
+ * later and higher maximum makes all adjustments void, and each life that was taken before it is
+ * over by then or holds its bytes at both times. So
+ *   bytes at the maximum == live bytes at the end + adjust, if adjust is of the last maximum
+ * ---- */
+
+struct sums_cell {
+    struct sum sum; /* counts in units of 1 / ACCOUNTS_ONE; without peak_bytes */
+    uint64_t live_bytes;
+    uint64_t base_units; /* held when the view begins */
+    uint64_t adjust;     /* wraps: it may be less than 0 */
+    uint32_t epoch;      /* of adjust */
+    double total_variance;
+    double live_variance;
+};
+
+struct sums {
+    struct selection_times view;
+    const struct model *whole;
+    struct model *model;     /* to be filled: submodel_new(whole) */
+    const uint32_t *places;  /* of selection_contexts() */
+    struct sums_cell *cells; /* whole->context_count */
+    struct sums_peak {
+        uint64_t held; /* by the whole heap, more than at the view's begin; wraps */
+        uint64_t maximum;
+        uint64_t place;      /* the last one at which the maximum stood; not while at_maximum */
+        uint64_t maximum_ns; /* when it was reached */
+        uint32_t epoch;
+        bool at_maximum;
+    } peak;
+    double allocation_variance;
+    double adjust_variance; /* as adjust, of all cells */
+    uint32_t adjust_epoch;
+};
+
+/* How a view sees a life that is not wholly outside of it. */
+struct sums_seen {
+    bool at_all;
+    bool born; /* in the view, not before */
+    bool died; /* in it, not behind */
+};
+
+/* 0, or -1: out of memory. */
+static int sums_start(struct sums *sums) {
+    sums->peak = (struct sums_peak){.maximum_ns = sums->view.from_ns, .at_maximum = true};
+    sums->cells = calloc(sums->whole->context_count + 1, sizeof *sums->cells);
+    return sums->cells != NULL ? 0 : -1;
+}
+
+static void sums_end(struct sums *sums) {
+    free(sums->cells);
+    sums->cells = NULL;
+}
+
+static bool is_in(struct selection_times view, uint64_t time_ns) {
+    return view.from_ns <= time_ns && time_ns < view.to_ns;
+}
+
+static struct sums_seen sums_see(struct selection_times view, const struct life *life) {
+    return (struct sums_seen){
+        .at_all = life->birth_ns < view.to_ns && life->death_ns >= view.from_ns,
+        .born = life->birth_ns >= view.from_ns,
+        .died = life->death_ns < view.to_ns,
+    };
+}
+
+static bool is_heap(const struct sums *sums, const struct life *life) {
+    return contexts_class(sums->whole->nodes[life->context].frame) == MODEL_HEAP;
+}
+
+/* Every block of the recording, in order: its birth, its end. */
+static void sums_begin_any(struct sums *sums, const struct life *life) {
+    struct sums_peak *peak = &sums->peak;
+    if (!is_in(sums->view, life->birth_ns) || !is_heap(sums, life)) {
+        return;
+    }
+    peak->held += life_bytes(life);
+    if ((int64_t)(peak->held - peak->maximum) > 0) {
+        peak->maximum = peak->held;
+        peak->maximum_ns = life->birth_ns;
+        peak->at_maximum = true;
+    }
+}
+
+static void sums_end_any(struct sums *sums, const struct life *life) {
+    struct sums_peak *peak = &sums->peak;
+    uint64_t bytes = life_bytes(life);
+    if (!is_in(sums->view, life->death_ns) || bytes == 0 || !is_heap(sums, life)) {
+        return;
+    }
+    peak->held -= bytes;
+    if (peak->at_maximum) {
+        peak->at_maximum = false;
+        peak->place = life->death_order - 1;
+        peak->epoch++;
+    }
+}
+
+/* As in accounts.c: a sampled block of size s with weight w adds w (w - s) to a sum's variance. */
+static double variance_of(const struct life *life) {
+    double weight = (double)life->weight;
+    return life->weight > life->size ? weight * (weight - (double)life->size) : 0;
+}
+
+static void adjust(struct sums *sums, struct sums_cell *cell, const struct life *life, bool is_heap,
+                   int sign) {
+    if (cell->epoch != sums->peak.epoch) {
+        cell->epoch = sums->peak.epoch;
+        cell->adjust = 0;
+    }
+    cell->adjust += sign > 0 ? life_bytes(life) : -life_bytes(life);
+    if (sums->adjust_epoch != sums->peak.epoch) {
+        sums->adjust_epoch = sums->peak.epoch;
+        sums->adjust_variance = 0;
+    }
+    sums->adjust_variance += is_heap ? sign * variance_of(life) : 0;
+}
+
+static void note_peak(struct sums *sums, struct sums_cell *cell, const struct life *life,
+                      struct sums_seen seen) {
+    const struct sums_peak *peak = &sums->peak;
+    bool held = (!seen.born || life->birth_order <= peak->place) &&
+                (!seen.died || life->death_order > peak->place);
+    if (!peak->at_maximum && held == seen.died) {
+        adjust(sums, cell, life, is_heap(sums, life), seen.died ? 1 : -1);
+    }
+}
+
+static void take_birth(struct sums *sums, struct sums_cell *cell, const struct life *life) {
+    double size = life->size != 0 ? (double)life->size : 1;
+    cell->sum.alloc_bytes += life_bytes(life);
+    cell->sum.alloc_count += life_units(life);
+    if (life->weight != 0 && is_heap(sums, life)) {
+        cell->total_variance += variance_of(life);
+        sums->allocation_variance += variance_of(life) / (size * size);
+    }
+}
+
+static uint32_t ticks_of(const struct life *life) {
+    return (uint32_t)((life->death_ns >> MEMTRACE_TICK_SHIFT) -
+                      (life->birth_ns >> MEMTRACE_TICK_SHIFT));
+}
+
+static int take_death(struct sums *sums, struct sums_cell *cell, const struct life *life) {
+    uint64_t *buckets = cell->sum.lifetimes != 0 ? contexts_buckets_of(sums->model, &cell->sum)
+                                                 : contexts_buckets(sums->model, &cell->sum);
+    if (buckets == NULL) {
+        return -1;
+    }
+    cell->sum.free_bytes += life_bytes(life);
+    cell->sum.free_count += life_units(life);
+    cell->sum.temporary += life->is_temporary && is_heap(sums, life) ? life_units(life) : 0;
+    buckets[contexts_bucket(ticks_of(life))] += life_units(life);
+    return 0;
+}
+
+/* A selected one, at its end or later. 0, or -1: out of memory. */
+static int sums_take(struct sums *sums, const struct life *life) {
+    struct sums_seen seen = sums_see(sums->view, life);
+    struct sums_cell *cell = &sums->cells[sums->places[life->context] - 1];
+    if (!seen.at_all) {
+        return 0;
+    }
+    if (seen.born) {
+        take_birth(sums, cell, life);
+    } else {
+        cell->base_units += life_units(life);
+    }
+    if (!seen.died) {
+        cell->live_bytes += life_bytes(life);
+        cell->live_variance += is_heap(sums, life) ? variance_of(life) : 0;
+    }
+    note_peak(sums, cell, life, seen);
+    return seen.died ? take_death(sums, cell, life) : 0;
+}
+
+static uint64_t whole_of(uint64_t units) {
+    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
+}
+
+static double root(double variance) {
+    return variance > 0 ? sqrt(variance) : 0;
+}
+
+/* So that they are what came and did not go, also where estimates were rounded. */
+static uint64_t live_blocks(const struct sums_cell *cell) {
+    uint64_t came = whole_of(cell->base_units) + whole_of(cell->sum.alloc_count);
+    uint64_t gone = whole_of(cell->sum.free_count);
+    return came > gone ? came - gone : 0;
+}
+
+static struct model_context context_from(const struct sums *sums, const struct model_context *like,
+                                         const struct sums_cell *cell) {
+    const struct sums_peak *peak = &sums->peak;
+    bool is_adjusted = !peak->at_maximum && cell->epoch == peak->epoch;
+    return (struct model_context){
+        .id = like->id,
+        .parent = like->parent,
+        .frame = like->frame,
+        .path = like->path,
+        .pool = like->pool,
+        .class = like->class,
+        .live_bytes = cell->live_bytes,
+        .live_blocks = live_blocks(cell),
+        .peak_bytes = cell->live_bytes + (is_adjusted ? cell->adjust : 0),
+        .total_bytes = cell->sum.alloc_bytes,
+        .allocations = whole_of(cell->sum.alloc_count),
+        .freed_bytes = cell->sum.free_bytes,
+        .frees = whole_of(cell->sum.free_count),
+        .temporary = whole_of(cell->sum.temporary),
+        .lifetimes = cell->sum.lifetimes != 0
+                         ? (uint64_t)(cell->sum.lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS
+                         : MODEL_NO_LIFETIMES,
+        .total_error_bytes = root(cell->total_variance),
+        .live_error_bytes = root(cell->live_variance),
+    };
+}
+
+static void set_errors(const struct sums *sums) {
+    const struct sums_peak *peak = &sums->peak;
+    bool is_adjusted = !peak->at_maximum && sums->adjust_epoch == peak->epoch;
+    double total = 0;
+    double live = 0;
+    for (size_t i = 0; i < sums->whole->context_count; i++) {
+        total += sums->cells[i].total_variance;
+        live += sums->cells[i].live_variance;
+    }
+    sums->model->recording.errors = (struct model_errors){
+        .total_bytes = root(total),
+        .allocations = root(sums->allocation_variance),
+        .live_bytes = root(live),
+        .maximum_bytes = root(live + (is_adjusted ? sums->adjust_variance : 0)),
+    };
+}
+
+/* Fills the model's contexts, lifetimes and errors. 0, or -1: out of memory. */
+static int sums_finish(struct sums *sums) {
+    struct model *model = sums->model;
+    model->contexts = calloc(sums->whole->context_count + 1, sizeof *model->contexts);
+    if (model->contexts == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < sums->whole->context_count; i++) {
+        const struct sums_cell *cell = &sums->cells[i];
+        if ((cell->sum.alloc_count | cell->sum.free_count | cell->base_units) != 0) {
+            model->contexts[model->context_count++] =
+                context_from(sums, &sums->whole->contexts[i], cell);
+        }
+    }
+    for (size_t i = 0; i < model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS; i++) {
+        model->lifetimes[i] = whole_of(model->lifetimes[i]);
+    }
+    set_errors(sums);
+    return 0;
+}
+
+/* ---- Which thread allocated and freed the selected lives, and how many bytes they held at each
+ * point of the timeline. Only blocks of the heap count ---- */
+
+enum { THREADS = 1 << MEMTRACE_THREAD_BITS };
+
+struct counts {
+    uint64_t alloc_units, alloc_bytes;
+    uint64_t free_units, free_bytes;
+    uint64_t foreign_units, foreign_bytes;
+    uint64_t live_bytes;
+};
+
+/* By how much more is held and was allocated at a point than at the one before it. */
+struct step {
+    uint64_t live_bytes; /* wraps: it may fall */
+    uint64_t alloc_units, alloc_bytes;
+};
+
+struct threads {
+    struct model *model;
+    struct counts counts[THREADS];
+    struct foreign foreign; /* blocks in units */
+    struct step *steps;     /* model->timeline_count + 1: the last one is behind all points */
+};
+
+/* model: submodel_new(), and narrowed to the view. NULL: out of memory. */
+static struct threads *threads_new(struct model *model) {
+    struct threads *threads = calloc(1, sizeof *threads);
+    if (threads != NULL) {
+        threads->model = model;
+        threads->steps = calloc(model->timeline_count + 1, sizeof *threads->steps);
+    }
+    if (threads != NULL && threads->steps == NULL) {
+        free(threads);
+        return NULL;
+    }
+    return threads;
+}
+
+/* NULL is allowed. */
+static void threads_free(struct threads *threads) {
+    if (threads != NULL) {
+        foreign_free(&threads->foreign);
+        free(threads->steps);
+        free(threads);
+    }
+}
+
+static void take_steps(struct threads *threads, const struct life *life, struct sums_seen seen) {
+    struct step *birth =
+        &threads->steps[seen.born ? timepoints_place(threads->model, life->birth_ns) : 0];
+    birth->live_bytes += life_bytes(life);
+    birth->alloc_bytes += seen.born ? life_bytes(life) : 0;
+    birth->alloc_units += seen.born ? life_units(life) : 0;
+    if (seen.died) {
+        threads->steps[timepoints_place(threads->model, life->death_ns)].live_bytes -=
+            life_bytes(life);
+    }
+}
+
+static void finish_timeline(struct threads *threads) {
+    struct step sum = {0};
+    for (size_t i = 0; i < threads->model->timeline_count; i++) {
+        struct memtrace_point *point = &threads->model->timeline[i];
+        sum.live_bytes += threads->steps[i].live_bytes;
+        sum.alloc_bytes += threads->steps[i].alloc_bytes;
+        sum.alloc_units += threads->steps[i].alloc_units;
+        point->live_bytes = sum.live_bytes;
+        point->alloc_bytes = sum.alloc_bytes;
+        point->alloc_count = whole_of(sum.alloc_units);
+    }
+}
+
+static int take_free(struct threads *threads, const struct life *life) {
+    struct counts *counts = &threads->counts[life->death_thread];
+    counts->free_units += life_units(life);
+    counts->free_bytes += life_bytes(life);
+    if (life->death_thread == life->block.thread) {
+        return 0;
+    }
+    counts->foreign_units += life_units(life);
+    counts->foreign_bytes += life_bytes(life);
+    return foreign_add(&threads->foreign, (struct model_foreign){.freer = life->death_thread,
+                                                                 .owner = life->block.thread,
+                                                                 .blocks = life_units(life),
+                                                                 .bytes = life_bytes(life)});
+}
+
+/* 0, or -1: out of memory. */
+static int threads_take(struct threads *threads, const struct life *life, struct sums_seen seen) {
+    bool is_own = !life->is_inherited && life->block.thread < THREADS;
+    if (!seen.at_all || contexts_class(threads->model->nodes[life->context].frame) != MODEL_HEAP) {
+        return 0;
+    }
+    take_steps(threads, life, seen);
+    if (is_own && seen.born) {
+        threads->counts[life->block.thread].alloc_units += life_units(life);
+        threads->counts[life->block.thread].alloc_bytes += life_bytes(life);
+    }
+    if (is_own && !seen.died) {
+        threads->counts[life->block.thread].live_bytes += life_bytes(life);
+    }
+    return seen.died && life->death_thread < THREADS ? take_free(threads, life) : 0;
+}
+
+static void finish_thread(struct model_thread *thread, const struct counts *counts) {
+    thread->allocations = whole_of(counts->alloc_units);
+    thread->total_bytes = counts->alloc_bytes;
+    thread->frees = whole_of(counts->free_units);
+    thread->freed_bytes = counts->free_bytes;
+    thread->foreign_frees = whole_of(counts->foreign_units);
+    thread->foreign_freed_bytes = counts->foreign_bytes;
+    thread->live_bytes = (int64_t)counts->live_bytes;
+}
+
+static bool is_used(const struct model_thread *thread) {
+    return thread->allocations != 0 || thread->frees != 0 || thread->live_bytes != 0;
+}
+
+static void finish_threads(struct threads *threads) {
+    struct model *model = threads->model;
+    size_t kept = 0;
+    for (size_t i = 0; i < model->thread_count; i++) {
+        struct model_thread *thread = &model->threads[i];
+        finish_thread(thread, &threads->counts[thread->id]);
+        if (is_used(thread)) {
+            model->threads[kept++] = *thread;
+        }
+    }
+    model->thread_count = kept;
+}
+
+/* Fills the model's threads, foreign frees and timeline. 0, or -1: out of memory. */
+static int threads_finish(struct threads *threads) {
+    finish_threads(threads);
+    finish_timeline(threads);
+    foreign_sort(&threads->foreign);
+    for (size_t i = 0; i < threads->foreign.count; i++) {
+        struct model_foreign foreign = threads->foreign.pairs[i];
+        foreign.blocks = whole_of(foreign.blocks);
+        if (records_take_foreign(threads->model, foreign) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- A model ---- */
 
 /* Totals are the sums over what was selected; how far a part's maximum may be from the true one
  * nobody knows. */
@@ -89,28 +503,27 @@ static struct model *copy_whole(const struct model *whole, const uint32_t *place
 /* ---- Filters of blocks ---- */
 
 struct adding {
-    struct selectionsums sums;
-    struct selectionthreads *threads;
+    struct sums sums;
+    struct threads *threads;
 };
 enum { NO_MEMORY = -1 };
 
 static int begin_any(void *context, const struct life *life) {
     struct adding *adding = context;
-    selectionsums_begin_any(&adding->sums, life);
+    sums_begin_any(&adding->sums, life);
     return 0;
 }
 
 static int end_any(void *context, const struct life *life) {
     struct adding *adding = context;
-    selectionsums_end_any(&adding->sums, life);
+    sums_end_any(&adding->sums, life);
     return 0;
 }
 
 static int take(void *context, const struct life *life) {
     struct adding *adding = context;
-    struct selectionsums_seen seen = selectionsums_see(adding->sums.view, life);
-    return selectionsums_take(&adding->sums, life) != 0 ||
-                   selectionthreads_take(adding->threads, life, seen) != 0
+    struct sums_seen seen = sums_see(adding->sums.view, life);
+    return sums_take(&adding->sums, life) != 0 || threads_take(adding->threads, life, seen) != 0
                ? NO_MEMORY
                : 0;
 }
@@ -127,17 +540,16 @@ static int add_up(struct adding *adding, const struct selection *selection,
         return NO_MEMORY;
     }
     submodel_narrow(model, selection->view.from_ns, selection->view.to_ns);
-    adding->threads = selectionthreads_new(model);
-    if (adding->threads != NULL && selectionsums_start(&adding->sums) == 0) {
+    adding->threads = threads_new(model);
+    if (adding->threads != NULL && sums_start(&adding->sums) == 0) {
         result = selectionpass_run(selection, adding->sums.whole, parts, places, &visitor, options,
                                    error);
     }
-    if (result == 0 && (selectionsums_finish(&adding->sums) != 0 ||
-                        selectionthreads_finish(adding->threads) != 0)) {
+    if (result == 0 && (sums_finish(&adding->sums) != 0 || threads_finish(adding->threads) != 0)) {
         result = NO_MEMORY;
     }
-    selectionthreads_free(adding->threads);
-    selectionsums_end(&adding->sums);
+    threads_free(adding->threads);
+    sums_end(&adding->sums);
     return result;
 }
 
@@ -250,7 +662,7 @@ struct model *selection_model(const struct selection *selection, const struct mo
                          "recording with `memtrace record`");
         return NULL;
     }
-    places = contextfilter_choose(selection, whole, names);
+    places = selection_contexts(selection, whole, names);
     if (places == NULL) {
         error_set(error, "out of memory while selecting");
         return NULL;
@@ -258,4 +670,32 @@ struct model *selection_model(const struct selection *selection, const struct mo
     model = answer(selection, whole, parts, places, options, error);
     free(places);
     return model;
+}
+
+/* ---- Pools or mappings as if they were the heap ---- */
+
+int selection_as_heap(const struct model *model, uint32_t classes, struct model *heap) {
+    *heap = *model;
+    heap->contexts = calloc(model->context_count + 1, sizeof *heap->contexts);
+    heap->context_count = 0;
+    heap->totals = (struct model_totals){.maximum_error_bytes = model->totals.maximum_error_bytes,
+                                         .lost = model->totals.lost};
+    if (heap->contexts == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        struct model_context *context = &heap->contexts[heap->context_count];
+        if ((classes & 1u << model->contexts[i].class) != 0) {
+            *context = model->contexts[i];
+            context->class = MODEL_HEAP;
+            model_add_context(&heap->totals, context);
+            heap->context_count++;
+        }
+    }
+    return 0;
+}
+
+void selection_as_heap_free(struct model *heap) {
+    free(heap->contexts);
+    *heap = (struct model){0};
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selectionpass.h: one pass over a recording in which each block that a selection's filters let
- * through is told apart from the others.
+ * selectionpass.h: what a selection's filters let through: contexts, and blocks in one pass over a
+ * recording.
  *
- * Called by selection_visit() and selectionmodel. One thread at a time.
+ * Shared by selection.c, which does it, and selectionmodel.c. One thread at a time.
  */
 #ifndef ANALYZE_FILTER_SELECTIONPASS_H
 #define ANALYZE_FILTER_SELECTIONPASS_H
@@ -12,6 +12,12 @@
 #include "analyze/model/model.h"
 #include "analyze/replay/options.h"
 #include "analyze/replay/timeorder.h"
+
+/* places[id]: the place of context `id` in whole->contexts, from 1 on, if the filters hold for it;
+ * 0: they do not, or it has no counts. As many as the model has nodes; the caller frees it. `names`
+ * may be NULL where the selection has no patterns. NULL: out of memory. */
+uint32_t *selection_contexts(const struct selection *selection, const struct model *whole,
+                             const struct names *names);
 
 /* Who looks on. Functions may be NULL; one that does not return 0 ends the pass with that value. */
 struct selectionpass_visitor {
@@ -27,7 +33,7 @@ struct selectionpass_visitor {
     void *context;
 };
 
-/* `places`: of contextfilter_choose(). Returns as lives_visit() does. */
+/* `places`: of selection_contexts(). Returns as lives_visit() does. */
 int selectionpass_run(const struct selection *selection, const struct model *whole,
                       struct timeorder_parts parts, const uint32_t *places,
                       const struct selectionpass_visitor *visitor,

@@ -32,7 +32,7 @@ struct suppression {
 struct suppressions {
     struct suppression *items;
     size_t count;
-    size_t capacity;
+    size_t room;
     size_t ignored; /* lines of other kinds */
     char **origins; /* names of files, owned */
     size_t origin_count;

@@ -21,6 +21,7 @@
 #ifndef ANALYZE_MODEL_MODEL_H
 #define ANALYZE_MODEL_MODEL_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/read/profile.h"
 
 enum model_class {
@@ -255,5 +256,25 @@ uint64_t model_hash(const struct model *model, uint32_t id);
 
 /* The name of a pool, "mapping" or "heap". */
 const char *model_class_name(const struct model *model, const struct model_context *context);
+
+/* How much each thread freed of what each other thread allocated, added up. A program of thousands
+ * of threads has millions of pairs, so a pair is found by its hash. All zero is empty and ready. */
+struct foreign {
+    struct model_foreign *pairs; /* each (freer, owner) once; blocks in the caller's units */
+    size_t count;
+    size_t room;
+    struct numbermap places; /* of the pairs: their numbers from 1; empty after foreign_sort() */
+};
+
+void foreign_free(struct foreign *foreign);
+
+/* 0, or -1: out of memory. */
+int foreign_add(struct foreign *foreign, struct model_foreign more);
+
+/* By freer, then by owner. */
+void foreign_sort(struct foreign *foreign);
+
+/* Empties it and keeps the room. */
+void foreign_clear(struct foreign *foreign);
 
 #endif

@@ -15,6 +15,8 @@
 #include "analyze/model/model.h"
 #include "analyze/read/framenames.h"
 
+#include <stddef.h>
+
 struct names;
 
 struct names_frame {
@@ -73,5 +75,16 @@ size_t names_warnings(const struct names *names, const char *const **lines);
 /* Writes what to show of a frame into the buffer and returns it: the function, or module+0xoffset.
  */
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size);
+
+/* ---- Demangled names short enough to read ---- */
+
+/*
+ * Writes a shorter form of a demangled C++ or Rust name into the buffer (size >= 1) and returns it:
+ * without return type, parameters and template arguments.
+ *     std::vector<int, std::allocator<int> >::push_back(int const&)  ->  std::vector<>::push_back
+ *     <alloc::vec::Vec<T> as core::ops::Drop>::drop  ->  <alloc::vec::Vec<> as
+ * core::ops::Drop>::drop Operators, lambdas and names of other shapes keep what tells them apart.
+ */
+const char *shortname(const char *name, char *buffer, size_t size);
 
 #endif

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static bool has_mappings(const struct model *model) {
     for (size_t i = 0; i < model->context_count; i++) {
         if (model->contexts[i].class == MODEL_MAPPING) {
@@ -88,7 +83,7 @@ static void explain_nothing(const struct model *model, const char *program, char
 }
 
 const char *uncounted_explain(const struct model *model, char line[UNCOUNTED_SIZE]) {
-    const char *program = base_name(model->header.executable);
+    const char *program = basename(model->header.executable);
     struct memtrace_malloc found;
     line[0] = '\0';
     uncounted_find(&model->header, &found);

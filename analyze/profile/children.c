@@ -8,6 +8,7 @@
  * tree's, the same path of several children one node.
  */
 #define XXH_INLINE_ALL
+#include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/profile/load.h"
 
@@ -36,8 +37,8 @@ struct loading {
     struct model *model;
     const struct profile *profile;
     size_t tree_nodes; /* of the file */
-    size_t node_capacity;
-    size_t path_capacity;
+    size_t node_room;
+    size_t path_room;
     struct numbermap made; /* hash of parent and frame -> the node behind the tree's */
 };
 
@@ -120,22 +121,6 @@ static void drop_doubles(struct model *model) {
 
 /* ---- Paths ---- */
 
-/* Room for one more node. 0 or -1. */
-static int grow_nodes(struct loading *loading) {
-    struct model *model = loading->model;
-    struct model_node *grown;
-    if (model->node_count < loading->node_capacity) {
-        return 0;
-    }
-    loading->node_capacity = model->node_count * 2 + MEMTRACE_LEAF_ITEMS;
-    grown = reallocarray(model->nodes, loading->node_capacity, sizeof *grown);
-    if (grown == NULL) {
-        return -1;
-    }
-    model->nodes = grown;
-    return 0;
-}
-
 /* The node of a path that a child made; 0: out of memory. */
 static uint32_t node_of(struct loading *loading, uint32_t parent, uint64_t frame) {
     struct model *model = loading->model;
@@ -148,7 +133,9 @@ static uint32_t node_of(struct loading *loading, uint32_t parent, uint64_t frame
         }
         hash++;
     }
-    if (model->node_count >= NODES_MOST || grow_nodes(loading) != 0 ||
+    if (model->node_count >= NODES_MOST ||
+        array_grow(&model->nodes, &loading->node_room, model->node_count, sizeof *model->nodes) !=
+            0 ||
         numbermap_put(&loading->made, hash, (void *)model->node_count) != 0) {
         return 0;
     }
@@ -159,18 +146,14 @@ static uint32_t node_of(struct loading *loading, uint32_t parent, uint64_t frame
 /* Room for one more path, which is all zero. NULL: out of memory. */
 static struct model_child_path *new_path(struct loading *loading) {
     struct model *model = loading->model;
-    struct model_child_path *grown;
-    if (model->child_path_count == loading->path_capacity) {
-        loading->path_capacity = loading->path_capacity * 2 + 64;
-        grown = reallocarray(model->child_paths, loading->path_capacity, sizeof *grown);
-        if (grown == NULL) {
-            return NULL;
-        }
-        model->child_paths = grown;
+    struct model_child_path *path;
+    if (array_grow(&model->child_paths, &loading->path_room, model->child_path_count,
+                   sizeof *model->child_paths) != 0) {
+        return NULL;
     }
-    grown = &model->child_paths[model->child_path_count++];
-    *grown = (struct model_child_path){0};
-    return grown;
+    path = &model->child_paths[model->child_path_count++];
+    *path = (struct model_child_path){0};
+    return path;
 }
 
 /* A context that a child names: one it made, else one of the tree. 0: there is no such. */
@@ -259,18 +242,12 @@ struct span {
 
 struct spans {
     struct span *item;
-    size_t count, capacity;
+    size_t count, room;
 };
 
 static int add_span(struct spans *spans, struct span span) {
-    if (spans->count == spans->capacity) {
-        size_t capacity = spans->capacity * 2 + 64;
-        struct span *grown = reallocarray(spans->item, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        spans->item = grown;
-        spans->capacity = capacity;
+    if (array_grow(&spans->item, &spans->room, spans->count, sizeof *spans->item) != 0) {
+        return -1;
     }
     spans->item[spans->count++] = span;
     return 0;
@@ -392,7 +369,7 @@ int children_load(struct model *model, const struct profile *profile) {
     struct loading loading = {.model = model,
                               .profile = profile,
                               .tree_nodes = model->node_count,
-                              .node_capacity = model->node_count};
+                              .node_room = model->node_count};
     struct spans spans = {0};
     int result;
     if (load_records(model, profile) != 0) {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load.c: a profile becomes a model: its header, totals and times. The parts: columns.c and
- * contexts.c (costs of contexts), records.c (threads, modules, pools, timeline), children.c.
+ * load.c: a profile becomes a model: its header, costs of contexts, totals and times. records.c has
+ * threads, modules, pools and the timeline, children.c forked children. See load.h.
  */
 #include "analyze/profile/load.h"
 
 #include "analyze/profile/timepoints.h"
+#include "memtrace/sampled.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Totals ---- */
 
 void model_damage(struct model *model, const char *format, ...) {
     if (model->damage[0] == '\0') {
@@ -131,6 +134,485 @@ static uint64_t latest_time(const struct model *model) {
     return now;
 }
 
+void model_finish(struct model *model) {
+    model->to_ns = UINT64_MAX;
+    total(model);
+    model->now_ns = latest_time(model);
+}
+
+/* ---- Contexts of sums ---- */
+
+/* Room for one more context's buckets; grown by doubling. */
+static int reserve_buckets(struct model *model) {
+    const size_t size = MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes;
+    size_t count = model->lifetime_count;
+    uint64_t *grown;
+    if ((count & (count - 1)) != 0) {
+        return 0;
+    }
+    grown = realloc(model->lifetimes, (count != 0 ? count * 2 : 1) * size);
+    if (grown == NULL) {
+        return -1;
+    }
+    model->lifetimes = grown;
+    return 0;
+}
+
+uint64_t *contexts_buckets(struct model *model, struct sum *sum) {
+    if (sum->lifetimes == 0) {
+        if (reserve_buckets(model) != 0) {
+            return NULL;
+        }
+        memset(&model->lifetimes[model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS], 0,
+               MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
+        sum->lifetimes = (uint32_t)++model->lifetime_count;
+    }
+    return contexts_buckets_of(model, sum);
+}
+
+uint32_t contexts_bucket(uint32_t ticks) {
+    uint32_t bits = ticks == 0 ? 0 : 32u - (uint32_t)__builtin_clz(ticks);
+    uint32_t bucket = (bits + 1) / 2;
+    return bucket < MEMTRACE_LIFETIME_BUCKETS ? bucket : MEMTRACE_LIFETIME_BUCKETS - 1;
+}
+
+enum model_class contexts_class(uint64_t frame) {
+    if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES || frame == MEMTRACE_FRAME_UNKNOWN) {
+        return MODEL_HEAP;
+    }
+    return frame >= MEMTRACE_FRAME_POOL ? MODEL_POOL : MODEL_MAPPING; /* or of a later writer */
+}
+
+static void classify(const struct model *model, struct model_context *context) {
+    uint64_t frame = context->frame;
+    context->class = contexts_class(frame);
+    context->path = frame != 0 ? context->id : 0;
+    if (frame != 0 && frame < MEMTRACE_FRAME_CLASSES) {
+        context->path = model->nodes[context->id].parent;
+        context->pool = context->class == MODEL_POOL ? (uint32_t)(frame - MEMTRACE_FRAME_POOL) : 0;
+    }
+}
+
+static uint64_t at_most(uint64_t value, uint64_t most) {
+    return value < most ? value : most;
+}
+
+/* Of all that happened, frees <= allocations holds in every whole profile; cells that the writer
+ * was killed in the middle of, and damage, may break it. */
+static struct model_context context_from(const struct model *model, uint32_t id,
+                                         const struct sum *sum) {
+    uint64_t bytes = sum->base_bytes + sum->alloc_bytes;
+    uint64_t count = sum->base_count + sum->alloc_count;
+    struct model_context context = {
+        .id = id,
+        .parent = model->nodes[id].parent,
+        .frame = model->nodes[id].frame,
+        .peak_bytes = sum->peak_bytes <= INT64_MAX ? sum->peak_bytes : 0,
+        .total_bytes = sum->alloc_bytes,
+        .allocations = sum->alloc_count,
+        .freed_bytes = at_most(sum->free_bytes, bytes),
+        .frees = at_most(sum->free_count, count),
+        .temporary = sum->temporary,
+        .lifetimes = sum->lifetimes != 0
+                         ? (uint64_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS
+                         : MODEL_NO_LIFETIMES,
+        .total_error_bytes = sum->total_variance,
+        .live_error_bytes = sum->live_variance,
+        .allocations_error = sum->count_variance,
+    };
+    context.live_bytes = bytes - context.freed_bytes;
+    context.live_blocks = count - context.frees;
+    classify(model, &context);
+    return context;
+}
+
+static bool is_used(const struct sum *sum) {
+    return (sum->alloc_count | sum->free_count | sum->alloc_bytes | sum->base_count) != 0;
+}
+
+int contexts_make(struct model *model, const struct sum *sums) {
+    size_t count = 0;
+    for (size_t id = 1; id < model->node_count; id++) {
+        count += is_used(&sums[id]);
+    }
+    model->contexts = calloc(count + 1, sizeof *model->contexts);
+    if (model->contexts == NULL) {
+        return -1;
+    }
+    for (size_t id = 1; id < model->node_count; id++) {
+        const struct sum *sum = &sums[id];
+        if (!is_used(sum)) {
+            continue;
+        }
+        if (sum->free_count > sum->base_count + sum->alloc_count &&
+            model->header.state == MEMTRACE_STATE_ENDED) {
+            model_damage(model, "context %zu frees more than it allocated", id);
+        }
+        model->contexts[model->context_count++] = context_from(model, (uint32_t)id, sum);
+    }
+    return 0;
+}
+
+/* ---- Sums of the ledger's columns and the tree: nodes, contexts and their lifetimes.
+ *
+ * Order, for programs that run meanwhile: of each context the frees of all columns, then its
+ * allocations and peak; at last the nodes, from the youngest to the oldest. So a free is never seen
+ * without its allocation, a cost never without its node, a node never without its parent ---- */
+
+enum { PEAK_TRIES = 3 };
+
+struct leaves {
+    const struct profile_segment **at;
+    size_t count;
+};
+
+/* Cells of 64 contexts in one column. */
+struct group {
+    const struct profile_segment *segment;
+    uint64_t index; /* of the first context: / MEMTRACE_GROUP_ITEMS */
+    uint32_t place; /* of its cell in the segment */
+};
+
+struct work {
+    const struct profile *profile;
+    struct model *model;
+    struct sum *sums;     /* node_count */
+    struct group *groups; /* by index */
+    size_t group_count;
+    struct leaves lifetimes; /* by index */
+    uint32_t epoch;
+};
+
+/* Ids of a segment of the tree: index * 1024 up. */
+static bool id_at(const struct profile_segment *segment, uint32_t place, uint32_t *id) {
+    uint64_t wide = (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + place;
+    *id = (uint32_t)wide;
+    return place < MEMTRACE_LEAF_ITEMS && wide != 0 && wide < 1u << MEMTRACE_CONTEXT_BITS;
+}
+
+static size_t count_nodes(const struct profile *profile) {
+    size_t count = 1;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        uint64_t places =
+            segment->item_count < MEMTRACE_LEAF_ITEMS ? segment->item_count : MEMTRACE_LEAF_ITEMS;
+        uint64_t end = segment->kind == MEMTRACE_SEGMENT_CELLS
+                           ? ((uint64_t)segment->index + 1) * MEMTRACE_GROUP_ITEMS
+                           : (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + places;
+        if ((profile_is_tree(segment) || segment->kind == MEMTRACE_SEGMENT_LEDGER ||
+             segment->kind == MEMTRACE_SEGMENT_CELLS) &&
+            end <= 1u << MEMTRACE_CONTEXT_BITS && end > count) {
+            count = end;
+        }
+    }
+    return count;
+}
+
+/* How many groups of cells a segment has: struct memtrace_cell. */
+static uint32_t groups_in(const struct profile_segment *segment) {
+    return segment->kind == MEMTRACE_SEGMENT_LEDGER  ? MEMTRACE_LEAF_ITEMS / MEMTRACE_GROUP_ITEMS
+           : segment->kind == MEMTRACE_SEGMENT_CELLS ? 1
+                                                     : 0;
+}
+
+static int by_index(const void *left, const void *right) {
+    const struct group *a = left;
+    const struct group *b = right;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* The ledger's groups, those of the same contexts in all columns together. */
+static int gather_ledger(struct work *work) {
+    const struct profile *profile = work->profile;
+    size_t most = 1;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        most += groups_in(&profile->segments[i]);
+    }
+    work->groups = calloc(most, sizeof *work->groups);
+    if (work->groups == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        uint32_t count = groups_in(segment);
+        for (uint32_t j = 0; j < count; j++) {
+            work->groups[work->group_count++] = (struct group){
+                .segment = segment,
+                .index = (uint64_t)segment->index * count + j,
+                .place = count == 1 ? MEMTRACE_GROUP_FIRST : j * MEMTRACE_GROUP_ITEMS};
+        }
+    }
+    qsort(work->groups, work->group_count, sizeof *work->groups, by_index);
+    return 0;
+}
+
+/* How many groups from `first` on are of the same contexts. */
+static size_t count_columns(const struct work *work, size_t first) {
+    size_t end = first + 1;
+    while (end < work->group_count && work->groups[end].index == work->groups[first].index) {
+        end++;
+    }
+    return end - first;
+}
+
+typedef int (*cell_visitor)(struct work *work, struct sum *sum, const struct memtrace_cell *cell);
+
+/* A context's cells in all columns. */
+static int each_column(struct work *work, size_t first, size_t count, uint32_t place,
+                       cell_visitor visit) {
+    uint64_t id = work->groups[first].index * MEMTRACE_GROUP_ITEMS + place;
+    if (id == 0 || id >= work->model->node_count) {
+        return 0;
+    }
+    for (size_t i = first; i < first + count; i++) {
+        const struct group *group = &work->groups[i];
+        const struct memtrace_cell *cell =
+            profile_item(work->profile, group->segment, group->place + place);
+        if (cell != NULL && visit(work, &work->sums[id], cell) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Each visitor sees a context's cells of all columns before the next visitor sees any of them, and
+ * a context's visitors follow at once, so that what runs meanwhile changes little between them. */
+static int each_cell(struct work *work, const cell_visitor *visitors, size_t visitor_count) {
+    size_t columns;
+    for (size_t first = 0; first < work->group_count; first += columns) {
+        columns = count_columns(work, first);
+        for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
+            for (size_t i = 0; i < visitor_count; i++) {
+                if (each_column(work, first, columns, place, visitors[i]) != 0) {
+                    return -1;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+static int add_frees(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    (void)work;
+    sum->free_count += profile_load_u64(&cell->free_count);
+    sum->free_bytes += profile_load_u64(&cell->free_bytes); /* a mapping may be gone in parts */
+    return 0;
+}
+
+/* What the cell held when the process was last at its maximum: see struct memtrace_header. The
+ * counts are read first: if the cell has no saved value after that, they are from before. */
+static uint64_t peak_of(const struct work *work, const struct memtrace_cell *cell) {
+    uint64_t freed = profile_load_u64(&cell->free_bytes);
+    uint64_t held = profile_load_u64(&cell->alloc_bytes) - freed;
+    if (work->epoch % 2 == 0 && profile_load_u32(&cell->peak_epoch) == work->epoch) {
+        held = (uint64_t)profile_load_i64(&cell->saved_live);
+    }
+    return held;
+}
+
+static int add_allocations(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    uint64_t count = profile_load_u64(&cell->alloc_count);
+    (void)work;
+    if (count != 0) {
+        sum->alloc_bytes += profile_load_u64(&cell->alloc_bytes);
+        sum->alloc_count += count;
+        sum->temporary += profile_load_u64(&cell->temporary_count);
+    }
+    return 0;
+}
+
+static int add_peak(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    sum->peak_bytes += peak_of(work, cell);
+    return 0;
+}
+
+/* Peaks belong to one moment: again, if the process reached or left its maximum meanwhile. */
+static void load_peaks_again(struct work *work) {
+    static const cell_visitor visitors[] = {add_peak};
+    const struct memtrace_header *header = profile_header(work->profile);
+    for (int tries = 0; tries < PEAK_TRIES; tries++) {
+        uint32_t epoch = profile_load_u32(&header->peak_epoch);
+        if (epoch == work->epoch) {
+            break;
+        }
+        work->epoch = epoch;
+        for (size_t i = 0; i < work->model->node_count; i++) {
+            work->sums[i].peak_bytes = 0;
+        }
+        each_cell(work, visitors, 1);
+    }
+}
+
+static const struct memtrace_lifetimes *lifetimes_record(const struct work *work, uint32_t id) {
+    uint32_t leaf = id / MEMTRACE_LEAF_ITEMS;
+    if (leaf >= work->lifetimes.count || work->lifetimes.at[leaf] == NULL) {
+        return NULL;
+    }
+    return profile_item(work->profile, work->lifetimes.at[leaf], id % MEMTRACE_LEAF_ITEMS);
+}
+
+/* How many of a cell's frees are in each bucket; false: it is not known. */
+static bool lifetimes_of(const struct work *work, const struct memtrace_cell *cell,
+                         uint64_t *buckets) {
+    uint32_t lifetimes = profile_load_u32(&cell->lifetimes);
+    uint64_t frees = profile_load_u64(&cell->free_count);
+    uint64_t counted = 0;
+    if (lifetimes & MEMTRACE_LIFETIME_SINGLE) {
+        buckets[lifetimes % MEMTRACE_LIFETIME_BUCKETS]++;
+    } else if (lifetimes & MEMTRACE_LIFETIME_RECORD) {
+        const struct memtrace_lifetimes *record =
+            lifetimes_record(work, lifetimes & MEMTRACE_LIFETIME_RECORD);
+        for (size_t i = 0; record != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            buckets[i] = profile_load_u32(&record->bucket[i]);
+        }
+        if (record == NULL)
+            return false;
+    }
+    if (lifetimes & MEMTRACE_LIFETIME_REST) {
+        for (size_t i = 1; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            counted += buckets[i];
+        }
+        buckets[0] = frees > counted ? frees - counted : 0;
+    }
+    return lifetimes != 0 && frees != 0;
+}
+
+static int add_lifetimes(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
+    uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
+    uint64_t *buckets;
+    if (!lifetimes_of(work, cell, found)) {
+        return 0;
+    }
+    buckets = contexts_buckets(work->model, sum);
+    for (size_t i = 0; buckets != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        buckets[i] += found[i];
+    }
+    return buckets != NULL ? 0 : -1;
+}
+
+static int index_lifetimes(struct work *work) {
+    size_t limit = work->profile->segment_count + 1; /* leaves are given out in order */
+    work->lifetimes.at = calloc(limit, sizeof(void *));
+    if (work->lifetimes.at == NULL) {
+        return -1;
+    }
+    work->lifetimes.count = limit;
+    for (size_t i = 0; i < work->profile->segment_count; i++) {
+        const struct profile_segment *segment = &work->profile->segments[i];
+        if (segment->kind == MEMTRACE_SEGMENT_LIFETIMES && segment->index < limit) {
+            work->lifetimes.at[segment->index] = segment;
+        }
+    }
+    return 0;
+}
+
+/* Estimates come before the cells, so that what is freed meanwhile is not taken off twice. */
+
+static double load_double(const double *field) {
+    uint64_t bits = profile_load_u64((const uint64_t *)(const void *)field);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return isfinite(value) && value > 0 ? value : 0;
+}
+
+static void load_estimate(struct sum *sum, const struct memtrace_estimate *estimate) {
+    double freed = load_double(&estimate->freed_variance);
+    double total = load_double(&estimate->total_variance);
+    sum->total_variance = sqrt(total);
+    sum->live_variance = sqrt(total > freed ? total - freed : 0);
+    sum->count_variance = sqrt(load_double(&estimate->count_variance));
+}
+
+static void load_estimates(struct work *work) {
+    const struct profile *profile = work->profile;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_ESTIMATES && place < segment->item_count; place++) {
+            const struct memtrace_estimate *estimate = profile_item(profile, segment, place);
+            uint32_t id;
+            if (estimate != NULL && id_at(segment, place, &id) && id < work->model->node_count) {
+                load_estimate(&work->sums[id], estimate);
+            }
+        }
+    }
+}
+
+static void load_leaf(struct work *work, const struct profile_segment *segment) {
+    struct model *model = work->model;
+    for (uint32_t place = segment->item_count; place-- > 0;) {
+        struct memtrace_node node;
+        uint32_t id;
+        if (!profile_node(work->profile, segment, place, &node) || !id_at(segment, place, &id) ||
+            id >= model->node_count) {
+            continue;
+        }
+        model->nodes[id].frame = node.frame;
+        model->nodes[id].parent = node.parent;
+        if (model->nodes[id].parent >= id) {
+            model->nodes[id].parent = 0;
+            model_damage(model, "context %u has an impossible parent", id);
+        }
+    }
+}
+
+static int by_falling_index(const void *left, const void *right) {
+    const struct profile_segment *a = *(const struct profile_segment *const *)left;
+    const struct profile_segment *b = *(const struct profile_segment *const *)right;
+    return (a->index < b->index) - (a->index > b->index);
+}
+
+static int load_nodes(struct work *work) {
+    const struct profile *profile = work->profile;
+    const struct profile_segment **trees = calloc(profile->segment_count + 1, sizeof *trees);
+    size_t count = 0;
+    if (trees == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        if (profile_is_tree(&profile->segments[i])) {
+            trees[count++] = &profile->segments[i];
+        }
+    }
+    qsort(trees, count, sizeof *trees, by_falling_index);
+    for (size_t i = 0; i < count; i++) {
+        load_leaf(work, trees[i]);
+    }
+    free(trees);
+    return 0;
+}
+
+static int load_costs(struct work *work) {
+    static const cell_visitor visitors[] = {add_frees, add_allocations, add_peak, add_lifetimes};
+    if (index_lifetimes(work) != 0 || gather_ledger(work) != 0) {
+        return -1;
+    }
+    load_estimates(work);
+    work->epoch = profile_load_u32(&profile_header(work->profile)->peak_epoch);
+    if (each_cell(work, visitors, sizeof visitors / sizeof visitors[0]) != 0) {
+        return -1;
+    }
+    load_peaks_again(work);
+    return load_nodes(work) != 0 ? -1 : contexts_make(work->model, work->sums);
+}
+
+static int load_contexts(struct model *model, const struct profile *profile) {
+    struct work work = {.profile = profile, .model = model};
+    int result = -1;
+    model->node_count = count_nodes(profile);
+    model->nodes = calloc(model->node_count, sizeof *model->nodes);
+    work.sums = calloc(model->node_count, sizeof *work.sums);
+    if (model->nodes != NULL && work.sums != NULL) {
+        result = load_costs(&work);
+    }
+    free(work.sums);
+    free(work.lifetimes.at);
+    free(work.groups);
+    return result;
+}
+
+/* ---- A profile ---- */
+
 /* What changes while the program runs and is not read with the cells. */
 static void take_header(struct model *model, const struct profile *profile) {
     const struct memtrace_header *there = profile_header(profile);
@@ -150,12 +632,6 @@ static void take_header(struct model *model, const struct profile *profile) {
     }
 }
 
-void model_finish(struct model *model) {
-    model->to_ns = UINT64_MAX;
-    total(model);
-    model->now_ns = latest_time(model);
-}
-
 /* Of a profile; 0: not known. */
 static uint64_t maximum_time(const struct model *model) {
     uint64_t time_ns =
@@ -173,7 +649,7 @@ struct model *model_load(const struct profile *profile, struct error *error) {
     model->live = profile->live;
     take_header(model, profile);
     /* Costs before nodes and modules: what a cost refers to was there before it. */
-    if (columns_load(model, profile) != 0 || records_load(model, profile) != 0 ||
+    if (load_contexts(model, profile) != 0 || records_load(model, profile) != 0 ||
         children_load(model, profile) != 0) {
         error_set(error, "out of memory while reading %s", profile->path);
         model_free(model);

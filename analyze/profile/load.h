@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* load.h: what the files of analyze/model share while a model is loaded. Nobody else's business. */
+/*
+ * load.h: the parts of a model, as they are made of the records of a profile or a recording.
+ *
+ * Called by analyze/profile, replay, window and filter, which make models. One thread for a model.
+ */
 #ifndef ANALYZE_PROFILE_LOAD_H
 #define ANALYZE_PROFILE_LOAD_H
 
@@ -24,11 +28,10 @@ struct sum {
 };
 
 /* Each returns 0, or -1: out of memory. What they have filled model_free() frees. */
-int columns_load(struct model *model, const struct profile *profile);
 int records_load(struct model *model, const struct profile *profile);
 int children_load(struct model *model, const struct profile *profile); /* after the nodes */
 
-/* contexts.c. The class that an innermost frame tells. */
+/* The class that an innermost frame tells. */
 enum model_class contexts_class(uint64_t frame);
 /* The buckets of a sum's lifetimes, empty at first. NULL: out of memory. */
 uint64_t *contexts_buckets(struct model *model, struct sum *sum);
@@ -53,7 +56,7 @@ void records_take_pool(struct model *model, uint64_t id, const char *name);
 int records_take_points(struct model *model, const struct memtrace_point *points, size_t count);
 void records_finish(struct model *model);
 
-/* model.c: totals and the latest time, when everything else is there. */
+/* Totals and the latest time, when everything else is there. */
 void model_finish(struct model *model);
 /* Adds the heap's contexts to the totals. Whether there are any. */
 bool model_total_contexts(struct model *model);

@@ -224,7 +224,7 @@ static int load_foreign(struct model *model, const struct profile *profile) {
 
 /* A thread holds what it allocated, less what it freed of its own, less what others freed of it.
  * Wraps like the file's counters; negative where frees by unknown threads are missing. */
-static void hold(struct model *model) {
+static void set_live_bytes(struct model *model) {
     for (size_t i = 0; i < model->thread_count; i++) {
         struct model_thread *thread = &model->threads[i];
         thread->live_bytes =
@@ -271,7 +271,7 @@ static void join_others(struct model *model) {
 void records_finish(struct model *model) {
     qsort(model->threads, model->thread_count, sizeof *model->threads, by_thread_id);
     join_others(model);
-    hold(model);
+    set_live_bytes(model);
 }
 
 /* ---- Pools ---- */

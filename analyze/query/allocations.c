@@ -7,12 +7,113 @@
  * idxStr, for EXPLAIN QUERY PLAN and for filter(): "births" or "lives", then for each argument a
  * space, the column's name and the operator: = < > and l (<=), g (>=), i (IN).
  */
-#include "analyze/query/bounds.h"
-#include "analyze/query/rowqueue.h"
 #include "analyze/query/vtable.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- What constraints of SQL (size >= 100, thread = 2, id IN (...)) leave of the numbers of a
+ * column. A constraint that a bound cannot hold exactly makes it wider, never narrower: SQLite
+ * looks at every row again ---- */
+
+#define BOUNDS_ANY ((struct selection_range){0, UINT64_MAX})
+
+static const struct selection_range nothing = {1, 0};
+
+static struct selection_range bounds_both(struct selection_range left,
+                                          struct selection_range right) {
+    return (struct selection_range){left.least > right.least ? left.least : right.least,
+                                    left.most < right.most ? left.most : right.most};
+}
+
+/* One letter for an operator of SQLITE_INDEX_CONSTRAINT_*: "=", "<", "l" (<=), ">", "g" (>=); 0:
+ * none that bounds. */
+static char bounds_letter(unsigned char operator) {
+    switch (operator) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return '=';
+    case SQLITE_INDEX_CONSTRAINT_LT:
+        return '<';
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return 'l';
+    case SQLITE_INDEX_CONSTRAINT_GT:
+        return '>';
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return 'g';
+    default:
+        return '\0';
+    }
+}
+
+/* Numbers of the tables are integers from 0 to INT64_MAX. */
+static struct selection_range range_of_integer(char letter, sqlite3_int64 value) {
+    uint64_t number = value > 0 ? (uint64_t)value : 0;
+    switch (letter) {
+    case '=':
+        return value >= 0 ? (struct selection_range){number, number} : nothing;
+    case '<':
+        return value > 0 ? (struct selection_range){0, number - 1} : nothing;
+    case 'l':
+        return value >= 0 ? (struct selection_range){0, number} : nothing;
+    case '>':
+        return (struct selection_range){value >= 0 ? number + 1 : 0, UINT64_MAX};
+    default:
+        return (struct selection_range){number, UINT64_MAX};
+    }
+}
+
+/* Between two integers the bound goes to the one farther out: wider than needed by one at most. */
+static struct selection_range range_of_real(char letter, double value) {
+    const double most = 9.0e18;
+    if (!(fabs(value) < most)) {
+        return BOUNDS_ANY;
+    }
+    switch (letter) {
+    case '=':
+        return bounds_both(range_of_integer('g', (sqlite3_int64)floor(value)),
+                           range_of_integer('l', (sqlite3_int64)ceil(value)));
+    case '<':
+    case 'l':
+        return range_of_integer('l', (sqlite3_int64)ceil(value));
+    default:
+        return range_of_integer('g', (sqlite3_int64)floor(value));
+    }
+}
+
+/* Text may be a number by SQL's rules, which are SQLite's business. */
+static struct selection_range range_of(char letter, sqlite3_value *value) {
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        return range_of_integer(letter, sqlite3_value_int64(value));
+    case SQLITE_FLOAT:
+        return range_of_real(letter, sqlite3_value_double(value));
+    default:
+        return BOUNDS_ANY;
+    }
+}
+
+/* What `letter value` leaves of the range. */
+static struct selection_range bounds_narrow(struct selection_range range, char letter,
+                                            sqlite3_value *value) {
+    return bounds_both(range, range_of(letter, value));
+}
+
+/* What `IN (values)` leaves: from the least of them to the most. */
+static struct selection_range bounds_narrow_in(struct selection_range range,
+                                               sqlite3_value *values) {
+    struct selection_range all = {UINT64_MAX, 0};
+    sqlite3_value *value;
+    int result = sqlite3_vtab_in_first(values, &value);
+    for (; result == SQLITE_OK && value != NULL; result = sqlite3_vtab_in_next(values, &value)) {
+        struct selection_range one = range_of('=', value);
+        if (one.least <= one.most) {
+            all.least = one.least < all.least ? one.least : all.least;
+            all.most = one.most > all.most ? one.most : all.most;
+        }
+    }
+    return result == SQLITE_DONE || result == SQLITE_OK ? bounds_both(range, all) : range;
+}
 
 /* Columns that constraints are pushed down of. */
 enum allocations_bound {
@@ -95,22 +196,22 @@ static void narrow(struct allocations_pass *pass) {
 static bool is_wanted(const struct allocations_pass *pass, const struct life *life) {
     const struct selection_range *bounds = pass->question.bounds;
     bool has_ended = life->death_ns != LIFE_ALIVE;
-    if (!bounds_hold(bounds[ALLOCATIONS_ID], life->birth_order) ||
-        !bounds_hold(bounds[ALLOCATIONS_THREAD], life->block.thread) ||
-        !bounds_hold(bounds[ALLOCATIONS_ADDRESS], life->address) ||
-        !bounds_hold(bounds[ALLOCATIONS_SIZE], life->size) ||
-        !bounds_hold(bounds[ALLOCATIONS_CONTEXT], life->context) ||
-        !bounds_hold(bounds[ALLOCATIONS_BORN], life->birth_ns)) {
+    if (!selection_is_within(life->birth_order, bounds[ALLOCATIONS_ID]) ||
+        !selection_is_within(life->block.thread, bounds[ALLOCATIONS_THREAD]) ||
+        !selection_is_within(life->address, bounds[ALLOCATIONS_ADDRESS]) ||
+        !selection_is_within(life->size, bounds[ALLOCATIONS_SIZE]) ||
+        !selection_is_within(life->context, bounds[ALLOCATIONS_CONTEXT]) ||
+        !selection_is_within(life->birth_ns, bounds[ALLOCATIONS_BORN])) {
         return false;
     }
     if (!has_ended) { /* these are NULL then */
-        return bounds_are_any(bounds[ALLOCATIONS_FREED]) &&
-               bounds_are_any(bounds[ALLOCATIONS_LIFETIME]) &&
-               bounds_are_any(bounds[ALLOCATIONS_FREED_BY]);
+        return selection_is_any(bounds[ALLOCATIONS_FREED]) &&
+               selection_is_any(bounds[ALLOCATIONS_LIFETIME]) &&
+               selection_is_any(bounds[ALLOCATIONS_FREED_BY]);
     }
-    return bounds_hold(bounds[ALLOCATIONS_FREED], life->death_ns) &&
-           bounds_hold(bounds[ALLOCATIONS_LIFETIME], life->death_ns - life->birth_ns) &&
-           bounds_hold(bounds[ALLOCATIONS_FREED_BY], life->death_thread);
+    return selection_is_within(life->death_ns, bounds[ALLOCATIONS_FREED]) &&
+           selection_is_within(life->death_ns - life->birth_ns, bounds[ALLOCATIONS_LIFETIME]) &&
+           selection_is_within(life->death_thread, bounds[ALLOCATIONS_FREED_BY]);
 }
 
 static int take_life(void *context, const struct life *life) {
@@ -155,7 +256,7 @@ static int produce(struct rowqueue *queue, void *argument) {
 
 static bool can_be_any(const struct allocations_question *question) {
     for (size_t i = 0; i < ALLOCATIONS_BOUNDS; i++) {
-        if (bounds_are_empty(question->bounds[i])) {
+        if (question->bounds[i].least > question->bounds[i].most) {
             return false;
         }
     }

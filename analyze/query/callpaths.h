@@ -2,7 +2,7 @@
 /*
  * callpaths.h: names of functions and call paths as texts, for the tables and functions of a
  * session. A query may ask for the same ones millions of times: names are made once; of the paths
- * the latest are kept.
+ * the latest are kept. callpaths.c has the SQL functions, too.
  *
  * Called by analyze/query, from the session's thread.
  */

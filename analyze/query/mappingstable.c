@@ -3,7 +3,6 @@
  * mappingstable.c: the table of address space that the program mapped, by a pass over the events. A
  * session's filters of contexts count, and its view; filters of blocks do not.
  */
-#include "analyze/query/rowqueue.h"
 #include "analyze/query/vtable.h"
 #include "analyze/replay/lives.h"
 #include "analyze/replay/mappinglist.h"

@@ -15,6 +15,7 @@
 #include "analyze/read/run.h"
 #include "analyze/replay/options.h"
 #include "analyze/replay/timeorder.h"
+#include "analyze/rows/table.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -71,5 +72,25 @@ int query_describe(FILE *out, const char *table);
 /* Writes all tables, with indices, into a new database at `path`. 0; -1: error is set and the file
  * is not whole. The caller removes what is there before. */
 int query_export(const struct query_source *source, const char *path, struct error *error);
+
+/* ---- The rows of a statement as a table (rows/table.h), in any of its forms. Whether writing
+ * worked the caller asks ferror() ---- */
+
+/* Start from {0} and set the first two; they may change between statements. */
+struct statement_writer {
+    struct report report; /* out, options.format */
+    struct table_statement options;
+    struct table table;
+    struct table_column *columns; /* as SQLite names them */
+    struct table_cell *cells;
+    bool is_begun;
+};
+
+/* What query_run() gets. A row ends the statement where out of memory or ferror(). */
+struct query_sink statement_sink(struct statement_writer *writer);
+
+/* The format of that name. false: there is none. */
+bool statement_format_named(const char *name, enum report_format *format);
+#define STATEMENT_FORMATS "table, markdown, csv, tsv or json"
 
 #endif

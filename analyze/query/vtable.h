@@ -13,6 +13,8 @@
 #include "analyze/rows/rows.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 struct vtable {
     const struct rows *rows;    /* name, columns; where they are arrays the rows themselves */
@@ -101,7 +103,33 @@ void vtable_put_lasting(sqlite3_context *out, const char *text);
 /* "rw-", of PROT_*; mappingstable.c */
 struct table_cell vtable_protection(uint32_t protection);
 
-/* functions.c: bytes(), duration(), path() and so on. 0 or an SQLite error. */
+/* callpaths.c: bytes(), duration(), path() and so on. 0 or an SQLite error. */
 int vtable_add_functions(struct query *query);
+
+/* ---- Rows of a pass over events: the pass hands them out when it comes to them, a cursor asks for
+ * the next one. So the pass runs in a thread of its own, a few batches ahead, and ends when nobody
+ * wants rows any more. Memory: those batches, whatever the pass finds. start, next and close belong
+ * to one thread; put to the producer ---- */
+
+struct rowqueue;
+
+/* Runs in the thread inside, calls rowqueue_put() for each row and returns soon after that does not
+ * return 0, or after rowqueue_cancel() became true. Its value is rowqueue_result(). */
+typedef int (*rowqueue_producer)(struct rowqueue *queue, void *argument);
+
+/* NULL: no memory or no thread. */
+struct rowqueue *rowqueue_start(size_t row_size, rowqueue_producer produce, void *argument);
+
+/* 0; 1: nobody wants more. */
+int rowqueue_put(struct rowqueue *queue, const void *row);
+const atomic_bool *rowqueue_cancel(const struct rowqueue *queue);
+
+/* 1: *row is there until the next call; 0: that was all; -1: *interrupted became true meanwhile. */
+int rowqueue_next(struct rowqueue *queue, const atomic_bool *interrupted, const void **row);
+/* After rowqueue_next() returned 0. */
+int rowqueue_result(const struct rowqueue *queue);
+
+/* Also before the end. NULL is allowed. */
+void rowqueue_close(struct rowqueue *queue);
 
 #endif

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* block.c: checksums and limits of blocks. See block.h. */
+/* block.c: see block.h. */
 #include "analyze/read/block.h"
+
+#include "analyze/read/compressed.h"
+#include "analyze/read/nodecode.h"
+#include "analyze/read/predict.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -20,4 +31,164 @@ bool block_plausible(const struct memtrace_block_header *block) {
            block->stored_size <= MEMTRACE_BLOCK_MOST && block->raw_size <= MEMTRACE_BLOCK_MOST &&
            block->stored_size <= block->raw_size &&
            (block->kind != MEMTRACE_BLOCK_EVENTS || block->items <= MEMTRACE_BLOCK_EVENTS_MOST);
+}
+
+/* ---- Reading ---- */
+
+enum {
+    WINDOW = 1 << 16,  /* bytes looked at in one go where blocks are searched */
+    REREADS_MOST = 16, /* how often a search may read the file's bytes for nothing */
+};
+
+ssize_t block_read_at(int fd, void *bytes, size_t size, uint64_t offset) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = pread(fd, (char *)bytes + done, size - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return -1;
+        }
+        if (count == 0) {
+            break;
+        }
+        done += (size_t)count;
+    }
+    return (ssize_t)done;
+}
+
+static int reserve(unsigned char **bytes, size_t *capacity, size_t wanted) {
+    unsigned char *grown;
+    if (wanted <= *capacity) {
+        return 0;
+    }
+    grown = realloc(*bytes, wanted);
+    if (grown == NULL) {
+        return -1;
+    }
+    *bytes = grown;
+    *capacity = wanted;
+    return 0;
+}
+
+void recording_buffer_free(struct recording_buffer *buffer) {
+    free(buffer->bytes);
+    free(buffer->stored);
+    ZSTD_freeDCtx(buffer->context);
+    *buffer = (struct recording_buffer){0};
+}
+
+enum block_status block_load(int fd, uint64_t file_size, uint64_t offset,
+                             struct memtrace_block_header *block, struct recording_buffer *buffer) {
+    ssize_t count = block_read_at(fd, block, sizeof *block, offset);
+    if (count < 0) {
+        return BLOCK_ERROR;
+    }
+    if ((size_t)count < sizeof *block || !block_plausible(block) ||
+        block_size(block) > file_size - offset) {
+        return BLOCK_NONE;
+    }
+    if (reserve(&buffer->stored, &buffer->stored_capacity, block->stored_size) != 0) {
+        errno = ENOMEM;
+        return BLOCK_ERROR;
+    }
+    count = block_read_at(fd, buffer->stored, block->stored_size, offset + sizeof *block);
+    if (count < 0) {
+        return BLOCK_ERROR;
+    }
+    return (size_t)count == block->stored_size &&
+                   block_checksum(block, buffer->stored) == block->checksum
+               ? BLOCK_WHOLE
+               : BLOCK_NONE;
+}
+
+enum block_status block_search(int fd, uint64_t file_size, uint64_t *offset,
+                               struct recording_buffer *buffer) {
+    uint32_t window[WINDOW / sizeof(uint32_t)];
+    uint64_t wasted = 0;
+    for (; *offset < file_size; *offset += WINDOW) {
+        ssize_t count = block_read_at(fd, window, sizeof window, *offset);
+        if (count < 0) {
+            return BLOCK_ERROR;
+        }
+        for (size_t i = 0; i + sizeof(uint32_t) <= (size_t)count; i += 8) {
+            struct memtrace_block_header block = {0};
+            enum block_status found;
+            if (window[i / sizeof(uint32_t)] != MEMTRACE_BLOCK_MAGIC) {
+                continue;
+            }
+            found = block_load(fd, file_size, *offset + i, &block, buffer);
+            if (found != BLOCK_NONE) {
+                *offset += i;
+                return found;
+            }
+            wasted += sizeof block + (block.stored_size < file_size ? block.stored_size : 0);
+            if (wasted / REREADS_MOST > file_size) {
+                return BLOCK_NONE;
+            }
+        }
+    }
+    return BLOCK_NONE;
+}
+
+int block_unpack(const struct memtrace_block_header *block, struct recording_buffer *buffer) {
+    size_t size;
+    if (reserve(&buffer->bytes, &buffer->capacity, block->raw_size) != 0) {
+        return -1;
+    }
+    buffer->size = block->raw_size;
+    if (block->stored_size == block->raw_size) {
+        if (block->raw_size != 0) {
+            memcpy(buffer->bytes, buffer->stored, block->raw_size);
+        }
+        return 0;
+    }
+    if (buffer->context == NULL && (buffer->context = ZSTD_createDCtx()) == NULL) {
+        return -1;
+    }
+    size = ZSTD_decompressDCtx(buffer->context, buffer->bytes, buffer->capacity, buffer->stored,
+                               block->stored_size);
+    return size == block->raw_size ? 0 : -1;
+}
+
+/* ---- Compressing ---- */
+
+enum { LARGE = 2048 }; /* bytes of a column that are worth a beginning of their own */
+
+static size_t columns_of(enum memtrace_block_kind kind) {
+    return kind == MEMTRACE_BLOCK_EVENTS     ? COLUMNS
+           : kind == MEMTRACE_BLOCK_NODES    ? NODECODE_COLUMNS
+           : kind == MEMTRACE_BLOCK_SEGMENTS ? SEGMENTPACK_COLUMNS
+                                             : 0;
+}
+
+/* Where the column ends, given where the one before does; never behind the payload. */
+static size_t column_end(const void *payload, size_t size, size_t column, size_t before) {
+    uint32_t bytes;
+    memcpy(&bytes, (const char *)payload + column * sizeof bytes, sizeof bytes);
+    return bytes < size - before ? before + bytes : size;
+}
+
+size_t block_pack(ZSTD_CCtx *context, enum memtrace_block_kind kind, const void *payload,
+                  size_t size, int level, void *packed) {
+    ZSTD_outBuffer out = {packed, BLOCK_PACK_BOUND(size), 0};
+    ZSTD_inBuffer in = {payload, 0, 0};
+    size_t columns = size >= LARGE ? columns_of(kind) : 0;
+    size_t end = columns * sizeof(uint32_t);
+    ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+    ZSTD_CCtx_setPledgedSrcSize(context, size);
+    for (size_t i = 0; i < columns; i++) {
+        size_t start = end;
+        end = column_end(payload, size, i, start);
+        if (end - start >= LARGE) {
+            in.size = end;
+            if (ZSTD_compressStream2(context, &out, &in, ZSTD_e_flush) != 0) {
+                return 0;
+            }
+        }
+    }
+    in.size = size;
+    return ZSTD_compressStream2(context, &out, &in, ZSTD_e_end) == 0 ? out.pos : 0;
 }

@@ -2,6 +2,8 @@
 /* cachefolder.c: files kept from one command to the next. See cachefolder.h. */
 #include "analyze/read/cachefolder.h"
 
+#include "analyze/base/array.h"
+
 #define XXH_INLINE_ALL
 #include <dirent.h>
 #include <errno.h>
@@ -232,12 +234,8 @@ static size_t list_files(DIR *folder, struct used **list) {
             unlinkat(dirfd(folder), entry->d_name, 0);
             continue;
         }
-        if (count == room) {
-            struct used *grown = realloc(*list, (room = room * 2 + 64) * sizeof *grown);
-            if (grown == NULL) {
-                break;
-            }
-            *list = grown;
+        if (array_grow(list, &room, count, sizeof **list) != 0) {
+            break;
         }
         (*list)[count].bytes = (uint64_t)status.st_size;
         (*list)[count].when = status.st_mtim;

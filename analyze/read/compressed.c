@@ -2,11 +2,11 @@
 /* compressed.c: see compressed.h. */
 #include "analyze/read/compressed.h"
 
-#include "analyze/read/blockread.h"
-#include "analyze/read/segmentpack.h"
+#include "analyze/read/block.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,22 +21,22 @@ static uint64_t read_blocks(int fd, uint64_t file_size, bool tables_only, unsign
     uint64_t broken = 0;
     uint64_t left = size * 2;
     while (offset < file_size) {
-        enum blockread found = blockread_load(fd, file_size, offset, &block, &buffer);
-        if (found == BLOCKREAD_NONE) {
+        enum block_status found = block_load(fd, file_size, offset, &block, &buffer);
+        if (found == BLOCK_NONE) {
             broken = broken == 0 ? offset : broken;
             offset += 8;
-            found = blockread_search(fd, file_size, &offset, &buffer);
-            if (found == BLOCKREAD_WHOLE) {
+            found = block_search(fd, file_size, &offset, &buffer);
+            if (found == BLOCK_WHOLE) {
                 continue;
             }
         }
-        if (found != BLOCKREAD_WHOLE || block.raw_size > left) {
+        if (found != BLOCK_WHOLE || block.raw_size > left) {
             broken = broken == 0 ? offset : broken;
             break;
         }
         if (block.kind == MEMTRACE_BLOCK_SEGMENTS && (!tables_only || block.items == 0) &&
-            (blockread_unpack(&block, &buffer) != 0 ||
-             segmentpack_undo(buffer.bytes, buffer.size, bytes, size) != 0)) {
+            (block_unpack(&block, &buffer) != 0 ||
+             segmentpack_unpack(buffer.bytes, buffer.size, bytes, size) != 0)) {
             broken = broken == 0 ? offset : broken;
         }
         left -= block.raw_size;
@@ -82,4 +82,335 @@ unsigned char *compressed_read(int fd, const char *path, const struct memtrace_h
                  (unsigned long long)broken);
     }
     return (unsigned char *)copy;
+}
+
+enum column {
+    COLUMN_FORM = 0,   /* the number of fields, then of each its width, and NUMBERED */
+    COLUMN_PIECES = 1, /* pages from the end of the piece before, pages */
+    COLUMN_NEW = 2,    /* the values of a numbered field, in the order of their first use */
+    COLUMN_FIELDS = 3, /* one each; where there are none the first has the bytes themselves */
+};
+enum { NUMBERED = 0x80, PAGE = MEMTRACE_PAGE_SIZE };
+
+/* ---- Forms ---- */
+
+static struct segmentpack_form fields(unsigned count, unsigned width, bool numbered) {
+    struct segmentpack_form form = {.count = count, .numbered = numbered};
+    memset(form.width, (int)width, count);
+    return form;
+}
+
+static struct segmentpack_form node_form(void) {
+    struct segmentpack_form form = fields(3, 4, true);
+    form.width[0] = 8;
+    return form;
+}
+
+/* Of a packed node: the frame's lower bits, the parent, the area. */
+static struct segmentpack_form packed_node_form(void) {
+    struct segmentpack_form form = fields(3, 3, true);
+    form.width[2] = 2;
+    return form;
+}
+
+static struct segmentpack_form cell_form(void) {
+    struct segmentpack_form form = fields(8, 8, false);
+    form.width[6] = form.width[7] = 4; /* peak_epoch, lifetimes */
+    return form;
+}
+
+static uint32_t item_bytes(const struct segmentpack_form *form) {
+    uint32_t bytes = 0;
+    for (unsigned i = 0; i < form->count; i++) {
+        bytes += form->width[i];
+    }
+    return bytes;
+}
+
+struct segmentpack_form segmentpack_form(uint32_t kind, uint32_t item_size) {
+    struct segmentpack_form form = {.count = 0};
+    switch (kind) {
+    case MEMTRACE_SEGMENT_TREE:
+        form = node_form();
+        break;
+    case MEMTRACE_SEGMENT_NODES:
+        form = packed_node_form();
+        break;
+    case MEMTRACE_SEGMENT_LEDGER:
+    case MEMTRACE_SEGMENT_CELLS:
+        form = cell_form();
+        break;
+    case MEMTRACE_SEGMENT_LIFETIMES:
+        form = fields(MEMTRACE_LIFETIME_BUCKETS, 4, false);
+        break;
+    case MEMTRACE_SEGMENT_FREES:
+        form = fields(2, 8, false);
+        break;
+    case MEMTRACE_SEGMENT_PATHS:
+        form = fields(6, 8, false);
+        break;
+    default:
+        break;
+    }
+    return item_bytes(&form) == item_size ? form : (struct segmentpack_form){.count = 0};
+}
+
+bool segmentpack_same(const struct segmentpack_form *one, const struct segmentpack_form *other) {
+    return one->count == other->count && one->numbered == other->numbered &&
+           memcmp(one->width, other->width, one->count) == 0;
+}
+
+/* ---- Packing ---- */
+
+static inline uint64_t load(const unsigned char *bytes, unsigned width) {
+    uint64_t value = 0;
+    memcpy(&value, bytes, width); /* little-endian, as all that MemTrace runs on */
+    return value;
+}
+
+/* `count` values, `stride` bytes from each to the next. Room for them was made. */
+static inline void put_values(struct segmentpack *pack, unsigned field, const unsigned char *bytes,
+                              size_t count, size_t stride, unsigned width) {
+    struct varint_writer *column = &pack->columns[COLUMN_FIELDS + field];
+    unsigned char *to = column->bytes + column->size;
+    uint64_t before = pack->before[field];
+    for (; count > 0; count--, bytes += stride) {
+        uint64_t value = load(bytes, width);
+        uint64_t left = varint_zigzag(value - before);
+        for (before = value; left >= 0x80; left >>= 7) {
+            *to++ = (unsigned char)(left | 0x80);
+        }
+        *to++ = (unsigned char)left;
+    }
+    column->size = (size_t)(to - column->bytes);
+    pack->before[field] = before;
+}
+
+/* The number of a value, plus one; 0: no memory. */
+static uintptr_t number_of(struct segmentpack *pack, uint64_t value) {
+    uintptr_t number = (uintptr_t)numbermap_get(&pack->numbers, value);
+    if (number == 0) {
+        number = pack->numbers.used + 1;
+        varint_put(&pack->columns[COLUMN_NEW], varint_zigzag(value - pack->before[0]));
+        pack->before[0] = value;
+        if (numbermap_put(&pack->numbers, value, (void *)number) != 0) {
+            return 0;
+        }
+    }
+    return number;
+}
+
+static void put_numbers(struct segmentpack *pack, const unsigned char *bytes, size_t count,
+                        size_t stride) {
+    struct varint_writer *column = &pack->columns[COLUMN_FIELDS];
+    for (; count > 0; count--, bytes += stride) {
+        uintptr_t number = number_of(pack, load(bytes, pack->form.width[0]));
+        column->failed |= number == 0;
+        varint_put(column, number - 1);
+    }
+}
+
+static void put_items(struct segmentpack *pack, const unsigned char *bytes, size_t size) {
+    size_t stride = item_bytes(&pack->form);
+    size_t at = 0;
+    for (unsigned i = 0; i < pack->form.count; at += pack->form.width[i++]) {
+        unsigned width = pack->form.width[i];
+        size_t count = (size - at + stride - width) / stride; /* whole ones, the last item's too */
+        if (!varint_room(&pack->columns[COLUMN_FIELDS + i], count * VARINT_MOST)) {
+            return;
+        }
+        if (i == 0 && pack->form.numbered) {
+            put_numbers(pack, bytes, count, stride);
+        } else if (width == 8) {
+            put_values(pack, i, bytes + at, count, stride, 8);
+        } else if (width == 4) {
+            put_values(pack, i, bytes + at, count, stride, 4);
+        } else {
+            put_values(pack, i, bytes + at, count, stride, width);
+        }
+    }
+}
+
+static void put_piece(struct segmentpack *pack, const unsigned char *bytes, uint64_t page,
+                      size_t pages) {
+    varint_put(&pack->columns[COLUMN_PIECES], page - pack->end);
+    varint_put(&pack->columns[COLUMN_PIECES], pages);
+    pack->end = page + pages;
+    if (pack->form.count == 0) {
+        varint_put_bytes(&pack->columns[COLUMN_FIELDS], bytes, pages * PAGE);
+    } else {
+        put_items(pack, bytes, pages * PAGE);
+    }
+}
+
+static bool is_zero(const unsigned char *page) {
+    return page[0] == 0 && memcmp(page, page + 1, PAGE - 1) == 0;
+}
+
+void segmentpack_add(struct segmentpack *pack, const unsigned char *bytes, uint64_t page,
+                     size_t pages) {
+    if (pack->form.count != 0) {
+        put_piece(pack, bytes, page, pages);
+        return;
+    }
+    for (size_t i = 0; i < pages;) {
+        size_t first = i;
+        while (i < pages && !is_zero(bytes + i * PAGE)) {
+            i++;
+        }
+        if (i != first) {
+            put_piece(pack, bytes + first * PAGE, page + first, i - first);
+        } else {
+            i++;
+        }
+    }
+}
+
+int segmentpack_end(struct segmentpack *pack, struct varint_writer *payload) {
+    struct varint_writer *form = &pack->columns[COLUMN_FORM];
+    varint_put_byte(form, (unsigned char)pack->form.count);
+    for (unsigned i = 0; i < pack->form.count; i++) {
+        bool numbered = i == 0 && pack->form.numbered;
+        varint_put_byte(form, pack->form.width[i] | (numbered ? NUMBERED : 0));
+    }
+    varint_join(pack->columns, SEGMENTPACK_COLUMNS, payload);
+    for (size_t i = 0; i < SEGMENTPACK_COLUMNS; i++) {
+        pack->columns[i].size = 0;
+    }
+    numbermap_free(&pack->numbers);
+    pack->numbers = (struct numbermap){0};
+    memset(pack->before, 0, sizeof pack->before);
+    pack->end = 0;
+    return payload->failed ? -1 : 0;
+}
+
+void segmentpack_free(struct segmentpack *pack) {
+    for (size_t i = 0; i < SEGMENTPACK_COLUMNS; i++) {
+        free(pack->columns[i].bytes);
+    }
+    numbermap_free(&pack->numbers);
+}
+
+/* ---- Unpacking ---- */
+
+struct unpack {
+    struct segmentpack_form form;
+    struct varint_reader columns[SEGMENTPACK_COLUMNS];
+    uint64_t before[SEGMENTPACK_FIELDS];
+    uint64_t *values; /* of the numbered field */
+    size_t value_count;
+    bool failed;
+};
+
+/* Into zeros: what is 0 is not written, so that its page need not come to be. */
+static inline void get_values(struct unpack *unpack, unsigned field, unsigned char *bytes,
+                              size_t count, size_t stride, unsigned width) {
+    struct varint_reader column = unpack->columns[COLUMN_FIELDS + field];
+    uint64_t value = unpack->before[field];
+    for (; count > 0 && !unpack->failed; count--, bytes += stride) {
+        value += varint_unzigzag(varint_get(&column));
+        if (value != 0) {
+            memcpy(bytes, &value, width);
+        }
+    }
+    unpack->columns[COLUMN_FIELDS + field] = column;
+    unpack->before[field] = value;
+}
+
+static void get_numbers(struct unpack *unpack, unsigned char *bytes, size_t count, size_t stride) {
+    for (; count > 0 && !unpack->failed; count--, bytes += stride) {
+        uint64_t number = varint_get(&unpack->columns[COLUMN_FIELDS]);
+        if (number >= unpack->value_count) {
+            unpack->failed = true;
+        } else if (unpack->values[number] != 0) {
+            memcpy(bytes, &unpack->values[number], unpack->form.width[0]);
+        }
+    }
+}
+
+static void get_items(struct unpack *unpack, unsigned char *bytes, size_t size) {
+    size_t stride = item_bytes(&unpack->form);
+    size_t at = 0;
+    for (unsigned i = 0; i < unpack->form.count; at += unpack->form.width[i++]) {
+        unsigned width = unpack->form.width[i];
+        size_t count = (size - at + stride - width) / stride;
+        if (i == 0 && unpack->form.numbered) {
+            get_numbers(unpack, bytes, count, stride);
+        } else if (width == 8) {
+            get_values(unpack, i, bytes + at, count, stride, 8);
+        } else if (width == 4) {
+            get_values(unpack, i, bytes + at, count, stride, 4);
+        } else {
+            get_values(unpack, i, bytes + at, count, stride, width);
+        }
+    }
+}
+
+static void get_form(struct unpack *unpack) {
+    struct varint_reader *reader = &unpack->columns[COLUMN_FORM];
+    unpack->form.count = (unsigned)varint_get_byte(reader);
+    if (unpack->form.count > SEGMENTPACK_FIELDS) {
+        unpack->failed = true;
+        return;
+    }
+    for (unsigned i = 0; i < unpack->form.count; i++) {
+        unsigned char width = varint_get_byte(reader);
+        unpack->form.numbered |= i == 0 && (width & NUMBERED) != 0;
+        unpack->form.width[i] = width & ~NUMBERED;
+        unpack->failed |= unpack->form.width[i] < 1 || unpack->form.width[i] > 8;
+    }
+}
+
+static int get_new(struct unpack *unpack) {
+    struct varint_reader *reader = &unpack->columns[COLUMN_NEW];
+    uint64_t value = 0;
+    unpack->values = malloc(((size_t)(reader->end - reader->next) + 1) * sizeof *unpack->values);
+    if (unpack->values == NULL) {
+        return -1;
+    }
+    while (reader->next != reader->end && !unpack->failed) {
+        value += varint_unzigzag(varint_get(reader));
+        unpack->values[unpack->value_count++] = value;
+    }
+    return 0;
+}
+
+static void get_pieces(struct unpack *unpack, unsigned char *bytes, uint64_t size) {
+    struct varint_reader *pieces = &unpack->columns[COLUMN_PIECES];
+    uint64_t end = 0; /* in pages */
+    while (pieces->next != pieces->end && !unpack->failed) {
+        uint64_t start = end + varint_get(pieces);
+        uint64_t pages = varint_get(pieces);
+        uint64_t room = size / PAGE;
+        if (start < end || start > room || pages > room - start) {
+            unpack->failed = true;
+            return;
+        }
+        end = start + pages;
+        if (unpack->form.count == 0) {
+            const void *from = varint_get_bytes(&unpack->columns[COLUMN_FIELDS], pages * PAGE);
+            if (from != NULL) {
+                memcpy(bytes + start * PAGE, from, pages * PAGE);
+            }
+        } else {
+            get_items(unpack, bytes + start * PAGE, pages * PAGE);
+        }
+    }
+}
+
+int segmentpack_unpack(const void *payload, size_t payload_size, unsigned char *bytes,
+                       uint64_t size) {
+    struct unpack unpack = {.failed = false};
+    if (varint_split(payload, payload_size, unpack.columns, SEGMENTPACK_COLUMNS, &unpack.failed) !=
+        0) {
+        return -1;
+    }
+    get_form(&unpack);
+    if (!unpack.failed && get_new(&unpack) == 0) {
+        get_pieces(&unpack, bytes, size);
+    } else {
+        unpack.failed = true;
+    }
+    free(unpack.values);
+    return unpack.failed ? -1 : 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* eventdecode.c: the columns of a block into events. See eventcode.h. */
 #include "analyze/read/eventcode.h"
-#include "analyze/read/eventcolumns.h"
 #include "analyze/read/predict.h"
 #include "analyze/read/varint.h"
 

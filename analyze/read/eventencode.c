@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* eventencode.c: events into the columns of a block. See eventcode.h. */
 #include "analyze/read/eventcode.h"
-#include "analyze/read/eventcolumns.h"
 #include "analyze/read/predict.h"
 #include "analyze/read/varint.h"
 
@@ -14,6 +13,24 @@ struct lookup {
     uint32_t *index;
     uint32_t capacity; /* a power of two, at least twice the sites */
 };
+
+/* How deep below the top of its class's stack this address lies; -1: not among the upper ones. */
+static int depth_of(const struct predict *predict, const struct predict_site *site,
+                    uint64_t address) {
+    uint32_t slot = predict->top[predict_class(site)];
+    for (int depth = 0; slot != 0 && depth < PREDICT_DEPTH; depth++) {
+        if (predict->slots[slot].address == address) {
+            return depth;
+        }
+        slot = predict->slots[slot].below;
+    }
+    return -1;
+}
+
+/* Addresses have 48 bits, and so have their differences, the uppermost one for the sign. */
+static uint64_t address_difference(uint64_t difference) {
+    return (uint64_t)((int64_t)(difference << 16) >> 16);
+}
 
 struct event_encoder {
     struct predict predict;
@@ -188,7 +205,7 @@ static enum op_address put_address(struct event_encoder *encoder, const struct p
     if (address == old_address) {
         return ADDRESS_SAME;
     }
-    depth = predict_depth(predict, site, address);
+    depth = depth_of(predict, site, address);
     if (depth >= 0) {
         predict_take(predict, site, (unsigned)depth);
         if (depth > 0) {
@@ -197,7 +214,7 @@ static enum op_address put_address(struct event_encoder *encoder, const struct p
         return depth > 0 ? ADDRESS_BELOW : ADDRESS_REUSED;
     }
     if (address != predict->frontier) {
-        uint64_t difference = predict_address_difference(address - predict->frontier);
+        uint64_t difference = address_difference(address - predict->frontier);
         varint_put(&encoder->column[COLUMN_ADDRESSES],
                    difference % 16 == 0 ? varint_zigzag((uint64_t)((int64_t)difference / 16)) << 1
                                         : varint_zigzag(difference) << 1 | 1);

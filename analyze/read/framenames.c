@@ -2,6 +2,8 @@
 /* framenames.c: blocks of names into one sorted array. See framenames.h. */
 #include "analyze/read/framenames.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@ struct reading {
     struct framenames *names;
     struct found *found;
     size_t count;
-    size_t capacity;
+    size_t room;
 };
 
 static const char *text_at(const char *texts, size_t size, uint32_t offset) {
@@ -42,24 +44,6 @@ static char *keep_texts(struct framenames *names, const unsigned char *bytes, si
     return texts;
 }
 
-static int reserve(struct reading *reading, size_t more) {
-    size_t capacity = reading->capacity != 0 ? reading->capacity : 256;
-    struct found *grown;
-    while (capacity < reading->count + more) {
-        capacity *= 2;
-    }
-    if (capacity == reading->capacity) {
-        return 0;
-    }
-    grown = reallocarray(reading->found, capacity, sizeof *grown);
-    if (grown == NULL) {
-        return -1;
-    }
-    reading->found = grown;
-    reading->capacity = capacity;
-    return 0;
-}
-
 static int take_block(struct reading *reading, const struct memtrace_block_header *block,
                       const struct recording_buffer *buffer) {
     size_t array = (size_t)block->items * sizeof(struct memtrace_frame_name);
@@ -70,7 +54,9 @@ static int take_block(struct reading *reading, const struct memtrace_block_heade
     }
     text_size = buffer->size - array;
     texts = keep_texts(reading->names, buffer->bytes + array, text_size);
-    if (texts == NULL || reserve(reading, block->items) != 0) {
+    if (texts == NULL ||
+        array_reserve(&reading->found, &reading->room, reading->count + block->items,
+                      sizeof *reading->found) != 0) {
         return -1;
     }
     for (size_t i = 0; i < block->items; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * predict.h: what an events block lets one expect of the next event. Encoder and decoder keep the
- * same state event by event, so that what comes as expected costs no bytes but its op's.
- * docs/format.md tells the rules; a change here is a change of the format.
+ * predict.h: the columns of an events block, and what it lets one expect of the next event. Encoder
+ * and decoder keep the same state event by event, so that what comes as expected costs no bytes but
+ * its op's. docs/format.md tells the rules; a change here is a change of the format.
  *
  * Called by eventencode.c and eventdecode.c.
  */
@@ -13,6 +13,78 @@
 
 #include <stddef.h>
 #include <string.h>
+
+/* ---- Columns, and the bits of an op (docs/format.md) ---- */
+
+/* In their order. Numbers that follow no pattern are split: their low bytes here, what is above
+ * there, so that the compressor finds the little order that the high ones have. */
+enum column {
+    COLUMN_OPS = 0,   /* a byte an event, and one for each numbers gap and old block */
+    COLUMN_TIMES = 1, /* the first event's time, then differences, signed */
+    COLUMN_SITES = 2, /* indices of known sites, split */
+    COLUMN_SITES_HIGH = 3,
+    COLUMN_CONTEXTS = 4, /* of new sites: difference to the new site before, signed */
+    COLUMN_SIZES = 5,    /* of new sites */
+    COLUMN_SHAPES = 6,   /* of new sites: slack, flags, alignment, weight */
+    COLUMN_BLOCKS = 7,   /* which block is freed, split */
+    COLUMN_BLOCKS_HIGH = 8,
+    COLUMN_OWNERS = 9,     /* whose block is freed, if not the thread's own */
+    COLUMN_ADDRESSES = 10, /* difference to where it was expected */
+    COLUMN_PLACES = 11,    /* contexts of frees: as SITES (not split) and CONTEXTS */
+    COLUMN_REST = 12,      /* fields of what is rare */
+    COLUMNS = 13
+};
+
+/* Bits 0 and 1 of an op. */
+enum op_kind {
+    OP_FREE = 0,
+    OP_ALLOC = 1,
+    OP_REALLOC = 2, /* the op of a free follows, without time and place: the old block */
+    OP_REST = 3,    /* bits 2..6: enum op_rest */
+};
+
+enum op_bits {
+    OP_KIND = 3,
+    OP_BLOCK_SHIFT = 2,   /* of a free: enum op_block, three bits */
+    OP_PLACE_SHIFT = 5,   /* of a free: enum op_site, two bits */
+    OP_SITE_SHIFT = 2,    /* of an allocation: enum op_site, two bits */
+    OP_ADDRESS_SHIFT = 4, /* of an allocation: enum op_address, three bits */
+    OP_TIME = 0x80,       /* a difference of time comes before it */
+};
+
+enum op_block {
+    BLOCK_NEWEST = 0, /* of those allocated in this block and not freed */
+    BLOCK_NEWER = 1,  /* the neighbours of the one freed last */
+    BLOCK_OLDER = 2,
+    BLOCK_BACK = 3,    /* so many before the last allocation */
+    BLOCK_DELTA = 4,   /* so far from the one freed last, signed */
+    BLOCK_FOREIGN = 5, /* owner, then so far from its one freed last, signed */
+};
+
+enum op_site {
+    SITE_EXPECTED = 0, /* that followed last time */
+    SITE_KNOWN = 1,
+    SITE_NEW = 2,
+    SITE_NONE = 3, /* of a free: its context was not recorded */
+};
+
+enum op_address {
+    ADDRESS_NONE = 0,     /* not recorded */
+    ADDRESS_REUSED = 1,   /* of the block of its class that was freed last */
+    ADDRESS_FRONTIER = 2, /* behind the last allocation that reused none */
+    ADDRESS_DELTA = 3,    /* so far from there, signed */
+    ADDRESS_BELOW = 4,    /* of one of its class that was freed before: how many places */
+    ADDRESS_SAME = 5,     /* of a realloc: the old block's */
+};
+
+enum op_rest {
+    REST_MAP = 0,
+    REST_MARK = 1,
+    REST_LOST = 2,
+    REST_NUMBERS = 3, /* no event: so many numbers are left out */
+};
+
+/* ---- What comes next ---- */
 
 enum {
     PREDICT_CLASSES = 1024, /* of usable size, by which allocators reuse addresses */
@@ -125,19 +197,6 @@ static inline uint64_t predict_older(const struct predict *predict) {
                : predict->last - 1;
 }
 
-/* How deep below the top of its class's stack this address lies; -1: not among the upper ones. */
-static inline int predict_depth(const struct predict *predict, const struct predict_site *site,
-                                uint64_t address) {
-    uint32_t slot = predict->top[predict_class(site)];
-    for (int depth = 0; slot != 0 && depth < PREDICT_DEPTH; depth++) {
-        if (predict->slots[slot].address == address) {
-            return depth;
-        }
-        slot = predict->slots[slot].below;
-    }
-    return -1;
-}
-
 /* Takes the address at this depth off the stack; 0: there is none. */
 static inline uint64_t predict_take(struct predict *predict, const struct predict_site *site,
                                     uint64_t depth) {
@@ -155,11 +214,6 @@ static inline uint64_t predict_take(struct predict *predict, const struct predic
 static inline void predict_advance(struct predict *predict, const struct predict_site *site,
                                    uint64_t address) {
     predict->frontier = (address + predict_usable(site) + 8) & PREDICT_ADDRESS_MASK;
-}
-
-/* Addresses have 48 bits, and so have their differences, the uppermost one for the sign. */
-static inline uint64_t predict_address_difference(uint64_t difference) {
-    return (uint64_t)((int64_t)(difference << 16) >> 16);
 }
 
 static inline void predict_push(struct predict *predict, uint64_t slot) {

@@ -2,8 +2,9 @@
 /* profile.c: opens profiles and checks what they say. See profile.h. */
 #include "analyze/read/profile.h"
 
+#include "analyze/base/array.h"
+#include "analyze/read/block.h"
 #include "analyze/read/compressed.h"
-#include "analyze/read/filemap.h"
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
 #include "memtrace/events.h"
@@ -11,7 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +25,116 @@
 #include <unistd.h>
 
 #define COPY_LIMIT (UINT64_C(1) << 30) /* larger finished files are mapped instead */
+
+/* ---- Mapped files: a file may become shorter while it is mapped. Loads past its end raise SIGBUS,
+ * and no look at the size beforehand helps: whoever owns the file of a running program could end
+ * the commands of whoever looks at it. Such pages become zeros here, and is_cut is set. A copy of
+ * the file would cost more, and would not show counters of one moment together ---- */
+
+/* Beyond so many at a time a mapping is as any other. */
+enum { FILEMAP_MOST = 1024 };
+
+/* start 0: a free place. Written with the lock held, read by the handler. */
+struct mapping {
+    atomic_uintptr_t start;
+    atomic_uintptr_t end;
+    atomic_bool is_cut;
+};
+
+static struct mapping mappings[FILEMAP_MOST];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* All from the page to the end of the mapping is gone: zeros take its place, and the load is done
+ * again. What is no mapping of ours is fatal, as it was. */
+static void replace_lost(int signal, siginfo_t *info, void *context) {
+    const uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095;
+    (void)context;
+    for (size_t i = 0; i < FILEMAP_MOST; i++) {
+        uintptr_t end = atomic_load(&mappings[i].end);
+        if (page >= atomic_load(&mappings[i].start) && page < end &&
+            mmap((void *)page, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                 0) != MAP_FAILED) {
+            atomic_store(&mappings[i].is_cut, true);
+            return;
+        }
+    }
+    sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+}
+
+/* A handler of somebody else (a sanitizer, a test) stays. */
+static void catch_sigbus(void) {
+    struct sigaction action = {.sa_sigaction = replace_lost, .sa_flags = SA_SIGINFO};
+    struct sigaction old;
+    if (sigaction(SIGBUS, NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+        sigaction(SIGBUS, &action, NULL);
+    }
+}
+
+/* The mapping that starts there; 0: a free place. NULL: there is none. */
+static struct mapping *find_mapping(uintptr_t start) {
+    for (size_t i = 0; i < FILEMAP_MOST; i++) {
+        if (atomic_load(&mappings[i].start) == start) {
+            return &mappings[i];
+        }
+    }
+    return NULL;
+}
+
+/* The end first when it goes, last when it comes, so that the handler never sees too much. */
+static void set_mapping(struct mapping *mapping, void *bytes, uint64_t size) {
+    if (mapping != NULL) {
+        atomic_store(&mapping->end, 0);
+        atomic_store(&mapping->start, (uintptr_t)bytes);
+        atomic_store(&mapping->end, bytes != NULL ? ((uintptr_t)bytes + size + 4095) & ~4095UL : 0);
+    }
+}
+
+/* NULL with errno. */
+static void *filemap_open(int fd, uint64_t size) {
+    void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    struct mapping *mapping;
+    if (bytes == MAP_FAILED) {
+        return NULL;
+    }
+    catch_sigbus();
+    pthread_mutex_lock(&lock);
+    mapping = find_mapping(0);
+    if (mapping != NULL) {
+        atomic_store(&mapping->is_cut, false);
+    }
+    set_mapping(mapping, bytes, size);
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
+/* Larger or smaller; it may move. NULL with errno: it is as it was. */
+static void *filemap_resize(void *bytes, uint64_t size, uint64_t new_size) {
+    void *moved;
+    struct mapping *mapping;
+    pthread_mutex_lock(&lock);
+    mapping = find_mapping((uintptr_t)bytes);
+    set_mapping(mapping, NULL, 0);
+    moved = mremap(bytes, size, new_size, MREMAP_MAYMOVE);
+    set_mapping(mapping, moved != MAP_FAILED ? moved : bytes,
+                moved != MAP_FAILED ? new_size : size);
+    pthread_mutex_unlock(&lock);
+    return moved != MAP_FAILED ? moved : NULL;
+}
+
+/* Whether something was read that the file no longer had. */
+static bool filemap_is_cut(const void *bytes) {
+    const struct mapping *mapping = find_mapping((uintptr_t)bytes);
+    return mapping != NULL && atomic_load(&mapping->is_cut);
+}
+
+static void filemap_close(void *bytes, uint64_t size) {
+    pthread_mutex_lock(&lock);
+    set_mapping(find_mapping((uintptr_t)bytes), NULL, 0);
+    pthread_mutex_unlock(&lock);
+    munmap(bytes, size);
+}
+
+/* ---- What the file says ---- */
 
 /* Bytes of one item of each kind, 0: not known to this reader. */
 static uint32_t item_size_of(uint32_t kind) {
@@ -81,7 +196,6 @@ static int add_segment(struct profile *profile, const struct memtrace_segment *f
     uint64_t size = found->size < room ? found->size : room;
     uint32_t least = item_size_of(found->kind);
     uint64_t places;
-    struct profile_segment *grown;
     if (least == 0) {
         return 0;
     }
@@ -95,13 +209,9 @@ static int add_segment(struct profile *profile, const struct memtrace_segment *f
     if (places > found->item_count) {
         places = found->item_count;
     }
-    if ((profile->segment_count & (profile->segment_count - 1)) == 0) { /* grow by doubling */
-        size_t capacity = profile->segment_count != 0 ? profile->segment_count * 2 : 1;
-        grown = realloc(profile->segments, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        profile->segments = grown;
+    if (array_grow(&profile->segments, &profile->segment_room, profile->segment_count,
+                   sizeof *profile->segments) != 0) {
+        return -1;
     }
     if (found->kind == MEMTRACE_SEGMENT_AREAS && found->index < MEMTRACE_AREA_LEAVES) {
         profile->area_leaves[found->index] = (uint32_t)profile->segment_count + 1;
@@ -160,16 +270,20 @@ static void end_string(char *text, size_t size) {
     text[size - 1] = '\0';
 }
 
-/* Copies the header and makes its strings safe. */
-static void take_header(struct profile *profile) {
-    struct memtrace_header *header = &profile->header;
-    memcpy(header, profile->bytes, sizeof *header);
-    header->end = profile_load_u64(&profile_header(profile)->end);
+void profile_end_strings(struct memtrace_header *header) {
     end_string(header->executable, sizeof header->executable);
     header->command[sizeof header->command - 2] = '\0';
     end_string(header->command, sizeof header->command);
     end_string(header->output, sizeof header->output);
     end_string(header->log, sizeof header->log);
+}
+
+/* Copies the header and makes its strings safe. */
+static void take_header(struct profile *profile) {
+    struct memtrace_header *header = &profile->header;
+    memcpy(header, profile->bytes, sizeof *header);
+    header->end = profile_load_u64(&profile_header(profile)->end);
+    profile_end_strings(header);
 }
 
 /* One line for everything that is not a profile this program can read. */
@@ -237,28 +351,18 @@ static int map_file(struct profile *profile, int fd, uint64_t size, struct error
 }
 
 static int copy_file(struct profile *profile, int fd, uint64_t size, struct error *error) {
-    unsigned char *bytes;
-    uint64_t done = 0;
-    bytes = aligned_alloc(64, (size + 63) & ~(uint64_t)63);
+    unsigned char *bytes = aligned_alloc(64, (size + 63) & ~(uint64_t)63);
+    ssize_t count;
     if (bytes == NULL) {
         return error_set(error, "out of memory while reading %s", profile->path);
     }
     profile->owned = bytes;
     profile->bytes = bytes;
-    while (done < size) {
-        ssize_t count = pread(fd, bytes + done, size - done, (off_t)done);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
-        }
-        if (count == 0) { /* it shrank meanwhile */
-            break;
-        }
-        done += (uint64_t)count;
+    count = block_read_at(fd, bytes, size, 0);
+    if (count < 0) {
+        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
     }
-    profile->size = done;
+    profile->size = (uint64_t)count; /* less, if it shrank meanwhile */
     return 0;
 }
 

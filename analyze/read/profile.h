@@ -43,6 +43,7 @@ struct profile {
     uint64_t size;
     struct profile_segment *segments; /* in the order of the file */
     size_t segment_count;
+    size_t segment_room;
     uint32_t area_leaves[MEMTRACE_AREA_LEAVES]; /* by index: number of the segment + 1; 0: none */
     bool live;        /* mapped from a file whose writer may still write */
     char damage[256]; /* empty: whole; else one phrase, e.g. "cut off at byte 8192 of 40960" */
@@ -60,6 +61,9 @@ static inline bool profile_knows_version(uint32_t version) {
     version &= ~MEMTRACE_FORMAT_COMPRESSED;
     return version >= MEMTRACE_FORMAT_VERSION && version <= MEMTRACE_FORMAT_PACKED;
 }
+
+/* Makes the strings of a header that was read end inside their arrays. */
+void profile_end_strings(struct memtrace_header *header);
 
 /* Opens a file or a region. NULL on failure: no such file, no profile, another format version,
  * foreign byte order, header cut off; error then holds one line. */

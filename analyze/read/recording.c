@@ -2,9 +2,10 @@
 /* recording.c: opens recordings, finds their blocks and checks them. See recording.h. */
 #include "analyze/read/recording.h"
 
+#include "analyze/base/array.h"
 #include "analyze/read/block.h"
-#include "analyze/read/blockread.h"
 #include "analyze/read/nodecode.h"
+#include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
 
@@ -19,7 +20,7 @@
 bool recording_is(const char *path) {
     char magic[8];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool is = fd >= 0 && blockread_at(fd, magic, sizeof magic, 0) == sizeof magic &&
+    bool is = fd >= 0 && block_read_at(fd, magic, sizeof magic, 0) == sizeof magic &&
               memcmp(magic, MEMTRACE_RECORDING_MAGIC, sizeof magic) == 0;
     if (fd >= 0) {
         close(fd);
@@ -29,14 +30,9 @@ bool recording_is(const char *path) {
 
 static int add_block(struct recording *recording, uint64_t offset,
                      const struct memtrace_block_header *block, struct error *error) {
-    size_t count = recording->block_count;
-    if ((count & (count - 1)) == 0) { /* grow by doubling */
-        struct recording_entry *grown =
-            realloc(recording->blocks, (count != 0 ? count * 2 : 1) * sizeof *grown);
-        if (grown == NULL) {
-            return error_set(error, "out of memory while reading %s", recording->path);
-        }
-        recording->blocks = grown;
+    if (array_grow(&recording->blocks, &recording->block_room, recording->block_count,
+                   sizeof *recording->blocks) != 0) {
+        return error_set(error, "out of memory while reading %s", recording->path);
     }
     recording->blocks[recording->block_count++] =
         (struct recording_entry){.offset = offset, .block = *block};
@@ -71,7 +67,7 @@ static void describe_damage(struct recording *recording, bool torn) {
 /* What stands behind an index. */
 static bool read_end(const struct recording *recording, uint64_t offset,
                      struct memtrace_index_end *end) {
-    return blockread_at(recording->fd, end, sizeof *end, offset) == sizeof *end &&
+    return block_read_at(recording->fd, end, sizeof *end, offset) == sizeof *end &&
            memcmp(end->magic, MEMTRACE_RECORDING_MAGIC, sizeof end->magic) == 0;
 }
 
@@ -97,21 +93,21 @@ static int scan(struct recording *recording, struct recording_buffer *buffer, st
     while (recording->scanned < recording->size) {
         uint64_t offset = recording->scanned;
         struct memtrace_block_header block;
-        enum blockread found =
-            blockread_load(recording->fd, recording->size, offset, &block, buffer);
-        if (found == BLOCKREAD_NONE && step_over_end(recording)) {
+        enum block_status found =
+            block_load(recording->fd, recording->size, offset, &block, buffer);
+        if (found == BLOCK_NONE && step_over_end(recording)) {
             recording->closed = true;
             continue;
         }
-        if (found == BLOCKREAD_NONE) {
+        if (found == BLOCK_NONE) {
             offset += 8;
-            found = blockread_search(recording->fd, recording->size, &offset, buffer);
-            if (found == BLOCKREAD_NONE) {
+            found = block_search(recording->fd, recording->size, &offset, buffer);
+            if (found == BLOCK_NONE) {
                 torn = true;
                 break;
             }
         }
-        if (found == BLOCKREAD_TROUBLE) {
+        if (found == BLOCK_ERROR) {
             return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
         }
         if (offset != recording->scanned) {
@@ -146,18 +142,18 @@ static bool checked_late(const struct memtrace_block_header *block) {
 static int take_entry(struct recording *recording, const struct memtrace_index_entry *entry,
                       uint64_t index_offset, struct recording_buffer *buffer, struct error *error) {
     struct memtrace_block_header block = entry->block;
-    enum blockread found = BLOCKREAD_WHOLE;
+    enum block_status found = BLOCK_WHOLE;
     if (!entry_fits(recording, entry, index_offset)) {
         return 0;
     }
     recording->scanned += block_size(&entry->block);
     if (!checked_late(&entry->block)) {
-        found = blockread_load(recording->fd, recording->size, entry->offset, &block, buffer);
+        found = block_load(recording->fd, recording->size, entry->offset, &block, buffer);
     }
-    if (found == BLOCKREAD_TROUBLE) {
+    if (found == BLOCK_ERROR) {
         return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     }
-    if (found == BLOCKREAD_NONE) {
+    if (found == BLOCK_NONE) {
         note_damage(recording, entry->offset);
         return 1;
     }
@@ -177,11 +173,11 @@ static int read_index(struct recording *recording, struct recording_buffer *buff
     int result = 1;
     if (recording->size < sizeof end || !read_end(recording, recording->size - sizeof end, &end) ||
         end.index_offset >= recording->size || end.index_offset % 8 != 0 ||
-        blockread_load(recording->fd, recording->size, end.index_offset, &block, buffer) !=
-            BLOCKREAD_WHOLE ||
+        block_load(recording->fd, recording->size, end.index_offset, &block, buffer) !=
+            BLOCK_WHOLE ||
         block.kind != MEMTRACE_BLOCK_INDEX ||
         end.index_offset + block_size(&block) + sizeof end != recording->size ||
-        blockread_unpack(&block, buffer) != 0) {
+        block_unpack(&block, buffer) != 0) {
         return 0;
     }
     entries = (const void *)buffer->bytes;
@@ -234,7 +230,7 @@ static int read_header(struct recording *recording, struct error *error) {
                          S_ISDIR(status.st_mode) ? "a folder" : "a special file");
     }
     recording->size = (uint64_t)status.st_size;
-    count = blockread_at(recording->fd, header, sizeof *header, 0);
+    count = block_read_at(recording->fd, header, sizeof *header, 0);
     if (count < 0) {
         return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     }
@@ -249,10 +245,6 @@ static int read_header(struct recording *recording, struct error *error) {
     return check_header(recording, error);
 }
 
-static void end_string(char *text, size_t size) {
-    text[size - 1] = '\0';
-}
-
 /* The last PROGRAM block that can be read, its strings made safe. */
 static int take_program(struct recording *recording, struct recording_buffer *buffer,
                         struct error *error) {
@@ -263,11 +255,7 @@ static int take_program(struct recording *recording, struct recording_buffer *bu
             continue;
         }
         memcpy(program, buffer->bytes, sizeof *program);
-        end_string(program->executable, sizeof program->executable);
-        program->command[sizeof program->command - 2] = '\0';
-        end_string(program->command, sizeof program->command);
-        end_string(program->output, sizeof program->output);
-        end_string(program->log, sizeof program->log);
+        profile_end_strings(program);
         return 0;
     }
     return error_set(error, "%s does not say which program it belongs to%s%s", recording->path,
@@ -347,13 +335,13 @@ int recording_payload(const struct recording *recording, size_t i, struct record
                       struct error *error) {
     const struct recording_entry *entry = &recording->blocks[i];
     struct memtrace_block_header block;
-    enum blockread found =
-        blockread_load(recording->fd, recording->size, entry->offset, &block, buffer);
-    if (found == BLOCKREAD_TROUBLE) {
+    enum block_status found =
+        block_load(recording->fd, recording->size, entry->offset, &block, buffer);
+    if (found == BLOCK_ERROR) {
         return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     }
-    if (found == BLOCKREAD_NONE || memcmp(&block, &entry->block, sizeof block) != 0 ||
-        blockread_unpack(&block, buffer) != 0) {
+    if (found == BLOCK_NONE || memcmp(&block, &entry->block, sizeof block) != 0 ||
+        block_unpack(&block, buffer) != 0) {
         return error_set(error, "%s: the block at byte %llu is damaged", recording->path,
                          (unsigned long long)entry->offset);
     }

@@ -13,6 +13,7 @@
 #ifndef ANALYZE_READ_RECORDING_H
 #define ANALYZE_READ_RECORDING_H
 
+#include "analyze/read/block.h"
 #include "analyze/read/error.h"
 #include "analyze/read/eventcode.h"
 
@@ -26,6 +27,7 @@ struct recording {
     struct memtrace_header program; /* of the last PROGRAM block; strings end inside their arrays */
     struct recording_entry *blocks; /* in the order of the file; all kinds */
     size_t block_count;
+    size_t block_room;
     bool closed;      /* has an index: its writer finished it */
     char damage[256]; /* empty: whole */
     uint64_t damaged_blocks;
@@ -46,17 +48,6 @@ void recording_close(struct recording *recording); /* NULL is allowed */
 
 /* Looks for blocks appended since. 0 or -1. */
 int recording_refresh(struct recording *recording, struct error *error);
-
-/* A growing buffer that recording_payload() fills again and again. Start from {0}. */
-struct recording_buffer {
-    unsigned char *bytes;
-    size_t size;
-    size_t capacity;
-    unsigned char *stored; /* as in the file */
-    size_t stored_capacity;
-    void *context; /* zstd's */
-};
-void recording_buffer_free(struct recording_buffer *buffer);
 
 /* Reads block i, checks it and unpacks it into the buffer. 0; -1: damaged (error says where). Any
  * thread, each with a buffer of its own. */

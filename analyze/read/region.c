@@ -74,15 +74,6 @@ bool region_alive(pid_t pid, uint64_t start_ticks) {
     return result == 0 && ticks == start_ticks && state != 'Z' && state != 'X';
 }
 
-void region_path(const char *folder, pid_t pid, uint64_t start_ticks, unsigned number, char *path,
-                 size_t capacity) {
-    char infix[16] = "";
-    if (number > 1) {
-        snprintf(infix, sizeof infix, ".%u", number);
-    }
-    snprintf(path, capacity, "%s/%ld.%" PRIu64 "%s.mtp", folder, (long)pid, start_ticks, infix);
-}
-
 /* What follows "<pid>.<ticks>". */
 static bool is_ending(const char *text) {
     if (text[0] == '.' && text[1] >= '1' && text[1] <= '9') {
@@ -162,7 +153,7 @@ static int find_by_name(pid_t pid, uint64_t ticks, uid_t uid, struct region *reg
     for (size_t i = 0; i < count; i++) {
         int found;
         char path[512];
-        region_path(folders.path[i], pid, ticks, 1, path, sizeof path);
+        snprintf(path, sizeof path, "%s/%ld.%" PRIu64 ".mtp", folders.path[i], (long)pid, ticks);
         if (region_parse(path, region) != 0) {
             continue;
         }

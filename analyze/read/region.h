@@ -41,12 +41,9 @@ bool region_is_open(int fd);
 /* Whether the process that had this pid with these start ticks still runs (a zombie does not). */
 bool region_alive(pid_t pid, uint64_t start_ticks);
 
-/* The name of a region: "<folder>/<pid>.<ticks>.mtp". A program that came by exec finds that taken
- * while the one before is not finished: then ".2", ".3" and so on stand before the ending. */
-enum { REGION_NUMBERS = 64 };
-void region_path(const char *folder, pid_t pid, uint64_t start_ticks, unsigned number, char *path,
-                 size_t capacity);
-/* Splits such a name; fills everything but alive and modified_ns. 0 or -1. */
+/* Splits the name of a region, "<folder>/<pid>.<ticks>.mtp". A program that came by exec finds that
+ * taken while the one before is not finished: then ".2", ".3" and so on stand before the ending.
+ * Fills everything but alive and modified_ns. 0 or -1. */
 int region_parse(const char *path, struct region *region);
 
 /* The folders where regions of this user may lie, existing or not, most likely first. The strings

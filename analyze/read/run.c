@@ -2,6 +2,9 @@
 /* run.c: opens the folder of a run, and brings its processes in order. See run.h. */
 #include "analyze/read/run.h"
 
+#include "analyze/base/array.h"
+#include "analyze/read/block.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yajl/yajl_tree.h>
 
 enum { SUMMARY_MOST = 1 << 28 };
 
@@ -33,34 +37,23 @@ bool run_is_merged(const char *file) {
     return strcmp(file, RUN_OTHERS) == 0;
 }
 
-/* Grows an array by doubling: room for one more item. */
-static void *grow(void *items, size_t count, size_t size) {
-    return (count & (count - 1)) == 0 ? reallocarray(items, count != 0 ? count * 2 : 1, size)
-                                      : items;
-}
-
 struct run_process *run_add_process(struct run *run) {
-    struct run_process *grown = grow(run->processes, run->process_count, sizeof *grown);
-    if (grown == NULL) {
+    if (array_grow(&run->processes, &run->process_room, run->process_count,
+                   sizeof *run->processes) != 0) {
         return NULL;
     }
-    run->processes = grown;
-    grown += run->process_count++;
-    *grown = (struct run_process){.parent = RUN_NONE};
-    return grown;
+    run->processes[run->process_count] = (struct run_process){.parent = RUN_NONE};
+    return &run->processes[run->process_count++];
 }
 
 int run_add_point(struct run *run, struct run_point point) {
     size_t count = run->timeline_count;
-    struct run_point *grown;
     if (count != 0 && point.time_ns <= run->timeline[count - 1].time_ns) {
         return 0;
     }
-    grown = grow(run->timeline, count, sizeof *grown);
-    if (grown == NULL) {
+    if (array_grow(&run->timeline, &run->timeline_room, count, sizeof *run->timeline) != 0) {
         return -1;
     }
-    run->timeline = grown;
     run->timeline[run->timeline_count++] = point;
     return 0;
 }
@@ -290,15 +283,12 @@ static bool ends_in(const char *name, const char *ending) {
 
 /* 0, or -1: out of memory. */
 static int take_name(struct run *run, const char *name) {
-    char **grown;
     if (name[0] == '.' || !(ends_in(name, ".mtp") || ends_in(name, ".mtr"))) {
         return 0;
     }
-    grown = grow(run->files, run->file_count, sizeof *grown);
-    if (grown == NULL) {
+    if (array_grow(&run->files, &run->file_room, run->file_count, sizeof *run->files) != 0) {
         return -1;
     }
-    run->files = grown;
     run->files[run->file_count] = strdup(name);
     return run->files[run->file_count++] != NULL ? 0 : -1;
 }
@@ -320,24 +310,202 @@ static int list_files(struct run *run, struct error *error) {
     return result == 0 ? 0 : error_set(error, "out of memory while reading %s", run->path);
 }
 
-/* ---- Its summary ---- */
+/* ---- run.json, as `memtrace run` writes it (docs/runs.md). Whatever is in the file: members that
+ * are not known are skipped, those of another type than expected are as if they were not there ----
+ */
 
-static int read_all(int fd, char *text, size_t size) {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t count = read(fd, text + done, size - done);
-        if (count < 0 && errno == EINTR) {
-            continue;
+enum { DEEPEST = 32, VERSION = 1 };
+
+static yajl_val member(yajl_val object, const char *name, yajl_type type) {
+    const char *path[] = {name, NULL};
+    return YAJL_IS_OBJECT(object) ? yajl_tree_get(object, path, type) : NULL;
+}
+
+static uint64_t as_number(yajl_val value) {
+    return YAJL_IS_INTEGER(value) && value->u.number.i > 0 ? (uint64_t)value->u.number.i : 0;
+}
+
+static uint64_t number(yajl_val object, const char *name) {
+    return as_number(member(object, name, yajl_t_number));
+}
+
+static uint32_t small_number(yajl_val object, const char *name) {
+    uint64_t value = number(object, name);
+    return value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
+/* "" where there is none. */
+static const char *string(yajl_val object, const char *name) {
+    const char *found = YAJL_GET_STRING(member(object, name, yajl_t_string));
+    return found != NULL ? found : "";
+}
+
+/* The strings of an array, each ended by NUL, and one more at the end. NULL: out of memory. */
+static char *texts(yajl_val object, const char *name) {
+    yajl_val array = member(object, name, yajl_t_array);
+    size_t count = array != NULL ? YAJL_GET_ARRAY(array)->len : 0;
+    size_t size = 2;
+    char *all;
+    char *at;
+    for (size_t i = 0; i < count; i++) {
+        const char *item = YAJL_GET_STRING(YAJL_GET_ARRAY(array)->values[i]);
+        size += item != NULL ? strlen(item) + 1 : 0;
+    }
+    all = at = calloc(size, 1);
+    for (size_t i = 0; all != NULL && i < count; i++) {
+        const char *item = YAJL_GET_STRING(YAJL_GET_ARRAY(array)->values[i]);
+        if (item != NULL && item[0] != '\0') {
+            at = stpcpy(at, item) + 1;
         }
-        if (count <= 0) {
+    }
+    return all;
+}
+
+static enum run_end end_of(yajl_val object) {
+    static const char *const names[] = {"ended", "execed", "killed", "running"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(string(object, "end"), names[i]) == 0) {
+            return (enum run_end)i;
+        }
+    }
+    return RUN_ENDED;
+}
+
+static int take_process(struct run *run, yajl_val object) {
+    struct run_process *process = run_add_process(run);
+    yajl_val light = member(object, "light", yajl_t_true);
+    const char *file = string(object, "file");
+    if (process == NULL) {
+        return -1;
+    }
+    process->pid = small_number(object, "pid");
+    process->parent_pid = small_number(object, "parent_pid");
+    process->image = small_number(object, "image");
+    process->start_ns = number(object, "start_ns");
+    process->end_ns = number(object, "end_ns");
+    process->end = end_of(object);
+    process->light = light != NULL;
+    process->is_counted = member(object, "allocations", yajl_t_number) != NULL;
+    process->allocations = number(object, "allocations");
+    process->total_bytes = number(object, "total_bytes");
+    process->frees = number(object, "frees");
+    process->leaked_bytes = number(object, "leaked_bytes");
+    process->leaked_blocks = number(object, "leaked_blocks");
+    process->peak_bytes = number(object, "peak_bytes");
+    process->lost = number(object, "lost");
+    process->program = strdup(string(object, "program"));
+    process->command = texts(object, "arguments");
+    process->file = file[0] != '\0' ? strdup(file) : NULL;
+    return process->program != NULL && process->command != NULL &&
+                   (file[0] == '\0' || process->file != NULL)
+               ? 0
+               : -1;
+}
+
+static int take_processes(struct run *run, yajl_val root) {
+    yajl_val array = member(root, "processes", yajl_t_array);
+    size_t count = array != NULL ? YAJL_GET_ARRAY(array)->len : 0;
+    for (size_t i = 0; i < count; i++) {
+        yajl_val item = YAJL_GET_ARRAY(array)->values[i];
+        if (YAJL_IS_OBJECT(item) && take_process(run, item) != 0) {
             return -1;
         }
-        done += (size_t)count;
     }
     return 0;
 }
 
-/* As runreader_read(). */
+static int take_point(struct run *run, yajl_val item) {
+    uint64_t values[4];
+    if (!YAJL_IS_ARRAY(item) || YAJL_GET_ARRAY(item)->len < 4) {
+        return 0;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        values[i] = as_number(YAJL_GET_ARRAY(item)->values[i]);
+    }
+    return run_add_point(run, (struct run_point){values[0], values[1], values[2], values[3]});
+}
+
+static int take_timeline(struct run *run, yajl_val root) {
+    yajl_val array = member(root, "timeline", yajl_t_array);
+    size_t count = array != NULL ? YAJL_GET_ARRAY(array)->len : 0;
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        result = take_point(run, YAJL_GET_ARRAY(array)->values[i]);
+    }
+    return result;
+}
+
+static int take_run(struct run *run, yajl_val root) {
+    yajl_val peak = member(root, "peak", yajl_t_object);
+    yajl_val end = member(root, "exit", yajl_t_object);
+    run->duration_ns = number(root, "duration_ns");
+    run->peak = (struct run_peak){.seen_bytes = number(peak, "seen_bytes"),
+                                  .at_ns = number(peak, "at_ns"),
+                                  .bound_bytes = number(peak, "bound_bytes")};
+    run->was_signalled = member(end, "signal", yajl_t_number) != NULL;
+    run->exit_status = (int64_t)number(end, run->was_signalled ? "signal" : "status");
+    run->has_exit = run->was_signalled || member(end, "status", yajl_t_number) != NULL;
+    run->command = texts(root, "command");
+    return run->command != NULL && take_processes(run, root) == 0 ? take_timeline(run, root) : -1;
+}
+
+/* The parser's own tree is freed by recursion: what lies deeper in itself than any run does is not
+ * given to it. */
+static bool is_too_deep(const char *json, size_t size) {
+    size_t depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < size && depth <= DEEPEST; i++) {
+        if (in_string && json[i] == '\\') {
+            i++;
+        } else if (in_string) {
+            in_string = json[i] != '"';
+        } else if (json[i] == '[' || json[i] == '{') {
+            depth++;
+        } else if (json[i] == ']' || json[i] == '}') {
+            depth -= depth != 0;
+        } else {
+            in_string = json[i] == '"';
+        }
+    }
+    return depth > DEEPEST;
+}
+
+static int refuse(struct run *run, const char *reason) {
+    snprintf(run->trouble, sizeof run->trouble, "%s", reason);
+    return -1;
+}
+
+static int read_root(struct run *run, yajl_val root) {
+    if (strcmp(string(root, "format"), "memtrace run") != 0) {
+        return refuse(run, "it does not describe a run");
+    }
+    if (number(root, "version") != VERSION) {
+        return refuse(run, "its version is not 1; use the memtrace it was made with");
+    }
+    if (take_run(run, root) != 0) {
+        return 1;
+    }
+    return run->process_count != 0 ? 0 : refuse(run, "it tells of no process");
+}
+
+/* json[size] is NUL. 0; -1: the summary cannot be used, run->trouble says why; 1: out of memory. */
+static int parse_summary(struct run *run, const char *json, size_t size) {
+    char trouble[200] = "";
+    yajl_val root;
+    int result;
+    if (memchr(json, '\0', size) != NULL || is_too_deep(json, size)) {
+        return refuse(run, "it is damaged");
+    }
+    root = yajl_tree_parse(json, trouble, sizeof trouble);
+    if (root == NULL) {
+        return refuse(run, "it is damaged or not whole");
+    }
+    result = read_root(run, root);
+    yajl_tree_free(root);
+    return result;
+}
+
+/* As parse_summary(). */
 static int read_text(struct run *run, int fd) {
     struct stat status;
     char *text;
@@ -351,8 +519,8 @@ static int read_text(struct run *run, int fd) {
         return 1;
     }
     text[status.st_size] = '\0';
-    if (read_all(fd, text, (size_t)status.st_size) == 0) {
-        result = runreader_read(run, text, (size_t)status.st_size);
+    if (block_read_at(fd, text, (size_t)status.st_size, 0) == status.st_size) {
+        result = parse_summary(run, text, (size_t)status.st_size);
     } else {
         snprintf(run->trouble, sizeof run->trouble, "it cannot be read");
     }
@@ -372,13 +540,13 @@ static void drop_processes(struct run *run) {
     run->command = NULL;
     run->processes = NULL;
     run->timeline = NULL;
-    run->process_count = run->timeline_count = 0;
+    run->process_count = run->process_room = run->timeline_count = run->timeline_room = 0;
     run->peak = (struct run_peak){0};
     run->duration_ns = 0;
     run->has_exit = false;
 }
 
-/* As runreader_read(); 0 also if there is no summary. */
+/* As parse_summary(); 0 also if there is no summary. */
 static int read_summary(struct run *run) {
     char *path = run_file_path(run, RUN_SUMMARY);
     int result;

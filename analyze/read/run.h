@@ -75,11 +75,14 @@ struct run {
     bool was_signalled;
     struct run_process *processes;
     size_t process_count;
+    size_t process_room;
     struct run_point *timeline;
     size_t timeline_count;
+    size_t timeline_room;
     struct run_peak peak;
     char **files; /* the profiles and recordings in the folder, by name */
     size_t file_count;
+    size_t file_room;
     size_t missing_files; /* that the summary names and that are not in the folder */
 };
 
@@ -103,11 +106,9 @@ const char *run_name(const struct run_process *process);
 /* Whether the file holds sums of several processes that are no more told apart. */
 bool run_is_merged(const char *file);
 
-/* What the files of analyze/read/run*.c share. */
+/* What run.c and runfiles.c share. */
 struct run_process *run_add_process(struct run *run); /* NULL: out of memory */
 int run_add_point(struct run *run, struct run_point point);
-/* text[size] is NUL. 0; -1: the summary cannot be used, run->trouble says why; 1: out of memory. */
-int runreader_read(struct run *run, const char *text, size_t size);
 /* 0 or -1: out of memory. */
 int runfiles_read(struct run *run);
 

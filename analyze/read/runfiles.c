@@ -3,6 +3,7 @@
  * runfiles.c: what a run without a summary was: the headers of its files, and their timelines added
  * up. Nothing else of them is read.
  */
+#include "analyze/base/array.h"
 #include "analyze/read/compressed.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/recording.h"
@@ -39,27 +40,21 @@ struct scan {
     struct origin *origins;
     struct step *steps; /* times are those of the clock of the day */
     size_t step_count;
-    size_t step_capacity;
+    size_t step_room;
 };
 
 /* ---- Timelines ---- */
 
 static int add_step(struct scan *scan, struct step step) {
-    if (scan->step_count == scan->step_capacity) {
-        size_t capacity = scan->step_capacity * 2 + 64;
-        struct step *grown = reallocarray(scan->steps, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        scan->steps = grown;
-        scan->step_capacity = capacity;
+    if (array_grow(&scan->steps, &scan->step_room, scan->step_count, sizeof *scan->steps) != 0) {
+        return -1;
     }
     scan->steps[scan->step_count++] = step;
     return 0;
 }
 
 /* A process's points one after the other: what its last one changed. */
-struct course {
+struct series {
     struct scan *scan;
     uint64_t start_ns;
     uint64_t time_ns;
@@ -67,28 +62,28 @@ struct course {
     uint64_t resident_bytes;
 };
 
-static int course_point(struct course *course, uint64_t time_ns, uint64_t live, uint64_t resident) {
-    struct step step = {.time_ns = course->start_ns + time_ns,
-                        .live_bytes = live - course->live_bytes,
-                        .resident_bytes = resident - course->resident_bytes};
-    if (time_ns < course->time_ns || time_ns > UINT64_MAX - course->start_ns) {
+static int series_point(struct series *series, uint64_t time_ns, uint64_t live, uint64_t resident) {
+    struct step step = {.time_ns = series->start_ns + time_ns,
+                        .live_bytes = live - series->live_bytes,
+                        .resident_bytes = resident - series->resident_bytes};
+    if (time_ns < series->time_ns || time_ns > UINT64_MAX - series->start_ns) {
         return 0; /* damaged, or repeated after a kill */
     }
-    course->time_ns = time_ns;
-    course->live_bytes = live;
-    course->resident_bytes = resident;
-    return add_step(course->scan, step);
+    series->time_ns = time_ns;
+    series->live_bytes = live;
+    series->resident_bytes = resident;
+    return add_step(series->scan, step);
 }
 
 /* It holds nothing before its start and from its end on. */
-static int course_ends(struct course *course, uint64_t start_ns, uint64_t end_ns) {
-    uint64_t last_ns = course->start_ns + course->time_ns;
+static int series_end(struct series *series, uint64_t start_ns, uint64_t end_ns) {
+    uint64_t last_ns = series->start_ns + series->time_ns;
     struct step begin = {.time_ns = start_ns, .processes = 1};
     struct step end = {.time_ns = last_ns > end_ns ? last_ns : end_ns,
-                       .live_bytes = 0 - course->live_bytes,
-                       .resident_bytes = 0 - course->resident_bytes,
+                       .live_bytes = 0 - series->live_bytes,
+                       .resident_bytes = 0 - series->resident_bytes,
                        .processes = UINT64_MAX};
-    return add_step(course->scan, begin) == 0 ? add_step(course->scan, end) : -1;
+    return add_step(series->scan, begin) == 0 ? add_step(series->scan, end) : -1;
 }
 
 /* Of a file or, where `bytes` is not NULL, of so many bytes. */
@@ -105,7 +100,7 @@ static bool read_at(int fd, const unsigned char *bytes, void *to, size_t count, 
 }
 
 /* The timeline of a profile, whose segments are stepped over. */
-static int add_points(struct course *course, int fd, const unsigned char *bytes, uint64_t size) {
+static int add_points(struct series *series, int fd, const unsigned char *bytes, uint64_t size) {
     struct memtrace_timeline *timeline = malloc(sizeof *timeline);
     uint64_t offset = MEMTRACE_HEADER_SIZE;
     int result = timeline != NULL ? 0 : -1;
@@ -126,7 +121,7 @@ static int add_points(struct course *course, int fd, const unsigned char *bytes,
             for (uint32_t i = 0; result == 0 && i < count; i++) {
                 const struct memtrace_point *point = &timeline->point[i];
                 result =
-                    course_point(course, point->time_ns, point->live_bytes, point->resident_bytes);
+                    series_point(series, point->time_ns, point->live_bytes, point->resident_bytes);
             }
             break;
         }
@@ -136,24 +131,24 @@ static int add_points(struct course *course, int fd, const unsigned char *bytes,
     return result;
 }
 
-static int add_profile_points(struct course *course, int fd, const char *path,
+static int add_profile_points(struct series *series, int fd, const char *path,
                               const struct memtrace_header *header, uint64_t file_size) {
     char damage[256];
     unsigned char *bytes;
     int result;
     if (!compressed_is(header)) {
-        return add_points(course, fd, NULL, file_size);
+        return add_points(series, fd, NULL, file_size);
     }
     bytes = compressed_read(fd, path, header, true, damage, sizeof damage, NULL);
     if (bytes == NULL) {
         return 0; /* damaged, as a timeline may be */
     }
-    result = add_points(course, -1, bytes, header->whole_bytes);
+    result = add_points(series, -1, bytes, header->whole_bytes);
     munmap(bytes, header->whole_bytes);
     return result;
 }
 
-static int add_recording_points(struct course *course, const struct recording *recording) {
+static int add_recording_points(struct series *series, const struct recording *recording) {
     struct recording_buffer buffer = {0};
     int result = 0;
     for (size_t i = 0; result == 0 && i < recording->block_count; i++) {
@@ -168,7 +163,7 @@ static int add_recording_points(struct course *course, const struct recording *r
                 break;
             }
             memcpy(&sample, buffer.bytes + item * sizeof sample, sizeof sample);
-            result = course_point(course, sample.time_ns, sample.live_bytes, sample.resident_bytes);
+            result = series_point(series, sample.time_ns, sample.live_bytes, sample.resident_bytes);
         }
     }
     recording_buffer_free(&buffer);
@@ -235,20 +230,20 @@ static char *copy_command(const struct memtrace_header *header) {
     return command;
 }
 
-static uint64_t duration_of(const struct memtrace_header *header, const struct course *course) {
+static uint64_t duration_of(const struct memtrace_header *header, const struct series *series) {
     uint64_t duration = header->end_monotonic_ns > header->start_monotonic_ns
                             ? header->end_monotonic_ns - header->start_monotonic_ns
                             : header->clock_ns;
-    return course->time_ns > duration ? course->time_ns : duration;
+    return series->time_ns > duration ? series->time_ns : duration;
 }
 
 /* Of merged profiles the header has sums; whose they are it does not say. */
 static int add_process(struct scan *scan, const char *file, const struct memtrace_header *header,
-                       struct course *course) {
+                       struct series *series) {
     bool merged = run_is_merged(file);
     size_t place = scan->run->process_count;
     struct run_process *process = run_add_process(scan->run);
-    uint64_t duration = duration_of(header, course);
+    uint64_t duration = duration_of(header, series);
     uint64_t most = UINT64_MAX - header->start_realtime_ns;
     if (process == NULL) {
         return -1;
@@ -269,7 +264,7 @@ static int add_process(struct scan *scan, const char *file, const struct memtrac
     scan->origins[place] = (struct origin){header->start_realtime_ns, header->process_start_ticks,
                                            place, process->pid};
     return process->program != NULL && process->command != NULL && process->file != NULL
-               ? course_ends(course, process->start_ns, process->end_ns)
+               ? series_end(series, process->start_ns, process->end_ns)
                : -1;
 }
 
@@ -287,9 +282,9 @@ static int add_profile(struct scan *scan, const char *file, const char *path) {
     int result = header != NULL ? 0 : -1;
     if (result == 0 && fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
         pread(fd, header, sizeof *header, 0) == sizeof *header && is_profile(header)) {
-        struct course course = {.scan = scan, .start_ns = header->start_realtime_ns};
-        result = add_profile_points(&course, fd, path, header, (uint64_t)status.st_size);
-        result = result == 0 ? add_process(scan, file, header, &course) : -1;
+        struct series series = {.scan = scan, .start_ns = header->start_realtime_ns};
+        result = add_profile_points(&series, fd, path, header, (uint64_t)status.st_size);
+        result = result == 0 ? add_process(scan, file, header, &series) : -1;
     }
     if (fd >= 0) {
         close(fd);
@@ -301,12 +296,12 @@ static int add_profile(struct scan *scan, const char *file, const char *path) {
 /* The first part of a rotated recording stands for all. */
 static int add_recording(struct scan *scan, const char *file, const char *path) {
     struct recording *recording = recording_open(path, NULL);
-    struct course course = {.scan = scan};
+    struct series series = {.scan = scan};
     int result = 0;
     if (recording != NULL && recording->header.part == 0) {
-        course.start_ns = recording->program.start_realtime_ns;
-        result = add_recording_points(&course, recording);
-        result = result == 0 ? add_process(scan, file, &recording->program, &course) : -1;
+        series.start_ns = recording->program.start_realtime_ns;
+        result = add_recording_points(&series, recording);
+        result = result == 0 ? add_process(scan, file, &recording->program, &series) : -1;
     }
     recording_close(recording);
     return result;

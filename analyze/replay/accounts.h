@@ -13,7 +13,7 @@
 #ifndef ANALYZE_REPLAY_ACCOUNTS_H
 #define ANALYZE_REPLAY_ACCOUNTS_H
 
-#include "analyze/model/foreign.h"
+#include "analyze/model/model.h"
 #include "analyze/profile/load.h"
 #include "analyze/replay/pairing.h"
 #include "analyze/replay/slice.h"

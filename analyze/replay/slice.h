@@ -14,7 +14,7 @@
 #ifndef ANALYZE_REPLAY_SLICE_H
 #define ANALYZE_REPLAY_SLICE_H
 
-#include "analyze/model/foreign.h"
+#include "analyze/model/model.h"
 #include "analyze/model/wrap.h"
 #include "analyze/read/varint.h"
 #include "memtrace/format.h"

@@ -4,7 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>
@@ -16,36 +16,29 @@ enum { DEPTH_LIMIT = 4096 }; /* of bottom-up trees: each level looks at every co
 struct build {
     struct calltree *tree;
     const struct report *report;
-    size_t capacity;
+    size_t room;
     struct numbermap children; /* hash of parent and frame, to index */
     bool folds;                /* runs of library functions */
 };
 
 static const struct names_frame unknown_frame = {.module = ""};
 
+static int grow(struct build *build) {
+    struct calltree *tree = build->tree;
+    return tree->count < UINT32_MAX
+               ? array_grow(&tree->calls, &build->room, tree->count, sizeof *tree->calls)
+               : -1;
+}
+
 static int init(struct build *build, struct calltree *tree, const struct report *report) {
     *build = (struct build){.tree = tree,
                             .report = report,
-                            .capacity = 256,
                             .folds = report_is_for_people(report) && !report->options.all_frames};
-    *tree = (struct calltree){.calls = calloc(build->capacity, sizeof *tree->calls), .count = 1};
-    return tree->calls != NULL ? 0 : -1;
-}
-
-static int grow(struct build *build) {
-    struct call *grown;
-    if (build->tree->count < build->capacity) {
-        return 0;
-    }
-    if (build->capacity >= UINT32_MAX / 2) {
+    *tree = (struct calltree){0};
+    if (grow(build) != 0) {
         return -1;
     }
-    grown = realloc(build->tree->calls, build->capacity * 2 * sizeof *grown);
-    if (grown == NULL) {
-        return -1;
-    }
-    build->tree->calls = grown;
-    build->capacity *= 2;
+    tree->calls[tree->count++] = (struct call){0}; /* the root */
     return 0;
 }
 
@@ -110,8 +103,10 @@ static uint32_t child_of(struct build *build, uint32_t parent, const struct name
         return 0;
     }
     calls = build->tree->calls;
-    calls[index] =
-        (struct call){.frame = frame, .parent = parent, .next = calls[parent].first_child};
+    calls[index] = (struct call){.frame = frame,
+                                 .id = XXH3_64bits_withSeed(&key, sizeof key, calls[parent].id),
+                                 .parent = parent,
+                                 .next = calls[parent].first_child};
     calls[parent].first_child = index;
     note_line(&calls[index], frame->line);
     build->tree->count++;
@@ -357,6 +352,15 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
     free(climbers);
     numbermap_free(&build.children);
     return result;
+}
+
+size_t calltree_find(const struct calltree *tree, uint64_t id) {
+    for (size_t i = 0; i < tree->count; i++) {
+        if (tree->calls[i].id == id) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
 }
 
 /* ---- Around functions ---- */

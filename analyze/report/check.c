@@ -2,10 +2,11 @@
 /* check.c: see check.h. */
 #include "analyze/report/check.h"
 
+#include "analyze/base/array.h"
 #include "analyze/replay/accounts.h"
-#include "analyze/report/calltree.h"
 #include "analyze/report/diff.h"
 #include "analyze/rows/framekind.h"
+#include "analyze/rows/pathwalk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ struct counting {
     const struct model *model;
     struct instance *open;
     size_t open_count;
-    size_t capacity;
+    size_t room;
     uint64_t *by_context;
 };
 
@@ -46,14 +47,9 @@ static uint64_t in_whole(const struct counting *counting, uint64_t cost) {
 }
 
 static int open_instance(struct counting *counting, const struct timeorder_event *event) {
-    if (counting->open_count == counting->capacity) {
-        size_t capacity = counting->capacity != 0 ? counting->capacity * 2 : 16;
-        struct instance *open = realloc(counting->open, capacity * sizeof *open);
-        if (open == NULL) {
-            return -1;
-        }
-        counting->open = open;
-        counting->capacity = capacity;
+    if (array_grow(&counting->open, &counting->room, counting->open_count,
+                   sizeof *counting->open) != 0) {
+        return -1;
     }
     counting->open[counting->open_count++] =
         (struct instance){.id = event->event.id, .stream = event->stream};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* checkwrite.c: results of a check as lines that editors, compilers' users and GitHub understand,
  * as JUnit XML and as JSON. See check.h. */
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/report/check.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
@@ -14,10 +14,6 @@
 
 /* ---- The message ---- */
 
-static bool is_bytes(enum metric metric) {
-    return metric != METRIC_ALLOCATIONS && metric != METRIC_TEMPORARY;
-}
-
 static const char *amount(struct number *number, enum metric metric, uint64_t value) {
     return metric_main_text(metric, number, (struct cost){.main = value});
 }
@@ -26,7 +22,7 @@ static const char *amount(struct number *number, enum metric metric, uint64_t va
 static void put_exact(FILE *out, enum metric metric, uint64_t value) {
     struct number number;
     fputs(amount(&number, metric, value), out);
-    if (is_bytes(metric) && value >= 1024) {
+    if (metric_main_is_bytes(metric) && value >= 1024) {
         fprintf(out, " (%s)", number_items(&number, value, "byte"));
     }
 }

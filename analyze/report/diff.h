@@ -4,7 +4,7 @@
  * runs of one program or of two builds of it.
  *
  * Called by cli. What was not recorded alike (other addresses, other lines, other inlining) is
- * matched by difftree.h and diffmatch.h: a call path is known by its functions, and call sites of
+ * matched as diffmatch.h tells: a call path is known by its functions, and call sites of
  * the same function by their lines and the order they stand in.
  *
  * Invariant: for every metric, the sum over all rows of (b - a) is the change of the totals.
@@ -90,12 +90,9 @@ struct diff_view {
     struct report_options style;
 };
 
-/* Each sorts the rows. What has no table of its own is in the summary. */
-void diff_text(struct diff *diff, const struct diff_view *view);
-void diff_markdown(struct diff *diff, const struct diff_view *view);
-/* All rows and metrics, by the first of the view's metrics. */
-void diff_csv(struct diff *diff, const struct diff_view *view);
-/* 0, or -1: out of memory */
-int diff_json(struct diff *diff, const struct diff_view *view);
+/* As style.format says; sorts the rows. Text and Markdown: the totals, then a table for each of the
+ * view's metrics; JSON and CSV: all rows and metrics, by the first of them. 0, or -1: out of
+ * memory. */
+int diff_write(struct diff *diff, const struct diff_view *view);
 
 #endif

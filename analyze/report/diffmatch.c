@@ -2,38 +2,191 @@
 /* diffmatch.c: see diffmatch.h. */
 #include "analyze/report/diffmatch.h"
 
-#include "analyze/report/difftree.h"
+#include "analyze/base/array.h"
 
 #include <stdlib.h>
 
-/* Leaves of one tree. All zero is empty. */
-struct diffloose {
-    uint32_t *leaves;
-    size_t count;
-    size_t capacity;
+/* ---- The lines of one function in two builds ---- */
+
+enum { MOST_STEPS = 1 << 24 }; /* of work and of memory; beyond, lines are paired by place */
+
+static uint64_t difference(int64_t left, int64_t right) {
+    return left < right ? (uint64_t)right - (uint64_t)left : (uint64_t)left - (uint64_t)right;
+}
+
+static void pair_by_place(uint32_t *to, size_t left_count, size_t right_count) {
+    for (size_t i = 0; i < left_count; i++) {
+        to[i] = i < right_count ? (uint32_t)i : DIFFMATCH_NONE;
+    }
+}
+
+static void pair_equal(const uint64_t *left, size_t left_count, const uint64_t *right,
+                       size_t right_count, uint32_t *to) {
+    size_t at = 0;
+    for (size_t i = 0; i < left_count; i++) {
+        while (at < right_count && right[at] < left[i]) {
+            at++;
+        }
+        to[i] = at < right_count && right[at] == left[i] ? (uint32_t)at : DIFFMATCH_NONE;
+    }
+}
+
+/* ---- With a tolerance: as many as can, then as near as can ---- */
+
+/* The best that the first i lines of one and the first j of the other can do. */
+struct best {
+    uint32_t pairs;
+    uint64_t distance;
 };
+
+static bool is_better(struct best a, struct best b) {
+    return a.pairs > b.pairs || (a.pairs == b.pairs && a.distance < b.distance);
+}
+
+static int pair_within(const uint64_t *left, size_t left_count, const uint64_t *right,
+                       size_t right_count, uint64_t tolerance, uint32_t *to) {
+    size_t width = right_count + 1;
+    struct best *best = calloc((left_count + 1) * width, sizeof *best);
+    if (best == NULL) {
+        return -1;
+    }
+    for (size_t i = 1; i <= left_count; i++) {
+        for (size_t j = 1; j <= right_count; j++) {
+            struct best *here = &best[i * width + j];
+            struct best both = best[(i - 1) * width + j - 1];
+            uint64_t apart = difference((int64_t)left[i - 1], (int64_t)right[j - 1]);
+            both.pairs++;
+            both.distance += apart;
+            *here = is_better(best[(i - 1) * width + j], best[i * width + j - 1])
+                        ? best[(i - 1) * width + j]
+                        : best[i * width + j - 1];
+            *here = apart <= tolerance && is_better(both, *here) ? both : *here;
+        }
+    }
+    for (size_t i = left_count, j = right_count; i > 0;) {
+        struct best here = best[i * width + j];
+        if (!is_better(here, best[(i - 1) * width + j])) {
+            to[--i] = DIFFMATCH_NONE;
+        } else if (!is_better(here, best[i * width + j - 1])) {
+            j--;
+        } else {
+            to[--i] = (uint32_t)--j;
+        }
+    }
+    free(best);
+    return 0;
+}
+
+/* ---- Without: all of the shorter list, shifted as evenly as can be ---- */
+
+/* The cost of pairing the line at `few` with that at `many`, all before it being paired: how far
+ * the first is shifted, and by how much each one's shift differs from that of the one before. */
+struct shift {
+    uint64_t cost;
+    uint32_t before; /* the partner of the line before */
+};
+
+static int64_t shift_of(const uint64_t *few, size_t i, const uint64_t *many, size_t j) {
+    return (int64_t)many[j] - (int64_t)few[i];
+}
+
+static struct shift cheapest(const struct shift *above, const uint64_t *few, size_t i,
+                             const uint64_t *many, size_t j) {
+    struct shift best = {UINT64_MAX, 0};
+    for (size_t k = i - 1; k < j; k++) {
+        uint64_t change = difference(shift_of(few, i, many, j), shift_of(few, i - 1, many, k));
+        if (above[k].cost + change < best.cost) {
+            best = (struct shift){above[k].cost + change, (uint32_t)k};
+        }
+    }
+    return best;
+}
+
+/* partner[i]: the place of few[i]'s. few_count <= many_count, neither is 0. */
+static int pair_evenly(const uint64_t *few, size_t few_count, const uint64_t *many,
+                       size_t many_count, uint32_t *partner) {
+    struct shift *table = calloc(few_count * many_count, sizeof *table);
+    size_t last = few_count - 1;
+    size_t best = last;
+    if (table == NULL) {
+        return -1;
+    }
+    for (size_t j = 0; j < many_count; j++) {
+        table[j].cost = difference(shift_of(few, 0, many, j), 0);
+    }
+    for (size_t i = 1; i < few_count; i++) {
+        for (size_t j = i; j < many_count; j++) {
+            table[i * many_count + j] = cheapest(&table[(i - 1) * many_count], few, i, many, j);
+        }
+    }
+    for (size_t j = last; j < many_count; j++) {
+        best = table[last * many_count + j].cost < table[last * many_count + best].cost ? j : best;
+    }
+    for (size_t i = few_count; i-- > 0;) {
+        partner[i] = (uint32_t)best;
+        best = table[i * many_count + best].before;
+    }
+    free(table);
+    return 0;
+}
+
+static int pair_any(const uint64_t *left, size_t left_count, const uint64_t *right,
+                    size_t right_count, uint32_t *to) {
+    uint32_t *partner;
+    if (left_count <= right_count) {
+        return pair_evenly(left, left_count, right, right_count, to);
+    }
+    partner = calloc(right_count, sizeof *partner);
+    if (partner == NULL || pair_evenly(right, right_count, left, left_count, partner) != 0) {
+        free(partner);
+        return -1;
+    }
+    for (size_t i = 0; i < left_count; i++) {
+        to[i] = DIFFMATCH_NONE;
+    }
+    for (size_t j = 0; j < right_count; j++) {
+        to[partner[j]] = (uint32_t)j;
+    }
+    free(partner);
+    return 0;
+}
+
+int diffmatch_lines(const uint64_t *left, size_t left_count, const uint64_t *right,
+                    size_t right_count, uint64_t tolerance, uint32_t *to) {
+    size_t few = left_count < right_count ? left_count : right_count;
+    size_t many = left_count < right_count ? right_count : left_count;
+    bool is_large = many != 0 && few * many > MOST_STEPS / many;
+    if (tolerance == 0) {
+        pair_equal(left, left_count, right, right_count, to);
+        return 0;
+    }
+    if (tolerance != DIFFMATCH_ANY && few * many <= MOST_STEPS / 4) {
+        return pair_within(left, left_count, right, right_count, tolerance, to);
+    }
+    if (few == many || few == 0 || is_large) {
+        pair_by_place(to, left_count, right_count);
+        return 0;
+    }
+    return pair_any(left, left_count, right, right_count, to);
+}
 
 /* ---- What is matched loosely ---- */
 
 enum { MOST_PAIRS = 1 << 20 }; /* that are looked at in one function */
 
-static int diffloose_add(struct diffloose *loose, uint32_t leaf) {
-    if (loose->count == loose->capacity) {
-        size_t capacity = loose->capacity != 0 ? loose->capacity * 2 : 64;
-        uint32_t *leaves = realloc(loose->leaves, capacity * sizeof *leaves);
-        if (leaves == NULL) {
-            return -1;
-        }
-        loose->leaves = leaves;
-        loose->capacity = capacity;
+/* Leaves of one tree. All zero is empty. */
+struct loose {
+    uint32_t *leaves;
+    size_t count;
+    size_t room;
+};
+
+static int add_loose(struct loose *loose, uint32_t leaf) {
+    if (array_grow(&loose->leaves, &loose->room, loose->count, sizeof *loose->leaves) != 0) {
+        return -1;
     }
     loose->leaves[loose->count++] = leaf;
     return 0;
-}
-
-static void diffloose_free(struct diffloose *loose) {
-    free(loose->leaves);
-    *loose = (struct diffloose){0};
 }
 
 /* The function that allocates; of flat trees, whose leaves hang at the root, the root. */
@@ -100,7 +253,7 @@ struct loose_group {
     size_t end;
 };
 
-static struct loose_group next_group(const struct difftree *tree, const struct diffloose *loose,
+static struct loose_group next_group(const struct difftree *tree, const struct loose *loose,
                                      size_t start, uint32_t function) {
     struct loose_group group = {start, start};
     while (group.end < loose->count &&
@@ -111,7 +264,7 @@ static struct loose_group next_group(const struct difftree *tree, const struct d
 }
 
 /* The nearest that is still free, whose place is taken from the list. */
-static uint32_t take_nearest(const struct difftree trees[2], uint32_t left, struct diffloose *right,
+static uint32_t take_nearest(const struct difftree trees[2], uint32_t left, struct loose *right,
                              struct loose_group group) {
     size_t best = SIZE_MAX;
     size_t place = SIZE_MAX;
@@ -132,7 +285,7 @@ static uint32_t take_nearest(const struct difftree trees[2], uint32_t left, stru
     return leaf;
 }
 
-static int match_group(const struct difftree trees[2], struct diffloose loose[2],
+static int match_group(const struct difftree trees[2], struct loose loose[2],
                        const struct loose_group groups[2],
                        int (*pair)(void *context, uint32_t left, uint32_t right), void *context) {
     size_t many = groups[1].end - groups[1].start;
@@ -152,9 +305,8 @@ static int match_group(const struct difftree trees[2], struct diffloose loose[2]
     return result;
 }
 
-static int diffloose_match(const struct difftree trees[2], struct diffloose loose[2],
-                           int (*pair)(void *context, uint32_t left, uint32_t right),
-                           void *context) {
+static int match_loose(const struct difftree trees[2], struct loose loose[2],
+                       int (*pair)(void *context, uint32_t left, uint32_t right), void *context) {
     size_t at[2] = {0, 0};
     int result = 0;
     for (size_t side = 0; side < 2; side++) {
@@ -194,7 +346,7 @@ struct matching {
     uint32_t tolerance;
     struct task *tasks;
     size_t count;
-    size_t capacity;
+    size_t task_room;
     uint64_t *lines; /* of the group that is paired, of both sides */
     uint32_t *to;
     size_t room;
@@ -207,14 +359,9 @@ struct group {
 };
 
 static int push(struct matching *matching, uint32_t left, uint32_t right) {
-    if (matching->count == matching->capacity) {
-        size_t capacity = matching->capacity != 0 ? matching->capacity * 2 : 64;
-        struct task *tasks = realloc(matching->tasks, capacity * sizeof *tasks);
-        if (tasks == NULL) {
-            return -1;
-        }
-        matching->tasks = tasks;
-        matching->capacity = capacity;
+    if (array_grow(&matching->tasks, &matching->task_room, matching->count,
+                   sizeof *matching->tasks) != 0) {
+        return -1;
     }
     matching->tasks[matching->count++] = (struct task){{left, right}};
     return 0;
@@ -344,25 +491,25 @@ static bool is_leaf(const struct difftree *tree, uint32_t node) {
 int diffmatch(const struct difftree trees[2], uint32_t line_tolerance,
               int (*pair)(void *context, uint32_t left, uint32_t right), void *context) {
     struct matching matching = {.trees = trees, .tolerance = line_tolerance};
-    struct diffloose loose[2] = {{0}, {0}};
+    struct loose loose[2] = {{0}, {0}};
     int result = push(&matching, DIFFTREE_ROOT, DIFFTREE_ROOT);
     while (result == 0 && matching.count != 0) {
         struct task task = matching.tasks[--matching.count];
         if (!is_leaf(&trees[0], task.nodes[0]) || !is_leaf(&trees[1], task.nodes[1])) {
             result = expand(&matching, task);
         } else if (task.nodes[0] == DIFFMATCH_NONE) {
-            result = diffloose_add(&loose[1], task.nodes[1]);
+            result = add_loose(&loose[1], task.nodes[1]);
         } else if (task.nodes[1] == DIFFMATCH_NONE) {
-            result = diffloose_add(&loose[0], task.nodes[0]);
+            result = add_loose(&loose[0], task.nodes[0]);
         } else {
             result = pair(context, task.nodes[0], task.nodes[1]);
         }
     }
     if (result == 0) {
-        result = diffloose_match(trees, loose, pair, context);
+        result = match_loose(trees, loose, pair, context);
     }
-    diffloose_free(&loose[0]);
-    diffloose_free(&loose[1]);
+    free(loose[0].leaves);
+    free(loose[1].leaves);
     free(matching.tasks);
     free(matching.lines);
     free(matching.to);

@@ -1,49 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /* diffwrite.c: a difference as text, Markdown, JSON and CSV. See diff.h. */
-#include "analyze/model/shortname.h"
-#include "analyze/report/calltree.h"
+#include "analyze/model/names.h"
 #include "analyze/report/diff.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
-#include "analyze/rows/safetext.h"
 #include "analyze/rows/style.h"
 #include "analyze/rows/table.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-
-/* A sorted difference by one metric: rows [0, grown) are shown as grown, [shrunk, row_count) as
- * shrunk, most first from the end; what is between is too small, or too much for the limit. */
-struct diffrow_range {
-    size_t grown;
-    size_t shrunk;
-    size_t rest;     /* of those between: changed at all */
-    int64_t rest_up; /* and by how much */
-    int64_t rest_down;
-};
 
 /* ---- What the forms share: names, words, numbers ---- */
 
-static const char *diffrow_by(enum diff_by by) {
+static const char *by_word(enum diff_by by) {
     static const char *const names[] = {"call path", "function", "file", "module"};
     return names[by];
 }
 
-static const char *diffrow_state(const struct diff_row *row) {
-    if (row->present[0] && row->present[1]) {
-        return "";
-    }
-    return row->present[1] ? "new" : "gone";
-}
-
-static const char *diffrow_metric(enum metric metric) {
+static const char *metric_key(enum metric metric) {
     static const char *const names[METRIC_COUNT] = {
         [METRIC_MAXIMUM] = "maximum_bytes",  [METRIC_LEAKED] = "leaked_bytes",
         [METRIC_CUMULATIVE] = "total_bytes", [METRIC_ALLOCATIONS] = "allocations",
         [METRIC_TEMPORARY] = "temporary",
     };
     return names[metric];
+}
+
+/* NULL: it was there before, and is after. */
+static const char *state_of(const struct diff_row *row) {
+    return row->present[0] && row->present[1] ? NULL : row->present[1] ? "new" : "gone";
 }
 
 static const char *spell(const struct names_frame *frame, bool full_names, char *buffer,
@@ -55,8 +39,8 @@ static const char *spell(const struct names_frame *frame, bool full_names, char 
     return shortname(names_spell(frame, name, sizeof name), buffer, size);
 }
 
-static const char *diffrow_name(const struct diff *diff, const struct diff_row *row,
-                                bool full_names, char *buffer, size_t size) {
+static const char *name_of(const struct diff *diff, const struct diff_row *row, bool full_names,
+                           char *buffer, size_t size) {
     const struct names_frame *frame = diff_frame(diff, row);
     if (frame == NULL) {
         snprintf(buffer, size, "(no call path was recorded)");
@@ -72,38 +56,96 @@ static const char *diffrow_name(const struct diff *diff, const struct diff_row *
     return buffer;
 }
 
-static bool is_bytes(enum metric metric) {
-    return metric != METRIC_ALLOCATIONS && metric != METRIC_TEMPORARY;
+/* A number before or after, or its change: of columns whose rows are of several metrics, too. */
+static struct table_cell amount(enum metric metric, uint64_t number) {
+    return (struct table_cell){
+        .is_known = true, .number = number, .kind = metric_main_kind(metric)};
 }
 
-static const char *diffrow_change(struct number *number, enum metric metric, int64_t change) {
-    struct number count;
-    uint64_t size = change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
-    const char *sign = change < 0 ? "-" : "+";
-    if (is_bytes(metric)) {
-        return number_change(number, change);
+static struct table_cell change(enum metric metric, int64_t number) {
+    return (struct table_cell){.is_known = true,
+                               .number = (uint64_t)number,
+                               .kind = metric_main_is_bytes(metric) ? TABLE_BYTES_CHANGE
+                                                                    : TABLE_CHANGE};
+}
+
+/* ---- Text and Markdown: totals of both sides, then what grew and what shrank ---- */
+
+static void note_side(struct table *table, const struct diff *diff, size_t side) {
+    static const char *const names[2] = {"before", "after"};
+    const struct diff_side *of = &diff->sides[side];
+    bool is_damaged = of->model->damage[0] != '\0';
+    char suppressed[100] = "";
+    if (diff->is_applied[side] && of->suppressions->blocks != 0) {
+        struct number bytes;
+        snprintf(suppressed, sizeof suppressed, " (%s of leaks are suppressed)",
+                 number_bytes(&bytes, of->suppressions->bytes));
     }
-    snprintf(number->text, sizeof number->text, "%s%s", change != 0 ? sign : "",
-             number_count(&count, size));
-    return number->text;
+    table_note(table, "%s: %s%s%s%s%s%s", names[side], of->source,
+               of->model->recording.sampled ? " (sampled: estimates)" : "", suppressed,
+               is_damaged ? " (damaged: " : "", of->model->damage, is_damaged ? ")" : "");
 }
 
-static const char *diffrow_percent(struct number *number, uint64_t before, uint64_t after) {
+static struct table_cell spell_percent(struct number *number, uint64_t before, uint64_t after) {
     double percent = before != 0 ? 100.0 * ((double)after - (double)before) / (double)before : 0;
-    number->text[0] = '\0';
-    if (before != 0) {
-        snprintf(number->text, sizeof number->text, after == before ? "0%%" : "%+.1f%%", percent);
+    snprintf(number->text, sizeof number->text, after == before ? "0%%" : "%+.1f%%", percent);
+    return (struct table_cell){.is_known = before != 0, .real = percent, .text = number->text};
+}
+
+static void put_totals(const struct report *report, const struct diff *diff) {
+    static const struct table_column columns[] = {
+        {"metric", "", TABLE_WORD, 15},        {"before", "before", TABLE_ANY, 14},
+        {"after", "after", TABLE_ANY, 14},     {"change", "change", TABLE_ANY, 14},
+        {"percent", "percent", TABLE_REAL, 9},
+    };
+    char title[300];
+    struct table table;
+    snprintf(title, sizeof title, "MemTrace difference of %s",
+             style_base(report->model->header.executable));
+    table = table_open(report, "totals", title, columns, 5);
+    note_side(&table, diff, 0);
+    note_side(&table, diff, 1);
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        uint64_t before = diff->totals[0].of[metric];
+        uint64_t after = diff->totals[1].of[metric];
+        struct number percent;
+        table_row(&table, (struct table_cell[]){table_text(metric_word(metric)),
+                                                amount(metric, before), amount(metric, after),
+                                                change(metric, diff_change(diff->totals, metric)),
+                                                spell_percent(&percent, before, after)});
     }
-    return number->text;
+    table_close(&table);
 }
 
-static const char *diffrow_amount(struct number *number, enum metric metric, uint64_t amount) {
-    return metric_main_text(metric, number, (struct cost){.main = amount});
+/* report becomes that of the side whose call path is shown. */
+static void put_row(struct table *table, struct report *report, const struct diff *diff,
+                    const struct diff_row *row, enum metric metric) {
+    const char *state = state_of(row);
+    char name[4096];
+    table_row(
+        table,
+        (struct table_cell[]){
+            change(metric, diff_change(row->costs, metric)),
+            amount(metric, row->costs[0].of[metric]), amount(metric, row->costs[1].of[metric]),
+            table_text(state != NULL ? state : ""),
+            diff->by == DIFF_BY_PATH
+                ? table_path(diff_path(diff, row, report))
+                : table_text(name_of(diff, row, report->options.full_names, name, sizeof name))});
 }
 
-static struct diffrow_range diffrow_choose(const struct diff *diff, const struct diff_view *view,
-                                           enum metric metric) {
-    struct diffrow_range range = {.shrunk = diff->row_count};
+/* A sorted difference by one metric: rows [0, grown) are shown as grown, [shrunk, row_count) as
+ * shrunk, most first from the end; what is between is too small, or too much for the limit. */
+struct range {
+    size_t grown;
+    size_t shrunk;
+    size_t rest;     /* of those between: changed at all */
+    int64_t rest_up; /* and by how much */
+    int64_t rest_down;
+};
+
+static struct range choose(const struct diff *diff, const struct diff_view *view,
+                           enum metric metric) {
+    struct range range = {.shrunk = diff->row_count};
     size_t limit = view->limit != 0 ? view->limit : SIZE_MAX;
     int64_t least = view->least < INT64_MAX ? (int64_t)view->least : INT64_MAX;
     least = least > 0 ? least : 1;
@@ -124,243 +166,51 @@ static struct diffrow_range diffrow_choose(const struct diff *diff, const struct
     return range;
 }
 
-/* ---- Text: totals of both sides, then what grew and what shrank ---- */
-
-static const char *const labels[METRIC_COUNT] = {
-    [METRIC_MAXIMUM] = "peak",         [METRIC_LEAKED] = "leaked",
-    [METRIC_CUMULATIVE] = "allocated", [METRIC_ALLOCATIONS] = "allocations",
-    [METRIC_TEMPORARY] = "temporary",
-};
-
-static enum style style_of(int64_t change) {
-    return change > 0 ? STYLE_HOT : STYLE_PLAIN;
-}
-
-static void put_sources(const struct report *report, const struct diff *diff) {
-    static const char *const names[2] = {"before", "after"};
-    fprintf(report->out, "%sMemTrace difference of ", style_on(report, STYLE_HEADING));
-    put_safe(report->out, style_base(diff->sides[1].model->header.executable));
-    fprintf(report->out, "%s\n", style_off(report));
-    for (size_t side = 0; side < 2; side++) {
-        const struct model *model = diff->sides[side].model;
-        fprintf(report->out, "  %s%-7s%s ", style_on(report, STYLE_DIM), names[side],
-                style_off(report));
-        put_safe(report->out, diff->sides[side].source);
-        if (model->recording.sampled) {
-            fputs(" (sampled: estimates)", report->out);
-        }
-        if (diff->is_applied[side] && diff->sides[side].suppressions->blocks != 0) {
-            struct number bytes;
-            fprintf(report->out, " (%s of leaks are suppressed)",
-                    number_bytes(&bytes, diff->sides[side].suppressions->bytes));
-        }
-        if (model->damage[0] != '\0') {
-            fputs(style_on(report, STYLE_WARM), report->out);
-            print_safe(report->out, " (damaged: %s)", model->damage);
-            fputs(style_off(report), report->out);
-        }
-        fputc('\n', report->out);
-    }
-}
-
-static void put_totals(const struct report *report, const struct diff *diff) {
-    fprintf(report->out, "\n  %s%-19s %14s %14s %14s%s\n", style_on(report, STYLE_DIM), "",
-            "before", "after", "change", style_off(report));
-    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        uint64_t before = diff->totals[0].of[metric];
-        uint64_t after = diff->totals[1].of[metric];
-        int64_t change = diff_change(diff->totals, metric);
-        struct number numbers[4];
-        fprintf(report->out, "  %s%-19s%s %14s %14s %s%14s%s %9s\n", style_on(report, STYLE_DIM),
-                labels[metric], style_off(report), diffrow_amount(&numbers[0], metric, before),
-                diffrow_amount(&numbers[1], metric, after), style_on(report, style_of(change)),
-                diffrow_change(&numbers[2], metric, change), style_off(report),
-                diffrow_percent(&numbers[3], before, after));
-    }
-}
-
-static void put_row(const struct report *report, const struct diff *diff,
-                    const struct diff_row *row, const struct diff_view *view, enum metric metric) {
-    int64_t change = diff_change(row->costs, metric);
-    const char *state = diffrow_state(row);
-    struct number numbers[3];
-    char name[4096];
-    fprintf(report->out, "  %s%14s%s %14s %14s", style_on(report, style_of(change)),
-            diffrow_change(&numbers[0], metric, change), style_off(report),
-            diffrow_amount(&numbers[1], metric, row->costs[0].of[metric]),
-            diffrow_amount(&numbers[2], metric, row->costs[1].of[metric]));
-    if (diff->by == DIFF_BY_PATH) {
-        fprintf(report->out, "%s%s\n", state[0] != '\0' ? "  " : "", state);
-        struct report on = *report;
-        uint32_t node = diff_path(diff, row, &on);
-        style_path(report, pathwalk_folded(&on, node), view->depth);
-        return;
-    }
-    fprintf(report->out, "  %-4s  ", state);
-    style_text(report, diffrow_name(diff, row, report->options.full_names, name, sizeof name));
-    fputc('\n', report->out);
-}
-
-static void put_rest(const struct report *report, const struct diffrow_range *range,
-                     enum metric metric) {
-    struct number count;
-    struct number up;
-    struct number down;
-    if (range->rest == 0) {
-        return;
-    }
-    fprintf(report->out, "%s  (%s smaller: %s, %s)%s\n", style_on(report, STYLE_DIM),
-            number_count(&count, range->rest), diffrow_change(&up, metric, range->rest_up),
-            diffrow_change(&down, metric, range->rest_down), style_off(report));
-}
-
-static void put_metric(const struct report *report, struct diff *diff, const struct diff_view *view,
+static void put_metric(struct report *report, struct diff *diff, const struct diff_view *view,
                        enum metric metric) {
-    struct diffrow_range range;
+    bool has_paths = diff->by == DIFF_BY_PATH;
+    const struct table_column columns[] = {
+        {"change", "change", TABLE_ANY, 14},
+        {"before", "before", TABLE_ANY, 14},
+        {"after", "after", TABLE_ANY, 14},
+        {"state", "", TABLE_WORD, 4},
+        {has_paths ? "path" : "name", by_word(diff->by), has_paths ? TABLE_PATH : TABLE_TEXT, 0},
+    };
+    struct range range;
+    struct number numbers[3];
+    char title[60];
+    char rest[200];
+    struct table table;
     diff_sort(diff, metric);
-    range = diffrow_choose(diff, view, metric);
-    fprintf(report->out, "\n%s%s by %s%s\n", style_on(report, STYLE_HEADING), labels[metric],
-            diffrow_by(diff->by), style_off(report));
-    if (range.grown == 0 && range.shrunk == diff->row_count && range.rest == 0) {
-        fputs("  no change\n", report->out);
-        return;
-    }
-    fprintf(report->out, "  %s%14s %14s %14s%s\n", style_on(report, STYLE_DIM), "change", "before",
-            "after", style_off(report));
+    range = choose(diff, view, metric);
+    snprintf(title, sizeof title, "%s by %s", metric_word(metric), by_word(diff->by));
+    table = table_open(report, metric_key(metric), title, columns, 5);
+    table.is_path_below = true;
     for (size_t i = 0; i < range.grown; i++) {
-        put_row(report, diff, &diff->rows[i], view, metric);
+        put_row(&table, report, diff, &diff->rows[i], metric);
     }
     for (size_t i = diff->row_count; i-- > range.shrunk;) {
-        put_row(report, diff, &diff->rows[i], view, metric);
+        put_row(&table, report, diff, &diff->rows[i], metric);
     }
-    put_rest(report, &range, metric);
+    snprintf(rest, sizeof rest, "%s smaller: %s, %s", number_count(&numbers[0], range.rest),
+             tabletext_spell(&numbers[1], change(metric, range.rest_up)),
+             tabletext_spell(&numbers[2], change(metric, range.rest_down)));
+    table.hidden = range.rest;
+    table.hidden_text = rest;
+    table_close(&table);
 }
 
-void diff_text(struct diff *diff, const struct diff_view *view) {
+static void write_for_people(struct diff *diff, const struct diff_view *view) {
+    struct table_document document = {0};
     struct report report = {.out = view->out,
+                            .document = &document,
                             .options = view->style,
-                            .model = diff->sides[1].model,
-                            .names = diff->sides[1].names,
-                            .source = diff->sides[1].source};
-    put_sources(&report, diff);
+                            .model = diff->sides[1].model};
+    report.options.table_depth = view->depth;
     put_totals(&report, diff);
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         if (view->metrics[metric]) {
             put_metric(&report, diff, view, metric);
-        }
-    }
-}
-
-/* ---- Markdown, for a comment on a change ---- */
-
-static const char *const titles[METRIC_COUNT] = {
-    [METRIC_MAXIMUM] = "Peak",
-    [METRIC_LEAKED] = "Leaked",
-    [METRIC_CUMULATIVE] = "Allocated",
-    [METRIC_ALLOCATIONS] = "Allocations",
-    [METRIC_TEMPORARY] = "Temporary allocations",
-};
-
-/* Text inside a cell: nothing in it ends the cell or begins anything else. */
-static void put_markdown_text(FILE *out, const char *text) {
-    while (*(text = put_safe_until(out, text, "<&\\`*_[]|~")) != '\0') {
-        if (*text == '<' || *text == '&') {
-            fputs(*text == '<' ? "&lt;" : "&amp;", out);
-        } else {
-            fprintf(out, "\\%c", *text);
-        }
-        text++;
-    }
-}
-
-static void put_markdown_totals(const struct diff *diff, FILE *out) {
-    fputs("| | before | after | change | |\n|---|--:|--:|--:|--:|\n", out);
-    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        struct number numbers[4];
-        fprintf(
-            out, "| %s | %s | %s | %s | %s |\n", titles[metric],
-            diffrow_amount(&numbers[0], metric, diff->totals[0].of[metric]),
-            diffrow_amount(&numbers[1], metric, diff->totals[1].of[metric]),
-            diffrow_change(&numbers[2], metric, diff_change(diff->totals, metric)),
-            diffrow_percent(&numbers[3], diff->totals[0].of[metric], diff->totals[1].of[metric]));
-    }
-}
-
-static void put_markdown_path(const struct diff *diff, const struct diff_row *row,
-                              const struct diff_view *view) {
-    struct report on = {0};
-    struct pathwalk walk = pathwalk(&on, diff_path(diff, row, &on));
-    size_t most = view->depth != 0 ? view->depth : SIZE_MAX;
-    for (; walk.frame != NULL && walk.steps < most; pathwalk_next(&walk)) {
-        char name[4096];
-        char brief[4096];
-        fputs(walk.steps != 0 ? " ← " : "", view->out);
-        names_spell(walk.frame, name, sizeof name);
-        put_markdown_text(view->out, view->style.full_names || walk.frame->function == NULL
-                                         ? name
-                                         : shortname(name, brief, sizeof brief));
-        if (walk.frame->file != NULL) {
-            fputs(" (", view->out);
-            put_markdown_text(view->out, style_base(walk.frame->file));
-            fprintf(view->out, ":%u)", walk.frame->line);
-        }
-    }
-    fputs(walk.frame != NULL ? " ← …" : "", view->out);
-}
-
-static void put_markdown_row(const struct diff *diff, const struct diff_row *row,
-                             const struct diff_view *view, enum metric metric) {
-    struct number numbers[3];
-    char name[4096];
-    fprintf(view->out, "| %s | %s | %s | %s | ",
-            diffrow_change(&numbers[0], metric, diff_change(row->costs, metric)),
-            diffrow_amount(&numbers[1], metric, row->costs[0].of[metric]),
-            diffrow_amount(&numbers[2], metric, row->costs[1].of[metric]), diffrow_state(row));
-    if (diff->by == DIFF_BY_PATH && diff_frame(diff, row) != NULL) {
-        put_markdown_path(diff, row, view);
-    } else {
-        put_markdown_text(view->out,
-                          diffrow_name(diff, row, view->style.full_names, name, sizeof name));
-    }
-    fputs(" |\n", view->out);
-}
-
-static void put_markdown_metric(struct diff *diff, const struct diff_view *view,
-                                enum metric metric) {
-    struct diffrow_range range;
-    struct number numbers[3];
-    diff_sort(diff, metric);
-    range = diffrow_choose(diff, view, metric);
-    fprintf(view->out, "\n#### %s by %s\n\n", titles[metric], diffrow_by(diff->by));
-    if (range.grown == 0 && range.shrunk == diff->row_count && range.rest == 0) {
-        fputs("No change.\n", view->out);
-        return;
-    }
-    fprintf(view->out, "| change | before | after | | %s |\n|--:|--:|--:|---|---|\n",
-            diffrow_by(diff->by));
-    for (size_t i = 0; i < range.grown; i++) {
-        put_markdown_row(diff, &diff->rows[i], view, metric);
-    }
-    for (size_t i = diff->row_count; i-- > range.shrunk;) {
-        put_markdown_row(diff, &diff->rows[i], view, metric);
-    }
-    if (range.rest != 0) {
-        fprintf(view->out, "\n%s smaller: %s, %s\n", number_count(&numbers[0], range.rest),
-                diffrow_change(&numbers[1], metric, range.rest_up),
-                diffrow_change(&numbers[2], metric, range.rest_down));
-    }
-}
-
-void diff_markdown(struct diff *diff, const struct diff_view *view) {
-    fputs("### Memory: ", view->out);
-    put_markdown_text(view->out, diff->sides[0].source);
-    fputs(" → ", view->out);
-    put_markdown_text(view->out, diff->sides[1].source);
-    fputs("\n\n", view->out);
-    put_markdown_totals(diff, view->out);
-    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        if (view->metrics[metric]) {
-            put_markdown_metric(diff, view, metric);
         }
     }
 }
@@ -375,16 +225,17 @@ static enum metric first_metric(const struct diff_view *view) {
     return view->metrics[metric] ? metric : METRIC_MAXIMUM;
 }
 
-static const char *state_of(const struct diff_row *row) {
-    const char *state = diffrow_state(row);
-    return state[0] != '\0' ? state : "changed";
+/* Every row here did change. */
+static struct table_cell state_cell(const struct diff_row *row) {
+    const char *state = state_of(row);
+    return table_text(state != NULL ? state : "changed");
 }
 
 /* ---- JSON ---- */
 
 static void put_json_costs(struct jsonwriter *json, const struct diff_costs costs[2]) {
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        jsonwriter_map(json, diffrow_metric(metric));
+        jsonwriter_map(json, metric_key(metric));
         jsonwriter_number(json, "before", costs[0].of[metric]);
         jsonwriter_number(json, "after", costs[1].of[metric]);
         jsonwriter_integer(json, "change", diff_change(costs, metric));
@@ -407,8 +258,8 @@ static void put_json_row(struct jsonwriter *json, const struct diff *diff,
                          const struct diff_row *row) {
     char name[4096];
     jsonwriter_map(json, NULL);
-    jsonwriter_string(json, "name", diffrow_name(diff, row, true, name, sizeof name));
-    jsonwriter_string(json, "state", state_of(row));
+    jsonwriter_string(json, "name", name_of(diff, row, true, name, sizeof name));
+    jsonwriter_string(json, "state", state_cell(row).text);
     put_json_costs(json, row->costs);
     if (diff->by == DIFF_BY_PATH) {
         struct report on = {0};
@@ -418,7 +269,7 @@ static void put_json_row(struct jsonwriter *json, const struct diff *diff,
     jsonwriter_end_map(json);
 }
 
-int diff_json(struct diff *diff, const struct diff_view *view) {
+static int write_json(struct diff *diff, const struct diff_view *view) {
     struct jsonwriter *json = jsonwriter_open(view->out, JSONWRITER_INDENTED);
     if (json == NULL) {
         return -1;
@@ -431,7 +282,7 @@ int diff_json(struct diff *diff, const struct diff_view *view) {
     jsonwriter_map(json, "totals");
     put_json_costs(json, diff->totals);
     jsonwriter_end_map(json);
-    jsonwriter_string(json, "by", diff->by == DIFF_BY_PATH ? "path" : diffrow_by(diff->by));
+    jsonwriter_string(json, "by", diff->by == DIFF_BY_PATH ? "path" : by_word(diff->by));
     jsonwriter_number(json, "same", diff->same_count);
     jsonwriter_array(json, "rows");
     for (size_t i = 0; i < diff->row_count; i++) {
@@ -451,8 +302,8 @@ enum { COLUMNS = 3 + 3 * METRIC_COUNT };
 static void put_csv_row(struct table *table, struct report *report, const struct diff *diff,
                         const struct diff_row *row) {
     char name[4096];
-    struct table_cell cells[COLUMNS] = {
-        table_text(state_of(row)), table_text(diffrow_name(diff, row, true, name, sizeof name))};
+    struct table_cell cells[COLUMNS] = {state_cell(row),
+                                        table_text(name_of(diff, row, true, name, sizeof name))};
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         struct table_cell *three = &cells[2 + 3 * metric];
         three[0] = table_number(row->costs[0].of[metric]);
@@ -466,7 +317,7 @@ static void put_csv_row(struct table *table, struct report *report, const struct
     table_row(table, cells);
 }
 
-void diff_csv(struct diff *diff, const struct diff_view *view) {
+static void write_csv(struct diff *diff, const struct diff_view *view) {
     static const char *const ends[] = {"before", "after", "change"};
     bool has_paths = diff->by == DIFF_BY_PATH;
     struct table_column columns[COLUMNS] = {
@@ -479,8 +330,7 @@ void diff_csv(struct diff *diff, const struct diff_view *view) {
     struct table table;
     diff_sort(diff, first_metric(view));
     for (size_t i = 2; i < COLUMNS - 1; i++) {
-        snprintf(names[i], sizeof names[i], "%s_%s", diffrow_metric((i - 2) / 3),
-                 ends[(i - 2) % 3]);
+        snprintf(names[i], sizeof names[i], "%s_%s", metric_key((i - 2) / 3), ends[(i - 2) % 3]);
         columns[i] =
             (struct table_column){names[i], NULL, (i - 2) % 3 == 2 ? TABLE_SIGNED : TABLE_COUNT};
     }
@@ -489,4 +339,17 @@ void diff_csv(struct diff *diff, const struct diff_view *view) {
         put_csv_row(&table, &report, diff, &diff->rows[i]);
     }
     table_close(&table);
+}
+
+int diff_write(struct diff *diff, const struct diff_view *view) {
+    switch (view->style.format) {
+    case REPORT_JSON:
+        return write_json(diff, view);
+    case REPORT_CSV:
+        write_csv(diff, view);
+        return 0;
+    default:
+        write_for_people(diff, view);
+        return 0;
+    }
 }

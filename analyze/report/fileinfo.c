@@ -5,6 +5,7 @@
 #include "analyze/read/block.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/rows.h"
 #include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
@@ -36,33 +37,14 @@ static void put_text(const struct writer *writer, const char *label, const char 
     }
 }
 
-static void put_count(const struct writer *writer, const char *label, const char *name,
-                      uint64_t value) {
+static void put_number(const struct writer *writer, const char *label, const char *name,
+                       enum table_kind kind, uint64_t value) {
+    const struct table_cell cell = {.is_known = true, .number = value, .kind = kind};
     struct number number;
     if (writer->json != NULL) {
         jsonwriter_number(writer->json, name, value);
     } else {
-        put_line(writer, label, number_count(&number, value));
-    }
-}
-
-static void put_bytes(const struct writer *writer, const char *label, const char *name,
-                      uint64_t value) {
-    struct number number;
-    if (writer->json != NULL) {
-        jsonwriter_number(writer->json, name, value);
-    } else {
-        put_line(writer, label, number_bytes(&number, value));
-    }
-}
-
-static void put_duration(const struct writer *writer, const char *label, const char *name,
-                         uint64_t ns) {
-    struct number number;
-    if (writer->json != NULL) {
-        jsonwriter_number(writer->json, name, ns);
-    } else {
-        put_line(writer, label, number_duration(&number, ns));
+        put_line(writer, label, tabletext_spell(&number, cell));
     }
 }
 
@@ -83,23 +65,6 @@ static const char *state_of(const struct memtrace_header *header) {
     }
 }
 
-/* The arguments, which NULs separate, with spaces between. The caller frees it. */
-static char *command_of(const struct memtrace_header *header) {
-    size_t size = sizeof header->command;
-    char *line = malloc(size + 1);
-    size_t length = 0;
-    if (line == NULL) {
-        return NULL;
-    }
-    while (length + 1 < size &&
-           (header->command[length] != '\0' || header->command[length + 1] != '\0')) {
-        line[length] = header->command[length] != '\0' ? header->command[length] : ' ';
-        length++;
-    }
-    line[length] = '\0';
-    return line;
-}
-
 static void put_start(const struct writer *writer, const struct memtrace_header *header) {
     time_t seconds = (time_t)(header->start_realtime_ns / UINT64_C(1000000000));
     struct tm when;
@@ -112,7 +77,7 @@ static void put_start(const struct writer *writer, const struct memtrace_header 
 
 static int put_program(const struct writer *writer, const struct memtrace_header *header,
                        uint64_t last_ns) {
-    char *command = command_of(header);
+    char *command = rows_join_arguments(header->command);
     if (command == NULL) {
         return -1;
     }
@@ -125,13 +90,13 @@ static int put_program(const struct writer *writer, const struct memtrace_header
         fprintf(writer->out, "%-*s %" PRIu32 "\n", LABEL, "process", header->pid);
     }
     if (header->merged > 1) {
-        put_count(writer, "profiles in it", "merged", header->merged);
+        put_number(writer, "profiles in it", "merged", TABLE_COUNT, header->merged);
     }
     put_start(writer, header);
     if (header->end_monotonic_ns > header->start_monotonic_ns) {
         last_ns = header->end_monotonic_ns - header->start_monotonic_ns;
     }
-    put_duration(writer, "ran for", "duration_ns", last_ns);
+    put_number(writer, "ran for", "duration_ns", TABLE_DURATION, last_ns);
     put_text(writer, "state", "state", state_of(header));
     return 0;
 }
@@ -145,37 +110,24 @@ struct kind_sum {
     uint64_t raw;
 };
 
-static void put_kinds(const struct writer *writer, const char *heading, const char *const *names,
-                      const struct kind_sum *sums, size_t count) {
-    if (writer->json != NULL) {
-        jsonwriter_array(writer->json, heading);
-    } else {
-        fprintf(writer->out, "\n%-10s %10s %14s %12s %12s\n", heading, "count", "items", "in file",
-                "unpacked");
-    }
+static void put_kinds(const struct writer *writer, const char *name, const char *title,
+                      const char *const *names, const struct kind_sum *sums, size_t count) {
+    static const struct table_column columns[] = {
+        {"kind", "kind", TABLE_TEXT, 10},           {"count", "count", TABLE_COUNT, 10},
+        {"items", "items", TABLE_COUNT, 14},        {"stored_bytes", "in file", TABLE_BYTES, 12},
+        {"raw_bytes", "unpacked", TABLE_BYTES, 12},
+    };
+    const struct report report = {.out = writer->out};
+    struct table table = table_begin_member(&report, writer->json, name, title, columns, 5);
     for (size_t i = 0; i < count; i++) {
-        struct number number[4];
-        if (sums[i].count == 0) {
-            continue;
-        }
-        if (writer->json != NULL) {
-            jsonwriter_map(writer->json, NULL);
-            jsonwriter_string(writer->json, "kind", names[i]);
-            jsonwriter_number(writer->json, "count", sums[i].count);
-            jsonwriter_number(writer->json, "items", sums[i].items);
-            jsonwriter_number(writer->json, "stored_bytes", sums[i].stored);
-            jsonwriter_number(writer->json, "raw_bytes", sums[i].raw);
-            jsonwriter_end_map(writer->json);
-        } else {
-            fprintf(
-                writer->out, "%-10s %10s %14s %12s %12s\n", names[i],
-                number_count(&number[0], sums[i].count), number_count(&number[1], sums[i].items),
-                number_bytes(&number[2], sums[i].stored), number_bytes(&number[3], sums[i].raw));
+        if (sums[i].count != 0) {
+            table_row(&table, (struct table_cell[]){
+                                  table_text(names[i]), table_number(sums[i].count),
+                                  table_number(sums[i].items), table_number(sums[i].stored),
+                                  table_number(sums[i].raw)});
         }
     }
-    if (writer->json != NULL) {
-        jsonwriter_end_array(writer->json);
-    }
+    table_end_member(&table);
 }
 
 /* ---- Recordings ---- */
@@ -255,17 +207,25 @@ static void put_traits(const struct writer *writer, const struct recording *last
 
 static void put_events(const struct writer *writer, const struct recording_sum *sum) {
     uint64_t events = sum->kinds[MEMTRACE_BLOCK_EVENTS].items;
-    put_count(writer, "events", "events", events);
-    put_count(writer, "allocations", "allocations", sum->allocs);
-    put_count(writer, "frees", "frees", sum->frees);
-    put_count(writer, "threads", "threads", sum->threads);
-    put_count(writer, "call paths", "contexts", sum->kinds[MEMTRACE_BLOCK_NODES].items);
+    put_number(writer, "events", "events", TABLE_COUNT, events);
+    put_number(writer, "allocations", "allocations", TABLE_COUNT, sum->allocs);
+    put_number(writer, "frees", "frees", TABLE_COUNT, sum->frees);
+    put_number(writer, "threads", "threads", TABLE_COUNT, sum->threads);
+    put_number(writer, "call paths", "contexts", TABLE_COUNT,
+               sum->kinds[MEMTRACE_BLOCK_NODES].items);
     if (events != 0 && writer->json == NULL) {
         char text[40];
         snprintf(text, sizeof text, "%.2f bytes",
                  (double)sum->kinds[MEMTRACE_BLOCK_EVENTS].stored / (double)events);
         put_line(writer, "an event takes", text);
     }
+}
+
+/* As the program's header said last. */
+static bool has_stopped(const struct recording *recording) {
+    struct memtrace_recording told;
+    memcpy(&told, recording->program.recording, sizeof told);
+    return told.state == MEMTRACE_RECORD_STOPPED;
 }
 
 static void put_wholeness(const struct writer *writer, const struct recording *const *parts,
@@ -276,6 +236,7 @@ static void put_wholeness(const struct writer *writer, const struct recording *c
     }
     if (writer->json != NULL) {
         jsonwriter_bool(writer->json, "closed", parts[count - 1]->closed);
+        jsonwriter_bool(writer->json, "stopped", has_stopped(parts[count - 1]));
         jsonwriter_number(writer->json, "damaged_blocks", sum->damaged);
         jsonwriter_string(writer->json, "damage", damage[0] != '\0' ? damage : NULL);
         return;
@@ -284,15 +245,18 @@ static void put_wholeness(const struct writer *writer, const struct recording *c
              damage[0] != '\0'          ? damage
              : parts[count - 1]->closed ? "whole"
                                         : "without an index: cut off, or still being written");
+    if (has_stopped(parts[count - 1])) {
+        put_line(writer, "recording ended", "before the program did; its last mark says why");
+    }
 }
 
 static int put_recording(const struct writer *writer, const struct recording *const *parts,
                          size_t count, const struct recording_sum *sum) {
     const struct recording *last = parts[count - 1];
     put_text(writer, "recording", "path", parts[0]->path);
-    put_bytes(writer, "size", "bytes", sum->bytes);
+    put_number(writer, "size", "bytes", TABLE_BYTES, sum->bytes);
     if (writer->json != NULL || count > 1) {
-        put_count(writer, "parts", "parts", count);
+        put_number(writer, "parts", "parts", TABLE_COUNT, count);
     }
     put_wholeness(writer, parts, count, sum);
     if (put_program(writer, &last->program, sum->last_ns) != 0) {
@@ -300,7 +264,7 @@ static int put_recording(const struct writer *writer, const struct recording *co
     }
     put_traits(writer, last);
     put_events(writer, sum);
-    put_kinds(writer, "blocks", block_names, sum->kinds, BLOCK_KINDS);
+    put_kinds(writer, "blocks", "Blocks", block_names, sum->kinds, BLOCK_KINDS);
     return 0;
 }
 
@@ -382,7 +346,7 @@ int fileinfo_profile(FILE *out, const struct profile *profile, bool json) {
         kind->raw += segment->size;
     }
     put_text(&writer, "profile", "path", profile->path);
-    put_bytes(&writer, "size", "bytes", profile->size);
+    put_number(&writer, "size", "bytes", TABLE_BYTES, profile->size);
     if (json) {
         jsonwriter_string(writer.json, "damage",
                           profile->damage[0] != '\0' ? profile->damage : NULL);
@@ -390,9 +354,9 @@ int fileinfo_profile(FILE *out, const struct profile *profile, bool json) {
         put_line(&writer, "file", profile->damage[0] != '\0' ? profile->damage : "whole");
     }
     result = put_program(&writer, &profile->header, profile->header.clock_ns);
-    put_count(&writer, "threads", "threads", profile->header.thread_count);
-    put_count(&writer, "call paths", "contexts", profile->header.context_count);
-    put_kinds(&writer, "segments", segment_names, kinds, SEGMENT_KINDS);
+    put_number(&writer, "threads", "threads", TABLE_COUNT, profile->header.thread_count);
+    put_number(&writer, "call paths", "contexts", TABLE_COUNT, profile->header.context_count);
+    put_kinds(&writer, "segments", "Segments", segment_names, kinds, SEGMENT_KINDS);
     close_writer(&writer);
     return result;
 }
@@ -425,12 +389,11 @@ static void spell_owner(const struct run *run, const char *file, char *text, siz
     }
 }
 
-static int put_run_file(const struct writer *writer, const struct run *run, const char *file) {
+/* 0, or -1: out of memory. */
+static int put_run_file(struct table *table, const struct run *run, const char *file) {
     char *path = run_file_path(run, file);
     struct stat status = {0};
     char owner[300];
-    char text[700];
-    struct number bytes;
     if (path == NULL) {
         return -1;
     }
@@ -439,22 +402,20 @@ static int put_run_file(const struct writer *writer, const struct run *run, cons
     }
     free(path);
     spell_owner(run, file, owner, sizeof owner);
-    if (writer->json != NULL) {
-        jsonwriter_map(writer->json, NULL);
-        jsonwriter_string(writer->json, "file", file);
-        jsonwriter_number(writer->json, "bytes", (uint64_t)status.st_size);
-        jsonwriter_string(writer->json, "of", owner);
-        jsonwriter_end_map(writer->json);
-        return 0;
-    }
-    snprintf(text, sizeof text, "%-36s %10s  %s", file,
-             number_bytes(&bytes, (uint64_t)status.st_size), owner);
-    put_line(writer, "", text);
+    table_row(table, (struct table_cell[]){table_text(file), table_number((uint64_t)status.st_size),
+                                           table_text(owner)});
     return 0;
 }
 
 int fileinfo_run(FILE *out, const struct run *run, bool json) {
+    static const struct table_column columns[] = {
+        {"file", "file", TABLE_TEXT, 36},
+        {"bytes", "size", TABLE_BYTES, 0},
+        {"of", "of", TABLE_TEXT, 0},
+    };
+    const struct report report = {.out = out};
     struct writer writer;
+    struct table table;
     int result = 0;
     if (open_writer(&writer, out, json) != 0) {
         return -1;
@@ -464,18 +425,14 @@ int fileinfo_run(FILE *out, const struct run *run, bool json) {
              run->trouble[0] != '\0' ? run->trouble
              : run->has_summary      ? "whole"
                                      : "none: the run goes on, or was killed");
-    put_count(&writer, "processes", "processes", run->process_count);
-    put_duration(&writer, "duration", "duration_ns", run->duration_ns);
-    put_count(&writer, "files", "file_count", run->file_count);
-    if (json) {
-        jsonwriter_array(writer.json, "files");
-    }
+    put_number(&writer, "processes", "processes", TABLE_COUNT, run->process_count);
+    put_number(&writer, "duration", "duration_ns", TABLE_DURATION, run->duration_ns);
+    put_number(&writer, "files", "file_count", TABLE_COUNT, run->file_count);
+    table = table_begin_member(&report, writer.json, "files", "Files", columns, 3);
     for (size_t i = 0; result == 0 && i < run->file_count; i++) {
-        result = put_run_file(&writer, run, run->files[i]);
+        result = put_run_file(&table, run, run->files[i]);
     }
-    if (json) {
-        jsonwriter_end_array(writer.json);
-    }
+    table_end_member(&table);
     close_writer(&writer);
     return result;
 }

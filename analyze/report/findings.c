@@ -4,7 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/framekind.h"
 #include "analyze/rows/safetext.h"

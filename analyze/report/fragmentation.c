@@ -6,8 +6,8 @@
 #include "analyze/blocks/heapmap.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
+#include "analyze/rows/rows.h"
 #include "analyze/rows/style.h"
-#include "analyze/rows/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -104,10 +104,6 @@ static void addressmap_draw(const struct report *report, const struct heapmap *m
 
 /* ---- Tables ---- */
 
-static size_t limit_of(const struct report *report) {
-    return report->options.limit != 0 ? report->options.limit : SIZE_MAX;
-}
-
 static uint32_t path_of(const struct report *report, uint32_t id) {
     const struct model_context *context = model_find(report->model, id);
     return context != NULL ? context->path : 0;
@@ -190,8 +186,7 @@ static void put_holes(const struct report *report, const struct heapmap *map) {
         {"bytes", "size", TABLE_BYTES, 0},
     };
     struct table table = table_open(report, "holes", "Largest holes between blocks", columns, 3);
-    size_t limit = limit_of(report);
-    for (size_t i = 0; i < map->hole_count && i < limit; i++) {
+    for (size_t i = 0; i < map->hole_count && table_has_room(&table); i++) {
         const struct heapmap_hole *hole = &map->holes[i];
         table_row(&table, (struct table_cell[]){table_number(hole->start), table_number(hole->end),
                                                 table_number(hole->end - hole->start)});
@@ -208,8 +203,7 @@ static void put_regions(const struct report *report, const struct heapmap *map) 
         {"name", "mapping", TABLE_TEXT, 0},
     };
     struct table table = table_open(report, "regions", "Regions of the heap", columns, 7);
-    size_t limit = limit_of(report);
-    for (size_t i = 0; i < map->region_count && i < limit; i++) {
+    for (size_t i = 0; i < map->region_count && table_has_room(&table); i++) {
         const struct heapmap_region *region = &map->regions[i];
         uint64_t size = region->end - region->start;
         const char *name = region->name != NULL && region->name[0] != '\0' ? region->name : NULL;
@@ -233,12 +227,11 @@ static void put_pins(const struct report *report, const struct heapmap *map) {
         {"path", "call path", TABLE_PATH, 0},
     };
     struct table table = table_open(report, "pins", "Who keeps nearly empty pages", columns, 4);
-    size_t limit = limit_of(report);
     table_note(&table,
                "Pages with less than %d live bytes; one with blocks of several call paths "
                "counts for each.",
                HEAPMAP_NEARLY_EMPTY);
-    for (size_t i = 0; i < map->pin_count && i < limit; i++) {
+    for (size_t i = 0; i < map->pin_count && table_has_room(&table); i++) {
         const struct heapmap_pin *pin = &map->pins[i];
         table_row(&table,
                   (struct table_cell[]){table_number(pin->pages), table_number(pin->bytes),
@@ -247,6 +240,10 @@ static void put_pins(const struct report *report, const struct heapmap *map) {
     }
     table.hidden = map->pin_count - table.rows;
     table_close(&table);
+}
+
+static bool has_slack(const void *record) {
+    return ((const struct detail_context *)record)->slack_bytes != 0;
 }
 
 static int most_slack_first(const void *left, const void *right) {
@@ -259,35 +256,20 @@ static int most_slack_first(const void *left, const void *right) {
 }
 
 static int put_slack(const struct report *report) {
-    static const struct table_column columns[] = {
-        {"slack_bytes", "slack", TABLE_BYTES, 0},  {"live_bytes", "live bytes", TABLE_BYTES, 0},
-        {"live_blocks", "blocks", TABLE_COUNT, 0}, {"hash", "hash", TABLE_HASH, 0},
-        {"path", "call path", TABLE_PATH, 0},
-    };
-    const struct detail *detail = report->detail;
-    const struct detail_context **contexts = calloc(detail->context_count + 1, sizeof *contexts);
-    size_t count = 0;
+    static const unsigned char shown[] = {DETAIL_SLACK, DETAIL_LIVE_BYTES, DETAIL_LIVE_BLOCKS,
+                                          DETAIL_HASH, DETAIL_PATH};
+    struct rows_view view = rows_view(report, &rows_details, shown, sizeof shown);
+    size_t count;
+    const void **contexts;
     struct table table;
+    view.is_wanted = has_slack;
+    contexts = rows_sorted(&view, most_slack_first, &count);
     if (contexts == NULL) {
         return -1;
     }
-    for (size_t i = 0; i < detail->context_count; i++) {
-        if (detail->contexts[i].slack_bytes != 0) {
-            contexts[count++] = &detail->contexts[i];
-        }
-    }
-    qsort(contexts, count, sizeof *contexts, most_slack_first);
-    table = table_open(report, "slack", "Slack: usable bytes that nobody asked for", columns, 5);
-    for (size_t i = 0; i < count && i < limit_of(report); i++) {
-        const struct model_context *context = model_find(report->model, contexts[i]->id);
-        table_row(&table,
-                  (struct table_cell[]){table_number(contexts[i]->slack_bytes),
-                                        table_number(context != NULL ? context->live_bytes : 0),
-                                        table_number(context != NULL ? context->live_blocks : 0),
-                                        table_number(model_hash(report->model, contexts[i]->id)),
-                                        table_path(path_of(report, contexts[i]->id))});
-    }
-    table.hidden = count - table.rows;
+    table = table_open(report, "slack", "Slack: usable bytes that nobody asked for", view.columns,
+                       view.count);
+    rows_put_sorted(&table, &view, contexts, count);
     table_close(&table);
     free(contexts);
     return 0;

@@ -5,6 +5,7 @@
  */
 #include "analyze/report/reports.h"
 #include "analyze/rows/jsonwriter.h"
+#include "analyze/rows/rows.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -134,6 +135,14 @@ static void put_contexts(struct jsonwriter *json, const struct report *report, c
 
 /* ---- The rest ---- */
 
+static void put_arguments(struct jsonwriter *json, const char *name, const char *command) {
+    jsonwriter_array(json, name);
+    for (const char *at = command; *at != '\0'; at += strlen(at) + 1) {
+        jsonwriter_string(json, NULL, at);
+    }
+    jsonwriter_end_array(json);
+}
+
 static void put_process(struct jsonwriter *json, const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
     static const char *const stacks[] = {"none", "short", "full"};
@@ -156,12 +165,7 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_bool(json, "forked", (header->flags & MEMTRACE_FLAG_FORKED) != 0);
     jsonwriter_number(json, "inherited_blocks", header->inherited_blocks);
     jsonwriter_number(json, "inherited_bytes", header->inherited_bytes);
-    jsonwriter_array(json, "command");
-    for (const char *at = header->command;
-         at < header->command + sizeof header->command && *at != '\0'; at += strlen(at) + 1) {
-        jsonwriter_string(json, NULL, at);
-    }
-    jsonwriter_end_array(json);
+    put_arguments(json, "command", header->command);
     jsonwriter_end_map(json);
 }
 
@@ -330,19 +334,15 @@ static void put_modules(struct jsonwriter *json, const struct model *model) {
     jsonwriter_end_array(json);
 }
 
-static void put_timeline(struct jsonwriter *json, const struct model *model) {
-    jsonwriter_array(json, "timeline");
-    for (size_t i = 0; i < model->timeline_count; i++) {
-        const struct memtrace_point *point = &model->timeline[i];
-        jsonwriter_map(json, NULL);
-        jsonwriter_number(json, "time_ns", point->time_ns);
-        jsonwriter_number(json, "live_bytes", point->live_bytes);
-        jsonwriter_number(json, "resident_bytes", point->resident_bytes);
-        jsonwriter_number(json, "allocations", point->alloc_count);
-        jsonwriter_number(json, "total_bytes", point->alloc_bytes);
-        jsonwriter_end_map(json);
-    }
-    jsonwriter_end_array(json);
+static void put_timeline(struct jsonwriter *json, const struct report *report) {
+    static const unsigned char shown[] = {0, 1, 2, 3, 4};
+    struct report all = *report;
+    struct rows_view view = rows_view(&all, &rows_timeline, shown, sizeof shown);
+    struct table table;
+    all.options.limit = 0;
+    table = table_begin_member(&all, json, "timeline", NULL, view.columns, view.count);
+    rows_put_all(&table, &view);
+    table_end_member(&table);
 }
 
 /* The upper ends of the buckets of contexts[].lifetimes; the last has none. */
@@ -354,17 +354,75 @@ static void put_lifetime_ends(struct jsonwriter *json) {
     jsonwriter_end_array(json);
 }
 
-static void put_warnings(struct jsonwriter *json, const struct report *report) {
-    const char *const *lines;
-    size_t count = names_warnings(report->names, &lines);
-    jsonwriter_array(json, "warnings");
-    if (report->model->damage[0] != '\0') {
-        jsonwriter_string(json, NULL, report->model->damage);
+/* ---- The run that it is a part of ---- */
+
+static void put_run_process(struct jsonwriter *json, const struct run_process *process) {
+    jsonwriter_map(json, NULL);
+    jsonwriter_number(json, "pid", process->pid);
+    jsonwriter_number(json, "parent_pid", process->parent_pid);
+    jsonwriter_number(json, "image", process->image);
+    jsonwriter_string(json, "program", process->program);
+    put_arguments(json, "arguments", process->command);
+    jsonwriter_number(json, "start_ns", process->start_ns);
+    jsonwriter_number(json, "end_ns", process->end_ns);
+    jsonwriter_string(json, "end", rows_process_end(process->end));
+    jsonwriter_number(json, "peak_bytes", process->peak_bytes);
+    jsonwriter_number(json, "leaked_bytes", process->leaked_bytes);
+    jsonwriter_number(json, "lost", process->lost);
+    if (process->is_counted) {
+        jsonwriter_number(json, "leaked_blocks", process->leaked_blocks);
+        jsonwriter_number(json, "allocations", process->allocations);
+        jsonwriter_number(json, "total_bytes", process->total_bytes);
+        jsonwriter_number(json, "frees", process->frees);
     }
-    for (size_t i = 0; i < count; i++) {
-        jsonwriter_string(json, NULL, lines[i]);
+    jsonwriter_string(json, "file", process->file);
+    jsonwriter_bool(json, "light", process->light);
+    jsonwriter_end_map(json);
+}
+
+static void put_chosen(struct jsonwriter *json, const struct report_run *run) {
+    if (run->process == RUN_NONE) {
+        jsonwriter_string(json, "chosen", NULL); /* the sum of all */
+        return;
+    }
+    jsonwriter_map(json, "chosen");
+    jsonwriter_number(json, "pid", run->run->processes[run->process].pid);
+    jsonwriter_number(json, "image", run->run->processes[run->process].image);
+    jsonwriter_end_map(json);
+}
+
+static void put_run(struct jsonwriter *json, const struct report *report) {
+    const struct run *run = report->run->run;
+    jsonwriter_map(json, "run");
+    jsonwriter_string(json, "folder", run->path);
+    put_arguments(json, "command", run->command);
+    jsonwriter_bool(json, "has_summary", run->has_summary);
+    jsonwriter_number(json, "duration_ns", run->duration_ns);
+    if (run->has_exit) {
+        jsonwriter_integer(json, run->was_signalled ? "exit_signal" : "exit_status",
+                           run->exit_status);
+    }
+    jsonwriter_number(json, "peak_bytes", run->peak.seen_bytes);
+    jsonwriter_number(json, "peak_ns", run->peak.at_ns);
+    jsonwriter_number(json, "peak_bound_bytes", run->peak.bound_bytes);
+    put_chosen(json, report->run);
+    jsonwriter_array(json, "processes");
+    for (size_t i = 0; i < run->process_count; i++) {
+        put_run_process(json, &run->processes[i]);
     }
     jsonwriter_end_array(json);
+    jsonwriter_array(json, "timeline");
+    for (size_t i = 0; i < run->timeline_count; i++) {
+        const struct run_point *point = &run->timeline[i];
+        jsonwriter_map(json, NULL);
+        jsonwriter_number(json, "time_ns", point->time_ns);
+        jsonwriter_number(json, "live_bytes", point->live_bytes);
+        jsonwriter_number(json, "resident_bytes", point->resident_bytes);
+        jsonwriter_number(json, "processes", point->processes);
+        jsonwriter_end_map(json);
+    }
+    jsonwriter_end_array(json);
+    jsonwriter_end_map(json);
 }
 
 int report_json(const struct report *report) {
@@ -379,10 +437,10 @@ int report_json(const struct report *report) {
     put_totals(json, report);
     put_recording(json, report->model);
     put_sampling(json, report->model);
-    put_warnings(json, report);
+    tabledata_json_warnings(json, report);
     put_threads(json, report->model);
     put_modules(json, report->model);
-    put_timeline(json, report->model);
+    put_timeline(json, report);
     put_lifetime_ends(json);
     if (report->options.nodes && put_nodes(json, report) != 0) {
         jsonwriter_close(json);
@@ -393,7 +451,7 @@ int report_json(const struct report *report) {
     put_contexts(json, report, "pools", MODEL_POOL);
     put_children(json, report->model);
     if (report->run != NULL) {
-        report_run_json(report, json);
+        put_run(json, report);
     }
     jsonwriter_end_map(json);
     jsonwriter_close(json);

@@ -109,7 +109,6 @@ static int put_smaps(const struct report *report, const struct smaps *smaps) {
         {"kind", "kind", TABLE_TEXT, 9},
         {"name", "name", TABLE_TEXT, 0},
     };
-    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
     struct named sum;
     size_t count;
     struct named *all = gather(smaps, &count, &sum);
@@ -123,7 +122,7 @@ static int put_smaps(const struct report *report, const struct smaps *smaps) {
     } else {
         table_note(&table, "As the kernel reported at %.9g s.", (double)smaps->time_ns / 1e9);
     }
-    for (size_t i = 0; i < count && i < limit; i++) {
+    for (size_t i = 0; i < count && table_has_room(&table); i++) {
         put_named(&table, &all[i]);
     }
     table.hidden = count - table.rows;

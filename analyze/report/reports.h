@@ -29,9 +29,6 @@ int report_run(const struct report *report);
 void report_run_process(const struct report *report);
 /* A row for each process of the run, or for each forked child of the profile. */
 void report_processes(const struct report *report);
-struct jsonwriter;
-/* The run as a member of an object. */
-void report_run_json(const struct report *report, struct jsonwriter *json);
 void report_warnings(const struct report *report);
 /* A line that says which part of the file this is about, if it is a part. */
 void report_selected(const struct report *report);

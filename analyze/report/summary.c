@@ -14,16 +14,12 @@
 
 enum { CHART_COLUMNS = 60, LABEL_COLUMNS = 22 };
 
-static void put_label(const struct report *report, const char *label) {
-    fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
-}
-
 /* "python3 script.py": the arguments as given, those with blanks quoted. */
 static void put_command(const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
     const char *at = header->command;
     const char *end = header->command + sizeof header->command - 1;
-    put_label(report, header->merged > 1 ? "first command" : "command");
+    style_label(report, header->merged > 1 ? "first command" : "command");
     if (at[0] == '\0') {
         put_safe(report->out, header->executable);
     }
@@ -42,7 +38,7 @@ static void put_command(const struct report *report) {
 static void put_merged(const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
     struct number numbers[2];
-    put_label(report, "sums of");
+    style_label(report, "sums of");
     fprintf(report->out, "%s over %s, the first one of process %" PRIu32 "\n",
             number_items(&numbers[0], header->merged, "profile"),
             number_duration(&numbers[1], report->model->now_ns), header->pid);
@@ -61,7 +57,7 @@ static void put_state(const struct report *report) {
     } else if (model->header.state == MEMTRACE_STATE_COPIED) {
         state = "as it was after";
     }
-    put_label(report, "process");
+    style_label(report, "process");
     fprintf(report->out, "%" PRIu32 ", %s %s", model->header.pid, state,
             number_duration(&duration, model->now_ns));
     if (model->header.flags & MEMTRACE_FLAG_FORKED) {
@@ -85,18 +81,10 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
                       double error) {
     struct number spelled;
     struct number exact;
-    put_label(report, label);
+    style_label(report, label);
     fprintf(report->out, "%s%s%s (%s", style_on(report, STYLE_NAME), number_bytes(&spelled, bytes),
             style_off(report), number_items(&exact, bytes, "byte"));
     put_error(report, number_bytes(&spelled, (uint64_t)error));
-}
-
-/* Of a part of the time: what was held when it was over. */
-static const char *held_label(const struct model *model) {
-    if (model->to_ns != UINT64_MAX) {
-        return "live then";
-    }
-    return model->live ? "live now" : "leaked";
 }
 
 static void put_memory(const struct report *report) {
@@ -108,7 +96,7 @@ static void put_memory(const struct report *report) {
         fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
     }
     fputs(")\n", report->out);
-    put_bytes(report, held_label(report->model), totals->live_bytes, errors->live_bytes);
+    put_bytes(report, report_held(report->model), totals->live_bytes, errors->live_bytes);
     fprintf(report->out, " in %s)\n", number_items(&number, totals->live_blocks, "block"));
 }
 
@@ -118,7 +106,7 @@ static void put_counts(const struct report *report) {
     struct number count;
     struct number bytes;
     struct number share;
-    put_label(report, "allocations");
+    style_label(report, "allocations");
     fputs(number_count(&count, totals->allocations), report->out);
     put_error(report, number_count(&share, (uint64_t)errors->allocations));
     fprintf(report->out, " (%s in total", number_bytes(&bytes, totals->total_bytes));
@@ -128,7 +116,7 @@ static void put_counts(const struct report *report) {
                 number_bytes(&bytes, totals->total_bytes / totals->allocations));
     }
     fprintf(report->out, "), frees %s\n", number_count(&count, totals->frees));
-    put_label(report, "temporary");
+    style_label(report, "temporary");
     if (report->model->recording.sampled && report->model->recording.present) {
         /* what came in between is not in the file */
         fputs("not known\n", report->out);
@@ -136,7 +124,7 @@ static void put_counts(const struct report *report) {
         fprintf(report->out, "%s (%s of allocations)\n", number_count(&count, totals->temporary),
                 number_percent(&share, totals->temporary, totals->allocations));
     }
-    put_label(report, "call paths");
+    style_label(report, "call paths");
     fputs(number_count(&count, totals->context_count), report->out);
     if (report->model->thread_count != 0) { /* else not known of a part of a profile */
         fprintf(report->out, ", threads %s", number_count(&count, report->model->thread_count));
@@ -160,7 +148,7 @@ static void put_others(const struct report *report, enum model_class class, cons
     if (maximum.side == 0) {
         return;
     }
-    put_label(report, label);
+    style_label(report, label);
     fprintf(report->out, "%s ", number_bytes(&bytes, live.main));
     fprintf(report->out, "%s in %s, ", model->live ? "live now" : "live at the end",
             number_count(&count, live.side));
@@ -176,7 +164,7 @@ static void put_children(const struct report *report) {
     if (model->child_count == 0) {
         return;
     }
-    put_label(report, "forked children");
+    style_label(report, "forked children");
     fprintf(report->out, "%s, %s (%s), most held at once by one: %s",
             number_count(&numbers[0], model->child_count),
             number_items(&numbers[1], sum.allocations, "allocation"),
@@ -207,7 +195,7 @@ static void put_losses(const struct report *report) {
     const struct model *model = report->model;
     const char *separator = " (";
     struct number count;
-    put_label(report, "lost");
+    style_label(report, "lost");
     if (names_uncounted(report->names)[0] != '\0') {
         fprintf(report->out, "not known, see the note (%s seen)",
                 number_count(&count, model->totals.lost));
@@ -234,7 +222,7 @@ static void put_events(const struct report *report) {
     if (!recording->present) {
         return;
     }
-    put_label(report, "events");
+    style_label(report, "events");
     fprintf(report->out, "%s in %s", number_count(&count, recording->events),
             number_bytes(&bytes, recording->bytes));
     if (!recording->closed) {
@@ -251,16 +239,16 @@ static void put_events(const struct report *report) {
     }
     fputc('\n', report->out);
     if (recording->foreign_frees != 0) {
-        put_label(report, "frees of others");
+        style_label(report, "frees of others");
         fprintf(report->out, "%s, of blocks that are not in this file\n",
                 number_count(&count, recording->foreign_frees));
     }
     if (recording->some_modules) {
-        put_label(report, "modules");
+        style_label(report, "modules");
         fputs("only what some of them allocate is recorded\n", report->out);
     }
     if (recording->size_most != 0) {
-        put_label(report, "sizes");
+        style_label(report, "sizes");
         fprintf(report->out, "only blocks of %s bytes",
                 number_count(&count, recording->size_least));
         if (recording->size_most < INT64_MAX) {
@@ -275,7 +263,7 @@ static void put_events(const struct report *report) {
 static void put_sampling(const struct report *report) {
     struct number bytes;
     if (report->model->recording.sampled) {
-        put_label(report, "sampled");
+        style_label(report, "sampled");
         fprintf(report->out, "every %s on average: estimates, %s one standard error\n",
                 number_bytes(&bytes, report->model->recording.sample_bytes), plus_minus(report));
     }
@@ -307,7 +295,7 @@ static void put_chart(const struct report *report) {
     if (most == 0) {
         return;
     }
-    put_label(report, "over time");
+    style_label(report, "over time");
     style_bars(report, columns, count);
     fputc('\n', report->out);
 }
@@ -319,7 +307,7 @@ static void put_resident(const struct report *report) {
     uint64_t most = is_whole ? model->header.peak_resident_bytes : 0;
     struct number bytes;
     if (most != 0) {
-        put_label(report, "resident");
+        style_label(report, "resident");
         fprintf(report->out, "%s at most\n", number_bytes(&bytes, most));
         return;
     }
@@ -327,7 +315,7 @@ static void put_resident(const struct report *report) {
         most = model->timeline[i].resident_bytes > most ? model->timeline[i].resident_bytes : most;
     }
     if (most != 0) {
-        put_label(report, "resident");
+        style_label(report, "resident");
         fprintf(report->out, "%s at most, as sampled\n", number_bytes(&bytes, most));
     }
 }
@@ -341,14 +329,14 @@ static void put_all(const struct report *report) {
         fprintf(report->out, " and %s", number_items(&others, model->header.merged - 1, "other"));
     }
     fprintf(report->out, "%s\n", style_off(report));
-    put_label(report, model->recording.present ? "recording" : "profile");
+    style_label(report, model->recording.present ? "recording" : "profile");
     print_safe(report->out, "%s\n", report->source);
     put_command(report);
     (model->header.merged > 1 ? put_merged : put_state)(report);
     put_events(report);
     put_sampling(report);
     if (report->selected != NULL) {
-        put_label(report, "selected");
+        style_label(report, "selected");
         print_safe(report->out, "%s\n", report->selected);
     }
     fputc('\n', report->out);

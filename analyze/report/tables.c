@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* tables.c: the reports that show rows of one thing: contexts, single blocks, threads, marks,
- * suppressions. */
+/* tables.c: the reports that show rows of one thing: contexts, single blocks, sizes and lifetimes
+ * of blocks, threads, marks, suppressions. */
+#include "analyze/replay/accounts.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/rows.h"
 #include "analyze/rows/table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- All contexts, for programs ---- */
 
@@ -97,6 +99,298 @@ int report_blocks(const struct report *report) {
     return 0;
 }
 
+/* ---- How large blocks are: a histogram of all, and percentiles by call path ---- */
+
+enum { BAR = 20 };
+
+/* "[64 B, 128 B)" */
+static const char *spell_range(size_t bucket, char *buffer, size_t size) {
+    struct number from;
+    struct number to;
+    if (bucket == 0) {
+        snprintf(buffer, size, "0 B");
+    } else if (bucket == 64) {
+        snprintf(buffer, size, "%s and more", number_bytes(&from, UINT64_C(1) << 63));
+    } else {
+        snprintf(buffer, size, "[%s, %s)", number_bytes(&from, UINT64_C(1) << (bucket - 1)),
+                 number_bytes(&to, UINT64_C(1) << bucket));
+    }
+    return buffer;
+}
+
+static const char *draw_bar(uint64_t part, uint64_t most, char *buffer) {
+    size_t length = most != 0 ? (size_t)((double)part / (double)most * BAR + 0.5) : 0;
+    memset(buffer, '#', length);
+    buffer[length] = '\0';
+    return buffer;
+}
+
+static uint64_t most_allocations(const struct detail *detail) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
+        most = detail->sizes[i].allocations > most ? detail->sizes[i].allocations : most;
+    }
+    return most;
+}
+
+static bool is_empty(const struct detail_sizes *sizes) {
+    return sizes->allocations == 0 && sizes->live_blocks == 0;
+}
+
+static void put_histogram(const struct report *report) {
+    static const struct table_column columns[] = {
+        {"least_bytes", NULL, TABLE_COUNT, 0},
+        {"most_bytes", NULL, TABLE_COUNT, 0},
+        {NULL, "size", TABLE_TEXT, 24},
+        {"allocations", "allocations", TABLE_COUNT, 0},
+        {"total_bytes", "bytes", TABLE_BYTES, 0},
+        {"live_blocks", "live blocks", TABLE_COUNT, 0},
+        {"live_bytes", "live bytes", TABLE_BYTES, 0},
+        {NULL, "allocations", TABLE_TEXT, BAR},
+    };
+    const struct detail *detail = report->detail;
+    uint64_t most = most_allocations(detail);
+    struct table table = table_open(report, "sizes", "Sizes of blocks", columns, 8);
+    for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
+        const struct detail_sizes *sizes = &detail->sizes[i];
+        char range[64];
+        char bar[BAR + 2];
+        if (is_empty(sizes)) {
+            continue;
+        }
+        table_row(&table, (struct table_cell[]){
+                              table_number(i != 0 ? UINT64_C(1) << (i - 1) : 0),
+                              table_number(i == 0    ? 0
+                                           : i == 64 ? UINT64_MAX
+                                                     : (UINT64_C(1) << i) - 1),
+                              table_text(spell_range(i, range, sizeof range)),
+                              table_number(sizes->allocations), table_number(sizes->total_bytes),
+                              table_number(sizes->live_blocks), table_number(sizes->live_bytes),
+                              table_text(draw_bar(sizes->allocations, most, bar))});
+    }
+    table_close(&table);
+}
+
+static bool has_allocated(const void *record) {
+    return ((const struct detail_context *)record)->allocations != 0;
+}
+
+static int most_allocating_first(const void *left, const void *right) {
+    const struct detail_context *a = *(const struct detail_context *const *)left;
+    const struct detail_context *b = *(const struct detail_context *const *)right;
+    if (a->allocations != b->allocations) {
+        return a->allocations < b->allocations ? 1 : -1;
+    }
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+int report_sizes(const struct report *report) {
+    static const unsigned char shown[] = {
+        DETAIL_ALLOCATIONS,  DETAIL_SMALLEST, DETAIL_P50_SIZE, DETAIL_P90_SIZE,
+        DETAIL_LARGEST_SIZE, DETAIL_HASH,     DETAIL_PATH,
+    };
+    struct rows_view view = rows_view(report, &rows_details, shown, sizeof shown);
+    size_t count;
+    const void **contexts;
+    struct table table;
+    view.is_wanted = has_allocated;
+    contexts = rows_sorted(&view, most_allocating_first, &count);
+    if (contexts == NULL) {
+        return -1;
+    }
+    put_histogram(report);
+    table = table_open(report, "sizes-by-path", "Sizes by call path", view.columns, view.count);
+    table_note(&table,
+               "A percentile is at most 1/%d above the true one. The histogram of one path: "
+               "--path HASH.",
+               1 << SKETCH_BITS);
+    rows_put_sorted(&table, &view, contexts, count);
+    table_close(&table);
+    free(contexts);
+    return 0;
+}
+
+/*
+ * ---- How long freed blocks lived: percentiles of all and by call path ----
+ *
+ * Of a recording from sketches (blocks/sketch.h), of a profile from its buckets.
+ */
+
+/* How finely times are recorded, and with --precise. */
+enum { FINEST_NS = 1 << MEMTRACE_TICK_SHIFT, FINEST_PRECISE_NS = 1 << 16 };
+
+/* What is known of the lifetimes of some blocks. */
+struct lifetimes {
+    uint32_t context; /* a node */
+    uint32_t path;
+    uint64_t freed;
+    struct table_cell percentile[3];
+    struct table_cell longest;
+};
+
+static const double percents[3] = {50, 90, 99};
+
+/* The upper end of the bucket in which a percentile lies. */
+static struct table_cell bucket_percentile(const uint64_t *buckets, uint64_t count, double percent,
+                                           uint64_t run_ns) {
+    uint64_t sum = 0;
+    struct table_cell cell = {.is_known = count != 0, .note = TABLE_BELOW};
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS - 1; i++) {
+        sum += buckets[i];
+        if ((double)sum >= (double)count * percent / 100) {
+            cell.number = UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT);
+            if (run_ns != 0 && run_ns < cell.number) { /* nothing lives longer */
+                cell.number = run_ns;
+            }
+            return cell;
+        }
+    }
+    cell.number = UINT64_C(1) << (2 * (MEMTRACE_LIFETIME_BUCKETS - 2) + MEMTRACE_TICK_SHIFT);
+    cell.note = TABLE_ABOVE;
+    return cell;
+}
+
+static struct lifetimes of_buckets(const uint64_t *buckets, uint64_t run_ns) {
+    struct lifetimes told = {0};
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        told.freed += buckets[i];
+    }
+    for (size_t i = 0; i < 3; i++) {
+        told.percentile[i] = bucket_percentile(buckets, told.freed, percents[i], run_ns);
+    }
+    return told;
+}
+
+/* People are not told what is finer than the clock was. */
+static struct table_cell lifetime_cell(const struct report *report, const struct sketch *sketch,
+                                       uint64_t lifetime_ns) {
+    uint64_t finest_ns = report->model->recording.precise ? FINEST_PRECISE_NS : FINEST_NS;
+    struct table_cell cell = {.is_known = sketch->count != 0, .number = lifetime_ns};
+    if (lifetime_ns < finest_ns && report_is_for_people(report)) {
+        cell.number = finest_ns;
+        cell.note = TABLE_BELOW;
+    }
+    return cell;
+}
+
+static struct lifetimes of_sketch(const struct report *report, const struct sketch *sketch) {
+    struct lifetimes told = {.freed = (sketch->count + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE};
+    for (size_t i = 0; i < 3; i++) {
+        told.percentile[i] = lifetime_cell(report, sketch, sketch_percentile(sketch, percents[i]));
+    }
+    told.longest = lifetime_cell(report, sketch, sketch->most);
+    return told;
+}
+
+static struct lifetimes of_context(const struct report *report,
+                                   const struct model_context *context) {
+    struct lifetimes told = {0};
+    if (report->detail != NULL) {
+        const struct detail_context *detail = detail_find(report->detail, context->id);
+        told = detail != NULL ? of_sketch(report, &detail->lifetimes) : told;
+    } else if (context->lifetimes != MODEL_NO_LIFETIMES) {
+        told = of_buckets(&report->model->lifetimes[context->lifetimes], report->model->now_ns);
+    }
+    told.context = context->id;
+    told.path = context->path;
+    return told;
+}
+
+static struct lifetimes of_all(const struct report *report) {
+    const struct model *model = report->model;
+    uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS] = {0};
+    if (report->detail != NULL) {
+        return of_sketch(report, &report->detail->lifetimes);
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        for (size_t k = 0;
+             context->class == MODEL_HEAP && context->lifetimes != MODEL_NO_LIFETIMES &&
+             k < MEMTRACE_LIFETIME_BUCKETS;
+             k++) {
+            buckets[k] += model->lifetimes[context->lifetimes + k];
+        }
+    }
+    return of_buckets(buckets, model->now_ns);
+}
+
+static int most_freed_first(const void *left, const void *right) {
+    const struct lifetimes *a = left;
+    const struct lifetimes *b = right;
+    if (a->freed != b->freed) {
+        return a->freed < b->freed ? 1 : -1;
+    }
+    return (a->context > b->context) - (a->context < b->context);
+}
+
+static void note_lifetimes(const struct report *report, struct table *table) {
+    if (report->detail != NULL) {
+        table_note(
+            table,
+            "Of blocks that were freed. A percentile is at most 1/%d above the true one, "
+            "times of events are accurate to about %s: shorter lifetimes are shown as below that.",
+            1 << SKETCH_BITS, report->model->recording.precise ? "65 us" : "4 ms");
+    } else {
+        table_note(table, "Of blocks that were freed. A profile keeps lifetimes in steps of a "
+                          "factor of 4, from 4.2 ms on: \"<16.8 ms\" is 4.2 ms to 16.8 ms.");
+    }
+}
+
+static void put_all_lifetimes(const struct report *report) {
+    static const struct table_column columns[] = {
+        {"freed", "blocks freed", TABLE_COUNT, 0},
+        {"p50_ns", "median lifetime", TABLE_DURATION, 0},
+        {"p90_ns", "90% up to", TABLE_DURATION, 0},
+        {"p99_ns", "99% up to", TABLE_DURATION, 0},
+        {"longest_ns", "longest", TABLE_DURATION, 0},
+    };
+    struct lifetimes all = of_all(report);
+    struct table table = table_open_record(report, "lifetimes-all", "Lifetimes", columns, 5);
+    note_lifetimes(report, &table);
+    table_row(&table, (struct table_cell[]){table_number(all.freed), all.percentile[0],
+                                            all.percentile[1], all.percentile[2], all.longest});
+    table_close(&table);
+}
+
+static void put_lifetimes(const struct report *report, const struct lifetimes *told, size_t count) {
+    static const struct table_column columns[] = {
+        {"freed", "freed", TABLE_COUNT, 0},           {"p50_ns", "p50", TABLE_DURATION, 0},
+        {"p90_ns", "p90", TABLE_DURATION, 0},         {"p99_ns", "p99", TABLE_DURATION, 0},
+        {"longest_ns", "longest", TABLE_DURATION, 0}, {"hash", "hash", TABLE_HASH, 0},
+        {"path", "call path", TABLE_PATH, 0},
+    };
+    struct table table = table_open(report, "lifetimes", "Lifetimes by call path", columns, 7);
+    for (size_t i = 0; i < count && table_has_room(&table); i++) {
+        table_row(&table, (struct table_cell[]){
+                              table_number(told[i].freed), told[i].percentile[0],
+                              told[i].percentile[1], told[i].percentile[2], told[i].longest,
+                              table_number(model_hash(report->model, told[i].context)),
+                              table_path(told[i].path)});
+    }
+    table.hidden = count - table.rows;
+    table_close(&table);
+}
+
+int report_lifetimes(const struct report *report) {
+    const struct model *model = report->model;
+    struct lifetimes *told = calloc(model->context_count + 1, sizeof *told);
+    size_t count = 0;
+    if (told == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        if (model->contexts[i].class == MODEL_HEAP) {
+            told[count] = of_context(report, &model->contexts[i]);
+            count += told[count].freed != 0;
+        }
+    }
+    qsort(told, count, sizeof *told, most_freed_first);
+    put_all_lifetimes(report);
+    put_lifetimes(report, told, count);
+    free(told);
+    return 0;
+}
+
 /* ---- Threads, and who freed whose blocks ---- */
 
 static void put_threads(const struct report *report) {
@@ -150,6 +444,23 @@ int report_threads(const struct report *report) {
     table_close(&table);
     free(foreign);
     return 0;
+}
+
+/* ---- Processes ---- */
+
+void report_processes(const struct report *report) {
+    static const unsigned char shown[] = {
+        PROCESS_PID,         PROCESS_PID_TEXT,    PROCESS_PARENT, PROCESS_IMAGE, PROCESS_NAME,
+        PROCESS_STARTED,     PROCESS_DURATION,    PROCESS_END,    PROCESS_PEAK,  PROCESS_LEAKED,
+        PROCESS_ALLOCATIONS, PROCESS_TOTAL_BYTES, PROCESS_LOST,   PROCESS_FILE,
+    };
+    struct report all = *report;
+    struct rows_view view = rows_view(report, &rows_processes, shown, sizeof shown);
+    struct table table;
+    all.options.limit = 0;
+    table = table_open(&all, "processes", "Processes", view.columns, view.count);
+    rows_put_all(&table, &view);
+    table_close(&table);
 }
 
 /* ---- Marks ---- */

@@ -5,6 +5,7 @@
  * A call with one callee that bears all of its cost goes on without a branch, so that only real
  * branches indent. What a threshold, a limit or the depth leaves out is summed up in a line.
  */
+#include "analyze/base/array.h"
 #include "analyze/report/calltree.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/style.h"
@@ -102,36 +103,25 @@ struct drawing {
     uint64_t least;
     struct pending *stack; /* the next one last */
     size_t count;
-    size_t capacity;
+    size_t room;
     unsigned char *open; /* by level: 1 while a later sibling follows, so its line goes on */
-    size_t open_capacity;
+    size_t open_room;
 };
 
 static int push(struct drawing *drawing, struct pending pending) {
-    if (drawing->count == drawing->capacity) {
-        size_t capacity = drawing->capacity != 0 ? drawing->capacity * 2 : 64;
-        struct pending *grown = realloc(drawing->stack, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        drawing->stack = grown;
-        drawing->capacity = capacity;
+    if (array_grow(&drawing->stack, &drawing->room, drawing->count, sizeof *drawing->stack) != 0) {
+        return -1;
     }
     drawing->stack[drawing->count++] = pending;
     return 0;
 }
 
 static int set_open(struct drawing *drawing, size_t level, bool open) {
-    if (level >= drawing->open_capacity) {
-        size_t capacity = level * 2 + 64;
-        unsigned char *grown = realloc(drawing->open, capacity);
-        if (grown == NULL) {
-            return -1;
-        }
-        memset(grown + drawing->open_capacity, 0, capacity - drawing->open_capacity);
-        drawing->open = grown;
-        drawing->open_capacity = capacity;
+    size_t known = drawing->open_room;
+    if (array_reserve(&drawing->open, &drawing->open_room, level + 1, sizeof *drawing->open) != 0) {
+        return -1;
     }
+    memset(drawing->open + known, 0, drawing->open_room - known);
     drawing->open[level] = open;
     return 0;
 }

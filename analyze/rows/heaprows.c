@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heaprows.c: contexts, and single allocations. See rows.h. */
+/* heaprows.c: contexts, single allocations, and what these tell of contexts. See rows.h. */
 #include "analyze/replay/accounts.h"
 #include "analyze/rows/rows.h"
 
@@ -87,12 +87,9 @@ static struct table_cell context_depth(const struct rows_of *of, const void *rec
     return table_number(rows_depth(of->model, ((const struct model_context *)record)->id));
 }
 
-static struct table_cell context_average(const struct rows_of *of, const void *record) {
-    const struct model_context *context = record;
-    (void)of;
-    return context->allocations != 0 ? table_number(context->total_bytes / context->allocations)
-                                     : table_none();
-}
+ROWS_CELL(context_average, struct model_context, context,
+          context->allocations != 0 ? table_number(context->total_bytes / context->allocations)
+                                    : table_none())
 
 /* NULL: nothing was gathered of single blocks, or there were none. */
 static const struct detail_context *detail_of(const struct rows_of *of, const void *record) {
@@ -185,25 +182,26 @@ const struct rows rows_contexts = {
 
 /* ---- Allocations ---- */
 
-#define CELL(name, value)                                                                          \
-    static struct table_cell allocation_##name(const struct rows_of *of, const void *record) {     \
-        const struct life *life = record;                                                          \
-        (void)of;                                                                                  \
-        return value;                                                                              \
-    }
-CELL(usable, table_number(life->size + life->slack))
-CELL(alignment, table_number_if(life->alignment != 0, UINT64_C(1) << (life->alignment & 63)))
-CELL(zeroed, table_number((life->flags & MEMTRACE_ALLOC_ZEROED) != 0))
-CELL(mapped, table_number((life->flags & MEMTRACE_ALLOC_MAPPED) != 0))
-CELL(arena, table_number((life->flags & MEMTRACE_ALLOC_ARENA) != 0))
-CELL(lifetime, table_number_if(life->death_ns != LIFE_ALIVE, life->death_ns - life->birth_ns))
-CELL(freed_by, table_number_if(life->death_ns != LIFE_ALIVE, life->death_thread))
-CELL(freed_context,
-     table_number_if(life->death_ns != LIFE_ALIVE && life->death_context != 0, life->death_context))
-CELL(weight, table_number(life_bytes(life)))
-CELL(count, table_real((double)life_units(life) / (double)ACCOUNTS_ONE))
-CELL(hash, table_number(model_hash(of->model, life->context)))
-#undef CELL
+ROWS_CELL(allocation_usable, struct life, life, table_number(life->size + life->slack))
+ROWS_CELL(allocation_alignment, struct life, life,
+          table_number_if(life->alignment != 0, UINT64_C(1) << (life->alignment & 63)))
+ROWS_CELL(allocation_zeroed, struct life, life,
+          table_number((life->flags & MEMTRACE_ALLOC_ZEROED) != 0))
+ROWS_CELL(allocation_mapped, struct life, life,
+          table_number((life->flags & MEMTRACE_ALLOC_MAPPED) != 0))
+ROWS_CELL(allocation_arena, struct life, life,
+          table_number((life->flags & MEMTRACE_ALLOC_ARENA) != 0))
+ROWS_CELL(allocation_lifetime, struct life, life,
+          table_number_if(life->death_ns != LIFE_ALIVE, life->death_ns - life->birth_ns))
+ROWS_CELL(allocation_freed_by, struct life, life,
+          table_number_if(life->death_ns != LIFE_ALIVE, life->death_thread))
+ROWS_CELL(allocation_freed_context, struct life, life,
+          table_number_if(life->death_ns != LIFE_ALIVE && life->death_context != 0,
+                          life->death_context))
+ROWS_CELL(allocation_weight, struct life, life, table_number(life_bytes(life)))
+ROWS_CELL(allocation_count, struct life, life,
+          table_real((double)life_units(life) / (double)ACCOUNTS_ONE))
+ROWS_CELL(allocation_hash, struct life, life, table_number(model_hash(of->model, life->context)))
 
 static const struct model_context *context_of(const struct rows_of *of, const void *record) {
     return model_find(of->whole, ((const struct life *)record)->context);
@@ -318,4 +316,58 @@ const struct rows rows_allocations = {
     .name = "allocations",
     .about = "every allocation of a recording, reallocations included",
     ROWS_COLUMNS(allocation_columns),
+};
+
+/* ---- What single blocks tell of contexts ---- */
+
+static size_t count_details(const struct rows_of *of) {
+    return of->detail->context_count;
+}
+
+static const void *detail_at(const struct rows_of *of, size_t row, void *room) {
+    (void)room;
+    return &of->detail->contexts[row];
+}
+
+static const struct model_context *context_of_detail(const struct rows_of *of,
+                                                     const struct detail_context *detail) {
+    static const struct model_context none;
+    const struct model_context *context = model_find(of->model, detail->id);
+    return context != NULL ? context : &none;
+}
+
+ROWS_CELL(detail_p50, struct detail_context, detail,
+          table_number(sketch_percentile(&detail->sizes, 50)))
+ROWS_CELL(detail_p90, struct detail_context, detail,
+          table_number(sketch_percentile(&detail->sizes, 90)))
+ROWS_CELL(detail_live_bytes, struct detail_context, detail,
+          table_number(context_of_detail(of, detail)->live_bytes))
+ROWS_CELL(detail_live_blocks, struct detail_context, detail,
+          table_number(context_of_detail(of, detail)->live_blocks))
+ROWS_CELL(detail_hash, struct detail_context, detail,
+          table_number(model_hash(of->model, detail->id)))
+ROWS_CELL(detail_path, struct detail_context, detail,
+          table_path(context_of_detail(of, detail)->path))
+
+#define OF(member) ROWS_FIELD(struct detail_context, member)
+static const struct table_column detail_columns[DETAIL_COLUMNS] = {
+    [DETAIL_ALLOCATIONS] = {"allocations", "allocations", TABLE_COUNT, 0, OF(allocations)},
+    [DETAIL_SMALLEST] = {"least_bytes", "smallest", TABLE_BYTES, 0, OF(sizes.least)},
+    [DETAIL_P50_SIZE] = {"p50_bytes", "p50", TABLE_BYTES, 0, .cell = detail_p50},
+    [DETAIL_P90_SIZE] = {"p90_bytes", "p90", TABLE_BYTES, 0, .cell = detail_p90},
+    [DETAIL_LARGEST_SIZE] = {"most_bytes", "largest", TABLE_BYTES, 0, OF(sizes.most)},
+    [DETAIL_SLACK] = {"slack_bytes", "slack", TABLE_BYTES, 0, OF(slack_bytes)},
+    [DETAIL_LIVE_BYTES] = {"live_bytes", "live bytes", TABLE_BYTES, 0, .cell = detail_live_bytes},
+    [DETAIL_LIVE_BLOCKS] = {"live_blocks", "blocks", TABLE_COUNT, 0, .cell = detail_live_blocks},
+    [DETAIL_HASH] = {"hash", "hash", TABLE_HASH, 0, .cell = detail_hash},
+    [DETAIL_PATH] = {"path", "call path", TABLE_PATH, 0, .cell = detail_path},
+};
+#undef OF
+
+const struct rows rows_details = {
+    .name = "details",
+    .about = "what single blocks tell of the call path that allocated them",
+    ROWS_COLUMNS(detail_columns),
+    .count = count_details,
+    .record = detail_at,
 };

@@ -23,17 +23,11 @@ static size_t count_one(const struct rows_of *of) {
     return 1;
 }
 
-static struct table_cell summary_events(const struct rows_of *of, const void *record) {
-    const struct model *model = record;
-    (void)of;
-    return table_number_if(model->recording.present, model->recording.events);
-}
+ROWS_CELL(summary_events, struct model, model,
+          table_number_if(model->recording.present, model->recording.events))
 
-static struct table_cell summary_sample(const struct rows_of *of, const void *record) {
-    const struct model *model = record;
-    (void)of;
-    return table_number_if(model->recording.sampled, model->recording.sample_bytes);
-}
+ROWS_CELL(summary_sample, struct model, model,
+          table_number_if(model->recording.sampled, model->recording.sample_bytes))
 
 #define OF(member) ROWS_FIELD(struct model, member)
 static const struct table_column summary_columns[] = {
@@ -111,16 +105,10 @@ static size_t find_thread(const struct rows_of *of, int64_t id) {
     return SIZE_MAX;
 }
 
-static struct table_cell thread_live(const struct rows_of *of, const void *record) {
-    const struct model_thread *thread = record;
-    (void)of;
-    return table_number(thread->live_bytes > 0 ? (uint64_t)thread->live_bytes : 0);
-}
+ROWS_CELL(thread_live, struct model_thread, thread,
+          table_number(thread->live_bytes > 0 ? (uint64_t)thread->live_bytes : 0))
 
-static struct table_cell thread_tid_text(const struct rows_of *of, const void *record) {
-    (void)of;
-    return spell_id(((const struct model_thread *)record)->tid);
-}
+ROWS_CELL(thread_tid_text, struct model_thread, it, spell_id(it->tid))
 
 static struct table_cell thread_long_name(const struct rows_of *of, const void *record) {
     const struct model_thread *thread = record;
@@ -357,12 +345,10 @@ static struct table_cell mark_what(const struct rows_of *of, const void *record)
     return table_text(word != NULL ? word : "unknown");
 }
 
-static struct table_cell mark_scope(const struct rows_of *of, const void *record) {
-    const struct model_mark *mark = record;
-    (void)of;
-    return table_number_if(
-        mark->what == MEMTRACE_MARK_SCOPE_BEGIN || mark->what == MEMTRACE_MARK_SCOPE_END, mark->id);
-}
+ROWS_CELL(mark_scope, struct model_mark, mark,
+          table_number_if(mark->what == MEMTRACE_MARK_SCOPE_BEGIN ||
+                              mark->what == MEMTRACE_MARK_SCOPE_END,
+                          mark->id))
 
 #define OF(member) ROWS_FIELD(struct model_mark, member)
 static const struct table_column mark_columns[MARK_COLUMNS] = {
@@ -410,22 +396,10 @@ static const struct model_mark *end_of(const struct rows_of *of, const void *rec
     return scope->end != SIZE_MAX ? &of->model->marks[scope->end] : NULL;
 }
 
-static struct table_cell scope_id(const struct rows_of *of, const void *record) {
-    return table_number(begin_of(of, record)->id);
-}
-
-static struct table_cell scope_name(const struct rows_of *of, const void *record) {
-    return table_text(begin_of(of, record)->name);
-}
-
-static struct table_cell scope_thread(const struct rows_of *of, const void *record) {
-    return table_number(begin_of(of, record)->thread);
-}
-
-static struct table_cell scope_begun(const struct rows_of *of, const void *record) {
-    return table_number(begin_of(of, record)->time_ns);
-}
-
+ROWS_CELL(scope_id, struct rows_scope, scope, table_number(begin_of(of, scope)->id))
+ROWS_CELL(scope_name, struct rows_scope, scope, table_text(begin_of(of, scope)->name))
+ROWS_CELL(scope_thread, struct rows_scope, scope, table_number(begin_of(of, scope)->thread))
+ROWS_CELL(scope_begun, struct rows_scope, scope, table_number(begin_of(of, scope)->time_ns))
 static struct table_cell scope_ended(const struct rows_of *of, const void *record) {
     const struct model_mark *end = end_of(of, record);
     return end != NULL ? table_number(end->time_ns) : table_none();
@@ -577,59 +551,45 @@ static const void *process_at(const struct rows_of *of, size_t row, void *room) 
     return room;
 }
 
-/* The arguments with a blank between them. */
-static struct table_cell process_command(const struct rows_of *of, const void *record) {
-    const char *command = ((const struct run_process *)record)->command;
+char *rows_join_arguments(const char *command) {
     const char *end = command;
     char *text;
-    (void)of;
-    if (*command == '\0') {
-        return table_none();
-    }
     while (*end != '\0') {
         end += strlen(end) + 1;
     }
-    text = malloc((size_t)(end - command));
-    for (size_t i = 0; text != NULL && i < (size_t)(end - command); i++) {
+    text = calloc((size_t)(end - command) + 1, 1);
+    for (size_t i = 0; text != NULL && command + i < end; i++) {
         bool is_between = command[i] == '\0' && command + i + 1 < end;
         text[i] = is_between ? ' ' : command[i];
     }
-    return table_made_text(text);
+    return text;
 }
 
-static struct table_cell process_end(const struct rows_of *of, const void *record) {
-    (void)of;
-    return table_text(rows_process_end(((const struct run_process *)record)->end));
-}
+ROWS_CELL(process_command, struct run_process, process,
+          process->command[0] != '\0' ? table_made_text(rows_join_arguments(process->command))
+                                      : table_none())
+
+ROWS_CELL(process_end, struct run_process, it, table_text(rows_process_end(it->end)))
 
 /* Numbers that are not known without run.json. */
-#define COUNTED(member)                                                                            \
-    static struct table_cell process_##member(const struct rows_of *of, const void *record) {      \
-        const struct run_process *process = record;                                                \
-        (void)of;                                                                                  \
-        return table_number_if(process->is_counted, process->member);                              \
-    }
-COUNTED(allocations)
-COUNTED(total_bytes)
-COUNTED(frees)
-COUNTED(leaked_blocks)
-#undef COUNTED
+ROWS_CELL(process_allocations, struct run_process, process,
+          table_number_if(process->is_counted, process->allocations))
+ROWS_CELL(process_total_bytes, struct run_process, process,
+          table_number_if(process->is_counted, process->total_bytes))
+ROWS_CELL(process_frees, struct run_process, process,
+          table_number_if(process->is_counted, process->frees))
+ROWS_CELL(process_leaked_blocks, struct run_process, process,
+          table_number_if(process->is_counted, process->leaked_blocks))
 
-static struct table_cell process_pid_text(const struct rows_of *of, const void *record) {
-    (void)of;
-    return spell_id(((const struct run_process *)record)->pid);
-}
+ROWS_CELL(process_pid_text, struct run_process, it, spell_id(it->pid))
 
 static struct table_cell process_name(const struct rows_of *of, const void *record) {
     (void)of;
     return table_text(run_name(record));
 }
 
-static struct table_cell process_duration(const struct rows_of *of, const void *record) {
-    const struct run_process *process = record;
-    (void)of;
-    return table_number(process->end_ns - process->start_ns);
-}
+ROWS_CELL(process_duration, struct run_process, process,
+          table_number(process->end_ns - process->start_ns))
 
 #define OF(member) ROWS_FIELD(struct run_process, member)
 static const struct table_column process_columns[PROCESS_COLUMNS] = {

@@ -2,7 +2,7 @@
 /* pathwalk.c: see pathwalk.h. */
 #include "analyze/rows/pathwalk.h"
 
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 
 #include <string.h>
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON, REPORT_TSV };
+#define REPORT_FORMATS "text|markdown|csv|json" /* those of reports, as options name them */
 
 struct report_options {
     enum report_format format;

@@ -92,15 +92,10 @@ void rows_put(struct table *table, const struct rows_view *view, const void *rec
     }
 }
 
-static size_t limit_of(const struct table *table) {
-    size_t limit = table->report->options.limit;
-    return limit != 0 ? limit : SIZE_MAX;
-}
-
 void rows_put_all(struct table *table, const struct rows_view *view) {
     struct rows_cursor cursor = rows_begin(view->rows, &view->of);
     const void *record;
-    while (table->rows < limit_of(table) && (record = rows_next(&cursor)) != NULL) {
+    while (table_has_room(table) && (record = rows_next(&cursor)) != NULL) {
         rows_put(table, view, record);
     }
     table->hidden = cursor.end - table->rows;
@@ -125,7 +120,7 @@ const void **rows_sorted(const struct rows_view *view,
 
 void rows_put_sorted(struct table *table, const struct rows_view *view, const void *const *records,
                      size_t count) {
-    for (size_t i = 0; i < count && i < limit_of(table); i++) {
+    for (size_t i = 0; i < count && table_has_room(table); i++) {
         rows_put(table, view, records[i]);
     }
     table->hidden = count - table->rows;

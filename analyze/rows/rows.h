@@ -47,6 +47,14 @@ enum { ROWS_ROOM = 256 };
 #define ROWS_FIELD(type, member)                                                                   \
     .size = sizeof(((type *)NULL)->member), .place = offsetof(type, member)
 
+/* The cell of a column that is no field: `value`, of a record of that type called `name`. */
+#define ROWS_CELL(function, type, name, value)                                                     \
+    static struct table_cell function(const struct rows_of *of, const void *record) {              \
+        const type *name = record;                                                                 \
+        (void)of;                                                                                  \
+        return value;                                                                              \
+    }
+
 /* A text of it lasts as long as what rows are of and the record, or is the caller's to free. */
 struct table_cell rows_cell(const struct rows *rows, const struct rows_of *of, const void *record,
                             size_t column);
@@ -93,7 +101,7 @@ void rows_put_sorted(struct table *table, const struct rows_view *view, const vo
 /* ---- The things ---- */
 
 extern const struct rows rows_summary, rows_processes, rows_threads, rows_modules, rows_contexts,
-    rows_timeline, rows_marks, rows_scopes, rows_foreign, rows_allocations;
+    rows_timeline, rows_marks, rows_scopes, rows_foreign, rows_allocations, rows_details;
 
 /* Places of columns that are named elsewhere. */
 enum {
@@ -224,6 +232,21 @@ enum {
     ALLOCATION_COLUMNS
 };
 
+/* Of what single blocks tell of a context (blocks/detail.h). */
+enum {
+    DETAIL_ALLOCATIONS,
+    DETAIL_SMALLEST,
+    DETAIL_P50_SIZE,
+    DETAIL_P90_SIZE,
+    DETAIL_LARGEST_SIZE,
+    DETAIL_SLACK,
+    DETAIL_LIVE_BYTES,
+    DETAIL_LIVE_BLOCKS,
+    DETAIL_HASH,
+    DETAIL_PATH,
+    DETAIL_COLUMNS
+};
+
 /* A record of rows_allocations; reports, which show no scope, have a struct life alone. */
 struct rows_allocation {
     struct life life;
@@ -242,6 +265,10 @@ struct rows_scope {
 };
 /* Fills of->scopes, which the caller frees. 0, or -1: out of memory. */
 int rows_pair_scopes(struct rows_of *of);
+
+/* Arguments, each of which ends with a zero and the last with two, with blanks between them. The
+ * caller frees them. NULL: out of memory. */
+char *rows_join_arguments(const char *command);
 
 /* "ended", "execed", "killed" or "running" */
 const char *rows_process_end(enum run_end end);

@@ -2,7 +2,7 @@
 /* style.c: see style.h. */
 #include "analyze/rows/style.h"
 
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 
@@ -43,6 +43,10 @@ void style_note(const struct report *report, enum style style, const char *forma
     vprint_safe(report->out, format, arguments);
     fprintf(report->out, "%s\n", style_off(report));
     va_end(arguments);
+}
+
+void style_label(const struct report *report, const char *label) {
+    fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
 }
 
 const char *style_base(const char *path) {

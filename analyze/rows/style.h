@@ -25,6 +25,8 @@ enum style style_share(uint64_t part, uint64_t whole);
 
 /* A heading, underlined, with an empty line before it. */
 void style_heading(const struct report *report, const char *text);
+/* What stands before a value in the head of a report. */
+void style_label(const struct report *report, const char *label);
 /* A line in that style; what is foreign in it is made safe. */
 void style_note(const struct report *report, enum style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -12,29 +12,20 @@
 #include <stdlib.h>
 
 static enum report_format format_of(const struct table *table) {
-    return table->report->options.format;
+    return table->json != NULL ? REPORT_JSON : table->report->options.format;
 }
 
 /* ---- All tables of an output ---- */
 
 static void put_document(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
-    const char *const *lines;
-    size_t count = names_warnings(report->names, &lines);
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "source", report->source);
     jsonwriter_string(json, "executable", model->header.executable);
     jsonwriter_string(json, "selected", report->selected);
     jsonwriter_number(json, "from_ns", model->from_ns);
     jsonwriter_number(json, "to_ns", model->to_ns < model->now_ns ? model->to_ns : model->now_ns);
-    jsonwriter_array(json, "warnings");
-    if (model->damage[0] != '\0') {
-        jsonwriter_string(json, NULL, model->damage);
-    }
-    for (size_t i = 0; i < count; i++) {
-        jsonwriter_string(json, NULL, lines[i]);
-    }
-    jsonwriter_end_array(json);
+    tabledata_json_warnings(json, report);
 }
 
 int table_document_open(struct table_document *document, const struct report *report) {
@@ -217,8 +208,10 @@ static void put_rest(const struct table *table) {
         fprintf(out, "%snothing\n", around);
     } else if (table->hidden != 0) {
         struct number hidden;
-        fprintf(out, "%s%s(%s more not shown)%s\n", around, style_on(table->report, STYLE_DIM),
-                number_count(&hidden, table->hidden), style_off(table->report));
+        bool is_told = table->hidden_text != NULL;
+        fprintf(out, "%s%s(%s%s)%s\n", around, style_on(table->report, STYLE_DIM),
+                is_told ? table->hidden_text : number_count(&hidden, table->hidden),
+                is_told ? "" : " more not shown", style_off(table->report));
     }
 }
 
@@ -233,6 +226,25 @@ void table_close(struct table *table) {
         jsonwriter_end_array(table->json);
         jsonwriter_number(table->json, "not_shown", table->hidden);
         jsonwriter_end_map(table->json);
+    }
+}
+
+struct table table_begin_member(const struct report *report, struct jsonwriter *json,
+                                const char *name, const char *title,
+                                const struct table_column *columns, size_t count) {
+    if (json == NULL) {
+        return table_open(report, name, title, columns, count);
+    }
+    jsonwriter_array(json, name);
+    return (struct table){
+        .report = report, .json = json, .columns = columns, .count = count, .is_begun = true};
+}
+
+void table_end_member(struct table *table) {
+    if (table->json == NULL) {
+        table_close(table);
+    } else {
+        jsonwriter_end_array(table->json);
     }
 }
 

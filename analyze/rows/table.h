@@ -23,7 +23,9 @@ enum table_kind {
     TABLE_WORD, /* text of ours, one of a few: no quotes in CSV */
     TABLE_COUNT,
     TABLE_BYTES,
-    TABLE_SIGNED,   /* a count that may be below zero */
+    TABLE_SIGNED, /* a count that may be below zero */
+    TABLE_CHANGE, /* the same of a count that grew or shrank: "+6" */
+    TABLE_BYTES_CHANGE,
     TABLE_REAL,     /* one digit behind the point */
     TABLE_PERCENT,  /* real: 0 to 100 */
     TABLE_DURATION, /* ns */
@@ -74,8 +76,10 @@ struct table {
     bool is_record;              /* one row, for people a line for each of its values */
     bool is_begun;               /* rows may follow: headings are there */
     size_t rows;
-    uint64_t hidden; /* rows that a limit left out: table_close() says so */
-    bool is_failed;  /* of a statement: out of memory */
+    bool is_path_below;      /* as text, call paths begin a line of their own: they are long */
+    uint64_t hidden;         /* rows that a limit left out: table_close() says so */
+    const char *hidden_text; /* what of them; NULL: how many */
+    bool is_failed;          /* of a statement: out of memory */
 };
 
 struct table table_open(const struct report *report, const char *name, const char *title,
@@ -84,7 +88,18 @@ struct table table_open_record(const struct report *report, const char *name, co
                                const struct table_column *columns, size_t count);
 __attribute__((format(printf, 2, 3))) void table_note(struct table *table, const char *format, ...);
 void table_row(struct table *table, const struct table_cell *cells);
+/* Whether options.limit leaves room for another row. */
+static inline bool table_has_room(const struct table *table) {
+    size_t limit = table->report->options.limit;
+    return limit == 0 || table->rows < limit;
+}
 void table_close(struct table *table);
+
+/* Rows that are an array of an object of JSON, which the caller writes; json NULL: a table. */
+struct table table_begin_member(const struct report *report, struct jsonwriter *json,
+                                const char *name, const char *title,
+                                const struct table_column *columns, size_t count);
+void table_end_member(struct table *table);
 
 /* The rows of a statement of SQL: there is nothing around them, and what is in a column is known
  * only when it comes. So as text and Markdown the first rows are kept until it is known how wide
@@ -148,6 +163,9 @@ void tabletext_headings(const struct table *table);
 void tabletext_row(const struct table *table, const struct table_cell *cells);
 void tabletext_markdown_headings(const struct table *table);
 void tabletext_markdown_row(const struct table *table, const struct table_cell *cells);
+/* A cell that is a number of some kind, for a sentence. */
+struct number;
+const char *tabletext_spell(struct number *buffer, struct table_cell cell);
 /* In a cell of Markdown nothing ends the cell or begins anything else. */
 void tabletext_escaped(FILE *out, const char *text);
 
@@ -170,5 +188,7 @@ void tabledata_json_frame(struct jsonwriter *json, const struct names_frame *fra
 /* An array of such objects. */
 void tabledata_json_path(const struct report *report, struct jsonwriter *json, const char *name,
                          uint32_t node);
+/* The member "warnings": what is wrong with the file, and what its names lack. */
+void tabledata_json_warnings(struct jsonwriter *json, const struct report *report);
 
 #endif

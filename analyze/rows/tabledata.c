@@ -107,6 +107,8 @@ static void put_field(const struct table *table, enum table_kind kind,
         put_path(table->report, cell->path);
         break;
     case TABLE_SIGNED:
+    case TABLE_CHANGE:
+    case TABLE_BYTES_CHANGE:
         fprintf(out, "%" PRId64, (int64_t)cell->number);
         break;
     case TABLE_REAL:
@@ -200,6 +202,20 @@ void tabledata_json_path(const struct report *report, struct jsonwriter *json, c
     jsonwriter_end_array(json);
 }
 
+void tabledata_json_warnings(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
+    const char *const *lines;
+    size_t count = names_warnings(report->names, &lines);
+    jsonwriter_array(json, "warnings");
+    if (model->damage[0] != '\0') {
+        jsonwriter_string(json, NULL, model->damage);
+    }
+    for (size_t i = 0; i < count; i++) {
+        jsonwriter_string(json, NULL, lines[i]);
+    }
+    jsonwriter_end_array(json);
+}
+
 static void put_hex(struct jsonwriter *json, const char *name, const char *format, uint64_t value) {
     char text[24];
     snprintf(text, sizeof text, format, value);
@@ -224,6 +240,8 @@ static void put_value(struct jsonwriter *json, const struct report *report, cons
         jsonwriter_double(json, name, cell->real);
         break;
     case TABLE_SIGNED:
+    case TABLE_CHANGE:
+    case TABLE_BYTES_CHANGE:
         jsonwriter_integer(json, name, (int64_t)cell->number);
         break;
     case TABLE_ADDRESS:

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* tabletext.c: tables for people, as aligned text and as Markdown. See table.h. */
+/*
+ * tabletext.c: tables for people, as aligned text and as Markdown. See table.h. Those of reports
+ * have columns of a given width, those of statements of SQL are as wide as their rows (at the end,
+ * where the reason stands).
+ */
 #include "analyze/base/array.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/pathwalk.h"
@@ -16,10 +20,10 @@ enum { LABEL_WIDTH = 26, LONG_LEAST = 40, NEXT_LINE = 8 };
 /* ---- Cells ---- */
 
 static const unsigned char usual_width[] = {
-    [TABLE_TEXT] = 12,    [TABLE_WORD] = 12, [TABLE_COUNT] = 12,  [TABLE_BYTES] = 11,
-    [TABLE_SIGNED] = 12,  [TABLE_REAL] = 9,  [TABLE_PERCENT] = 7, [TABLE_DURATION] = 10,
-    [TABLE_ADDRESS] = 14, [TABLE_HASH] = 16, [TABLE_FRAME] = 0,   [TABLE_PATH] = 0,
-    [TABLE_ANY] = 12,
+    [TABLE_TEXT] = 12,    [TABLE_WORD] = 12,         [TABLE_COUNT] = 12,  [TABLE_BYTES] = 11,
+    [TABLE_SIGNED] = 12,  [TABLE_REAL] = 9,          [TABLE_PERCENT] = 7, [TABLE_DURATION] = 10,
+    [TABLE_ADDRESS] = 14, [TABLE_HASH] = 16,         [TABLE_FRAME] = 0,   [TABLE_PATH] = 0,
+    [TABLE_CHANGE] = 12,  [TABLE_BYTES_CHANGE] = 11, [TABLE_ANY] = 12,
 };
 
 static int width_of(const struct table_column *column) {
@@ -44,6 +48,15 @@ static void spell_percent(struct number *buffer, double percent) {
     snprintf(buffer->text, sizeof buffer->text, is_little ? "<0.1%%" : "%.1f%%", percent);
 }
 
+static void spell_signed(struct number *buffer, int64_t number, const char *plus) {
+    struct number size;
+    snprintf(buffer->text, sizeof buffer->text, "%s%.60s",
+             number < 0   ? "-"
+             : number > 0 ? plus
+                          : "",
+             number_count(&size, number < 0 ? 0 - (uint64_t)number : (uint64_t)number));
+}
+
 /* Everything but text, frames and paths. */
 static const char *spell(struct number *buffer, enum table_kind kind,
                          const struct table_cell *cell) {
@@ -57,13 +70,13 @@ static const char *spell(struct number *buffer, enum table_kind kind,
     case TABLE_BYTES:
         number_bytes(&number, cell->number);
         break;
-    case TABLE_SIGNED: {
-        bool is_below = (int64_t)cell->number < 0;
-        struct number size;
-        snprintf(number.text, sizeof number.text, "%s%.60s", is_below ? "-" : "",
-                 number_count(&size, is_below ? -cell->number : cell->number));
+    case TABLE_BYTES_CHANGE:
+        number_change(&number, (int64_t)cell->number);
         break;
-    }
+    case TABLE_SIGNED:
+    case TABLE_CHANGE:
+        spell_signed(&number, (int64_t)cell->number, kind == TABLE_CHANGE ? "+" : "");
+        break;
     case TABLE_DURATION:
         number_duration(&number, cell->number);
         break;
@@ -86,6 +99,14 @@ static const char *spell(struct number *buffer, enum table_kind kind,
     text = cell->text != NULL ? cell->text : text;
     snprintf(buffer->text, sizeof buffer->text, "%s%.37s", notes[cell->note], text);
     return buffer->text;
+}
+
+const char *tabletext_spell(struct number *buffer, struct table_cell cell) {
+    return spell(buffer, cell.kind, &cell);
+}
+
+static enum table_kind kind_of(const struct table_column *column, const struct table_cell *cell) {
+    return column->kind == TABLE_ANY ? cell->kind : column->kind;
 }
 
 /* ---- Paths: the first frame with its place, then who called it ---- */
@@ -125,11 +146,19 @@ static const char *gap_before(const struct table_column *column) {
 static size_t make_room(const struct table *table, const struct table_column *column, size_t at) {
     size_t width = table->report->options.width;
     size_t wanted = is_long(column->kind) ? LONG_LEAST : (size_t)width_of(column);
-    if (width == 0 || at == 0 || at + strlen(gap_before(column)) + wanted <= width) {
+    bool is_below = table->is_path_below && column->kind == TABLE_PATH;
+    if (at == 0 ||
+        (!is_below && (width == 0 || at + strlen(gap_before(column)) + wanted <= width))) {
         return at;
     }
     fprintf(table->report->out, "\n%*s", NEXT_LINE, "");
     return NEXT_LINE;
+}
+
+/* Whether no cell stands behind this one on its line. */
+static bool ends_line(const struct table *table, size_t i) {
+    return i + 1 == table->count ||
+           (table->is_path_below && table->columns[i + 1].kind == TABLE_PATH);
 }
 
 void tabletext_headings(const struct table *table) {
@@ -141,8 +170,8 @@ void tabletext_headings(const struct table *table) {
     fputs(style_on(table->report, STYLE_DIM), out);
     for (size_t i = 0; i < table->count; i++) {
         const struct table_column *column = &table->columns[i];
-        int width = i + 1 < table->count ? width_of(column) : 0;
-        if (column->heading == NULL) {
+        int width = ends_line(table, i) ? 0 : width_of(column);
+        if (column->heading == NULL || (ends_line(table, i) && column->heading[0] == '\0')) {
             continue;
         }
         at = make_room(table, column, at);
@@ -153,18 +182,37 @@ void tabletext_headings(const struct table *table) {
     fprintf(out, "%s\n", style_off(table->report));
 }
 
+/* Characters, not bytes. */
+static size_t count_characters(const char *text) {
+    size_t count = 0;
+    for (; *text != '\0'; text++) {
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return count;
+}
+
 /* Returns the columns it took. */
 static size_t put_text(const struct report *report, const char *text, int width) {
-    size_t size = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        size += ((unsigned char)*at & 0xc0) != 0x80;
-    }
+    size_t size = count_characters(text);
     style_text(report, text);
     if (width > 0 && size < (size_t)width) {
         fprintf(report->out, "%*s", width - (int)size, "");
         size = (size_t)width;
     }
     return size;
+}
+
+/* What is dear, and what grew. */
+static enum style style_of(enum table_kind kind, const struct table_cell *cell) {
+    switch (kind) {
+    case TABLE_PERCENT:
+        return style_share((uint64_t)(cell->real * 1000), 100000);
+    case TABLE_CHANGE:
+    case TABLE_BYTES_CHANGE:
+        return (int64_t)cell->number > 0 ? STYLE_HOT : STYLE_PLAIN;
+    default:
+        return STYLE_PLAIN;
+    }
 }
 
 /* A cell from `column` on; width 0: as wide as it is. Returns the columns it took. */
@@ -181,12 +229,10 @@ static size_t put_cell(const struct report *report, enum table_kind kind,
     } else if (kind == TABLE_PATH) {
         put_path(report, cell->path, column);
     } else {
-        bool is_share = kind == TABLE_PERCENT;
-        enum style style =
-            is_share ? style_share((uint64_t)(cell->real * 1000), 100000) : STYLE_PLAIN;
+        enum style style = style_of(kind, cell);
         const char *text = spell(&number, kind, cell);
-        fprintf(report->out, "%s%*s%s", is_share ? style_on(report, style) : "", width, text,
-                is_share ? style_off(report) : "");
+        fprintf(report->out, "%s%*s%s", style != STYLE_PLAIN ? style_on(report, style) : "", width,
+                text, style != STYLE_PLAIN ? style_off(report) : "");
         return strlen(text) > (size_t)width ? strlen(text) : (size_t)width;
     }
     return (size_t)width;
@@ -201,7 +247,8 @@ static void put_record(const struct table *table, const struct table_cell *cells
         }
         fprintf(report->out, "  %s%-*s%s ", style_on(report, STYLE_DIM), LABEL_WIDTH,
                 column->heading, style_off(report));
-        put_cell(report, column->kind, &cells[i], 0, label_width(column->heading) + 3);
+        put_cell(report, kind_of(column, &cells[i]), &cells[i], 0,
+                 label_width(column->heading) + 3);
         fputc('\n', report->out);
     }
 }
@@ -215,14 +262,14 @@ void tabletext_row(const struct table *table, const struct table_cell *cells) {
     }
     for (size_t i = 0; i < table->count; i++) {
         const struct table_column *column = &table->columns[i];
-        bool is_last = i + 1 == table->count;
+        bool is_last = ends_line(table, i);
         bool is_blank = is_text(column->kind) && cells[i].is_known && cells[i].text[0] == '\0';
         if (column->heading == NULL || (is_last && is_blank)) {
             continue;
         }
         at = make_room(table, column, at);
         at += (size_t)fprintf(report->out, "%s", at != 0 ? gap_before(column) : "");
-        at += put_cell(report, column->kind, &cells[i],
+        at += put_cell(report, kind_of(column, &cells[i]), &cells[i],
                        is_last && is_left(column) ? 0 : width_of(column), at);
     }
     fputc('\n', report->out);
@@ -306,13 +353,22 @@ void tabletext_markdown_row(const struct table *table, const struct table_cell *
             fprintf(out, "| %s ", column->heading);
         }
         fputs(table->is_record || i == 0 ? "| " : " ", out);
-        put_markdown_cell(table->report, column->kind, &cells[i]);
+        put_markdown_cell(table->report, kind_of(column, &cells[i]), &cells[i]);
         fputs(table->is_record ? " |\n" : " |", out);
     }
     fputs(table->is_record ? "" : "\n", out);
 }
 
-/* ---- Statements: columns below each other, as wide as what comes first ---- */
+/*
+ * ---- Statements: columns below each other, as wide as what comes first ----
+ *
+ * Why reports are not laid out so, too: their columns are known before their rows, which have
+ * widths that stay the same from run to run (so that outputs can be compared line by line), cells
+ * that are rounded, coloured and several lines high (call paths), and lines that break where the
+ * terminal ends. Of a statement only the number of columns is known, and cells are short text as it
+ * came. So the two share how a character counts, how a number is spelled and how foreign text is
+ * made safe, and differ in who says how wide a column is.
+ */
 
 /* Rows that are kept to see how wide columns are; those that follow may be wider. */
 enum { KEPT_ROWS = 1000, MARKDOWN_RULE = 3 };
@@ -329,15 +385,6 @@ struct table_widths {
     } columns[];
 };
 
-/* Characters, not bytes. */
-static size_t count_characters(const char *text) {
-    size_t count = 0;
-    for (; *text != '\0'; text++) {
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    }
-    return count;
-}
-
 /* Where the character begins that has so many before it. */
 static size_t bytes_of(const char *text, size_t characters) {
     size_t at = 0;
@@ -353,22 +400,26 @@ static bool is_markdown(const struct table *table) {
     return table->report->options.format == REPORT_MARKDOWN;
 }
 
-/* Text on one line, without what a terminal would obey; Markdown's own sign is escaped. The caller
- * frees it. NULL: out of memory. */
+/* Text on one line, without what a terminal would obey. The caller frees it. NULL: out of memory.
+ */
 static char *plain(const struct table *table, const char *from) {
-    char *copy = malloc(strlen(from) * 2 + 1);
-    char *to = copy;
-    for (; copy != NULL && *from != '\0'; from++) {
-        if (*from == '|' && is_markdown(table)) {
-            *to++ = '\\';
-        }
-        *to++ = *from;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out;
+    if (!is_markdown(table)) {
+        text = strdup(from);
+        return text != NULL ? make_safe(text) : NULL;
     }
-    if (copy != NULL) {
-        *to = '\0';
-        make_safe(copy);
+    out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
     }
-    return copy;
+    tabletext_escaped(out, from);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }
 
 static char *plain_cell(const struct table *table, const struct table_cell *cell) {

@@ -2,9 +2,9 @@
 /*
  * debugfile.h: which files on this disk hold the symbols and the debug information of a module.
  *
- * Used inside analyze/symbol and by analyze/model/names. Any thread. A file counts only if its
- * build-id is the recorded one (or, with none recorded, that of the module's own file; or its
- * checksum is the .gnu_debuglink's).
+ * Used inside analyze/symbol, by analyze/model/names and collect/embed. Any thread. A file counts
+ * only if its build-id is the recorded one (or, with none recorded, that of the module's own file;
+ * or its checksum is the .gnu_debuglink's).
  */
 #ifndef ANALYZE_SYMBOL_DEBUGFILE_H
 #define ANALYZE_SYMBOL_DEBUGFILE_H
@@ -12,6 +12,8 @@
 #include "analyze/symbol/symbol.h"
 
 #include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* An ELF file opened for reading; elf NULL: not open. The descriptor is already closed. */
 struct debugfile_elf {
@@ -53,5 +55,24 @@ void debugfile_free(struct debugfile_paths *paths);
  * freed, or NULL. */
 char *debugfile_find_alternate(const char *name, const void *build_id, size_t build_id_size,
                                const char *folder, const char *folders);
+
+/* ---- The debug information of a file whose sections are compressed, unpacked into memory once for
+ * all handles, by several threads. libdw would unpack everything, with one thread, once for each
+ * handle. Made by one thread, then only read ---- */
+
+/* An ELF file in memory: the sections of another, in the same places, but only those have contents
+ * that name functions and lines. bytes NULL: there is none. */
+struct debugimage {
+    char *bytes;
+    size_t size;
+};
+
+/* Whether this section is debug information that tells where code is, not where variables are. */
+bool debugimage_is_needed(const char *section);
+
+/* Makes the image of the file; none if it needs none, or cannot be had (damage, no memory): the
+ * file itself will do then. */
+void debugimage_make(struct debugimage *image, const char *path, unsigned threads);
+void debugimage_free(struct debugimage *image);
 
 #endif

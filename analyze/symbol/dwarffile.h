@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dwarffile.h: the debug information of a module: a libdw handle, the compilation units that were
- * asked for, with their functions, inlined calls and lines, and names of functions.
+ * asked for, with their functions, inlined calls and lines, names of functions, and symbol tables.
  *
  * Used inside analyze/symbol. libdw handles are not thread-safe: a handle, with its units, belongs
  * to one thread at a time, and several handles on one file may be used side by side.
@@ -11,11 +11,41 @@
 
 #include "analyze/base/numbermap.h"
 #include "analyze/symbol/debugfile.h"
-#include "analyze/symbol/debugimage.h"
-#include "analyze/symbol/rangetable.h"
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Which address ranges contain this address? For compilation units, functions and symbols.
+ * Filled once, sealed, then only read: a sealed table may be read by several threads ---- */
+
+/* [low, high). Sealed: sorted by low, then wider first, then higher rank; reach is the greatest
+ * high of this and every earlier range, so a walk backwards knows when to stop. */
+struct range {
+    uint64_t low;
+    uint64_t high;
+    uint64_t reach;
+    uint64_t value;
+    uint64_t rank; /* of two equal ranges the lower rank is found first */
+};
+
+/* All zero is empty and ready. */
+struct rangetable {
+    struct range *ranges;
+    size_t count;
+    size_t room;
+};
+
+/* Empty ranges are ignored. 0, or -1: out of memory. */
+int rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64_t value,
+                   uint64_t rank);
+void rangetable_seal(struct rangetable *table);
+/* The innermost range that contains the address, NULL: none; given a range it returned, the next
+ * wider one. The table must be sealed. */
+const struct range *rangetable_find(const struct rangetable *table, uint64_t address,
+                                    const struct range *last);
+void rangetable_free(struct rangetable *table);
 
 /* ---- A file ---- */
 
@@ -89,5 +119,22 @@ Dwarf_Die dwarfname_declaration(Dwarf_Die *function);
 /* Writes the name with its namespaces and classes ("deep::leaf") as gdb shows functions without
  * mangled name. Returns its length, 0: it has no name, or one that does not fit. */
 size_t dwarfname_qualified(Dwarf_Die *declaration, char *name, size_t size);
+
+/* ---- Symbol tables: .symtab and .dynsym of the file and of its debug file, and the .symtab inside
+ * .gnu_debugdata. Filled by one thread, then only read ---- */
+
+/* Range values are the names, which lie in the files: these stay open as long as the table. */
+struct symtab {
+    struct rangetable functions;
+    struct debugfile_elf files[2]; /* the module's own, and its debug file if that is another */
+    Elf *embedded;                 /* of .gnu_debugdata, in embedded_bytes */
+    void *embedded_bytes;
+};
+
+/* Reads what there is; a damaged table counts as absent. 0 or -1 (out of memory). */
+int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths);
+/* The mangled name of the function that contains the address, or NULL. */
+const char *symtab_name(const struct symtab *symtab, uint64_t address);
+void symtab_free(struct symtab *symtab);
 
 #endif

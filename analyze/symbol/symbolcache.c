@@ -137,12 +137,12 @@ static bool has_frames(const struct symbolcache *cache, const struct symbolcache
 }
 
 const struct symbol_frames *symbolcache_find(const struct symbolcache *cache, uint64_t offset,
-                                             struct chunks *memory) {
+                                             struct arena *memory) {
     const struct symbolcache_answer *answer = find(cache, offset);
     if (!answer || !has_frames(cache, answer))
         return NULL;
-    struct symbol_frames *frames = chunks_alloc(memory, sizeof *frames);
-    struct symbol_frame *array = chunks_alloc(memory, answer->count * sizeof *array);
+    struct symbol_frames *frames = arena_alloc(memory, sizeof *frames);
+    struct symbol_frame *array = arena_alloc(memory, answer->count * sizeof *array);
     if (!frames || !array)
         return NULL;
     for (size_t i = 0; i < answer->count; i++)

@@ -2,16 +2,16 @@
 /*
  * symbolcache.h: the answers about one module that earlier commands found, on disk by its build-id.
  *
- * Used by modulesymbols.c, by the symbolizer's own thread. An entry counts only as long as the
+ * Used by symbol.c, by the symbolizer's own thread. An entry counts only as long as the
  * files that the answers came from are what they were (size and time of the module's own file and
  * of its debug file): a debug file that appears later, or changes, begins it anew.
  */
 #ifndef ANALYZE_SYMBOL_SYMBOLCACHE_H
 #define ANALYZE_SYMBOL_SYMBOLCACHE_H
 
+#include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/read/cachefolder.h"
-#include "analyze/symbol/chunks.h"
 #include "analyze/symbol/debugfile.h"
 
 /* What a file on disk is known by; all zero: there is none. */
@@ -50,7 +50,7 @@ void symbolcache_close(struct symbolcache *cache);
 
 /* The answer, made in memory with strings that are the cache's; NULL: it is not there. */
 const struct symbol_frames *symbolcache_find(const struct symbolcache *cache, uint64_t offset,
-                                             struct chunks *memory);
+                                             struct arena *memory);
 
 /* Writes these answers (offset -> struct symbol_frames) and those that are in the file. What cannot
  * be written is found out again. */

@@ -2,7 +2,7 @@
 /* modelcache.c: indices in recordings and in the cache. See modelcache.h. */
 #include "analyze/window/modelcache.h"
 
-#include "analyze/read/blockread.h"
+#include "analyze/read/block.h"
 #include "analyze/read/cachefolder.h"
 #include "analyze/window/wholereplay.h"
 
@@ -124,8 +124,8 @@ static bool are_events_whole(const struct recording *recording) {
         const struct recording_entry *entry = &recording->blocks[i];
         struct memtrace_block_header block;
         is_whole = entry->block.kind != MEMTRACE_BLOCK_EVENTS ||
-                   (blockread_load(recording->fd, recording->size, entry->offset, &block,
-                                   &buffer) == BLOCKREAD_WHOLE &&
+                   (block_load(recording->fd, recording->size, entry->offset, &block, &buffer) ==
+                        BLOCK_WHOLE &&
                     memcmp(&block, &entry->block, sizeof block) == 0);
     }
     recording_buffer_free(&buffer);

@@ -8,7 +8,6 @@
 #ifndef ANALYZE_WINDOW_SUMS_H
 #define ANALYZE_WINDOW_SUMS_H
 
-#include "analyze/model/foreign.h"
 #include "analyze/model/model.h"
 #include "analyze/profile/load.h"
 #include "analyze/replay/slice.h"

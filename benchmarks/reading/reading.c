@@ -11,7 +11,7 @@
  * those of nodes, by event.
  */
 #include "../overhead/bench.h"
-#include "analyze/read/blockread.h"
+#include "analyze/read/block.h"
 #include "analyze/read/recording.h"
 
 #include <zstd.h>
@@ -105,12 +105,11 @@ static void read_block(const struct recording *recording, const struct recording
     struct memtrace_block_header block;
     uint64_t start = bench_now_ns();
     uint64_t loaded, unpacked;
-    if (blockread_load(recording->fd, recording->size, entry->offset, &block, buffer) !=
-        BLOCKREAD_WHOLE) {
+    if (block_load(recording->fd, recording->size, entry->offset, &block, buffer) != BLOCK_WHOLE) {
         fail("a damaged block");
     }
     loaded = bench_now_ns();
-    if (blockread_unpack(&block, buffer) != 0) {
+    if (block_unpack(&block, buffer) != 0) {
         fail("a damaged block");
     }
     unpacked = bench_now_ns();

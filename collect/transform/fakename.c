@@ -2,8 +2,8 @@
 /* fakename.c: made-up names. See fakename.h. */
 #include "collect/transform/fakename.h"
 
+#include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/symbol/chunks.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -33,7 +33,7 @@ struct fakenames {
     struct hmac_sha256_ctx hash;
     struct numbermap known; /* by hash of kind and name */
     uint64_t counts[FAKENAME_KINDS];
-    struct chunks memory;
+    struct arena memory;
 };
 
 struct fakenames *fakenames_new(const void *key, size_t key_size) {
@@ -48,7 +48,7 @@ struct fakenames *fakenames_new(const void *key, size_t key_size) {
 void fakenames_free(struct fakenames *fakenames) {
     if (fakenames != NULL) {
         numbermap_free(&fakenames->known);
-        chunks_free(&fakenames->memory);
+        arena_free(&fakenames->memory);
         free(fakenames);
     }
 }
@@ -89,7 +89,7 @@ static struct known *find(struct fakenames *fakenames, enum fakename_kind kind, 
         }
         hash++;
     }
-    known = chunks_alloc(&fakenames->memory, sizeof *known + size);
+    known = arena_alloc(&fakenames->memory, sizeof *known + size);
     if (known == NULL || numbermap_put(&fakenames->known, hash, known) != 0) {
         return NULL;
     }

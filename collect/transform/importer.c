@@ -502,7 +502,7 @@ static int convert(struct importer *importer, const char *from, const char *to) 
                                                .header_size = sizeof header,
                                                .byte_order = MEMTRACE_BYTE_ORDER};
     memcpy(header.magic, MEMTRACE_RECORDING_MAGIC, sizeof header.magic);
-    if (recordwriter_open(&importer->writer, to, &header, BLOCKPACK_LEVEL, importer->error) != 0 ||
+    if (recordwriter_open(&importer->writer, to, &header, BLOCK_PACK_LEVEL, importer->error) != 0 ||
         heaptrackfile_read(from, &visitor, &importer->result->file, importer->error) != 0) {
         return -1;
     }

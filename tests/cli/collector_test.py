@@ -127,7 +127,7 @@ def test_list():
     process = preload(program, "ready", "pause")
     wait_line(process, b"ready\n")
     done = execute(MEMTRACE, "list")
-    row = re.search(rb"^ +%d  subject +(\S+ KiB) +(\S+ KiB) +([\d,]+)  \d+" % process.pid, done.out, re.M)
+    row = re.search(rb"^ +%d  subject +(\S+ KiB) +(\S+ KiB) +([\d,]+) +\d+" % process.pid, done.out, re.M)
     check(row, done.out)
     data = json.loads(execute(MEMTRACE, "list", "--json").out)
     one = [row for row in data["running"] if row["pid"] == process.pid]

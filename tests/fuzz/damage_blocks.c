@@ -6,7 +6,7 @@
  *
  * Called by tests/fuzz/commands.py.
  */
-#include "analyze/read/blockread.h"
+#include "analyze/read/block.h"
 #include "analyze/read/recording.h"
 #include "tests/unit/recording_builder.h"
 
@@ -119,9 +119,8 @@ static int damage_profile(const char *from, const char *to) {
         header.whole_bytes = odd_number();
     }
     recording_build_append(&build, &header, sizeof header);
-    while (blockread_load(fd, (uint64_t)status.st_size, offset, &block, &buffer) ==
-               BLOCKREAD_WHOLE &&
-           blockread_unpack(&block, &buffer) == 0) {
+    while (block_load(fd, (uint64_t)status.st_size, offset, &block, &buffer) == BLOCK_WHOLE &&
+           block_unpack(&block, &buffer) == 0) {
         offset += block_size(&block);
         for (uint64_t hits = dice(3) == 0 ? 1 + dice(6) : 0; hits > 0; hits--) {
             hit(buffer.bytes, buffer.size);

@@ -46,6 +46,8 @@ def check_formats(path):
           "name      n\n----  -----\nä     12345\nbcd|   NULL\n", "table")
     equal(output(path, "--format", "markdown", sql),
           "| name  |     n |\n| ----- | ----: |\n| ä     | 12345 |\n| bcd\\| |  NULL |\n", "markdown")
+    equal(output(path, "--format", "markdown", "SELECT 'a_b<c>*`' AS x_y"),
+          "| x\\_y          |\n| ------------- |\n| a\\_b\\<c\\>\\*\\` |\n", "markdown's own signs")
     equal(output(path, "--format", "table", "SELECT 1 AS a WHERE 0"), "a\n-\n", "no rows")
     # More rows than are kept for the widths.
     lines = output(path, "--format", "table", "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1"

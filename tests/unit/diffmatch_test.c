@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* diffmatch_test.c: analyze/report/difflines.c against brute force over all ways to pair. */
+/* diffmatch_test.c: analyze/report/diffmatch.c: lines against brute force over all ways to pair. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 // clang-format on
 
 #include "analyze/query/query.h"
-#include "analyze/query/rowqueue.h"
+#include "analyze/query/vtable.h"
 #include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table_test.c: analyze/report/table: one table in its four forms. */
+/* table_test.c: analyze/rows/table: one table in its forms. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,8 +140,58 @@ static void as_json(void **state) {
     free(text);
 }
 
+/* Numbers whose kind each row says, changes with their signs, a call path below its row, and a
+ * sentence of ours on what is left out. */
+static void changes(void **state) {
+    static const struct table_column mixed[] = {
+        {"what", "", TABLE_WORD, 6},          {"now", "now", TABLE_ANY, 10},
+        {"change", "change", TABLE_ANY, 10},  {"state", "", TABLE_WORD, 5},
+        {"path", "call path", TABLE_PATH, 0},
+    };
+    static const char *const want[] = {
+        [REPORT_TEXT] = "\nTitle\n              now     change\n          call path\n"
+                        "bytes     1.5 KiB   +1.0 KiB  new\n"
+                        "          (no call path was recorded)\n"
+                        "count       1,536       -500\n"
+                        "          (no call path was recorded)\n"
+                        "(7 smaller)\n",
+        [REPORT_MARKDOWN] = "## Title\n\n|  | now | change |  | call path |\n"
+                            "|---|---:|---:|---|---|\n"
+                            "| bytes | 1.5 KiB | +1.0 KiB | new | (no call path was recorded) |\n"
+                            "| count | 1,536 | -500 |  | (no call path was recorded) |\n\n"
+                            "(7 smaller)\n",
+        [REPORT_CSV] = "what,now,change,state,path\r\n"
+                       "bytes,1536,1024,new,\"\"\r\ncount,1536,-500,,\"\"\r\n",
+    };
+    (void)state;
+    for (enum report_format format = REPORT_TEXT; format <= REPORT_CSV; format++) {
+        char *text = NULL;
+        size_t size = 0;
+        const struct report report = {.options = {.format = format},
+                                      .out = open_memstream(&text, &size)};
+        struct table table = table_open(&report, "name", "Title", mixed, 5);
+        struct table_cell now = {.is_known = true, .number = 1536, .kind = TABLE_BYTES};
+        struct table_cell change = {.is_known = true, .number = 1024, .kind = TABLE_BYTES_CHANGE};
+        table.is_path_below = true;
+        table_row(&table, (struct table_cell[]){table_text("bytes"), now, change, table_text("new"),
+                                                table_path(0)});
+        now.kind = TABLE_COUNT;
+        change =
+            (struct table_cell){.is_known = true, .number = (uint64_t)-500, .kind = TABLE_CHANGE};
+        table_row(&table, (struct table_cell[]){table_text("count"), now, change, table_text(""),
+                                                table_path(0)});
+        table.hidden = 7;
+        table.hidden_text = "7 smaller";
+        table_close(&table);
+        fclose(report.out);
+        assert_string_equal(text, want[format]);
+        free(text);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_text), cmocka_unit_test(as_markdown),
-                                       cmocka_unit_test(as_csv), cmocka_unit_test(as_json)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_text), cmocka_unit_test(changes),
+                                       cmocka_unit_test(as_markdown), cmocka_unit_test(as_csv),
+                                       cmocka_unit_test(as_json)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

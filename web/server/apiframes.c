@@ -3,7 +3,7 @@
 #include "web/server/apiframes.h"
 
 #include "analyze/base/array.h"
-#include "analyze/model/shortname.h"
+#include "analyze/model/names.h"
 #include "analyze/rows/framekind.h"
 #include "analyze/rows/pathwalk.h"
 

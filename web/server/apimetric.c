@@ -4,7 +4,7 @@
 
 #include "analyze/ask/quantity.h"
 #include "analyze/blocks/detail.h"
-#include "analyze/filter/asheap.h"
+#include "analyze/filter/selection.h"
 #include "web/server/apicache.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static void *make_heap(const void *wish, const struct replay_options *replay, st
     const struct api_view *view = wish;
     struct model *heap = calloc(1, sizeof *heap);
     (void)replay;
-    if (heap == NULL || asheap_make(view->model, classes_of(view->selection), heap) != 0) {
+    if (heap == NULL || selection_as_heap(view->model, classes_of(view->selection), heap) != 0) {
         error_set(error, "out of memory");
         free(heap);
         return NULL;
@@ -33,7 +33,7 @@ static void *make_heap(const void *wish, const struct replay_options *replay, st
 }
 
 static void free_heap(void *value) {
-    asheap_free(value);
+    selection_as_heap_free(value);
     free(value);
 }
 

@@ -204,7 +204,7 @@ static void put_file(FILE *out, const struct source *file) {
         fprintf(out, " %" PRIu32, file->model->header.pid);
     } else {
         fputc(' ', out);
-        shellword_put(out, file->path);
+        shellword_put(out, hub_path(file));
     }
 }
 

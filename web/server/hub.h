@@ -76,6 +76,8 @@ const struct api_view *hub_view(struct hub *hub, const struct hub_question *ques
 void hub_release(struct hub *hub, const struct api_view *view);
 /* Whether a parameter, without its prefix, says what a view is of. */
 bool hub_is_filter(const char *name);
+/* What a command line names: the folder of a run, else the file. */
+const char *hub_path(const struct source *file);
 /* The filter of that name; NULL: it is none. */
 const struct option *hub_filter(const char *name);
 

@@ -309,10 +309,11 @@ static void drop(struct hub *hub, struct view *view) {
 static uint64_t bytes_of_all(const struct hub *hub) {
     uint64_t bytes = 0;
     for (const struct view *at = hub->views; at != NULL; at = at->next) {
-        bytes += at->bytes + apicache_bytes(at->api.cache);
+        /* Others belong to who makes them. */
+        bytes += at->made == HUB_READY ? at->bytes + apicache_bytes(at->api.cache) : 0;
     }
     for (const struct loaded *at = hub->loaded; at != NULL; at = at->next) {
-        bytes += at->key[0] != '\0' ? at->bytes : 0;
+        bytes += at->key[0] != '\0' && at->made == HUB_READY ? at->bytes : 0;
     }
     return bytes;
 }

@@ -72,6 +72,7 @@ export function FlameBox(props: FlameBoxProps) {
             <div ref={host} class="flame" />
             <div class="flame-foot">
                 <CallLine calls={calls} node={told} title={title} />
+                {calls.data.cut > 0 && <span class="muted">{format.items(calls.data.cut, "smaller call")} left out</span>}
                 {props.legend !== false && <Legend difference={calls.tree.base !== null} />}
             </div>
             {menu !== null && (

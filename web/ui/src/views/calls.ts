@@ -29,6 +29,9 @@ export interface Calls {
     upward: boolean; // calls lead to callers: then only the first ones allocate themselves
 }
 
+/* What is left out then is far below a pixel; the answer says how many calls that are. */
+const CALLS_MOST = 500_000;
+
 const KINDS: Record<Frame["kind"], number> = { own: OWN, library: LIBRARY, system: SYSTEM };
 
 export function callsOf(data: Tree, transforms: readonly Transform[], weight: Weight, upward: boolean): Calls {
@@ -64,7 +67,7 @@ export function weightHere(): Weight {
 export const directionHere = (): "down" | "up" => (param("direction") === "up" ? "up" : "down");
 
 export function useCalls(): { asked: Asked<Tree>; calls: Calls | undefined } {
-    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere() }, { wire: readColumns, main: true });
+    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere(), limit: CALLS_MOST }, { wire: readColumns, main: true });
     const transforms = transformsHere(), weight = weightHere(), upward = directionHere() === "up";
     const data = asked.data;
     const calls = useMemo(

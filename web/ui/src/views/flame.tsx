@@ -115,7 +115,7 @@ function Flame() {
         ]),
         { group, title: flipped ? "Icicle: callers on top" : "Flame: callers below", keys: ["f"], run: flip },
         ...(zoom === 0 ? [] : [{ group, title: "Zoom out", keys: ["Escape"], run: () => setZoom(0) }]),
-        { group, title: "Go from call to call", keys: ["Arrows"], hidden: true, run: () => graph.current?.focus() },
+        { group, title: "Go from call to call", keys: ["Left, Right, Up, Down"], hidden: true, run: () => graph.current?.focus() },
         { group, title: "Zoom to the chosen call", keys: ["Enter"], hidden: true, run: () => setZoom(chosen) },
         ...callActions(calls, chosen),
     ]);

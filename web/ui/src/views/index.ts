@@ -34,8 +34,8 @@ const OF_SUMS: readonly ViewEntry[] = [
 ];
 const OF_SERVER: readonly ViewEntry[] = SAVED ? [] : [
     { id: "source", title: "Source", key: "7", letter: "o", about: "Bytes beside the lines", needs: "model", metric: true, load: () => import("./source") },
-    { id: "blocks", title: "Blocks", key: "8", about: "Single blocks: address, size, age, path", needs: "events", load: () => import("./blocks") },
-    { id: "lifetimes", title: "Lifetimes", key: "9", about: "How long blocks live", needs: "events", load: () => import("./lifetimes") },
+    { id: "blocks", title: "Blocks", key: "8", about: "Single blocks: address, size, age, path", needs: "model", load: () => import("./blocks") },
+    { id: "lifetimes", title: "Lifetimes", key: "9", about: "How long blocks live", needs: "model", load: () => import("./lifetimes") },
     { id: "sizes", title: "Sizes", about: "How large blocks are", needs: "events", load: () => import("./sizes") },
     { id: "heap", title: "Heap", about: "Where blocks lie: pages, holes, and who pins them", needs: "events", load: () => import("./heap") },
     { id: "mappings", title: "Mappings", about: "What the process has mapped", needs: "model", load: () => import("./mappings") },

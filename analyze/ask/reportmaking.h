@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reportmaking.h: from an answer (question.h) to a report that only needs to be written: what
+ * single blocks tell is gathered, the moment with most holes is found, pools and mappings stand for
+ * the heap where filters ask for them.
+ *
+ * Nothing is printed. Called by cli/report and by whoever else shows reports.
+ */
+#ifndef ANALYZE_ASK_REPORTMAKING_H
+#define ANALYZE_ASK_REPORTMAKING_H
+
+#include "analyze/ask/question.h"
+#include "analyze/report/findings.h"
+#include "analyze/report/reports.h"
+
+/* Reports that are no metric's. */
+enum report_show {
+    SHOW_FINDINGS,
+    SHOW_GROUPS,
+    SHOW_LIFETIMES,
+    SHOW_SIZES,
+    SHOW_BLOCKS,
+    SHOW_FRAGMENTATION,
+    SHOW_MAPPINGS,
+    SHOW_TIMELINE,
+    SHOW_MARKS,
+    SHOW_THREADS,
+    SHOW_PROCESSES,
+    SHOW_COUNT
+};
+
+/* What is asked of an answer. Start from {0}. */
+struct report_wish {
+    struct report_options options;
+    bool limit_given; /* options.limit was said by somebody, so it holds for single blocks, too */
+    bool metrics[METRIC_ALL];
+    bool shows[SHOW_COUNT];
+    const char *callers_of;  /* whose callers and callees; NULL: nobody's */
+    const char *shutdown_at; /* NULL: after the last allocation */
+    uint64_t short_ns;
+    enum detail_order block_order;
+    size_t processes; /* lines of a run's tree of processes; 0: all */
+};
+
+/* Whether the report of some metric is asked for. */
+bool reportmaking_has_metric(const struct report_wish *wish);
+/* Whether some report is asked for by name: else the usual ones are written. */
+bool reportmaking_is_special(const struct report_wish *wish);
+/* Whether all there is is asked for, as programs read it. */
+bool reportmaking_is_everything(const struct report_wish *wish);
+
+/* Must stay where it is: its report points into it. */
+struct reportmaking {
+    struct report report; /* all but where it goes */
+    struct report_run run;
+    struct report_holes holes;
+    struct detail *detail;
+    struct model heap; /* what was chosen of pools and mappings, as a heap; where has_heap */
+    bool has_heap;
+    struct findings findings; /* where they are asked for */
+};
+
+/* The answer is that of the question, and has to stay open. 0, or -1: error is set, and nothing is
+ * open. */
+int reportmaking_open(struct reportmaking *made, struct answer *answer,
+                      const struct question *question, const struct report_wish *wish,
+                      const struct replay_options *replay, struct error *error);
+void reportmaking_close(struct reportmaking *made);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bymetric.c: what costs most by some metric: functions, callers and callees of some, call paths.
+ *
+ * Of a function the table says what it allocated itself, and what was allocated in it and in what
+ * it called. A function that calls itself counts once.
+ */
+#include "analyze/report/calltree.h"
+#include "analyze/report/framesums.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/pathwalk.h"
+#include "analyze/rows/style.h"
+#include "analyze/rows/table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The function, not one of its calls. */
+static struct names_frame without_line(const struct names_frame *frame) {
+    struct names_frame function = *frame;
+    function.line = 0;
+    function.inlined = false;
+    return function;
+}
+
+/* ---- The table by function ---- */
+
+/* Start-up code is shown where it allocates itself. */
+static bool is_shown(const struct report *report, const struct names_frame *frame, struct cost self,
+                     uint64_t most, uint64_t total) {
+    double least = (double)total / 100.0 * report->options.min_percent;
+    bool is_all = report->options.all_frames || !report_is_for_people(report);
+    return (double)most >= least && (is_all || self.main != 0 || !pathwalk_is_startup(frame));
+}
+
+static void put_function(struct table *table, const struct names_frame *of, struct cost self,
+                         struct cost inclusive, struct cost total) {
+    struct names_frame frame = without_line(of);
+    table_row(table, (struct table_cell[]){table_share(self.main, total.main),
+                                           table_number(self.main), table_number(self.side),
+                                           table_share(inclusive.main, total.main),
+                                           table_number(inclusive.main), table_frame(&frame)});
+}
+
+static void put_functions(struct table *table, const struct framesums *functions,
+                          enum metric metric, struct cost total) {
+    const struct report *report = table->report;
+    for (size_t i = 0; i < functions->count; i++) {
+        const struct framesums_item *function = &functions->items[i];
+        struct cost self = framesums_cost(metric, &function->self);
+        struct cost inclusive = framesums_cost(metric, &function->inclusive);
+        uint64_t most = inclusive.main > self.main ? inclusive.main : self.main;
+        bool fits = report->options.limit == 0 || table->rows < report->options.limit;
+        if (most == 0) {
+            continue;
+        }
+        if (fits && is_shown(report, function->frame, self, most, total.main)) {
+            put_function(table, function->frame, self, inclusive, total);
+        } else {
+            table->hidden++;
+        }
+    }
+}
+
+int report_flat(const struct report *report, enum metric metric) {
+    const struct table_column columns[] = {
+        {"self_percent", "self", TABLE_PERCENT, 0},
+        {"self", metric_main_heading(metric), metric_main_kind(metric), 11},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 12},
+        {"inclusive_percent", "incl.", TABLE_PERCENT, 8},
+        {"inclusive", metric_main_heading(metric), metric_main_kind(metric), 11},
+        {"function", "function", TABLE_FRAME, 0},
+    };
+    struct framesums functions;
+    struct cost total = metric_total(metric, report->model);
+    struct report_title title;
+    int result = framesums_make(&functions, report, FRAMESUMS_FUNCTION);
+    struct table table =
+        table_open(report, metric_name(metric), report_title(report, metric, &title), columns,
+                   sizeof columns / sizeof columns[0]);
+    if (result == 0) {
+        framesums_sort(&functions, metric);
+        put_functions(&table, &functions, metric, total);
+    }
+    table_close(&table);
+    framesums_free(&functions);
+    return result;
+}
+
+/* ---- Callers and callees: the first level of the trees around functions ---- */
+
+static const struct names_frame nobody = {.function = "(nobody)", .module = ""};
+static const struct names_frame itself = {.function = "(itself)", .module = ""};
+
+static void put_side(struct table *table, const struct names_frame *of, struct cost cost,
+                     struct cost total) {
+    size_t limit = table->report->options.limit != 0 ? table->report->options.limit : SIZE_MAX;
+    double least = (double)total.main / 100 * table->report->options.min_percent;
+    struct names_frame frame = without_line(of);
+    if (cost.main == 0) {
+        return;
+    }
+    if (table->rows >= limit || (double)cost.main < least) {
+        table->hidden++;
+        return;
+    }
+    table_row(table,
+              (struct table_cell[]){table_share(cost.main, total.main), table_number(cost.main),
+                                    table_number(cost.side), table_frame(&frame)});
+}
+
+/* `none`: what stands for the paths that end at the functions. */
+static void put_sides(const struct report *report, enum metric metric, const struct calltree *tree,
+                      const char *name, const char *title, const struct names_frame *none) {
+    const struct table_column columns[] = {
+        {"percent", "share", TABLE_PERCENT, 0},
+        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {"function", "function", TABLE_FRAME, 0},
+    };
+    struct table table = table_open(report, name, title, columns, 4);
+    const struct call *root = &tree->calls[0];
+    bool is_none_put = false;
+    for (uint32_t at = root->first_child; at != 0; at = tree->calls[at].next) {
+        const struct call *call = &tree->calls[at];
+        if (!is_none_put && root->self.main >= call->cost.main) {
+            put_side(&table, none, root->self, root->cost);
+            is_none_put = true;
+        }
+        put_side(&table, call->frame, call->cost, root->cost);
+    }
+    if (!is_none_put) {
+        put_side(&table, none, root->self, root->cost);
+    }
+    table_close(&table);
+}
+
+static void put_total(const struct report *report, enum metric metric, const struct callers_of *of,
+                      struct cost cost) {
+    const struct table_column columns[] = {
+        {"function", "function", TABLE_TEXT, 0},
+        {"percent", "share", TABLE_PERCENT, 0},
+        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+    };
+    struct report_title title;
+    struct table table =
+        table_open_record(report, "function", report_title(report, metric, &title), columns, 4);
+    if (cost.main == 0) {
+        table_note(&table, "No call path with such a cost goes through it.%s",
+                   of->function != NULL ? " Give a whole name, or /REGEX/ to match a part of one."
+                                        : "");
+    }
+    table_row(&table, (struct table_cell[]){
+                          table_text(of->text),
+                          table_share(cost.main, metric_total(metric, report->model).main),
+                          table_number(cost.main), table_number(cost.side)});
+    table_close(&table);
+}
+
+int report_callers(const struct report *report, enum metric metric, const struct callers_of *of) {
+    struct report around = *report;
+    struct calltree callers = {0};
+    struct calltree callees = {0};
+    int result;
+    around.options.depth = 1;
+    around.options.by_line = false;
+    result = calltree_around(&callers, &callees, &around, metric, of);
+    if (result == 0) {
+        put_total(report, metric, of, callers.calls[0].cost);
+        put_sides(report, metric, &callers, "callers", "Called by", &nobody);
+        put_sides(report, metric, &callees, "callees", "Calls", &itself);
+    }
+    calltree_free(&callers);
+    calltree_free(&callees);
+    return result;
+}
+
+/* ---- The dearest call paths, one below the other ---- */
+
+enum { HEAD_INDENT = 9 };
+
+struct ranked {
+    const struct model_context *context;
+    struct cost cost;
+};
+
+static int dearest_path_first(const void *left, const void *right) {
+    const struct ranked *a = left;
+    const struct ranked *b = right;
+    if (a->cost.main != b->cost.main) {
+        return a->cost.main < b->cost.main ? 1 : -1;
+    }
+    return (a->context->id > b->context->id) - (a->context->id < b->context->id);
+}
+
+/* Nothing lives longer than the run, however coarse the bucket. */
+static uint64_t median_bound(uint64_t bucket_ns, const struct model *model) {
+    return model->now_ns != 0 && model->now_ns < bucket_ns ? model->now_ns : bucket_ns;
+}
+
+/* How long half of the freed blocks lived at most; 0: none was freed. */
+static uint64_t median_lifetime(const struct model *model, const struct model_context *context) {
+    const uint64_t *buckets;
+    uint64_t all = 0;
+    uint64_t sum = 0;
+    if (context->lifetimes == MODEL_NO_LIFETIMES) {
+        return 0;
+    }
+    buckets = &model->lifetimes[context->lifetimes];
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        all += buckets[i];
+    }
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS - 1; i++) {
+        sum += buckets[i];
+        if (sum * 2 >= all) {
+            return all != 0 ? median_bound(UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT), model) : 0;
+        }
+    }
+    return 0;
+}
+
+/* Rank, share, cost, and what else is known of a path. */
+static void put_head(const struct report *report, enum metric metric, size_t rank,
+                     const struct ranked *ranked, struct cost total) {
+    const struct model_context *context = ranked->context;
+    uint64_t median = median_lifetime(report->model, context);
+    struct number numbers[6];
+    fprintf(report->out, "%s%4zu.%s %s%6s %11s%s  %s", style_on(report, STYLE_DIM), rank,
+            style_off(report), style_on(report, style_share(ranked->cost.main, total.main)),
+            number_percent(&numbers[0], ranked->cost.main, total.main),
+            metric_main_text(metric, &numbers[1], ranked->cost), style_off(report),
+            number_items(&numbers[2], context->allocations, "allocation"));
+    if (metric != METRIC_CUMULATIVE && context->total_bytes != ranked->cost.main) {
+        fprintf(report->out, " of %s in total", number_bytes(&numbers[3], context->total_bytes));
+    }
+    if (context->live_blocks != 0) {
+        fprintf(report->out, ", %s in %s %s", number_bytes(&numbers[4], context->live_bytes),
+                number_count(&numbers[5], context->live_blocks),
+                metric == METRIC_SHUTDOWN ? "freed at shutdown or never"
+                                          : report_held(report->model));
+    }
+    if (median != 0) {
+        fprintf(report->out, ", median lifetime under %s", number_duration(&numbers[3], median));
+    }
+    fprintf(report->out, "  %s%016" PRIx64 "%s\n", style_on(report, STYLE_DIM),
+            model_hash(report->model, context->id), style_off(report));
+}
+
+static void put_path(const struct report *report, enum metric metric, size_t rank,
+                     const struct ranked *ranked, struct cost total) {
+    struct report head = *report;
+    char *text = NULL;
+    size_t size = 0;
+    head.out = open_memstream(&text, &size);
+    if (head.out == NULL) {
+        put_head(report, metric, rank, ranked, total); /* however wide */
+    } else {
+        put_head(&head, metric, rank, ranked, total);
+        if (fclose(head.out) == 0) {
+            style_lines(report, text, HEAD_INDENT);
+        }
+        free(text);
+    }
+    style_path(report, pathwalk_folded(report, ranked->context->path), report->options.depth);
+}
+
+static struct ranked *rank(const struct report *report, enum metric metric, size_t *count) {
+    const struct model *model = report->model;
+    struct ranked *ranked = calloc(model->context_count + 1, sizeof *ranked);
+    *count = 0;
+    for (size_t i = 0; ranked != NULL && i < model->context_count; i++) {
+        struct cost cost = metric_cost(metric, &model->contexts[i]);
+        if (model->contexts[i].class == MODEL_HEAP && cost.main != 0) {
+            ranked[(*count)++] = (struct ranked){&model->contexts[i], cost};
+        }
+    }
+    if (ranked != NULL) {
+        qsort(ranked, *count, sizeof *ranked, dearest_path_first);
+    }
+    return ranked;
+}
+
+/* How many of them are dear enough. */
+static size_t count_shown(const struct report *report, const struct ranked *ranked, size_t count,
+                          struct cost total) {
+    double least = (double)total.main / 100.0 * report->options.min_percent;
+    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
+    size_t shown = 0;
+    while (shown < count && shown < limit && (double)ranked[shown].cost.main >= least) {
+        shown++;
+    }
+    return shown;
+}
+
+static void draw_paths(const struct report *report, enum metric metric, const struct ranked *ranked,
+                       size_t shown, size_t count) {
+    struct cost total = metric_total(metric, report->model);
+    struct number number;
+    fprintf(report->out, "\n%sTop call paths by %s%s\n", style_on(report, STYLE_HEADING),
+            metric == METRIC_TEMPORARY ? "temporary allocations" : metric_word(metric),
+            style_off(report));
+    for (size_t i = 0; i < shown; i++) {
+        put_path(report, metric, i + 1, &ranked[i], total);
+    }
+    if (count == 0) {
+        fputs("nothing\n", report->out);
+    } else if (shown < count) {
+        fprintf(report->out, "%s      (%s not shown)%s\n", style_on(report, STYLE_DIM),
+                number_items(&number, count - shown, "smaller path"), style_off(report));
+    }
+}
+
+static void list_paths(const struct report *report, enum metric metric, const struct ranked *ranked,
+                       size_t shown, size_t count) {
+    const struct model *model = report->model;
+    struct cost total = metric_total(metric, model);
+    struct report_title title;
+    const struct table_column columns[] = {
+        {"percent", "share", TABLE_PERCENT, 0},
+        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {"hash", "hash", TABLE_HASH, 0},
+        {"path", "call path", TABLE_PATH, 0},
+    };
+    struct table table =
+        table_open(report, metric_name(metric), report_title(report, metric, &title), columns, 5);
+    for (size_t i = 0; i < shown; i++) {
+        const struct model_context *context = ranked[i].context;
+        table_row(&table, (struct table_cell[]){table_share(ranked[i].cost.main, total.main),
+                                                table_number(ranked[i].cost.main),
+                                                table_number(ranked[i].cost.side),
+                                                table_number(model_hash(model, context->id)),
+                                                table_path(context->path)});
+    }
+    table.hidden = count - shown;
+    table_close(&table);
+}
+
+int report_paths(const struct report *report, enum metric metric) {
+    size_t count;
+    struct ranked *ranked = rank(report, metric, &count);
+    size_t shown;
+    if (ranked == NULL) {
+        return -1;
+    }
+    shown = count_shown(report, ranked, count, metric_total(metric, report->model));
+    if (report->options.format == REPORT_TEXT) {
+        draw_paths(report, metric, ranked, shown, count);
+    } else {
+        list_paths(report, metric, ranked, shown, count);
+    }
+    free(ranked);
+    return 0;
+}

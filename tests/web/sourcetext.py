@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""sourcetext.py: /files/{n}/text gives the text of source files that the debug information names, says when
+they are newer or gone, finds them elsewhere by --source-map, and gives nothing else."""
+
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "asking"))
+
+from serving import Server, equal, execute, fail, finish, scratch  # noqa: E402
+from recorded import only_recording, record  # noqa: E402
+from harness import MEMTRACE, clean_environment  # noqa: E402
+
+TEXT = """#include <stdlib.h>
+int main(void) {
+    void *block = malloc(1000); /* \\u00fc <script> */
+    return block == NULL;
+}
+"""
+
+
+def number_of(server, name):
+    return next(row["number"] for row in server.rows("/r/1/files", limit=1000)
+                if os.path.basename(row["file"]) == name)
+
+
+def text_of(path, *options):
+    server = Server(path, options=options)
+    number = number_of(server, "subject.c")
+    data = server.data("/r/1/files/%d/text" % number)
+    server.close()
+    return data["state"], data["text"], data["language"]
+
+
+def main():
+    folder = scratch()
+    source = os.path.join(folder, "subject.c")
+    program = os.path.join(folder, "subject")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(TEXT)
+    equal(execute(["gcc", "-g", "-O0", source, "-o", program]).returncode, 0, "gcc")
+    equal(record([program], folder).returncode, 0, "the program")
+    path = only_recording(folder, "subject")
+    equal(text_of(path), ("current", TEXT, "c"), "as it was compiled")
+    os.utime(source, (time.time() + 100, time.time() + 100))
+    equal(text_of(path)[0], "newer", "changed after the program was built")
+    with open(source, "wb") as file:
+        file.write(b"a" * (8 << 20))
+    equal(text_of(path)[0], "newer", "8 MiB")
+    with open(source, "ab") as file:
+        file.write(b"a")
+    equal(text_of(path)[:2], ("forbidden", None), "more than 8 MiB")
+    with open(source, "wb") as file:
+        file.write(b"int\x00main")
+    equal(text_of(path)[:2], ("forbidden", None), "no text")
+    with open(source, "wb") as file:
+        file.write(b"\xff\xfe int")
+    equal(text_of(path)[1], "\ufffd\ufffd int", "bytes that are not UTF-8")
+    os.remove(source)
+    equal(text_of(path)[:2], ("missing", None), "gone")
+    os.mkfifo(source)
+    equal(text_of(path)[:2], ("forbidden", None), "a pipe")
+    os.remove(source)
+    os.mkdir(source)
+    equal(text_of(path)[:2], ("forbidden", None), "a folder")
+    moved = os.path.join(folder, "moved")
+    os.mkdir(moved)
+    with open(os.path.join(moved, "subject.c"), "w", encoding="utf-8") as file:
+        file.write(TEXT)
+    equal(text_of(path, "--source-map", folder + "=" + moved)[1], TEXT, "--source-map")
+    equal(text_of(path, "--source-map", "/elsewhere=" + moved)[0], "forbidden", "--source-map of another folder")
+    equal(text_of(path, "--source-map", source + "=/proc/self/environ")[:2], ("forbidden", None), "/proc")
+    anonymous(path, folder)
+
+
+def anonymous(path, folder):
+    hidden = os.path.join(folder, "hidden.mtr")
+    result = execute([MEMTRACE, "anonymize", path, "--output", hidden], clean_environment(MEMTRACE_CACHE=""))
+    equal(result.returncode, 0, "anonymize", result.stderr)
+    server = Server(hidden)
+    files = server.rows("/r/1/files", limit=1000)
+    if not files:
+        fail("no files of an anonymised recording")
+    for row in files:
+        data = server.data("/r/1/files/%d/text" % row["number"])
+        equal((data["state"], data["text"]), ("forbidden", None), row["file"])
+    server.close()
+
+
+main()
+finish()
