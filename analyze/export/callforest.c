@@ -49,6 +49,8 @@ static int lay(struct callforest *forest, const struct calltree *tree, enum metr
         }
         forest->calls[places[i]].self[metric] = call->self.main;
         forest->calls[places[i]].cost[metric] = call->cost.main;
+        forest->calls[places[i]].self_side[metric] = call->self.side;
+        forest->calls[places[i]].cost_side[metric] = call->cost.side;
         forest->calls[places[i]].recursive |= call->recursive;
     }
     return 0;

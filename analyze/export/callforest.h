@@ -23,6 +23,8 @@ struct callforest_call {
     bool recursive;
     uint64_t self[EXPORT_COSTS];
     uint64_t cost[EXPORT_COSTS];
+    uint64_t self_side[EXPORT_COSTS]; /* what reports show beside it: struct cost */
+    uint64_t cost_side[EXPORT_COSTS];
 };
 #define CALLFOREST_OUT UINT32_MAX
 
