@@ -93,9 +93,11 @@ def check_read_only(server, scratch):
                  {"pid": 1}, {"path": 5}, {}):
         status, _, said = server.ask("/api/v1/sources", method="POST", body=json.dumps(body))
         check("opening %r" % body, status == 403, status, said)
-    for body in ("", "[]", "nothing", '{"path": "', "null", "[" * 100000):
-        status, _, said = server.ask("/api/v1/sources", method="POST", body=body)
-        check("body %r" % body[:20], status == 400, status, said)
+    deep = "[" * 500000 + "]" * 500000
+    for body in ("", "[]", "nothing", '{"path": "', "null", "[" * 100000, deep, '{"path": %s}' % deep):
+        for endpoint in ("/sources", "/r/1/query"):
+            status, _, said = server.ask("/api/v1" + endpoint, method="POST", body=body)
+            check("body %r for %s" % (body[:20], endpoint), status == 400, status, said)
     status, _, said = server.ask("/api/v1/sources", method="POST", body=b'{"path": "a\0b"}')
     check("NUL in a body", status == 400, status, said)
 
