@@ -3,7 +3,9 @@
 """Bad requests, bad files and bad surroundings: one clear line, and the server goes on."""
 import os
 import random
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -51,6 +53,13 @@ def check_parameters(server):
         problem(server, "/api/v1/r/1/timeline?" + query, 400)
     problem(server, "/api/v1/session?x=1", 400, "no parameter")
     problem(server, "/api/v1/r/1?base=7", 404, "there is no source 7")
+    # What looks like two filters is one, and is not answered as the two were.
+    both = server.get("/r/1/functions?function=inner&not-function=churn")["data"]["total"]
+    one = server.get("/r/1/functions?function=inner%0Anot-function%3Dchurn")["data"]["total"]
+    check("a line break in a filter", both > 0 and one == 0, both, one)
+    server.get("/r/1?all-processes")
+    problem(server, "/api/v1/r/1?process=all%20", 400, "'all '")
+    problem(server, "/api/v1/r/1?process=" + "x" * 1000, 400, "process")
     # What the command line says is what is said here.
     said = subprocess.run([MEMTRACE, "report", "--from", "never", server.recording], stderr=subprocess.PIPE,
                           text=True).stderr
@@ -115,6 +124,17 @@ def check_slow_clients(server):
     check("a slow client stays", ended)
     for connection in slow:
         connection.close()
+
+
+# ---- Signals ----
+
+def check_signals(server):
+    """A mapped file that becomes shorter ends nothing: no thread blocks the SIGBUS that tells of it."""
+    tasks = "/proc/%d/task" % server.process.pid
+    for task in os.listdir(tasks):
+        with open(os.path.join(tasks, task, "status"), encoding="utf-8") as file:
+            blocked = int(re.search(r"^SigBlk:\s*([0-9a-f]+)$", file.read(), re.M).group(1), 16)
+        check("SIGBUS is blocked in " + task, not blocked >> (signal.SIGBUS - 1) & 1, hex(blocked))
 
 
 # ---- Files ----
@@ -248,6 +268,7 @@ def main():
         check_parameters(server)
         check_sizes(server)
         check_slow_clients(server)
+        check_signals(server)
         check("still there", server.get("/r/1")["data"]["pid"] > 0)
     check_files(scratch, recording)
     check_vanished(scratch, recording)
