@@ -218,8 +218,8 @@ def check_browser(scratch, recording):
     os.mkdir(tools)
     opened = scratch.file("opened")
     with open(os.path.join(tools, "xdg-open"), "w", encoding="utf-8") as out:
-        out.write('#!/bin/sh\nstat -c "%%a %%U" "$1" >%s.mode\ncat "$1" >%s.page\ntr "\\0" " " </proc/$$/cmdline >%s.words\n'
-                  % (opened, opened, opened))
+        out.write('#!/bin/sh\nstat -c "%%a %%U" "$1" >%s.mode\ncat "$1" >%s.page\ngrep SigIgn /proc/$$/status >%s.signals\n'
+                  'tr "\\0" " " </proc/$$/cmdline >%s.words\n' % (opened, opened, opened, opened))
     os.chmod(os.path.join(tools, "xdg-open"), 0o755)
     path = tools + ":" + os.environ["PATH"]
     how = {"DISPLAY": ":77", "PATH": path, "TMPDIR": scratch.path, "XDG_RUNTIME_DIR": scratch.path}
@@ -232,6 +232,9 @@ def check_browser(scratch, recording):
             check("mode", file.read().startswith("600 "))
         with open(opened + ".words", encoding="utf-8") as file:
             check("token on a command line", server.token not in file.read())
+        with open(opened + ".signals", encoding="utf-8") as file:
+            ignored = int(file.read().split()[1], 16)
+            check("a browser that ignores SIGPIPE", not ignored >> (signal.SIGPIPE - 1) & 1, hex(ignored))
         with open(opened + ".page", encoding="utf-8") as file:
             check("leads to the page", "http://127.0.0.1:%d/#token=%s" % (server.port, server.token) in file.read())
         left = [name for name in os.listdir(scratch.path) if name.endswith(".html")]
