@@ -3,6 +3,7 @@
  * one pass over a recording. See selection.h and selectionpass.h. */
 #include "analyze/filter/selection.h"
 
+#include "analyze/base/regexcost.h"
 #include "analyze/filter/selectionpass.h"
 #include "analyze/replay/chains.h"
 
@@ -47,7 +48,11 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
     struct selection_pattern pattern = {.part = part, .negative = negative};
     struct selection_pattern *grown;
     char why[128];
-    int wrong = regcomp(&pattern.regex, regex, REG_EXTENDED | REG_NOSUB);
+    int wrong;
+    if (regexcost_is_high(regex)) {
+        return error_set(error, "'%s' repeats too much for a regular expression", regex);
+    }
+    wrong = regcomp(&pattern.regex, regex, REG_EXTENDED | REG_NOSUB);
     if (wrong != 0) {
         regerror(wrong, &pattern.regex, why, sizeof why);
         return error_set(error, "'%s' is not a regular expression: %s", regex, why);

@@ -4,6 +4,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/base/regexcost.h"
 #include "analyze/model/names.h"
 #include "analyze/query/vtable.h"
 #include "analyze/rows/number.h"
@@ -318,6 +319,11 @@ static regex_t *pattern_of(sqlite3_context *out, sqlite3_value *value, bool *is_
     *is_mine = regex == NULL;
     if (regex != NULL) {
         return regex;
+    }
+    if (sqlite3_value_text(value) != NULL &&
+        regexcost_is_high((const char *)sqlite3_value_text(value))) {
+        sqlite3_result_error(out, "REGEXP: it repeats too much for a regular expression", -1);
+        return NULL;
     }
     regex = malloc(sizeof *regex);
     if (regex == NULL) {
