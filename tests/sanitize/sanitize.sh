@@ -62,6 +62,13 @@ try "$memtrace" report /etc/passwd
 try "$memtrace" report --all-processes whole.mtp
 echo "  $(command -v sh)+0x1234" | try "$memtrace" symbolize
 
+# The server of the page: many askers, who leave; programs that end while it looks at them.
+if "$memtrace" serve --help >/dev/null 2>&1; then
+    for test in "storm.py 8" live.py; do
+        TEST_BUILD=$main TEST_MEMTRACE=$memtrace python3 "$source/tests/web/"$test
+    done
+fi
+
 [ "$sanitizers" != thread ] || exit 0
 
 # Cut off anywhere, damaged anywhere; the same places each time.

@@ -260,7 +260,7 @@ static char *spell_check(const struct api_call *call, const char *budget) {
         }
     }
     fputc(' ', out);
-    shellword_put(out, call->view->source->path);
+    shellword_put(out, hub_path(call->view->source));
     return fclose(out) == 0 ? text : NULL;
 }
 

@@ -287,7 +287,7 @@ static int make_tree(struct calltree *tree, const struct report *report, enum me
     return (wish->is_up ? calltree_bottom_up : calltree_top_down)(tree, report, metric);
 }
 
-static int put_difference(struct api_call *call, const struct report reports[2],
+static int put_difference(struct api_call *call, const struct report reports[2], const char *name,
                           const struct calltree trees[2], const struct tree_wish *wish,
                           struct error *error) {
     struct diff_side sides[2];
@@ -304,7 +304,7 @@ static int put_difference(struct api_call *call, const struct report reports[2],
                                     .total = metric_total(call->metric, reports[1].model).main,
                                     .base_total =
                                         metric_total(call->metric, reports[0].model).main};
-        result = put_shown(call, &reports[1], NULL, &shown, wish, error);
+        result = put_shown(call, &reports[1], name, &shown, wish, error);
     } else {
         out_of_memory(error);
     }
@@ -332,7 +332,7 @@ static int tree_of_two(struct api_call *call, const struct tree_wish *wish, stru
                      : out_of_memory(error);
     }
     if (result == 0) {
-        result = put_difference(call, reports, trees, wish, error);
+        result = put_difference(call, reports, NULL, trees, wish, error);
         apimetric_diff_command(call, "path");
     }
     calltree_free(&trees[0]);
@@ -383,66 +383,108 @@ static void tell_command(struct api_call *call, const char *option, const char *
 
 /* ---- Around one function ---- */
 
-static void put_focus(struct api_call *call, const struct report *report,
-                      const struct calltree *callees, const char *name) {
-    const struct call *root = &callees->calls[0];
+/* [1] is what is selected, [0] the other side of a difference. */
+struct around {
+    struct report reports[2];
+    struct calltree callers[2];
+    struct calltree callees[2];
+};
+
+static void around_free(struct around *around) {
+    for (size_t side = 0; side < 2; side++) {
+        calltree_free(&around->callers[side]);
+        calltree_free(&around->callees[side]);
+    }
+}
+
+static int around_make(struct api_call *call, struct around *around, struct tree_wish *wish,
+                       const char *name, struct error *error) {
+    const struct callers_of of = {.function = name, .text = name};
+    const struct api_view *views[2] = {call->base, call->view};
+    if (call->base != NULL) {
+        wish->least_share = 0; /* no side is cut before both are known */
+    }
+    for (size_t side = call->base != NULL ? 0 : 1; side < 2; side++) {
+        const struct model *model = apimetric_model(call, views[side], error);
+        if (model == NULL) {
+            return -1;
+        }
+        around->reports[side] = report_of(call, views[side], model, wish);
+        if (calltree_around(&around->callers[side], &around->callees[side], &around->reports[side],
+                            call->metric, &of) != 0) {
+            return out_of_memory(error);
+        }
+    }
+    return 0;
+}
+
+/* As one of its calls is, after or before; NULL: there is none. */
+static const struct names_frame *focus_of(const struct api_call *call,
+                                          const struct around *around) {
+    const struct names_frame *frame = around->callees[1].calls[0].frame;
+    return frame == NULL && call->base != NULL ? around->callees[0].calls[0].frame : frame;
+}
+
+static void put_focus(struct api_call *call, const struct around *around, const char *name) {
+    const struct call *root = &around->callees[1].calls[0];
+    const struct names_frame *known = focus_of(call, around);
     struct names_frame focus = {.function = name, .module = ""};
-    if (root->frame != NULL) {
-        focus = *root->frame;
+    if (known != NULL) {
+        focus = *known;
     }
     focus.line = 0; /* of one of its calls */
     focus.inlined = false;
-    apiframes_write_one(report, call->json, "focus", &focus);
+    apiframes_write_one(&around->reports[1], call->json, "focus", &focus);
     jsonwriter_number(call->json, "main", root->cost.main);
     jsonwriter_number(call->json, "side", root->cost.side);
     jsonwriter_number(call->json, "self", root->self.main);
+    if (call->base != NULL) {
+        const struct call *before = &around->callees[0].calls[0];
+        jsonwriter_number(call->json, "base_main", before->cost.main);
+        jsonwriter_number(call->json, "base_self", before->self.main);
+    }
 }
 
-static int put_around(struct api_call *call, const struct report *report, const char *name,
-                      const struct calltree *callers, const struct calltree *callees,
+static int put_side(struct api_call *call, const struct around *around, const char *name,
+                    const struct calltree trees[2], const struct tree_wish *wish,
+                    struct error *error) {
+    return call->base != NULL ? put_difference(call, around->reports, name, trees, wish, error)
+                              : put_tree(call, &around->reports[1], name, &trees[1], wish, error);
+}
+
+static int put_around(struct api_call *call, const struct around *around, const char *name,
                       const struct tree_wish *wish, struct error *error) {
     int result;
     jsonwriter_map(call->json, NULL);
-    put_focus(call, report, callees, name);
-    result = put_tree(call, report, "callers", callers, wish, error);
+    put_focus(call, around, name);
+    result = put_side(call, around, "callers", around->callers, wish, error);
     if (result == 0) {
-        result = put_tree(call, report, "callees", callees, wish, error);
+        result = put_side(call, around, "callees", around->callees, wish, error);
     }
     jsonwriter_end_map(call->json);
     return result;
 }
 
 int api_callers(struct api_call *call, struct error *error) {
-    struct callers_of of = {.function = api_param(call, "focus")};
-    struct calltree callers = {0};
-    struct calltree callees = {0};
+    const char *name = api_param(call, "focus");
+    struct around around = {.callers = {{0}, {0}}, .callees = {{0}, {0}}};
     struct tree_wish wish;
-    struct report report;
-    const struct model *model;
-    int result = -1;
-    if (of.function == NULL || of.function[0] == '\0') {
+    int result;
+    if (name == NULL || name[0] == '\0') {
         return api_refuse(call, 400, error, "focus is to be the name of a function");
     }
     if (read_wish(call, &wish, error) != 0) {
         return -1;
     }
-    model = apimetric_model(call, call->view, error);
-    if (model == NULL) {
-        return -1;
+    result = around_make(call, &around, &wish, name, error);
+    if (result == 0) {
+        result = put_around(call, &around, name, &wish, error);
+        tell_command(call, "--show-caller-callee", name);
     }
-    report = report_of(call, call->view, model, &wish);
-    of.text = of.function;
-    if (calltree_around(&callers, &callees, &report, call->metric, &of) == 0) {
-        result = put_around(call, &report, of.function, &callers, &callees, &wish, error);
-    } else {
-        out_of_memory(error);
-    }
-    tell_command(call, "--show-caller-callee", of.function);
-    if (result == 0 && callees.calls[0].frame == NULL) {
+    if (result == 0 && focus_of(call, &around) == NULL) {
         api_note(call, "No call path with such a cost goes through this function.");
     }
-    calltree_free(&callers);
-    calltree_free(&callees);
+    around_free(&around);
     return result;
 }
 

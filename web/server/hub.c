@@ -188,6 +188,10 @@ static void make_fingerprint(const struct source *file, uint64_t fingerprint[2])
     }
 }
 
+const char *hub_path(const struct source *file) {
+    return file->run != NULL ? file->run->path : file->path;
+}
+
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
@@ -198,7 +202,7 @@ static char *make_title(const struct source *file) {
     const struct memtrace_header *header = &file->model->header;
     char *title;
     if (!file->model->live || file->parts.count != 0) {
-        return strdup(base_name(file->path));
+        return strdup(base_name(hub_path(file)));
     }
     return asprintf(&title, "%s (%" PRIu32 ")", base_name(header->executable), header->pid) >= 0
                ? title
@@ -219,7 +223,7 @@ static void finish_opening(struct hub_source *source, struct loaded *loaded, boo
         loaded->generation = 1;
         make_fingerprint(&loaded->file, source->status.fingerprint);
         free(source->status.path);
-        source->status.path = strdup(loaded->file.path);
+        source->status.path = strdup(hub_path(&loaded->file));
         source->status.title = make_title(&loaded->file);
         source->status.state = HUB_OPEN;
     } else {

@@ -66,6 +66,8 @@ struct hub_question {
     unsigned source;
     const struct request *request;
     const char *prefix; /* parameters whose names begin with it are minded: "" or "base-" */
+    const char *own; /* parameters that are no filters here, though named so; a space between two;
+                        NULL: none */
     bool wants_threads; /* its threads and timeline are needed, though that may take a pass */
 };
 /* The view that the request's filters select. Waits for whoever makes it. The caller gives it back
@@ -76,6 +78,8 @@ const struct api_view *hub_view(struct hub *hub, const struct hub_question *ques
 void hub_release(struct hub *hub, const struct api_view *view);
 /* Whether a parameter, without its prefix, says what a view is of. */
 bool hub_is_filter(const char *name);
+/* What a command line names: the folder of a run, else the file. */
+const char *hub_path(const struct source *file);
 /* The filter of that name; NULL: it is none. */
 const struct option *hub_filter(const char *name);
 

@@ -129,7 +129,7 @@ static void tell(const struct follow *follow, const struct model *model) {
 static void take(struct follow *follow, struct loaded *loaded, bool is_live) {
     struct hub_source *source = follow->source;
     struct hub *hub = source->hub;
-    char *path = strdup(loaded->file.path);
+    char *path = strdup(hub_path(&loaded->file));
     pthread_mutex_lock(&hub->lock);
     if (path != NULL) {
         free(source->status.path);

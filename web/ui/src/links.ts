@@ -10,7 +10,8 @@ import type { Frame } from "./types";
 import { go, href, type Change } from "./url";
 
 export const OWN_PARAMS = ["focus", "source", "line", "zoom", "direction", "search", "sql", "block", "moment", "call", "flip",
-    "open", "width", "sort", "order"];
+    "open", "width", "sort", "order", "callers", "callees", "lines",
+    "all", "part", "start", "end", "cell", "brush", "measure", "pid", "cells", "side", "mark"];
 const without = Object.fromEntries(OWN_PARAMS.map((name) => [name, null]));
 
 /* Another view with the filters as they are. */

@@ -6,7 +6,7 @@ import { buildTree } from "../src/draw/calltree";
 import type { Tree } from "../src/types";
 import { callsOf, changeOf, figureOf } from "../src/views/calls";
 import { nextFound } from "../src/views/flame";
-import { mergeLines, throughLine } from "../src/views/source";
+import { mergeLines, throughLine, withoutCalls } from "../src/views/source";
 import { hotPath, visibleNodes } from "../src/views/tree";
 
 /* main: a 60 (c 50 (d 20, e 20), own 10), b 30 */
@@ -54,9 +54,10 @@ test("next and previous found go around", () => {
 });
 
 test("functions of one line are added up", () => {
-    const line = { line: 7, function: "f<int>", maximum: 1, leaked: 2, cumulative: 3, allocations: 4, temporary: 5, paths: 6 };
+    const line = { line: 7, function: "f<int>", maximum: 1, leaked: 2, cumulative: 3, allocations: 4, temporary: 5, paths: 6, self_maximum: 1, self_leaked: 0, self_cumulative: 0, self_allocations: 1, self_temporary: 0 };
     const merged = mergeLines([{ ...line, line: 9 }, line, { ...line, function: "f<char>" }, { ...line, function: "f<long>" }]);
     assert.deepEqual(merged.map((one) => [one.line, one.function, one.maximum, one.paths]), [[7, "f<int>, …", 3, 18], [9, "f<int>", 1, 6]]);
+    assert.deepEqual(merged.map(withoutCalls).map((one) => [one.maximum, one.leaked, one.allocations]), [[3, 0, 3], [1, 0, 1]]);
 });
 
 test("paths through a line: the same function elsewhere is another line", () => {

@@ -96,7 +96,7 @@ export function readPalette(host: Element): Palette {
     const shares = luminance(surface) > 0.4 ? [0.42, 0.3, 0.18] : [0.56, 0.48, 0.4];
     const shades = (name: string): string[] => shares.map((share) => mix(read(name), surface, share));
     const steps = (name: string): string[] =>
-        Array.from({ length: STEPS }, (_, i) => mix(same, read(name), 0.25 + 0.75 * (i + 1) / STEPS));
+        Array.from({ length: STEPS }, (_, i) => mix(same, read(name), 0.12 + 0.6 * (i + 1) / STEPS));
     const palette: Palette = {
         fills: [...["own", "library", "system"].map(shades), [same, same, same]],
         less: steps("less"), more: steps("more"), same,

@@ -2,14 +2,16 @@
 // Inspector.tsx: at the right, what is known of the chosen function, path or block, and where to go from it.
 import { useAnswer } from "../ask";
 import { choose, chosen, type Chosen, type Figure } from "../chosen";
+import { BlockDetails, MappingDetails } from "../components/BlockDetails";
 import { bytesText, FrameText, placeText } from "../components/Cells";
-import { Chart, spellKind } from "../components/Chart";
+import { Chart } from "../components/Chart";
+import { Figures, PathFrames } from "../components/Details";
 import { IconButton } from "../components/Icon";
 import { States } from "../components/States";
 import * as format from "../format";
 import { exactly, sandwichHref, sourceHref, viewChange } from "../links";
 import { metricTitle, metricUnit } from "../summaries";
-import type { Frame, Table, Tree } from "../types";
+import type { Frame, Tree } from "../types";
 import { href, metric, params } from "../url";
 
 export function Inspector() {
@@ -25,26 +27,10 @@ export function Inspector() {
             <div class="inspector-body" key={`${what.kind}:${what.id}`}>
                 {what.kind === "function" ? <FunctionDetails what={what} /> :
                     what.kind === "path" ? <PathDetails what={what} /> :
-                    what.kind === "block" ? <BlockDetails what={what} /> : <Plain what={what} />}
+                    what.kind === "block" ? <BlockDetails what={what} /> :
+                    what.kind === "mapping" ? <MappingDetails what={what} /> : <Plain what={what} />}
             </div>
         </aside>
-    );
-}
-
-export function Figures({ of }: { of: readonly Figure[] | undefined }) {
-    if (of === undefined || of.length === 0) return null;
-    return (
-        <dl class="inspector-figures">
-            {of.map((one) => (
-                <div key={one.label}>
-                    <dt>{one.label}</dt>
-                    <dd class="number" title={one.kind === "bytes" ? `${format.count(one.value)} bytes` : undefined}>
-                        {typeof one.value === "number" ? spellKind(one.kind, one.value) : one.value}
-                        {one.of !== undefined && <span class="muted"> {format.percent(one.value, one.of)}</span>}
-                    </dd>
-                </div>
-            ))}
-        </dl>
     );
 }
 
@@ -181,19 +167,6 @@ function PathDetails({ what }: { what: Chosen }) {
     );
 }
 
-export function PathFrames({ frames }: { frames: readonly Frame[] }) {
-    return (
-        <ol class="path-frames">
-            {frames.map((frame, index) => (
-                <li key={index}>
-                    <button type="button" class="plain" onClick={() => choose({ kind: "function", id: frame.function, frame })}><FrameText of={frame} place={false} /></button>
-                    {frame.file === undefined ? <span class="place">{placeText(frame)}</span> : <a class="place" href={sourceHref(frame)}>{placeText(frame)}</a>}
-                </li>
-            ))}
-        </ol>
-    );
-}
-
 function Histogram({ title, rows }: { title: string; rows: { label: string; count: number }[] | undefined }) {
     const shown = rows?.filter((row) => row.count > 0) ?? [];
     if (shown.length === 0) return null;
@@ -215,39 +188,3 @@ function Histogram({ title, rows }: { title: string; rows: { label: string; coun
         </section>
     );
 }
-
-/* ---- A block ---- */
-
-interface BlockAnswer {
-    block: Record<string, number | string | boolean | null>;
-    path: Frame[];
-    freed_path: Frame[] | null;
-    chain: Table;
-}
-const BLOCK_KINDS: Record<string, Figure["kind"]> = {
-    size: "bytes", slack: "bytes", usable: "bytes", alignment: "bytes", allocated: "duration", freed: "duration", lifetime: "duration", age: "duration",
-    allocated_ns: "duration", freed_ns: "duration", lifetime_ns: "duration",
-};
-
-function BlockDetails({ what }: { what: Chosen }) {
-    const asked = useAnswer<BlockAnswer>(`blocks/${encodeURIComponent(what.id)}`, {});
-    return (
-        <States of={asked}>
-            {(data) => (
-                <>
-                    <Figures of={Object.entries(data.block).filter(([, value]) => value !== null && value !== "")
-                        .map(([label, value]) => ({ label: label.replace(/_ns$/, "").replace(/_/g, " "), kind: BLOCK_KINDS[label] ?? "any", value: typeof value === "boolean" ? (value ? "yes" : "no") : (value as number | string) }))} />
-                    <h3>Allocated by</h3>
-                    <PathFrames frames={data.path} />
-                    {data.freed_path !== null && data.freed_path !== undefined && (
-                        <>
-                            <h3>Freed by</h3>
-                            <PathFrames frames={data.freed_path} />
-                        </>
-                    )}
-                </>
-            )}
-        </States>
-    );
-}
-

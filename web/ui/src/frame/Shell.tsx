@@ -4,6 +4,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { takeKey, useActions } from "../actions";
+import { busyWith } from "../busy";
 import { choose, chosen } from "../chosen";
 import { Empty, ProgressBar } from "../components/States";
 import { openSandwich, openSource, viewChange } from "../links";
@@ -109,7 +110,7 @@ function ViewBox({ entry }: { entry: ViewEntry }) {
     useEffect(() => {
         if (view !== undefined) return;
         let wanted = true;
-        entry.load().then((module) => {
+        busyWith(entry.load()).then((module) => {
             loaded.set(entry.id, module.view);
             if (wanted) setView(module.view);
         }, (error: unknown) => wanted && setProblem(`This part of the page could not be read: ${String(error)}`));

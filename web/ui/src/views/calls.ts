@@ -12,7 +12,7 @@ import {
     buildTree, type CallTree, findFrames, type Found, type Marks, marksOf, type Transform, transformTree, type Weight,
 } from "../draw/calltree";
 import { LIBRARY, OWN, SYSTEM, WHOLE } from "../draw/flamepaint";
-import { bytesText, changeText, shortModule } from "../components/Cells";
+import { bytesText, changeText, shortFunction, shortModule } from "../components/Cells";
 import * as format from "../format";
 import { exactly } from "../links";
 import type { Frame, Tree } from "../types";
@@ -28,6 +28,9 @@ export interface Calls {
     transformed: boolean;
     upward: boolean; // calls lead to callers: then only the first ones allocate themselves
 }
+
+/* What is left out then is far below a pixel; the answer says how many calls that are. */
+const CALLS_MOST = 500_000;
 
 const KINDS: Record<Frame["kind"], number> = { own: OWN, library: LIBRARY, system: SYSTEM };
 
@@ -64,7 +67,7 @@ export function weightHere(): Weight {
 export const directionHere = (): "down" | "up" => (param("direction") === "up" ? "up" : "down");
 
 export function useCalls(): { asked: Asked<Tree>; calls: Calls | undefined } {
-    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere() }, { wire: readColumns, main: true });
+    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere(), limit: CALLS_MOST }, { wire: readColumns, main: true });
     const transforms = transformsHere(), weight = weightHere(), upward = directionHere() === "up";
     const data = asked.data;
     const calls = useMemo(
@@ -137,7 +140,7 @@ export function describeCall(calls: Calls, node: number): string {
     const { data, tree } = calls;
     const frame = calls.frames[tree.frame[node]!];
     const main = tree.main[node]!;
-    const parts = [frame?.function ?? "everything", unitText(data.unit, main), format.percent(main, tree.main[0]!)];
+    const parts = [frame === undefined ? "everything" : shortFunction(frame.function), unitText(data.unit, main), format.percent(main, tree.main[0]!)];
     if (tree.base !== null) {
         parts.push(`${unitChange(data.unit, main - tree.base[node]!)} from ${unitText(data.unit, tree.base[node]!)}`);
     }

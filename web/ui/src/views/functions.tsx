@@ -6,7 +6,7 @@ import { DataTable } from "../components/Table";
 import { cell, frameOf, nextSort, type Order, type Row, type Rows, type RowsOptions, useRows } from "../rows";
 import type { ParamValue } from "../ask";
 import type { Frame } from "../types";
-import { go, metric, param } from "../url";
+import { go, isDifference, metric, param } from "../url";
 import { openSandwich } from "../links";
 import type { View } from "./index";
 
@@ -21,11 +21,17 @@ export function useSortedRows(endpoint: string, params: Record<string, ParamValu
     };
 }
 
+const DIFFERENCE = ["function", "delta", "base_total", "total", "base_self", "self", "blocks"];
+const SHAPES: Record<string, { width?: string; heading?: string }> = {
+    total: { width: "8rem" }, blocks: { width: "7rem" }, delta: { width: "8rem" }, base_total: { width: "7rem" }, base_self: { width: "7rem" },
+};
+
 export function FunctionTable({ onOpen }: { onOpen: (frame: Frame) => void }) {
-    const rows = useSortedRows("functions", { metric: metric.value }, { main: true });
+    const rows = useSortedRows("functions", { metric: metric.value }, { main: true, sort: isDifference.value ? "delta" : undefined });
     const frame = (row: Row) => frameOf(row, cell(row, "function"));
-    const columns = rows.columns.map((column) => (column.name === "blocks" ? { name: column.name, width: "7rem" } : column.name));
-    const share = rows.columns.some((column) => column.name === "delta") ? "delta" : "total";
+    const differs = rows.columns.some((column) => column.name === "delta");
+    const share = differs ? "delta" : "total";
+    const columns = (differs ? DIFFERENCE : rows.columns.map((column) => column.name)).map((name) => ({ name, ...SHAPES[name] }));
     return (
         <DataTable label="Functions" rows={rows} columns={columns} share={{ column: share }}
             selected={(row) => isChosen("function", frame(row)?.function ?? "")}

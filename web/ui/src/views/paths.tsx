@@ -6,7 +6,7 @@ import { type ColumnSpec, DataTable } from "../components/Table";
 import { viewChange } from "../links";
 import { cell, pathFrames, type Row } from "../rows";
 import type { Column, Table } from "../types";
-import { go, metric } from "../url";
+import { go, isDifference, metric } from "../url";
 import { useSortedRows } from "./functions";
 import type { View } from "./index";
 
@@ -36,20 +36,20 @@ function graphOf(row: Row): readonly number[] {
 
 function Paths() {
     const main = SORT[metric.value] ?? "peak_bytes";
-    const rows = useSortedRows("paths", { metric: metric.value, graphs: "1" }, { sort: main, order: "desc", main: true });
+    const rows = useSortedRows("paths", { metric: metric.value, graphs: "1" }, { sort: isDifference.value ? "delta" : main, order: "desc", main: true });
     const hash = (row: Row) => String(cell(row, "hash") ?? "");
-    const isDifference = rows.columns.some((column) => column.name === "delta");
+    const differs = rows.columns.some((column) => column.name === "delta");
     const hasGraphs = (rows.asked.data as PathTable | undefined)?.graphs !== undefined;
     const columns: (string | ColumnSpec)[] = [
         "path",
         ...(hasGraphs ? [{ name: "graph", width: "7rem", render: (row: Row) => <Spark values={graphOf(row)} /> }] : []),
-        ...(isDifference ? ["delta", `base_${main}`, main] : (FIGURES[metric.value] ?? FIGURES.maximum!)),
+        ...(differs ? ["state", { name: "delta", width: "8rem" }, "base", main] : (FIGURES[metric.value] ?? FIGURES.maximum!)),
         "hash",
     ].map((one) => (one === "allocations" ? { name: one, width: "7rem" } : one)).filter((one, index, all) => typeof one !== "string" || all.indexOf(one) === index);
     return (
         <div class="table-view">
             <DataTable label="Call paths" rows={{ ...rows, columns: rows.columns.length === 0 ? [] : [...rows.columns, GRAPH] }} columns={columns}
-                share={{ column: isDifference ? "delta" : main }} selected={(row) => isChosen("path", hash(row))}
+                share={{ column: differs ? "delta" : main }} selected={(row) => isChosen("path", hash(row))}
                 onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
                 onOpen={(row) => go(viewChange("flame", { path: hash(row) }))} />
         </div>

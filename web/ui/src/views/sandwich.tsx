@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 // views/sandwich.tsx: one function (focus=NAME): above who calls it, below what it calls, between them its own figures and
 // what it held over time. All of its places in the program are one here.
-import { useMemo, useState } from "preact/hooks";
+import { batch } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { useAnswer } from "../ask";
 import { Chart } from "../components/Chart";
-import { FrameText } from "../components/Cells";
+import { FrameText, shortFunction } from "../components/Cells";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
 import { choose, chosen as inspected } from "../chosen";
+import { markOf, nodeMarked } from "../draw/calltree";
 import * as format from "../format";
 import type { Frame, Timeline, Tree } from "../types";
 import { go, href, metric, param, params } from "../url";
 import { exactly, openSource, viewChange } from "../links";
-import { type Calls, callsOf, sideHeading, showOnly, unitText, weightHere } from "./calls";
+import { type Calls, callsOf, sideHeading, showOnly, unitChange, unitText, weightHere } from "./calls";
 import { callMenu } from "./flame";
 import { FlameBox } from "./FlameBox";
 import { FunctionTable } from "./functions";
@@ -23,6 +25,8 @@ interface CallersAnswer {
     main: number;
     side: number;
     self: number;
+    base_main?: number; // of a difference: the other side
+    base_self?: number;
     callers: Tree;
     callees: Tree;
 }
@@ -56,10 +60,20 @@ function Around({ focus }: { focus: string }) {
     const callees = useMemo(() => (data === undefined ? undefined : callsOf(data.callees, [], weight, false)), [data, weight]);
     return (
         <div class="call-view">
-            <States of={asked}>
+            <States of={asked} empty={data !== undefined && data.main === 0 && data.side === 0 && !data.base_main ? <Nowhere focus={focus} note={asked.answer?.notes?.[0]} /> : undefined}>
                 {(answer) => callers !== undefined && callees !== undefined && <Both focus={focus} answer={answer} callers={callers} callees={callees} />}
             </States>
         </div>
+    );
+}
+
+function Nowhere({ focus, note }: { focus: string; note: string | undefined }) {
+    return (
+        <>
+            <p><b>{focus}</b></p>
+            <p>{note ?? "No call path with such a cost goes through this function."}</p>
+            <button type="button" onClick={() => go({ set: { focus: null, chosen: null } })}>Another function</button>
+        </>
     );
 }
 
@@ -67,12 +81,12 @@ function Around({ focus }: { focus: string }) {
 function Both({ focus, answer, callers, callees }: { focus: string; answer: CallersAnswer; callers: Calls; callees: Calls }) {
     const above = callers.tree.size > 1, below = callees.tree.size > 1;
     const upper = above
-        ? <Half label="Callers" title={focus} calls={callers} upward legend={!below} />
+        ? <Half label="Callers" title={shortFunction(focus)} calls={callers} upward legend={!below} />
         : <p class="half-note">Nothing calls it: call paths begin here.</p>;
     const lower = (
         <div class="sandwich-rest">
             <Focus answer={answer} />
-            {below ? <Half label="Callees" title={focus} calls={callees} legend /> : <p class="half-note">It calls nothing that allocates: it allocates itself.</p>}
+            {below ? <Half label="Callees" title={shortFunction(focus)} calls={callees} legend /> : <p class="half-note">It calls nothing that allocates: it allocates itself.</p>}
         </div>
     );
     if (!above || !below) return <div class={`sandwich-rest${below ? "" : " upper"}`}>{upper}{lower}</div>;
@@ -84,19 +98,23 @@ function Both({ focus, answer, callers, callees }: { focus: string; answer: Call
     );
 }
 
-/* Zoom and choice of a half are passing: what lasts is the focus, and another call is one Enter away. */
+/* In the address: callers=MARK, callees=MARK what is zoomed to, call=callers.MARK the chosen call. */
 function Half({ label, title, calls, upward = false, legend }: { label: string; title: string; calls: Calls; upward?: boolean; legend: boolean }) {
-    const [state, setState] = useState({ of: calls, zoom: 0, chosen: 0 });
-    const { zoom, chosen } = state.of === calls ? state : { zoom: 0, chosen: 0 };
-    const setZoom = (node: number) => setState({ of: calls, zoom: node, chosen });
-    const setChosen = (node: number) => setState((now) => ({ of: calls, zoom: now.of === calls ? now.zoom : 0, chosen: node }));
+    const side = upward ? "callers" : "callees";
+    const nodeOf = (mark: string) => nodeMarked(calls.marks, mark);
+    const zoomMark = param(side) ?? "", callMark = param("call") ?? "";
+    const zoom = useMemo(() => nodeOf(zoomMark), [calls, zoomMark]);
+    const chosen = useMemo(() => (callMark.startsWith(side) ? nodeOf(callMark.slice(side.length + 1)) : 0), [calls, callMark]);
+    const setZoom = (node: number) => go({ set: { [side]: node === 0 ? null : markOf(calls.marks, node) } });
     return (
         <section class="half" aria-label={label}>
             <FlameBox label={label} calls={calls} zoom={zoom} chosen={chosen} upward={upward} title={title} legend={legend}
                 onZoom={setZoom} onChoose={(node) => {
                     const frame = calls.frames[calls.tree.frame[node]!];
-                    setChosen(node);
-                    if (frame !== undefined) choose({ kind: "function", id: frame.function, frame });
+                    batch(() => {
+                        if (frame !== undefined) choose({ kind: "function", id: frame.function, frame });
+                        go({ set: { call: node === 0 ? null : `${side}.${markOf(calls.marks, node)}` } }, "replace");
+                    });
                 }}
                 menu={(node) => callMenu(calls, node, () => setZoom(node), true)} />
         </section>
@@ -105,7 +123,6 @@ function Half({ label, title, calls, upward = false, legend }: { label: string; 
 
 function Focus({ answer }: { answer: CallersAnswer }) {
     const { focus, main, self, side, callees } = answer;
-    const text = (value: number) => unitText(callees.unit, value);
     const through = [...params("function").filter((one) => one !== exactly(focus.function)), exactly(focus.function)];
     return (
         <div class="focus-bar">
@@ -121,11 +138,24 @@ function Focus({ answer }: { answer: CallersAnswer }) {
                 </span>
             </div>
             <dl class="focus-figures">
-                <div><dt>With what it calls</dt><dd class="number">{text(main)} <span class="muted">{format.percent(main, callees.total)}</span></dd></div>
-                <div><dt>Itself</dt><dd class="number">{text(self)} <span class="muted">{format.percent(self, callees.total)}</span></dd></div>
+                <Cost title="With what it calls" value={main} before={answer.base_main} of={callees} />
+                <Cost title="Itself" value={self} before={answer.base_self} of={callees} />
                 <div><dt>{sideHeading(callees)}</dt><dd class="number">{unitText(callees.side_unit, side)}</dd></div>
             </dl>
             <Own name={focus.function} />
+        </div>
+    );
+}
+
+/* With its share, or of a difference with what it was before. */
+function Cost({ title, value, before, of }: { title: string; value: number; before: number | undefined; of: Tree }) {
+    return (
+        <div>
+            <dt>{title}</dt>
+            <dd class="number">
+                {unitText(of.unit, value)}{" "}
+                <span class="muted">{before === undefined ? format.percent(value, of.total) : unitChange(of.unit, value - before)}</span>
+            </dd>
         </div>
     );
 }

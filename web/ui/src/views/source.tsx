@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // views/source.tsx: source files, and beside the lines of one what they cost. source=PATH and line=N stand in the address;
-// without them the file that costs most is shown, at its dearest line.
+// without them the file that costs most is shown, at its dearest line. lines=self: what a line allocates itself, without
+// what the functions that it calls do.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer } from "../ask";
 import { choose } from "../chosen";
+import { Choice } from "../components/Choice";
 import { shortModule } from "../components/Cells";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
@@ -14,7 +16,7 @@ import * as format from "../format";
 import { cell, columnIndex, pathFrames, type Row, useTableRows } from "../rows";
 import { exactly, viewChange } from "../links";
 import type { Metric, Table } from "../types";
-import { go, metric, param } from "../url";
+import { go, isDifference, metric, param } from "../url";
 import { unitChange, unitText } from "./calls";
 import type { View } from "./index";
 
@@ -27,6 +29,12 @@ export interface SourceLine {
     allocations: number;
     temporary: number;
     paths: number;
+    /* Of allocations at the line itself, without those of functions that it calls. */
+    self_maximum: number;
+    self_leaked: number;
+    self_cumulative: number;
+    self_allocations: number;
+    self_temporary: number;
     base_maximum?: number;
     base_leaked?: number;
     base_cumulative?: number;
@@ -91,14 +99,14 @@ function rowOf(table: Table, wanted: string | null) {
 }
 
 function Files({ table, file }: { table: Table; file: string | null }) {
-    const cost = costOf(metric.value);
+    const cost = columnIndex(table, "delta") < 0 ? costOf(metric.value) : "delta";
     const rows = useTableRows(table, { sort: cost, order: "desc" });
     const open = (row: Row) => go({ set: { source: String(cell(row, "file")), line: null } });
     return (
         <DataTable label="Source files" rows={rows} share={{ column: cost }} class="files"
             columns={[
                 { name: "file", width: "minmax(9rem, 1fr)", render: (row, value) => <FileName path={String(value)} own={cell(row, "own")} /> },
-                { name: cost, width: "6.5rem" },
+                { name: cost, width: "7rem" },
             ]}
             selected={(row) => cell(row, "file") === file} onSelect={open} onOpen={open} />
     );
@@ -127,7 +135,11 @@ interface ShownLine {
 function SourceFile({ number, file }: { number: number; file: string }) {
     const lines = useAnswer<{ file: string; lines: SourceLine[] }>(`files/${number}`, {});
     const text = useAnswer<FileText>(`files/${number}/text`, {}, { plain: true });
-    const costs = useMemo(() => mergeLines(lines.data?.lines ?? []), [lines.data]);
+    const alone = param("lines") === "self";
+    const costs = useMemo(() => {
+        const merged = mergeLines(lines.data?.lines ?? []);
+        return alone ? merged.map(withoutCalls).filter((line) => line.allocations > 0 || line.maximum > 0 || line.leaked > 0) : merged;
+    }, [lines.data, alone]);
     const given = Number(param("line") ?? 0);
     const chosen = given > 0 ? costs.find((line) => line.line === given) : undefined;
     const ready = lines.data !== undefined && (text.data !== undefined || text.state === "failed");
@@ -165,6 +177,16 @@ export function mergeLines(lines: readonly SourceLine[]): SourceLine[] {
     return [...merged.values()].sort((a, b) => a.line - b.line);
 }
 
+/* Its own costs in place of those with calls; a difference knows the other side's only with calls. */
+export function withoutCalls(line: SourceLine): SourceLine {
+    return {
+        line: line.line, function: line.function, paths: line.paths, maximum: line.self_maximum, leaked: line.self_leaked,
+        cumulative: line.self_cumulative, allocations: line.self_allocations, temporary: line.self_temporary,
+        self_maximum: line.self_maximum, self_leaked: line.self_leaked, self_cumulative: line.self_cumulative,
+        self_allocations: line.self_allocations, self_temporary: line.self_temporary,
+    };
+}
+
 const STATES: Record<FileText["state"], string> = {
     current: "", newer: "The file is newer than the program: lines may have moved.",
     differs: "The file is not the one that was compiled: lines may have moved.",
@@ -178,8 +200,11 @@ function SourceHead({ file, text, costs }: { file: string; text: FileText | unde
     return (
         <div class="source-head">
             <span class="source-name" title={file}>{file}</span>
-            {hot !== undefined && <button type="button" title="The line that costs most" onClick={() => showLine(hot.line)}>Line {hot.line}</button>}
-            <span class="muted">n, N: next and previous line that costs something</span>
+            {!isDifference.value && (
+                <Choice label="Costs" value={param("lines") === "self" ? "self" : "all"} onChange={(to) => go({ set: { lines: to === "self" ? to : null } })}
+                    options={[["all", "With calls", "Of a line with all that it calls"], ["self", "Itself", "Of what is allocated at the very line"]]} />
+            )}
+            {hot !== undefined && <button type="button" onClick={() => showLine(hot.line)}>Costliest line: {hot.line}</button>}
             {note !== "" && <span class="warning" role="note">{note}</span>}
         </div>
     );
@@ -187,7 +212,8 @@ function SourceHead({ file, text, costs }: { file: string; text: FileText | unde
 
 function hottest(costs: readonly SourceLine[]): SourceLine | undefined {
     const cost = costOf(metric.value);
-    return costs.reduce<SourceLine | undefined>((best, line) => (best === undefined || line[cost] > best[cost] ? line : best), undefined);
+    const size = (line: SourceLine) => Math.abs(changeIn(line, cost));
+    return costs.reduce<SourceLine | undefined>((best, line) => (best === undefined || size(line) > size(best) ? line : best), undefined);
 }
 const showLine = (line: number | null, how: "push" | "replace" = "replace") => go({ set: { line } }, how);
 

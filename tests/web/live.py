@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Running programs: the page's numbers move on, and stay after kill -9; six tabs follow; recordings
+that grow; `run --serve` and `record --serve`."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "python"))
+from webserver import BUILD, MEMTRACE, Scratch, Server, check, next_event
+
+TABS = 6
+
+
+def start(scratch, how, name, *arguments):
+    """The collector and the pid of the subject, once it allocates."""
+    collector = subprocess.Popen([os.path.join(BUILD, "bin", "memtrace"), how, "--no-summary", "-o", scratch.file(name),
+                                  "--", scratch.file("subject"), *map(str, arguments)],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(collector.pid)], stdout=subprocess.PIPE,
+                               text=True).stdout.split()
+        if found and os.path.exists("/proc/%s/exe" % found[0]) and \
+                os.readlink("/proc/%s/exe" % found[0]).endswith("/subject"):
+            return collector, int(found[0])
+        time.sleep(0.02)
+    return check("the subject starts", False)
+
+
+def follow(server, tabs):
+    """Events of all tabs until the end: (name, data) of the first tab."""
+    streams = [server.events() for _ in range(tabs)]
+    return streams
+
+
+def read_until(stream, wanted, most=60):
+    seen = []
+    for _ in range(most):
+        event = next_event(stream[1])
+        check("the stream ends early", event is not None, seen)
+        seen.append(event)
+        if event[0] == wanted:
+            return seen
+    return check("no event " + wanted, False, seen)
+
+
+def check_killed(scratch):
+    collector, pid = start(scratch, "run", "killed.mtp", 100000000, 2000)
+    with Server(str(pid)) as server:
+        state = server.wait_open()
+        check("live", state["state"] == "open" and state["live"] and state["kind"] == "live", state)
+        streams = follow(server, TABS)
+        lives = [read_until(stream, "live")[-1][1] for stream in streams]
+        later = [read_until(stream, "live")[-1][1] for stream in streams]
+        for before, after in zip(lives, later):
+            check("it moves on", after["allocations"] > before["allocations"] and after["now_ns"] > before["now_ns"] and
+                  after["generation"] == before["generation"] + 1, before, after)
+        summary = server.get("/r/1")
+        check("running", summary["data"]["live"] and summary["data"]["ended"] == "running" and
+              summary["command"] == "memtrace report %d" % pid, summary)
+        os.kill(pid, signal.SIGKILL)
+        for stream in streams:
+            read_until(stream, "ended")
+            stream[0].close()
+        collector.wait(30)
+        end = time.monotonic() + 20
+        while time.monotonic() < end and server.get("/session")["sources"][0]["path"] != scratch.file("killed.mtp"):
+            time.sleep(0.1)
+        last = server.get("/r/1")["data"]
+        check("ended", last["ended"] == "killed" and not last["live"], last)
+        state = server.get("/session")["sources"][0]
+        check("its place", state["path"] == scratch.file("killed.mtp") and not state["live"], state)
+    # The collector finished the same region: the same numbers.
+    with Server(scratch.file("killed.mtp")) as server:
+        server.wait_open()
+        check("the last numbers", server.get("/r/1")["data"]["totals"] == last["totals"], last["totals"],
+              server.get("/r/1")["data"]["totals"])
+
+
+def check_nobody_looks(scratch):
+    """Without a page no model is made."""
+    collector, pid = start(scratch, "run", "idle.mtp", 100000000, 2000)
+    with Server(str(pid)) as server:
+        server.wait_open()
+        server.get("/r/1")
+        time.sleep(2.5)
+        first = server.get("/session")["sources"][0]["generation"]
+        time.sleep(2.5)
+        check("nobody asked", server.get("/session")["sources"][0]["generation"] == first)
+    os.kill(pid, signal.SIGKILL)
+    collector.wait(30)
+
+
+def check_recording(scratch):
+    """A recording that is being written, by its name and by the program's number."""
+    collector, pid = start(scratch, "record", "grows.mtr", 400000, 1000)
+    end = time.monotonic() + 20
+    while not os.path.exists(scratch.file("grows.mtr")) and time.monotonic() < end:
+        time.sleep(0.05)
+    with Server(scratch.file("grows.mtr"), str(pid)) as server:
+        for source in (1, 2):
+            state = server.wait_open(source)
+            check("grows", state["kind"] == "recording" and state["live"] and
+                  os.path.samefile(state["path"], scratch.file("grows.mtr")), state)
+        stream = server.events(1)
+        before = read_until(stream, "live")[-1][1]
+        after = read_until(stream, "live")[-1][1]
+        check("it moves on", after["allocations"] > before["allocations"], before, after)
+        check("a window", server.get("/r/1?to=50%25")["data"]["totals"]["allocations"] > 0)
+        read_until(stream, "ended", 200)
+        stream[0].close()
+        collector.wait(30)
+        check("whole", server.get("/r/1")["data"]["totals"]["allocations"] >= 800000, server.get("/r/1")["data"]["totals"])
+
+
+def check_serve(scratch, how, name):
+    errors = scratch.file(how + ".err")
+    environment = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    with open(errors, "w", encoding="utf-8") as out:
+        run = subprocess.Popen([MEMTRACE, how, "--serve", "--no-summary", "-o", scratch.file(name), "--", "sh", "-c",
+                                "sleep 1; exit 7"], stderr=out, env=environment, stdout=subprocess.PIPE, text=True)
+    time.sleep(3)
+    with open(errors, encoding="utf-8") as file:
+        said = file.read()
+    check(how + " --serve", "/#token=" in said and "the page stays until Ctrl-C" in said and run.poll() is None, said)
+    run.send_signal(signal.SIGINT)
+    status = run.wait(20)
+    check(how + " --serve ends as the program", status == 7 and run.stdout.read() == "", status)
+
+
+def main():
+    scratch = Scratch()
+    check_killed(scratch)
+    check_nobody_looks(scratch)
+    check_recording(scratch)
+    check_serve(scratch, "run", "served.mtp")
+    check_serve(scratch, "record", "served.mtr")
+
+
+main()
