@@ -253,7 +253,7 @@ BLOCKS = {
     "freed-path": freed_path,
     "arena": arena,
     "mapped": flag("mapped", lambda life: life.mapped),
-    "chain-position": ranged("chain-position", lambda life, _: life.chain.index(life) + 1),
+    "chain-position": ranged("chain-position", lambda life, _: life.position),
     "chain-leaked": flag("chain-leaked", lambda life: life.chain[-1].death == lives.NEVER),
     "leaked": flag("leaked", lambda life: life.death == lives.NEVER),
     "temporary": flag("temporary", lambda life: life.temporary),

@@ -15,7 +15,8 @@ TICK = 1 << 22
 
 
 class Life:
-    """One block. death: NEVER where nobody freed it; chain: a list that all lives of a chain share."""
+    """One block. death: NEVER where nobody freed it; chain: a list that all lives of a chain share;
+    position: its place in it, from 1 on."""
 
     death = NEVER
     freer = None
@@ -94,7 +95,7 @@ class Story:
             chain = []
             while life:
                 chain.append(life)
-                life.chain = chain
+                life.chain, life.position = chain, len(chain)
                 life = after.get(life.block)
 
     def mark_time(self, name, number=1):
