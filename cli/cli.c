@@ -14,17 +14,16 @@
 #include <unistd.h>
 
 const struct command *const commands[] = {
-    &run_command,       &record_command, &report_command,
-    &diff_command,      &query_command,
+    &run_command,       &record_command,      &report_command, &diff_command,
+    &query_command,
 #ifdef MEMTRACE_WEB
     &serve_command,
 #endif
-    &check_command,     &export_command, &import_command,
-    &extract_command,   &repack_command, &strip_command,
-    &anonymize_command, &merge_command,  &info_command,
-    &list_command,      &trace_command,  &control_command,
-    &symbolize_command, &flags_command,  &completion_command,
-    &companion_command, &manual_command, NULL,
+    &check_command,     &export_command,      &replay_command, &import_command,
+    &extract_command,   &repack_command,      &strip_command,  &anonymize_command,
+    &merge_command,     &info_command,        &list_command,   &trace_command,
+    &control_command,   &symbolize_command,   &flags_command,  &completion_command,
+    &companion_command, &replaychild_command, &manual_command, NULL,
 };
 
 const struct command *command_find(const char *name) {

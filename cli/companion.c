@@ -60,11 +60,11 @@ static void shed_preload(char **argv) {
 }
 
 /* The region may not be whole yet, or another command may be looking at it. */
-static enum held_status attach(struct collector *work, const char *path, struct error *error) {
-    enum held_status status;
+static enum claim_status attach(struct collector *work, const char *path, struct error *error) {
+    enum claim_status status;
     for (int tries = 0;; tries++) {
         status = collector_attach(work, path, NULL, error);
-        if ((status != HELD_BUSY && status != HELD_EMPTY) || tries == ATTACH_TRIES) {
+        if ((status != CLAIM_BUSY && status != CLAIM_EMPTY) || tries == ATTACH_TRIES) {
             return status;
         }
         poll(NULL, 0, ATTACH_WAIT_MS);
@@ -78,7 +78,7 @@ static bool wait_alive(const struct collector *work, int process, int ms) {
         return poll(&ended, 1, ms) == 0 || (ended.revents & POLLIN) == 0;
     }
     poll(NULL, 0, ms);
-    return held_process_exists(work->held.region.pid, work->held.region.start_ticks);
+    return claim_process_exists(work->claim.region.pid, work->claim.region.start_ticks);
 }
 
 /* The program died without finishing, or is now another one. */
@@ -93,7 +93,7 @@ static void finish(struct collector *work) {
 static int run_companion(int argc, char **argv) {
     struct collector work = COLLECTOR_NONE;
     struct error error = {""};
-    enum held_status status;
+    enum claim_status status;
     int process;
     if (argc != 2 || argv[1][0] != '/') {
         return cli_usage("companion", "started by the runtime, with the path of a profile region");
@@ -101,14 +101,15 @@ static int run_companion(int argc, char **argv) {
     detach();
     shed_preload(argv);
     status = attach(&work, argv[1], &error);
-    if (status != HELD_OK) {
-        return status == HELD_FAILED ? cli_error("no periodic reports: %s", error.message) : CLI_OK;
+    if (status != CLAIM_OK) {
+        return status == CLAIM_FAILED ? cli_error("no periodic reports: %s", error.message)
+                                      : CLI_OK;
     }
-    process = (int)syscall(SYS_pidfd_open, work.held.region.pid, 0);
+    process = (int)syscall(SYS_pidfd_open, work.claim.region.pid, 0);
     while (!collector_over(&work) && wait_alive(&work, process, collector_tick(&work))) {
     }
-    if (work.record == NULL && !held_named(&work.held) &&
-        held_load_u32(&work.held.header->state) == MEMTRACE_STATE_ENDED) {
+    if (work.record == NULL && !claim_named(&work.claim) &&
+        claim_load_u32(&work.claim.header->state) == MEMTRACE_STATE_ENDED) {
         collector_detach(&work); /* the runtime has done it */
     } else {
         finish(&work);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c: `memtrace export`: files for other tools. docs/export.md is its page. */
-#include "analyze/export/export.h"
+#include "analyze/export/formats.h"
 #include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
@@ -11,80 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- The formats ---- */
-
-enum exportformat_trait {
-    EXPORTFORMAT_COST = 1,   /* holds one cost, or shows one first: --cost chooses */
-    EXPORTFORMAT_BINARY = 2, /* nothing for terminals */
-    EXPORTFORMAT_FILE = 4,   /* no stream: needs --output */
-    EXPORTFORMAT_DEPTH = 8   /* writes each call path whole: --depth bounds it */
-};
-
-struct exportformat {
-    const char *name;
-    const char *ending; /* of files: --output with it needs no --format */
-    const char *help;
-    int (*write)(const struct export *export, struct error *error);
-    unsigned traits; /* enum exportformat_trait */
-};
-
-static const struct exportformat exportformats[] = {
-    {"folded", ".folded", "folded stacks, for flamegraph.pl, inferno, speedscope", export_folded,
-     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
-    {"flamegraph", ".svg", "a flame graph to look at in a browser", export_flamegraph,
-     EXPORTFORMAT_COST},
-    {"html", ".html", "a report in one file, to mail around and open anywhere", export_html,
-     EXPORTFORMAT_COST},
-    {"gprof2dot", ".gprof2dot.json", "call graph, for gprof2dot --format=json", export_gprof2dot,
-     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
-    {"speedscope", ".speedscope.json", "speedscope, a profile for each cost", export_speedscope,
-     EXPORTFORMAT_COST},
-    {"callgrind", ".callgrind", "call graph by line, for kcachegrind and callgrind_annotate",
-     export_callgrind, EXPORTFORMAT_COST},
-    {"heaptrack", ".zst", "every event, for heaptrack_gui and heaptrack_print", export_heaptrack,
-     EXPORTFORMAT_BINARY},
-    {"massif", ".massif", "the heap over time, with call trees, for ms_print", export_massif, 0},
-    {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
-     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH | EXPORTFORMAT_BINARY},
-    {"sqlite", ".sqlite", "the tables of memtrace query, as an SQLite database", export_sqlite,
-     EXPORTFORMAT_BINARY | EXPORTFORMAT_FILE},
-    {"json", ".json", "all call paths, threads and modules, as memtrace report has them",
-     export_json, EXPORTFORMAT_DEPTH},
-    {"csv", ".csv", "one line for each call path, as memtrace report has them", export_csv,
-     EXPORTFORMAT_DEPTH},
-};
-enum { FORMATS = sizeof exportformats / sizeof exportformats[0] };
-
-static const struct exportformat *exportformat_named(const char *name) {
-    for (size_t i = 0; i < FORMATS; i++) {
-        if (strcmp(exportformats[i].name, name) == 0) {
-            return &exportformats[i];
-        }
-    }
-    return NULL;
-}
-
-/* The one with the longest ending that the file's name has. NULL: none. */
-static const struct exportformat *exportformat_of_file(const char *path) {
-    const struct exportformat *found = NULL;
-    size_t longest = 0;
-    for (size_t i = 0; i < FORMATS; i++) {
-        size_t length = strlen(exportformats[i].ending);
-        size_t whole = strlen(path);
-        if (whole > length && length > longest &&
-            strcmp(path + whole - length, exportformats[i].ending) == 0) {
-            found = &exportformats[i];
-            longest = length;
-        }
-    }
-    return found;
-}
-
 /* ---- The command line ---- */
 
 static void print_traits(void) {
     puts("formats (*: --cost chooses the one it holds, or shows first; f: needs --output):");
-    for (size_t i = 0; i < FORMATS; i++) {
+    for (size_t i = 0; exportformats[i].name != NULL; i++) {
         const struct exportformat *format = &exportformats[i];
         printf("  %-11s %c%c  %s\n", format->name,
                (format->traits & EXPORTFORMAT_COST) != 0 ? '*' : ' ',
@@ -93,7 +24,7 @@ static void print_traits(void) {
 }
 
 static void print_formats(void) {
-    for (size_t i = 0; i < FORMATS; i++) {
+    for (size_t i = 0; exportformats[i].name != NULL; i++) {
         printf("  %-11s %s\n", exportformats[i].name, exportformats[i].help);
     }
 }
@@ -147,7 +78,7 @@ static const struct option options[] = {
 
 static int refuse_format(const char *name) {
     struct nearest nearest = nearest_to(name, strlen(name));
-    for (size_t i = 0; i < FORMATS; i++) {
+    for (size_t i = 0; exportformats[i].name != NULL; i++) {
         nearest_offer(&nearest, exportformats[i].name);
     }
     return nearest.name != NULL ? cli_usage("export", "there is no format '%s': did you mean %s?",

@@ -11,8 +11,8 @@
 #include "analyze/rows/table.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
-#include "collect/adopt.h"
 #include "collect/clock.h"
+#include "collect/recover.h"
 #include "collect/timeline.h"
 
 #include <stdio.h>
@@ -44,16 +44,16 @@ struct list {
     size_t killed_room;
 };
 
-static void add_killed(void *context, const struct adopted *adopted) {
+static void add_killed(void *context, const struct recovered *recovered) {
     struct list *list = context;
     struct killed *killed;
     if (array_grow(&list->killed, &list->killed_room, list->killed_count, sizeof *killed) != 0) {
         return;
     }
     killed = &list->killed[list->killed_count++];
-    killed->pid = adopted->pid;
-    killed->finished = adopted->finished;
-    snprintf(killed->program, sizeof killed->program, "%s", adopted->program);
+    killed->pid = recovered->pid;
+    killed->finished = recovered->finished;
+    snprintf(killed->program, sizeof killed->program, "%s", recovered->program);
 }
 
 static void fill_running(struct running *running, const struct region *region,
@@ -85,9 +85,9 @@ static int add_running(struct list *list, struct error *error) {
     list->running = calloc(count + 1, sizeof *list->running);
     for (size_t i = 0; list->running != NULL && i < count; i++) {
         bool exists =
-            adopt_is_meant(&regions[i]) &&
+            recover_is_meant(&regions[i]) &&
             (regions[i].alive || (!regions[i].is_foreign &&
-                                  held_process_exists(regions[i].pid, regions[i].start_ticks)));
+                                  claim_process_exists(regions[i].pid, regions[i].start_ticks)));
         struct profile *profile = exists ? profile_open(regions[i].path, NULL) : NULL;
         if (profile != NULL) {
             fill_running(&list->running[list->running_count++], &regions[i], profile);
@@ -161,10 +161,10 @@ static void print_text(const struct list *list) {
     }
     for (size_t i = 0; i < list->killed_count; i++) {
         const struct killed *one = &list->killed[i];
-        struct adopted adopted = {
+        struct recovered recovered = {
             .pid = one->pid, .program = one->program, .finished = one->finished};
         char line[6000];
-        adopt_line(&adopted, line, sizeof line);
+        recover_line(&recovered, line, sizeof line);
         fputs(i == 0 && list->running_count != 0 ? "\n" : "", stdout);
         print_safe(stdout, "%s\n", line);
     }
@@ -202,7 +202,7 @@ static int show(bool json) {
     struct list list = {0};
     struct error error;
     int status = CLI_OK;
-    if (adopt_killed(add_killed, &list, &error) != 0 || add_running(&list, &error) != 0) {
+    if (recover_killed(add_killed, &list, &error) != 0 || add_running(&list, &error) != 0) {
         status = cli_error("%s", error.message);
     } else if (!json) {
         print_text(&list);

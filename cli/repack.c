@@ -45,16 +45,8 @@ static int leave_out_files(void *context, enum memtrace_block_kind kind,
 /* 0, or -1 with errno. */
 static int write_profile(const struct profile *profile, const struct request *request, FILE *out) {
     const struct compress_source source = {profile->bytes, -1, profile->size};
-    enum compress_status status =
-        request->raw ? COMPRESS_SMALL
-                     : compress_profile(&source, request->rewriting.options.level, fileno(out));
-    if (status == COMPRESS_SMALL) {
-        return ftruncate(fileno(out), 0) == 0 &&
-                       fwrite(profile->bytes, 1, profile->size, out) == profile->size
-                   ? 0
-                   : -1;
-    }
-    return status == COMPRESS_DONE ? 0 : -1;
+    return request->raw ? compress_store(&source, fileno(out))
+                        : compress_or_store(&source, request->rewriting.options.level, fileno(out));
 }
 
 static void tell(const char *output, const char *file) {

@@ -24,7 +24,7 @@ enum {
 
 static void open_timeline(struct collector *collector) {
     collector->timeline =
-        timeline_map(collector->profile, collector->held.fd, &collector->timeline_size);
+        timeline_map(collector->profile, collector->claim.fd, &collector->timeline_size);
     if (collector->timeline != NULL && collector->timeline->interval_ns == 0) {
         collector->timeline->interval_ns = (uint64_t)SAMPLE_MS * NS_PER_MS;
     }
@@ -63,7 +63,7 @@ static void tell_news(struct collector *collector) {
 static void start_recording(struct collector *collector) {
     struct error error = {""};
     collector->record =
-        record_wanted(&collector->held) ? record_open(&collector->held, &error) : NULL;
+        record_wanted(&collector->claim) ? record_open(&collector->claim, &error) : NULL;
     tell_news(collector); /* before its thread may have more */
     if (collector->record != NULL) {
         record_start(collector->record, &error);
@@ -73,21 +73,21 @@ static void start_recording(struct collector *collector) {
     }
 }
 
-enum held_status collector_attach(struct collector *collector, const char *path,
-                                  struct runwriter *run, struct error *error) {
-    enum held_status status = held_open(path, &collector->held, error);
-    if (status != HELD_OK) {
+enum claim_status collector_attach(struct collector *collector, const char *path,
+                                   struct runwriter *run, struct error *error) {
+    enum claim_status status = claim_open(path, &collector->claim, error);
+    if (status != CLAIM_OK) {
         return status;
     }
-    collector->profile = held_profile(&collector->held, error);
+    collector->profile = claim_profile(&collector->claim, error);
     if (collector->profile == NULL) {
-        held_release(&collector->held);
-        return HELD_FAILED;
+        claim_release(&collector->claim);
+        return CLAIM_FAILED;
     }
-    __atomic_store_n(&collector->held.header->collector_pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
+    __atomic_store_n(&collector->claim.header->collector_pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
     logfile_start(&collector->log, collector->profile->header.log,
                   collector->profile->header.log_size_bytes);
-    limits_start(&collector->limits, &collector->profile->header.limit, collector->held.region.pid,
+    limits_start(&collector->limits, &collector->profile->header.limit, collector->claim.region.pid,
                  "");
     collector->next_sample_ns = 0;
     collector->last_churn = 0;
@@ -96,12 +96,12 @@ enum held_status collector_attach(struct collector *collector, const char *path,
     collector->seen_end = 0;
     collector->run = run;
     if (run != NULL) {
-        runwriter_join(run, &collector->held);
+        runwriter_join(run, &collector->claim);
     }
     open_timeline(collector);
     start_recording(collector);
     periodic_start(&collector->periodic, &collector->profile->header);
-    return HELD_OK;
+    return CLAIM_OK;
 }
 
 void collector_detach(struct collector *collector) {
@@ -112,7 +112,7 @@ void collector_detach(struct collector *collector) {
     logfile_end(&collector->log);
     profile_close(collector->profile);
     periodic_end(&collector->periodic);
-    held_release(&collector->held);
+    claim_release(&collector->claim);
     *collector = COLLECTOR_NONE;
 }
 
@@ -137,7 +137,7 @@ static void print(struct collector *collector, const char *text) {
 
 /* The segments are looked at again only where some were added. */
 static int refresh(struct collector *collector) {
-    uint64_t end = held_load_u64(&collector->held.header->end);
+    uint64_t end = claim_load_u64(&collector->claim.header->end);
     if (end == collector->seen_end) {
         return 0;
     }
@@ -150,7 +150,7 @@ static int refresh(struct collector *collector) {
 
 /* Of a process that is going: what it last had. */
 static uint64_t resident(struct collector *collector) {
-    uint64_t bytes = timeline_resident(collector->held.region.pid);
+    uint64_t bytes = timeline_resident(collector->claim.region.pid);
     if (bytes != 0) {
         collector->resident_bytes = bytes;
     }
@@ -170,11 +170,11 @@ static void sample(struct collector *collector, uint64_t time_ns) {
 }
 
 static struct periodic_moment moment_now(const struct collector *collector, uint64_t time_ns) {
-    const struct memtrace_header *header = collector->held.header;
+    const struct memtrace_header *header = collector->claim.header;
     return (struct periodic_moment){
         .time_ns = time_ns,
-        .churn_bytes = held_load_u64(&header->churn_bytes),
-        .requests = held_load_u64(&header->snapshot_request),
+        .churn_bytes = claim_load_u64(&header->churn_bytes),
+        .requests = claim_load_u64(&header->snapshot_request),
     };
 }
 
@@ -197,7 +197,7 @@ static void report(struct collector *collector, struct periodic_moment *moment) 
 static void dump(struct collector *collector) {
     char path[4200];
     struct error error;
-    if (dump_region(&collector->held, path, sizeof path, &error) == 0) {
+    if (dump_region(&collector->claim, path, sizeof path, &error) == 0) {
         tell_of(LEVEL_WARNING, "limit: the profile as it is now: ", path);
     } else {
         tell_of(LEVEL_ERROR, "limit: ", error.message);
@@ -224,7 +224,7 @@ static void heed_limit(struct collector *collector, struct periodic_moment *mome
     }
     if (action == MEMTRACE_LIMIT_ABORT) {
         tell_of(LEVEL_WARNING, "limit: ", "the program is ended by SIGABRT");
-        kill(collector->held.region.pid, SIGABRT);
+        kill(collector->claim.region.pid, SIGABRT);
     }
 }
 
@@ -235,7 +235,7 @@ static int until(uint64_t due_ns, uint64_t time_ns, int longest) {
 }
 
 int collector_tick(struct collector *collector) {
-    uint64_t time_ns = held_time_ns(&collector->held);
+    uint64_t time_ns = claim_time_ns(&collector->claim);
     struct periodic_moment moment = moment_now(collector, time_ns);
     int wait = TICK_MS;
     tell_news(collector);
@@ -243,11 +243,11 @@ int collector_tick(struct collector *collector) {
         return wait;
     }
     sample(collector, time_ns);
-    timeline_note_resident_peak(collector->held.region.pid, collector->held.header);
+    timeline_note_resident_peak(collector->claim.region.pid, collector->claim.header);
     heed_limit(collector, &moment);
     if (periodic_due(&collector->periodic, &moment)) {
         report(collector, &moment);
-        time_ns = held_time_ns(&collector->held);
+        time_ns = claim_time_ns(&collector->claim);
     }
     collector->idle_ticks =
         moment.churn_bytes != collector->last_churn ? 0 : collector->idle_ticks + 1;
@@ -265,12 +265,12 @@ int collector_tick(struct collector *collector) {
 }
 
 bool collector_over(const struct collector *collector) {
-    return !held_in_use(&collector->held);
+    return !claim_in_use(&collector->claim);
 }
 
 /* What the program asked for in its last moments. A report by time is owed at its time only. */
 static void report_owed(struct collector *collector) {
-    struct periodic_moment moment = moment_now(collector, held_time_ns(&collector->held));
+    struct periodic_moment moment = moment_now(collector, claim_time_ns(&collector->claim));
     uint64_t next_ns = collector->periodic.next_ns;
     collector->periodic.next_ns = UINT64_MAX;
     if (periodic_due(&collector->periodic, &moment)) {
@@ -336,12 +336,12 @@ static char *finish(struct collector *collector, const struct record_result *rec
     struct model *model;
     char *text;
     enum runwriter_place place = RUNWRITER_ALONE;
-    bool profiled = recording == NULL || finish_wants_profile(&collector->held);
+    bool profiled = recording == NULL || finish_wants_profile(&collector->claim);
     report_owed(collector);
     model = model_load(collector->profile, NULL);
     if (collector->run != NULL) {
         place =
-            runwriter_place(collector->run, &collector->held, model, collector->profile, is_last);
+            runwriter_place(collector->run, &collector->claim, model, collector->profile, is_last);
     }
     if (place == RUNWRITER_SMALL && recording != NULL) {
         unlink(recording->path); /* its sums will do */
@@ -349,13 +349,13 @@ static char *finish(struct collector *collector, const struct record_result *rec
         profiled = true;
     }
     if (profiled) {
-        finish_region(&collector->held, place == RUNWRITER_ALONE ? COPY_REPLACE : COPY_KEEP,
+        finish_region(&collector->claim, place == RUNWRITER_ALONE ? COPY_REPLACE : COPY_KEEP,
                       &finished);
     } else {
-        held_unlink(&collector->held);
+        claim_unlink(&collector->claim);
     }
     if (collector->run != NULL) {
-        runwriter_add(collector->run, &collector->held, model, collector->profile,
+        runwriter_add(collector->run, &collector->claim, model, collector->profile,
                       profiled ? finished.path : NULL, recording);
     }
     text = lines(collector, place == RUNWRITER_ALONE ? model : NULL, profiled ? &finished : NULL,
@@ -369,15 +369,15 @@ char *collector_finish(struct collector *collector, bool is_last) {
     bool recorded;
     struct profile *whole;
     char *text;
-    finish_note_malloc(&collector->held);
-    recorded = finish_recording(&collector->held, collector->record, &recording);
-    whole = held_profile(&collector->held, NULL);
+    finish_note_malloc(&collector->claim);
+    recorded = finish_recording(&collector->claim, collector->record, &recording);
+    whole = claim_profile(&collector->claim, NULL);
     collector->record = NULL;
     if (whole != NULL) { /* no longer live: a copy, read as a file */
         profile_close(collector->profile);
         collector->profile = whole;
     }
-    text = !recorded && !held_named(&collector->held) && is_written(collector)
+    text = !recorded && !claim_named(&collector->claim) && is_written(collector)
                ? strdup("")
                : finish(collector, recorded ? &recording : NULL, is_last);
     collector_detach(collector);

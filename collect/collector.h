@@ -10,8 +10,8 @@
 #define COLLECT_COLLECTOR_H
 
 #include "analyze/read/profile.h"
+#include "collect/claim.h"
 #include "collect/finish.h"
-#include "collect/held.h"
 #include "collect/limits.h"
 #include "collect/logfile.h"
 #include "collect/periodic.h"
@@ -19,7 +19,7 @@
 #include "collect/timeline.h"
 
 struct collector {
-    struct held held;        /* held.fd -1: not attached */
+    struct claim claim;      /* claim.fd -1: not attached */
     struct profile *profile; /* the region, mapped read-only */
     struct memtrace_timeline *timeline;
     uint64_t timeline_size;
@@ -36,14 +36,14 @@ struct collector {
 };
 
 /* Not attached: what collector_attach and collector_detach start from. */
-#define COLLECTOR_NONE ((struct collector){.held.fd = -1, .log.fd = -1})
+#define COLLECTOR_NONE ((struct collector){.claim.fd = -1, .log.fd = -1})
 
 /* Claims the region and becomes its collector (header.collector_pid). Only after HELD_OK the
  * collector is attached; the others may pass, so try again. `run`: as in the struct. */
-enum held_status collector_attach(struct collector *collector, const char *path,
-                                  struct runwriter *run, struct error *error);
+enum claim_status collector_attach(struct collector *collector, const char *path,
+                                   struct runwriter *run, struct error *error);
 static inline bool collector_attached(const struct collector *collector) {
-    return collector->held.fd >= 0;
+    return collector->claim.fd >= 0;
 }
 
 /* Samples and reports whatever is due. Returns the milliseconds until it should be called again. */

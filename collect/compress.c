@@ -308,3 +308,15 @@ enum compress_status compress_profile(const struct compress_source *from, int le
     free(header);
     return status;
 }
+
+int compress_store(const struct compress_source *from, int to) {
+    return ftruncate(to, 0) == 0 ? write_at(to, from->bytes, from->size, 0) : -1;
+}
+
+int compress_or_store(const struct compress_source *from, int level, int to) {
+    enum compress_status status = compress_profile(from, level, to);
+    if (status == COMPRESS_SMALL) {
+        return compress_store(from, to);
+    }
+    return status == COMPRESS_DONE ? 0 : -1;
+}

@@ -2,7 +2,8 @@
 /*
  * compress.h: writes a profile compressed: docs/format.md, "Compressed profiles".
  *
- * Called by collect/copy and cli/repack. In as many threads as there are processors, up to four.
+ * Called by collect/copy, collect/profilewrite and cli/repack. In as many threads as there are
+ * processors, up to four.
  */
 #ifndef COLLECT_COMPRESS_H
 #define COLLECT_COMPRESS_H
@@ -24,5 +25,12 @@ enum compress_status {
 
 /* Writes the file `to`, which is empty. `level` is zstd's. */
 enum compress_status compress_profile(const struct compress_source *from, int level, int to);
+
+/* The same of bytes in memory, which are written as they are where that is COMPRESS_SMALL. 0, or
+ * -1 with errno. */
+int compress_or_store(const struct compress_source *from, int level, int to);
+
+/* Bytes in memory, as they are. 0, or -1 with errno. */
+int compress_store(const struct compress_source *from, int to);
 
 #endif

@@ -44,14 +44,14 @@ static int mark(const char *path, struct error *error) {
                                 : error_set(error, "cannot write %s: %s", path, strerror(errno));
 }
 
-int dump_region(const struct held *held, char *path, size_t capacity, struct error *error) {
-    char target[sizeof held->header->output + 16];
-    if (is_device(held->header->output)) {
-        snprintf(target, sizeof target, "%s", held->header->output);
+int dump_region(const struct claim *claim, char *path, size_t capacity, struct error *error) {
+    char target[sizeof claim->header->output + 16];
+    if (is_device(claim->header->output)) {
+        snprintf(target, sizeof target, "%s", claim->header->output);
     } else {
-        name_beside(held->header->output, target, sizeof target);
+        name_beside(claim->header->output, target, sizeof target);
     }
-    if (copy_region(held->fd, held_load_u64(&held->header->end), target, COPY_REPLACE, 0, path,
+    if (copy_region(claim->fd, claim_load_u64(&claim->header->end), target, COPY_REPLACE, 0, path,
                     capacity, error) != 0) {
         return -1;
     }

@@ -7,12 +7,12 @@
 #ifndef COLLECT_DUMP_H
 #define COLLECT_DUMP_H
 
-#include "collect/held.h"
+#include "collect/claim.h"
 
 #include <stddef.h>
 
 /* Copies the region beside the program's output: NAME.limit.mtp for NAME.mtp, which goes to `path`.
  * One that is there already is replaced. 0 or -1. */
-int dump_region(const struct held *held, char *path, size_t capacity, struct error *error);
+int dump_region(const struct claim *claim, char *path, size_t capacity, struct error *error);
 
 #endif

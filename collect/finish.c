@@ -13,17 +13,18 @@
 #include <sys/stat.h>
 
 /* The bytes in use; what was damaged or never grown is cut at the end of the file. */
-static uint64_t used_bytes(const struct held *held) {
-    uint64_t end = held_load_u64(&held->header->end);
+static uint64_t used_bytes(const struct claim *claim) {
+    uint64_t end = claim_load_u64(&claim->header->end);
     struct stat status;
-    if (fstat(held->fd, &status) == 0 && end > (uint64_t)status.st_size) {
+    if (fstat(claim->fd, &status) == 0 && end > (uint64_t)status.st_size) {
         end = (uint64_t)status.st_size;
     }
     return end < MEMTRACE_HEADER_SIZE ? MEMTRACE_HEADER_SIZE : end;
 }
 
 /* Where a profile goes that its own folder does not take. */
-static int copy_elsewhere(const struct held *held, const char *output, struct finished *finished) {
+static int copy_elsewhere(const struct claim *claim, const char *output,
+                          struct finished *finished) {
     const char *folder = getenv("TMPDIR");
     const char *slash = strrchr(output, '/');
     const char *name = slash != NULL ? slash + 1 : output;
@@ -36,37 +37,37 @@ static int copy_elsewhere(const struct held *held, const char *output, struct fi
                          name[0] != '\0' ? name : "memtrace.mtp") >= sizeof target) {
         return -1;
     }
-    return copy_region(held->fd, used_bytes(held), target, COPY_KEEP, held->header->pid,
+    return copy_region(claim->fd, used_bytes(claim), target, COPY_KEEP, claim->header->pid,
                        finished->path, sizeof finished->path, &ignored);
 }
 
-void finish_region(const struct held *held, enum copy_mode mode, struct finished *finished) {
-    char output[sizeof held->header->output];
-    snprintf(output, sizeof output, "%.*s", (int)sizeof output - 1, held->header->output);
+void finish_region(const struct claim *claim, enum copy_mode mode, struct finished *finished) {
+    char output[sizeof claim->header->output];
+    snprintf(output, sizeof output, "%.*s", (int)sizeof output - 1, claim->header->output);
     *finished = (struct finished){.place = FINISH_MOVED};
-    if (copy_region(held->fd, used_bytes(held), output, mode, held->header->pid, finished->path,
+    if (copy_region(claim->fd, used_bytes(claim), output, mode, claim->header->pid, finished->path,
                     sizeof finished->path, &finished->trouble) == 0) {
-        held_unlink(held);
-    } else if (copy_elsewhere(held, output, finished) == 0) {
+        claim_unlink(claim);
+    } else if (copy_elsewhere(claim, output, finished) == 0) {
         finished->place = FINISH_ELSEWHERE;
-        held_unlink(held);
+        claim_unlink(claim);
     } else {
         finished->place = FINISH_KEPT;
-        snprintf(finished->path, sizeof finished->path, "%s", held->region.path);
+        snprintf(finished->path, sizeof finished->path, "%s", claim->region.path);
     }
 }
 
-void finish_note_malloc(const struct held *held) {
+void finish_note_malloc(const struct claim *claim) {
     struct memtrace_malloc found;
-    uncounted_find(held->header, &found);
-    held->header->malloc_by = found;
+    uncounted_find(claim->header, &found);
+    claim->header->malloc_by = found;
 }
 
-bool finish_recording(const struct held *held, struct record *record,
+bool finish_recording(const struct claim *claim, struct record *record,
                       struct record_result *result) {
     struct error error;
-    if (record == NULL && record_wanted(held)) {
-        record = record_open(held, &error);
+    if (record == NULL && record_wanted(claim)) {
+        record = record_open(claim, &error);
     }
     if (record == NULL) {
         return false;
@@ -75,8 +76,8 @@ bool finish_recording(const struct held *held, struct record *record,
     return true;
 }
 
-bool finish_wants_profile(const struct held *held) {
-    return (held_recording(held)->flags & MEMTRACE_RECORDING_PROFILE) != 0;
+bool finish_wants_profile(const struct claim *claim) {
+    return (claim_recording(claim)->flags & MEMTRACE_RECORDING_PROFILE) != 0;
 }
 
 static void print_recording(FILE *out, const struct record_result *recording) {

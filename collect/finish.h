@@ -2,14 +2,14 @@
 /*
  * finish.h: makes a profile out of the region of a program that is gone, and its summary.
  *
- * Called by collect/collector, collect/adopt and cli/run.
+ * Called by collect/collector, collect/recover and cli/run.
  */
 #ifndef COLLECT_FINISH_H
 #define COLLECT_FINISH_H
 
 #include "analyze/model/model.h"
+#include "collect/claim.h"
 #include "collect/copy.h"
-#include "collect/held.h"
 #include "collect/record.h"
 
 #include <stdio.h>
@@ -28,19 +28,20 @@ struct finished {
 };
 
 /* Writes the profile and unlinks the region. COPY_KEEP for a program that ended some time ago: what
- * is at its output path by now may be newer. `held` stays claimed. */
-void finish_region(const struct held *held, enum copy_mode mode, struct finished *finished);
+ * is at its output path by now may be newer. `claim` stays claimed. */
+void finish_region(const struct claim *claim, enum copy_mode mode, struct finished *finished);
 
 /* Before both: notes in the region's header what only the program's file tells of its malloc, since
  * the file may be gone when a report is made. */
-void finish_note_malloc(const struct held *held);
+void finish_note_malloc(const struct claim *claim);
 
 /* Completes the recording of a region whose program is gone. `record` is what the caller has begun,
  * NULL: nothing. false: there is no recording to be had. */
-bool finish_recording(const struct held *held, struct record *record, struct record_result *result);
+bool finish_recording(const struct claim *claim, struct record *record,
+                      struct record_result *result);
 
 /* Whether a profile is to be written, too, where there is a recording. */
-bool finish_wants_profile(const struct held *held);
+bool finish_wants_profile(const struct claim *claim);
 
 /* The summary's lines, each with "memtrace: " before it and a newline behind. profile: its path, or
  * NULL; recording: NULL where there is none. The caller frees the result; NULL: out of memory. */

@@ -2,8 +2,8 @@
 /* orphan.c: a new collector for a running program. See orphan.h. */
 #include "collect/orphan.h"
 
+#include "collect/claim.h"
 #include "collect/clock.h"
-#include "collect/held.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -30,11 +30,11 @@ static bool is_silent(const char *path) {
 
 /* A collector that is only stopped still has its claim. */
 static bool is_free(const char *path) {
-    struct held held;
-    if (held_open(path, &held, NULL) != HELD_OK) {
+    struct claim claim;
+    if (claim_open(path, &claim, NULL) != CLAIM_OK) {
         return false;
     }
-    held_release(&held);
+    claim_release(&claim);
     return true;
 }
 

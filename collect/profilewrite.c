@@ -2,25 +2,30 @@
 /* profilewrite.c: see profilewrite.h. */
 #include "collect/profilewrite.h"
 
+#include "analyze/base/array.h"
+#include "analyze/read/block.h"
+#include "collect/compress.h"
+
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static void put(struct profilewrite *write, const void *bytes, size_t size) {
-    write->failed |= size != 0 && fwrite(bytes, 1, size, write->out) != size;
-    write->at += size;
-}
-
-static void pad(struct profilewrite *write, uint64_t end) {
-    static const char zeros[MEMTRACE_PAGE_SIZE];
-    while (write->at < end) {
-        uint64_t left = end - write->at;
-        put(write, zeros, left < sizeof zeros ? left : sizeof zeros);
+/* Room for this many bytes more. NULL: out of memory. */
+static unsigned char *append(struct profilewrite *write, size_t size) {
+    size_t at = write->size;
+    if (write->out_of_memory ||
+        array_reserve(&write->bytes, &write->room, at + size, sizeof *write->bytes) != 0) {
+        write->out_of_memory = true;
+        return NULL;
     }
+    memset(write->bytes + at, 0, size);
+    write->size += size;
+    return write->bytes + at;
 }
 
-struct profilewrite profilewrite_begin(FILE *out) {
-    struct profilewrite write = {.out = out};
-    pad(&write, MEMTRACE_HEADER_SIZE);
+struct profilewrite profilewrite_begin(void) {
+    struct profilewrite write = {.size = 0};
+    append(&write, MEMTRACE_HEADER_SIZE);
     return write;
 }
 
@@ -29,16 +34,19 @@ static void put_segment(struct profilewrite *write, struct memtrace_segment segm
                         const void *items, size_t given) {
     const uint64_t page = MEMTRACE_PAGE_SIZE;
     uint64_t bytes = (uint64_t)segment.item_size * given;
-    uint64_t end;
+    unsigned char *place;
     segment.magic = MEMTRACE_SEGMENT_MAGIC;
     segment.header_size = sizeof segment;
     segment.size = ((uint64_t)segment.item_size * segment.item_count + page - 1) / page * page;
-    end = write->at + segment.size;
-    put(write, &segment, sizeof segment);
-    if (bytes > sizeof segment) {
-        put(write, (const char *)items + sizeof segment, bytes - sizeof segment);
+    place = append(write, segment.size);
+    if (place == NULL) {
+        return;
     }
-    pad(write, end);
+    memcpy(place, &segment, sizeof segment);
+    if (bytes > sizeof segment) {
+        memcpy(place + sizeof segment, (const char *)items + sizeof segment,
+               bytes - sizeof segment);
+    }
 }
 
 void profilewrite_segment(struct profilewrite *write, enum memtrace_segment_kind kind,
@@ -68,17 +76,29 @@ void profilewrite_leaves(struct profilewrite *write, enum memtrace_segment_kind 
     }
 }
 
-int profilewrite_end(struct profilewrite *write, struct memtrace_header *header,
+int profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out,
                      struct error *error) {
+    const struct compress_source source = {write->bytes, -1, write->size};
+    int result = 0;
     memcpy(header->magic, MEMTRACE_MAGIC, sizeof header->magic);
     header->version = (header->flags & MEMTRACE_FLAG_SAMPLED) != 0 ? MEMTRACE_FORMAT_SAMPLED
                                                                    : MEMTRACE_FORMAT_VERSION;
     header->header_size = MEMTRACE_HEADER_SIZE;
     header->byte_order = MEMTRACE_BYTE_ORDER;
-    header->end = write->at;
-    if (write->failed || fseek(write->out, 0, SEEK_SET) != 0 ||
-        fwrite(header, sizeof *header, 1, write->out) != 1 || fflush(write->out) != 0) {
-        return error_set(error, "cannot write the profile: %s", strerror(errno));
+    header->end = write->size;
+    if (write->out_of_memory) {
+        result = error_set(error, "out of memory while writing the profile");
+    } else {
+        memcpy(write->bytes, header, sizeof *header);
+        if (compress_or_store(&source, BLOCK_PACK_LEVEL, fileno(out)) != 0) {
+            result = error_set(error, "cannot write the profile: %s", strerror(errno));
+        }
     }
-    return 0;
+    profilewrite_drop(write);
+    return result;
+}
+
+void profilewrite_drop(struct profilewrite *write) {
+    free(write->bytes);
+    *write = (struct profilewrite){.size = 0};
 }

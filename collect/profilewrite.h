@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profilewrite.h: writes a profile (memtrace/format.h): the header, then segments.
+ * profilewrite.h: writes a profile (memtrace/format.h): the header, then segments, compressed.
  *
- * Called by collect/transform/mergeprofiles. One thread. Whether all could be written is known at
- * the end.
+ * Called by collect/transform/mergeprofiles. One thread. The profile grows in memory and is
+ * compressed and written at the end; whether all of that worked is known then.
  */
 #ifndef COLLECT_PROFILEWRITE_H
 #define COLLECT_PROFILEWRITE_H
@@ -15,13 +15,14 @@
 #include <stdio.h>
 
 struct profilewrite {
-    FILE *out;
-    uint64_t at; /* bytes so far */
-    bool failed;
+    unsigned char *bytes; /* of the profile, uncompressed */
+    size_t size;
+    size_t room;
+    bool out_of_memory;
 };
 
-/* Begins a file: room for its header. */
-struct profilewrite profilewrite_begin(FILE *out);
+/* Begins a profile: room for its header. */
+struct profilewrite profilewrite_begin(void);
 
 /* Appends a segment. `items` are item_count of them: the first ones, which lie under the segment's
  * header, are not written. */
@@ -33,8 +34,12 @@ void profilewrite_segment(struct profilewrite *write, enum memtrace_segment_kind
 void profilewrite_leaves(struct profilewrite *write, enum memtrace_segment_kind kind,
                          uint32_t owner, const void *items, size_t item_size, size_t item_count);
 
-/* Writes the header, whose fields of the format itself are filled in. 0 or -1. */
-int profilewrite_end(struct profilewrite *write, struct memtrace_header *header,
+/* Writes it all to the file, which is empty. The header's fields of the format itself are filled
+ * in. 0 or -1. */
+int profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out,
                      struct error *error);
+
+/* It is not to be written. */
+void profilewrite_drop(struct profilewrite *write);
 
 #endif

@@ -49,7 +49,7 @@ struct wanted_marks {
 };
 
 struct record {
-    const struct held *held;
+    const struct claim *claim;
     struct memtrace_recording *recording; /* in the region */
     struct recordevents events;
     struct recordsample sample;
@@ -72,15 +72,31 @@ struct record {
     int wake;   /* eventfd: the thread is to look at `ended` */
 };
 
-bool record_wanted(const struct held *held) {
-    const struct memtrace_recording *recording = held_recording(held);
-    return held_load_u32(&recording->state) != MEMTRACE_RECORD_NONE && recording->path[0] == '/';
+bool record_wanted(const struct claim *claim) {
+    const struct memtrace_recording *recording = claim_recording(claim);
+    return claim_load_u32(&recording->state) != MEMTRACE_RECORD_NONE && recording->path[0] == '/';
 }
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
+/* Why the recording ends here, as its last event, in the room that was kept for it. */
+static void mark_end(struct record *record) {
+    struct recordevents *events = &record->events;
+    struct error ignored;
+    char text[256];
+    snprintf(text, sizeof text, "recording: it could not go on: %s",
+             events->parts.file.reason != 0 ? strerror(events->parts.file.reason)
+                                            : "out of memory");
+    events->error = &ignored;
+    recordfile_reserve(&events->parts.file, 0);
+    recordevents_mark(events, claim_time_ns(record->claim), text);
+}
+
 /* Tells the program that no more is wanted; what is in the buffers is lost. */
 static void stop(struct record *record) {
+    if (record->events.encoder != NULL && !record->stopped) {
+        mark_end(record);
+    }
     record->stopped = true;
     __atomic_store_n(&record->news, true, __ATOMIC_RELEASE);
     __atomic_store_n(&record->recording->state, MEMTRACE_RECORD_STOPPED, __ATOMIC_RELEASE);
@@ -172,7 +188,7 @@ static bool too_many_wait(const struct record *record) {
  * unless those are needed, or too many wait: then what is known by now decides. */
 static int cull_due(struct record *record, bool ended, enum flush flush) {
     uint64_t waits_ns = record->events.cull.below_ns + CULL_MARGIN_MS * MS;
-    uint64_t time_ns = held_time_ns(record->held);
+    uint64_t time_ns = claim_time_ns(record->claim);
     uint64_t until_ns = time_ns > waits_ns ? time_ns - waits_ns : 0;
     if (ended || flush == FLUSH_FULL) {
         until_ns = UINT64_MAX;
@@ -209,7 +225,7 @@ static int drain_all(struct record *record, bool ended) {
 
 /* For readers of a file that is being written, or never finished. */
 static int write_tables(struct record *record) {
-    uint64_t time_ns = held_time_ns(record->held);
+    uint64_t time_ns = claim_time_ns(record->claim);
     uint64_t interval_ns = time_ns / TABLES_A_LIFE;
     if (time_ns < record->tables_ns) {
         return 0;
@@ -220,9 +236,9 @@ static int write_tables(struct record *record) {
 }
 
 static int look_at_process(struct record *record, bool ended) {
-    int64_t live = __atomic_load_n(&record->held->header->live_bytes, __ATOMIC_RELAXED);
+    int64_t live = __atomic_load_n(&record->claim->header->live_bytes, __ATOMIC_RELAXED);
     return recordsample_tick(&record->sample, &record->events.parts.file,
-                             held_time_ns(record->held), live > 0 ? (uint64_t)live : 0, ended,
+                             claim_time_ns(record->claim), live > 0 ? (uint64_t)live : 0, ended,
                              &record->trouble);
 }
 
@@ -252,7 +268,7 @@ static int write_marks(struct record *record) {
 
 static void mind_duration(struct record *record) {
     uint64_t most = record->recording->duration_ns;
-    if (most != 0 && held_time_ns(record->held) >= most &&
+    if (most != 0 && claim_time_ns(record->claim) >= most &&
         __atomic_exchange_n(&record->recording->state, MEMTRACE_RECORD_STOPPED, __ATOMIC_ACQ_REL) !=
             MEMTRACE_RECORD_STOPPED) {
         record_mark(record, most, "recording: its duration is over");
@@ -298,24 +314,24 @@ static void release(struct record *record) {
     free(record);
 }
 
-struct record *record_open(const struct held *held, struct error *error) {
+struct record *record_open(const struct claim *claim, struct error *error) {
     struct record *record = calloc(1, sizeof *record);
     if (record == NULL) {
         error_set(error, "out of memory while recording");
         return NULL;
     }
-    record->held = held;
-    record->recording = held_recording(held);
+    record->claim = claim;
+    record->recording = claim_recording(claim);
     pthread_mutex_init(&record->wanted.lock, NULL);
     record->wait_ms = SHORT_WAIT_MS;
     record->flushed_ns = clock_now_ns();
-    record->came_late = held_load_u32(&record->recording->state) == MEMTRACE_RECORD_STOPPED;
-    recordsample_open(&record->sample, held->region.pid);
+    record->came_late = claim_load_u32(&record->recording->state) == MEMTRACE_RECORD_STOPPED;
+    recordsample_open(&record->sample, claim->region.pid);
     record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (record->wake < 0) {
         error_set(&record->trouble, "cannot record: %s", strerror(errno));
     }
-    if (recordevents_open(&record->events, held, &record->trouble) != 0 || record->wake < 0) {
+    if (recordevents_open(&record->events, claim, &record->trouble) != 0 || record->wake < 0) {
         error_set(error, "%s", record->trouble.message);
         stop(record);
         release(record);
@@ -358,7 +374,7 @@ static void free_buffers(const struct record *record) {
     for (size_t i = 0; i < record->events.profile->segment_count; i++) {
         const struct profile_segment *segment = &record->events.profile->segments[i];
         if (segment->kind == MEMTRACE_SEGMENT_EVENTS && segment->size > MEMTRACE_CHUNK_BYTES &&
-            fallocate(record->held->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+            fallocate(record->claim->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                       (off_t)(segment->offset + MEMTRACE_CHUNK_BYTES),
                       (off_t)(segment->size - MEMTRACE_CHUNK_BYTES)) != 0) {
             return; /* they are only of no use */
@@ -369,7 +385,7 @@ static void free_buffers(const struct record *record) {
 /* Program files. */
 static int embed_in(struct record *record, struct recordfile *file, unsigned *left_out) {
     return embed_modules(record->events.profile, (enum memtrace_embed)record->recording->embed,
-                         file, held_time_ns(record->held), left_out, &record->trouble);
+                         file, claim_time_ns(record->claim), left_out, &record->trouble);
 }
 
 /* Parts that were closed before get the files at the end, too, so that each can be read alone and
@@ -430,8 +446,8 @@ void record_finish(struct record *record, struct record_result *result) {
     *result = (struct record_result){
         .events = record->events.count,
         .bytes = record->events.parts.earlier_bytes + record->events.parts.file.size,
-        .lost_allocs = held_load_u64(&record->recording->lost_allocs),
-        .lost_frees = held_load_u64(&record->recording->lost_frees),
+        .lost_allocs = claim_load_u64(&record->recording->lost_allocs),
+        .lost_frees = claim_load_u64(&record->recording->lost_frees),
         .parts = record->events.parts.header.part + 1,
     };
     result->stopped = record->stopped || record->came_late;

@@ -2,13 +2,13 @@
 /*
  * record.h: writes the recording of one program: rounds that empty its buffers into the file.
  *
- * Called by collect/collector and collect/adopt. While the program runs the rounds are a thread's
+ * Called by collect/collector and collect/recover. While the program runs the rounds are a thread's
  * of our own, so that no report that takes long keeps the program waiting.
  */
 #ifndef COLLECT_RECORD_H
 #define COLLECT_RECORD_H
 
-#include "collect/held.h"
+#include "collect/claim.h"
 
 struct record;
 
@@ -25,11 +25,11 @@ struct record_result {
 };
 
 /* Whether a recording of this region is to be written, or to be gone on with. */
-bool record_wanted(const struct held *held);
+bool record_wanted(const struct claim *claim);
 
-/* Begins or goes on with the recording of a region; `held` must outlive it. NULL: the error says
+/* Begins or goes on with the recording of a region; `claim` must outlive it. NULL: the error says
  * why, and the program is told to record no more. */
-struct record *record_open(const struct held *held, struct error *error);
+struct record *record_open(const struct claim *claim, struct error *error);
 
 /* Starts a thread that does the rounds. 0 or -1. */
 int record_start(struct record *record, struct error *error);

@@ -17,7 +17,7 @@ void recordevents_beat(struct recordevents *events) {
 }
 
 int recordevents_refresh(struct recordevents *events) {
-    uint64_t end = held_load_u64(&events->held->header->end);
+    uint64_t end = claim_load_u64(&events->claim->header->end);
     events->refreshed_ns = clock_now_ns();
     if (end == events->seen_end) {
         return 0;
@@ -25,7 +25,7 @@ int recordevents_refresh(struct recordevents *events) {
     if (events->profile->live && profile_refresh(events->profile, events->error) != 0) {
         return -1;
     }
-    drain_map(&events->drain, events->profile, events->held->fd);
+    drain_map(&events->drain, events->profile, events->claim->fd);
     recordtables_refresh(&events->tables);
     events->seen_end = profile_reaches(events->profile, end) ? end : 0;
     return 0;
@@ -125,7 +125,7 @@ static int append(struct recordevents *events, struct memtrace_block_header *blo
         recordfile_append(&events->parts.file, block, payload, size, events->error) != 0) {
         return -1;
     }
-    return cull_write(&events->cull, &events->parts.file, held_time_ns(events->held),
+    return cull_write(&events->cull, &events->parts.file, claim_time_ns(events->claim),
                       events->error);
 }
 
@@ -228,7 +228,7 @@ int recordevents_mark(struct recordevents *events, uint64_t time_ns, const char 
 
 /* Opens the file and takes in what it holds that somebody else wrote. */
 static int open_file(struct recordevents *events) {
-    int result = recordparts_open(&events->parts, events->held, &events->tables, events->error);
+    int result = recordparts_open(&events->parts, events->claim, &events->tables, events->error);
     for (size_t i = 0; i < events->parts.file.index_count && result == 0; i++) {
         const struct memtrace_block_header *block = &events->parts.file.index[i].block;
         struct drain_place end = {block->end_sequence, block->end_word};
@@ -253,12 +253,12 @@ static uint64_t surely_below(const struct memtrace_recording *recording) {
     return is_precise ? recording->cull_ns : recording->cull_ns - error;
 }
 
-int recordevents_open(struct recordevents *events, const struct held *held, struct error *error) {
-    *events = (struct recordevents){.held = held,
-                                    .recording = held_recording(held),
+int recordevents_open(struct recordevents *events, const struct claim *claim, struct error *error) {
+    *events = (struct recordevents){.claim = claim,
+                                    .recording = claim_recording(claim),
                                     .parts.file = RECORDFILE_NONE,
                                     .error = error};
-    events->profile = held_profile(held, error);
+    events->profile = claim_profile(claim, error);
     if (events->profile == NULL) {
         return -1;
     }
@@ -270,7 +270,7 @@ int recordevents_open(struct recordevents *events, const struct held *held, stru
     cull_open(&events->cull, surely_below(events->recording));
     events->end_ns = events->recording->duration_ns;
     events->end_ns = events->end_ns != 0 ? events->end_ns : UINT64_MAX;
-    drain_map(&events->drain, events->profile, held->fd);
+    drain_map(&events->drain, events->profile, claim->fd);
     return open_file(events);
 }
 

@@ -13,7 +13,7 @@
 #include "collect/recordparts.h"
 
 struct recordevents {
-    const struct held *held;
+    const struct claim *claim;
     struct memtrace_recording *recording; /* in the region */
     struct profile *profile;              /* the region, mapped read-only */
     struct drain drain;
@@ -30,7 +30,7 @@ struct recordevents {
 };
 
 /* Begins the recording, or goes on with it. 0 or -1; then close it as well. */
-int recordevents_open(struct recordevents *events, const struct held *held, struct error *error);
+int recordevents_open(struct recordevents *events, const struct claim *claim, struct error *error);
 void recordevents_close(struct recordevents *events);
 
 /* Looks for what was added to the region. 0 or -1. */

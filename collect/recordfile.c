@@ -11,17 +11,67 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { LEAST_PACKED = 64 };
+enum {
+    LEAST_PACKED = 64,
+    RESERVE_STEP = 1 << 20, /* reserved at once, where there is that much */
+};
 
 /* --- bytes ------------------------------------------------------------------------------------ */
+
+static bool is_above_limit(uint64_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           size > limit.rlim_cur;
+}
+
+/* Whether the file can be this large and its reserve still be there. */
+static bool has_room(struct recordfile *file, uint64_t size) {
+    uint64_t wanted = size + file->reserve;
+    if (file->reserve == 0 || wanted <= file->reserved) {
+        return true;
+    }
+    if (is_above_limit(wanted)) {
+        errno = EFBIG;
+        return false;
+    }
+    for (uint64_t more = RESERVE_STEP;; more = 0) {
+        if (fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->size,
+                      (off_t)(wanted + more - file->size)) == 0) {
+            file->reserved = wanted + more;
+            return true;
+        }
+        if (errno != ENOSPC && errno != EDQUOT) {
+            return true; /* a file system that cannot: writing tells */
+        }
+        if (more == 0) {
+            return false;
+        }
+    }
+}
+
+void recordfile_reserve(struct recordfile *file, uint64_t bytes) {
+    file->reserve = bytes;
+}
+
+static uint64_t size_of(const struct iovec *parts, int count) {
+    uint64_t size = 0;
+    for (int i = 0; i < count; i++) {
+        size += parts[i].iov_len;
+    }
+    return size;
+}
 
 /* All of it, or nothing is left of it. 0, or -1 with errno. */
 static int append(struct recordfile *file, struct iovec *parts, int count) {
     uint64_t end = file->size;
+    if (!has_room(file, end + size_of(parts, count))) {
+        return -1;
+    }
     while (count > 0) {
         ssize_t written = pwritev(file->fd, parts, count, (off_t)end);
         if (written < 0 && errno == EINTR) {
@@ -50,7 +100,8 @@ static int append(struct recordfile *file, struct iovec *parts, int count) {
     return 0;
 }
 
-static int failed(const struct recordfile *file, struct error *error) {
+static int failed(struct recordfile *file, struct error *error) {
+    file->reason = errno;
     return error_set(error, "cannot write the recording %s: %s", file->path, strerror(errno));
 }
 
@@ -240,6 +291,7 @@ int recordfile_close(struct recordfile *file, struct error *error) {
     struct iovec parts[] = {{&end, sizeof end}};
     uint64_t size = file->size;
     int result = -1;
+    recordfile_reserve(file, 0);
     memcpy(end.magic, MEMTRACE_RECORDING_MAGIC, sizeof end.magic);
     if (entries == NULL) {
         error_set(error, "out of memory while recording");
@@ -254,6 +306,9 @@ int recordfile_close(struct recordfile *file, struct error *error) {
         if (ftruncate(file->fd, (off_t)size) == 0) {
             file->size = size;
         }
+    }
+    if (file->reserved != 0 && ftruncate(file->fd, (off_t)file->size) != 0) {
+        result = failed(file, error); /* what was reserved and not needed is to be free again */
     }
     free(entries);
     recordfile_release(file);

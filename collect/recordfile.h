@@ -19,8 +19,12 @@ struct recordfile {
     uint64_t size;
     struct memtrace_index_entry *index; /* of all blocks */
     size_t index_count, index_room;
-    int level;  /* of compression, as zstd counts */
-    void *zstd; /* its context */
+    uint64_t
+        reserve; /* bytes on the disk that are kept free behind the file for its end; 0: none */
+    uint64_t reserved; /* the disk has room for the file up to this size */
+    int reason;        /* errno of what could not be written; 0: nothing */
+    int level;         /* of compression, as zstd counts */
+    void *zstd;        /* its context */
     unsigned char *packed;
     size_t packed_capacity;
 };
@@ -42,6 +46,10 @@ int recordfile_resume(struct recordfile *file, const char *path,
                       const struct memtrace_recording_header *header,
                       const struct memtrace_header *program, struct recording **there,
                       struct error *error);
+
+/* Keeps `bytes` of the disk free behind the file from now on, where the file system can: a block
+ * that needed them could not be written. 0 gives them to the blocks that are still to come. */
+void recordfile_reserve(struct recordfile *file, uint64_t bytes);
 
 /* Appends a block: kind and what events have of their own are the caller's, sizes and checksum are
  * filled in. 0; -1: it could not be written and no part of it is in the file. */

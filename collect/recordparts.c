@@ -12,7 +12,7 @@
 /* --- blocks ----------------------------------------------------------------------------------- */
 
 static int write_names(struct recordparts *parts) {
-    uint64_t time_ns = held_time_ns(parts->held);
+    uint64_t time_ns = claim_time_ns(parts->claim);
     if (recordtables_write_modules(parts->tables, &parts->file, time_ns, parts->error) != 0) {
         return -1;
     }
@@ -27,13 +27,13 @@ int recordparts_write_nodes(struct recordparts *parts) {
     if (write_names(parts) != 0) {
         return -1;
     }
-    return recordtables_write_nodes(parts->tables, &parts->file, held_time_ns(parts->held),
+    return recordtables_write_nodes(parts->tables, &parts->file, claim_time_ns(parts->claim),
                                     parts->error);
 }
 
 static int write_program(struct recordparts *parts) {
-    struct memtrace_header program = *parts->held->header;
-    uint64_t time_ns = held_time_ns(parts->held);
+    struct memtrace_header program = *parts->claim->header;
+    uint64_t time_ns = claim_time_ns(parts->claim);
     struct memtrace_block_header block = {
         .kind = MEMTRACE_BLOCK_PROGRAM, .first_ns = time_ns, .last_ns = time_ns, .items = 1};
     return recordfile_append(&parts->file, &block, &program, sizeof program, parts->error);
@@ -43,7 +43,7 @@ int recordparts_write_tables(struct recordparts *parts) {
     if (write_names(parts) != 0 || write_program(parts) != 0) {
         return -1;
     }
-    return recordtables_write_threads(parts->tables, &parts->file, held_time_ns(parts->held),
+    return recordtables_write_threads(parts->tables, &parts->file, claim_time_ns(parts->claim),
                                       parts->error);
 }
 
@@ -61,19 +61,23 @@ void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, 
     }
 }
 
+/* What is written when nothing more can be: a mark, the program, its threads. */
+enum { RESERVE = 64 << 10 };
+
 static int create(struct recordparts *parts) {
     char path[sizeof parts->file.path];
     recordparts_path(parts, parts->header.part, path, sizeof path);
     if (recordfile_create(&parts->file, path, &parts->header, parts->error) != 0) {
         return -1;
     }
-    owner_give(parts->file.fd, &parts->held->header->owner);
+    owner_give(parts->file.fd, &parts->claim->header->owner);
     if (write_program(parts) != 0) {
         unlink(path);
         recordfile_release(&parts->file);
         return -1;
     }
     parts->start_bytes = parts->file.size;
+    recordfile_reserve(&parts->file, RESERVE);
     return 0;
 }
 
@@ -119,11 +123,14 @@ static int resume(struct recordparts *parts) {
     for (uint32_t part = last_part(parts) + 1; part-- > 0 && result == 0;) {
         parts->header.part = part;
         recordparts_path(parts, part, path, sizeof path);
-        result = recordfile_resume(&parts->file, path, &parts->header, parts->held->header, &there,
+        result = recordfile_resume(&parts->file, path, &parts->header, parts->claim->header, &there,
                                    parts->error);
     }
     if (result > 0 && recordtables_resume(parts->tables, there) != 0) {
         result = error_set(parts->error, "out of memory while recording");
+    }
+    if (result > 0) {
+        recordfile_reserve(&parts->file, RESERVE);
     }
     recording_close(there);
     return result;
@@ -149,11 +156,11 @@ static int create_elsewhere(struct recordparts *parts) {
     return -1;
 }
 
-int recordparts_open(struct recordparts *parts, const struct held *held,
+int recordparts_open(struct recordparts *parts, const struct claim *claim,
                      struct recordtables *tables, struct error *error) {
-    struct memtrace_recording *recording = held_recording(held);
+    struct memtrace_recording *recording = claim_recording(claim);
     int result;
-    *parts = (struct recordparts){.held = held,
+    *parts = (struct recordparts){.claim = claim,
                                   .recording = recording,
                                   .tables = tables,
                                   .file = RECORDFILE_NONE,
@@ -162,8 +169,8 @@ int recordparts_open(struct recordparts *parts, const struct held *held,
         .version = MEMTRACE_RECORDING_VERSION,
         .header_size = sizeof parts->header,
         .byte_order = MEMTRACE_BYTE_ORDER,
-        .pid = held->header->pid,
-        .process_start_ticks = held->header->process_start_ticks,
+        .pid = claim->header->pid,
+        .process_start_ticks = claim->header->process_start_ticks,
         .flags = recording->flags,
     };
     memcpy(parts->header.magic, MEMTRACE_RECORDING_MAGIC, sizeof parts->header.magic);
@@ -182,7 +189,7 @@ int recordparts_reopen(const struct recordparts *parts, uint32_t part, struct re
     int result;
     header.part = part;
     recordparts_path(parts, part, path, sizeof path);
-    result = recordfile_resume(file, path, &header, parts->held->header, &there, parts->error);
+    result = recordfile_resume(file, path, &header, parts->claim->header, &there, parts->error);
     recording_close(there);
     return result;
 }

@@ -9,11 +9,11 @@
 #ifndef COLLECT_RECORDPARTS_H
 #define COLLECT_RECORDPARTS_H
 
-#include "collect/held.h"
+#include "collect/claim.h"
 #include "collect/recordtables.h"
 
 struct recordparts {
-    const struct held *held;
+    const struct claim *claim;
     struct memtrace_recording *recording; /* in the region */
     struct recordtables *tables;
     struct memtrace_recording_header header; /* of this part */
@@ -26,7 +26,7 @@ struct recordparts {
 /* Goes on with the last part that a writer left who died, or begins the first; in $TMPDIR or /tmp
  * where the wanted place takes no file (then the error says so, and the region says where it is).
  * What is in a file that was there: parts->file.index. 0 or -1. All pointers must outlive it. */
-int recordparts_open(struct recordparts *parts, const struct held *held,
+int recordparts_open(struct recordparts *parts, const struct claim *claim,
                      struct recordtables *tables, struct error *error);
 
 /* Where a part of this recording lies. */

@@ -42,8 +42,8 @@ static bool is_attached(const struct runwatch *watch, const char *path) {
         return true; /* gone by now */
     }
     for (size_t i = 0; i < watch->count; i++) {
-        const struct held *held = &watch->processes[i]->held;
-        if (held->inode == status.st_ino && held->device == status.st_dev) {
+        const struct claim *claim = &watch->processes[i]->claim;
+        if (claim->inode == status.st_ino && claim->device == status.st_dev) {
             return true;
         }
     }
@@ -55,19 +55,19 @@ static bool attach(struct runwatch *watch, const char *path) {
     struct collector *collector = malloc(sizeof *collector);
     struct collector **grown =
         reallocarray(watch->processes, watch->count + 1, sizeof *watch->processes);
-    enum held_status status = HELD_FAILED;
+    enum claim_status status = CLAIM_FAILED;
     watch->processes = grown != NULL ? grown : watch->processes;
     if (collector != NULL && grown != NULL) {
         *collector = COLLECTOR_NONE;
         status = collector_attach(collector, path, watch->run, NULL);
     }
-    if (status == HELD_OK) {
+    if (status == CLAIM_OK) {
         watch->processes[watch->count++] = collector;
         watch->found_any = true;
         return true;
     }
     free(collector);
-    return status == HELD_ABSENT;
+    return status == CLAIM_ABSENT;
 }
 
 /* false: something there may be ours in a moment. */
@@ -140,16 +140,16 @@ static void sample(struct runwatch *watch) {
     struct runwriter_sample sum = {.time_ns = now - watch->run->start_ns,
                                    .processes = watch->count};
     for (size_t i = 0; i < watch->count; i++) {
-        const struct held *held = &watch->processes[i]->held;
-        int64_t live = profile_load_i64(&held->header->live_bytes);
+        const struct claim *claim = &watch->processes[i]->claim;
+        int64_t live = profile_load_i64(&claim->header->live_bytes);
         sum.live_bytes += live > 0 ? (uint64_t)live : 0;
-        sum.resident_bytes += timeline_resident(held->region.pid);
+        sum.resident_bytes += timeline_resident(claim->region.pid);
     }
     runwriter_sample(watch->run, &sum);
 }
 
 static bool is_first_process(const struct runwatch *watch, size_t place) {
-    return watch->processes[place]->held.region.pid == watch->run->pid;
+    return watch->processes[place]->claim.region.pid == watch->run->pid;
 }
 
 /* Whether the region is finished now. The last one of the command's process waits for its end, when
@@ -157,7 +157,7 @@ static bool is_first_process(const struct runwatch *watch, size_t place) {
 static bool is_over(const struct runwatch *watch, size_t place) {
     const struct collector *collector = watch->processes[place];
     return (!is_first_process(watch, place) ||
-            held_load_u32(&collector->held.header->state) == MEMTRACE_STATE_EXECED) &&
+            claim_load_u32(&collector->claim.header->state) == MEMTRACE_STATE_EXECED) &&
            collector_over(collector);
 }
 
@@ -180,7 +180,7 @@ int runwatch_tick(struct runwatch *watch) {
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static uint64_t start_of(const struct collector *collector) {
-    return collector->held.header->start_monotonic_ns;
+    return collector->claim.header->start_monotonic_ns;
 }
 
 /* Of the regions of the command's process the one that is due now: the first by its start. Returns
@@ -200,12 +200,12 @@ static size_t next_image(const struct runwatch *watch, size_t *place) {
 
 /* It goes on without us. */
 static void let_go(struct runwatch *watch, struct collector *collector) {
-    char path[sizeof collector->held.region.path];
+    char path[sizeof collector->claim.region.path];
     bool is_recorded = collector->record != NULL;
-    strcpy(path, collector->held.region.path);
-    snprintf(collector->held.header->output, sizeof collector->held.header->output, "%s",
+    strcpy(path, collector->claim.region.path);
+    snprintf(collector->claim.header->output, sizeof collector->claim.header->output, "%s",
              watch->run->path);
-    __atomic_store_n(&collector->held.header->collector_pid, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&collector->claim.header->collector_pid, 0, __ATOMIC_RELEASE);
     collector_detach(collector);
     free(collector);
     if (is_recorded) {

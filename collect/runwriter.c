@@ -179,15 +179,15 @@ static struct runwriter_process *add(struct runwriter *run, const struct profile
     return process;
 }
 
-void runwriter_add(struct runwriter *run, const struct held *held, const struct model *model,
+void runwriter_add(struct runwriter *run, const struct claim *claim, const struct model *model,
                    const struct profile *region, const char *profile,
                    const struct record_result *recording) {
     const char *file = run->is_recording && recording != NULL ? recording->path : profile;
     bool small = file != NULL && runfolder_is_small(run, file);
     char *name = file != NULL ? strdup(small ? RUN_OTHERS : base_name(file)) : NULL;
     struct runwriter_process *process =
-        add(run, region, model, held_load_u32(&held->header->state), name);
-    run->owner = held->header->owner;
+        add(run, region, model, claim_load_u32(&claim->header->state), name);
+    run->owner = claim->header->owner;
     if (process != NULL) {
         process->small = small;
         process->has_path = file != NULL && strcmp(file, run->path) == 0;
@@ -205,8 +205,8 @@ void runwriter_add_file(struct runwriter *run, const struct profile *profile,
 
 /* --- where files go --------------------------------------------------------------------------- */
 
-void runwriter_join(struct runwriter *run, const struct held *held) {
-    struct memtrace_recording *recording = held_recording(held);
+void runwriter_join(struct runwriter *run, const struct claim *claim) {
+    struct memtrace_recording *recording = claim_recording(claim);
     if (!run->is_recording || recording->state == MEMTRACE_RECORD_NONE) {
         return;
     }
@@ -216,7 +216,7 @@ void runwriter_join(struct runwriter *run, const struct held *held) {
         snprintf(recording->path, sizeof recording->path, "%.*s", (int)sizeof recording->path - 1,
                  run->path);
     } else if (runfolder_make(run) == 0) {
-        runfolder_path(run, held->header, ".mtr", recording->path, sizeof recording->path);
+        runfolder_path(run, claim->header, ".mtr", recording->path, sizeof recording->path);
     }
 }
 
@@ -238,16 +238,16 @@ static bool is_small(const struct model *model, const struct profile *region) {
 
 /* The recording of the command itself is what was asked for, however few events it has. A wrapper
  * that became another program by exec is not. */
-static bool is_asked_for(const struct runwriter *run, const struct held *held) {
-    return run->is_recording && held->region.pid == run->pid &&
-           held_load_u32(&held->header->state) != MEMTRACE_STATE_EXECED;
+static bool is_asked_for(const struct runwriter *run, const struct claim *claim) {
+    return run->is_recording && claim->region.pid == run->pid &&
+           claim_load_u32(&claim->header->state) != MEMTRACE_STATE_EXECED;
 }
 
-enum runwriter_place runwriter_place(struct runwriter *run, const struct held *held,
+enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *claim,
                                      const struct model *model, const struct profile *region,
                                      bool is_last) {
-    char *output = held->header->output;
-    size_t size = sizeof held->header->output;
+    char *output = claim->header->output;
+    size_t size = sizeof claim->header->output;
     bool is_alone = is_last && run->process_count == 0 && !runfolder_is_joined(run);
     if (!is_alone && runfolder_make(run) != 0) {
         return RUNWRITER_OWN; /* where it says itself */
@@ -260,11 +260,11 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct held *h
         }
         return RUNWRITER_ALONE;
     }
-    if (!run->keeps_small && !is_asked_for(run, held) && is_small(model, region)) {
+    if (!run->keeps_small && !is_asked_for(run, claim) && is_small(model, region)) {
         runfolder_small_path(run, output, size);
         return RUNWRITER_SMALL;
     }
-    runfolder_path(run, held->header, ".mtp", output, size);
+    runfolder_path(run, claim->header, ".mtp", output, size);
     return RUNWRITER_OWN;
 }
 

@@ -14,7 +14,7 @@
 #define COLLECT_RUNWRITER_H
 
 #include "analyze/model/model.h"
-#include "collect/held.h"
+#include "collect/claim.h"
 #include "collect/record.h"
 
 /* A process, or what it was before or after an exec. */
@@ -80,7 +80,7 @@ int runwriter_begin(struct runwriter *run, uint64_t id, const char *path, bool i
 void runwriter_free(struct runwriter *run);
 
 /* A process was found: the region is told where its recording goes, before that is begun. */
-void runwriter_join(struct runwriter *run, const struct held *held);
+void runwriter_join(struct runwriter *run, const struct claim *claim);
 
 /* A process is gone: the region is told where its profile goes. `is_last`: no other one is there,
  * and none will come. */
@@ -89,12 +89,12 @@ enum runwriter_place {
     RUNWRITER_OWN,   /* files of its own in the folder */
     RUNWRITER_SMALL, /* only a profile, which is merged with others */
 };
-enum runwriter_place runwriter_place(struct runwriter *run, const struct held *held,
+enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *claim,
                                      const struct model *model, const struct profile *region,
                                      bool is_last);
 
 /* Its files are written: takes down what is to be said of it. profile and recording may be NULL. */
-void runwriter_add(struct runwriter *run, const struct held *held, const struct model *model,
+void runwriter_add(struct runwriter *run, const struct claim *claim, const struct model *model,
                    const struct profile *region, const char *profile,
                    const struct record_result *recording);
 

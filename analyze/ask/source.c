@@ -11,7 +11,7 @@
 #include "analyze/read/trust.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/window/modelcache.h"
-#include "collect/adopt.h"
+#include "collect/recover.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -81,7 +81,7 @@ static void keep_newer_left(char **newest, struct timespec *when) {
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!list[i].alive && adopt_is_meant(&list[i]) && belongs_here(&list[i], folder)) {
+        if (!list[i].alive && recover_is_meant(&list[i]) && belongs_here(&list[i], folder)) {
             keep_newer(newest, when, list[i].path);
         }
     }
@@ -89,9 +89,9 @@ static void keep_newer_left(char **newest, struct timespec *when) {
     free(folder);
 }
 
-static void note_place(void *context, const struct adopted *adopted) {
+static void note_place(void *context, const struct recovered *recovered) {
     char **path = context;
-    char *place = strdup(adopted->finished.path);
+    char *place = strdup(recovered->finished.path);
     if (place != NULL) {
         free(*path);
         *path = place;
@@ -102,7 +102,7 @@ static void note_place(void *context, const struct adopted *adopted) {
 static char *move_left(char *region) {
     char *path = strdup(region);
     if (path != NULL) {
-        adopt_region(region, note_place, &path);
+        recover_region(region, note_place, &path);
     }
     free(region);
     return path;
@@ -127,21 +127,21 @@ static char *find_newest(void) {
 }
 
 /* The process asked for, and where its profile was put now. */
-struct adoption {
+struct recovery {
     pid_t pid;
     char path[sizeof((struct finished *)NULL)->path];
 };
 
-static void note_adopted(void *context, const struct adopted *adopted) {
-    struct adoption *adoption = context;
+static void note_recovered(void *context, const struct recovered *recovered) {
+    struct recovery *recovery = context;
     char line[6000];
-    memcpy(adoption->path, adopted->finished.path, sizeof adoption->path);
-    adopt_line(adopted, line, sizeof line);
+    memcpy(recovery->path, recovered->finished.path, sizeof recovery->path);
+    recover_line(recovered, line, sizeof line);
     print_safe(stderr, "memtrace: %s\n", line);
 }
 
 /* The region that a program left when it was killed. Nobody else's is touched. */
-static bool find_left(struct adoption *adoption, struct region *region) {
+static bool find_left(struct recovery *recovery, struct region *region) {
     struct region *list;
     size_t count;
     bool found = false;
@@ -149,8 +149,8 @@ static bool find_left(struct adoption *adoption, struct region *region) {
         return false;
     }
     for (size_t i = 0; i < count && !found; i++) {
-        if (list[i].pid == adoption->pid && !list[i].alive && adopt_is_meant(&list[i])) {
-            adopt_region(list[i].path, note_adopted, adoption);
+        if (list[i].pid == recovery->pid && !list[i].alive && recover_is_meant(&list[i])) {
+            recover_region(list[i].path, note_recovered, recovery);
             *region = list[i];
             found = true;
         }
@@ -161,7 +161,7 @@ static bool find_left(struct adoption *adoption, struct region *region) {
 
 /* The file that stands for a process. 0 or -1. */
 static int find_process(uint64_t pid, char **path, struct error *error) {
-    struct adoption adoption = {.pid = (pid_t)pid};
+    struct recovery recovery = {.pid = (pid_t)pid};
     struct region region;
     bool found;
     if (pid > INT32_MAX) {
@@ -169,12 +169,12 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
     }
     found = region_find((pid_t)pid, &region, error) == 0;
     if (!found || !region.alive) {
-        found |= find_left(&adoption, &region);
+        found |= find_left(&recovery, &region);
     }
     if (!found) {
         return -1;
     }
-    *path = strdup(adoption.path[0] != '\0' ? adoption.path : region.path);
+    *path = strdup(recovery.path[0] != '\0' ? recovery.path : region.path);
     return *path != NULL ? 0 : error_set(error, "out of memory");
 }
 

@@ -2,6 +2,7 @@
 /* detail.c: the pass over lives, and what each of them adds. See detail.h. */
 #include "analyze/blocks/detail.h"
 
+#include "analyze/base/sort.h"
 #include "analyze/blocks/blockrank.h"
 #include "analyze/profile/load.h"
 #include "analyze/replay/accounts.h"
@@ -174,11 +175,15 @@ static int add_life(struct gathering *gathering, const struct life *life) {
 
 static int visit_end(void *context, const struct life *life) {
     struct gathering *gathering = context;
-    if (is_wanted(gathering, life) && add_life(gathering, life) != 0) {
+    const struct lives_visitor *also = gathering->detail->wish.also;
+    if (!is_wanted(gathering, life)) {
+        return 0;
+    }
+    if (add_life(gathering, life) != 0) {
         gathering->out_of_memory = true;
         return 1;
     }
-    return 0;
+    return also != NULL ? also->end(also->context, life) : 0;
 }
 
 /* ---- The passes ---- */
@@ -226,16 +231,31 @@ static int by_id(const void *left, const void *right) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static int by_address(const void *left, const void *right) {
-    const struct detail_live *a = left;
-    const struct detail_live *b = right;
-    if (a->address != b->address) {
-        return a->address < b->address ? -1 : 1;
+static int sort_live(struct detail *detail, const atomic_bool *cancel, struct error *error) {
+    size_t count = detail->live_count;
+    struct sort_key *keys = malloc((count + 1) * sizeof *keys);
+    struct detail_live *sorted = malloc((count + 1) * sizeof *sorted);
+    enum sort_status status = SORT_NO_MEMORY;
+    if (keys != NULL && sorted != NULL) {
+        for (size_t i = 0; i < count; i++) {
+            keys[i] = (struct sort_key){detail->live[i].address, i};
+        }
+        status = sort_keys(keys, count, cancel);
     }
-    return (a->context > b->context) - (a->context < b->context);
+    for (size_t i = 0; status == SORT_DONE && i < count; i++) {
+        sorted[i] = detail->live[keys[i].place];
+    }
+    free(keys);
+    if (status != SORT_DONE) {
+        free(sorted);
+        return error_set(error, status == SORT_CANCELLED ? "cancelled" : "out of memory");
+    }
+    free(detail->live);
+    detail->live = sorted;
+    return 0;
 }
 
-static void finish(struct gathering *gathering) {
+static int finish(struct gathering *gathering, const atomic_bool *cancel, struct error *error) {
     struct detail *detail = gathering->detail;
     for (size_t i = 0; i < detail->context_count; i++) {
         struct detail_context *context = &detail->contexts[i];
@@ -255,10 +275,8 @@ static void finish(struct gathering *gathering) {
     if (detail->context_count != 0) {
         qsort(detail->contexts, detail->context_count, sizeof *detail->contexts, by_id);
     }
-    if (detail->live_count != 0) {
-        qsort(detail->live, detail->live_count, sizeof *detail->live, by_address);
-    }
     detail->blocks = blockrank_take(&gathering->ranked, &detail->block_count);
+    return detail->live_count != 0 ? sort_live(detail, cancel, error) : 0;
 }
 
 static int gather(struct gathering *gathering, const struct selection *selection,
@@ -276,6 +294,7 @@ static int gather(struct gathering *gathering, const struct selection *selection
     }
     result = find_last_birth(gathering, selection, parts, options, error);
     visitor.begin = gathering->sees_all ? count_birth : NULL;
+    visitor.scopes = wish->also != NULL ? wish->also->scopes : NULL;
     if (result == 0) {
         result =
             selection_visit(selection, gathering->whole, parts, names, &visitor, options, error);
@@ -283,10 +302,8 @@ static int gather(struct gathering *gathering, const struct selection *selection
     if (gathering->out_of_memory) {
         result = error_set(error, "out of memory while looking at single blocks");
     }
-    if (result == 0) {
-        finish(gathering);
-    }
-    return result;
+    return result == 0 ? finish(gathering, options != NULL ? options->cancel : NULL, error)
+                       : result;
 }
 
 struct detail *detail_gather(const struct detail_wish *wish, const struct selection *selection,
@@ -306,6 +323,7 @@ struct detail *detail_gather(const struct detail_wish *wish, const struct select
     gathering.detail->wish = *wish;
     gathering.detail->end_ns = to_ns < whole->now_ns ? to_ns : whole->now_ns;
     result = gather(&gathering, selection, parts, names, options, error);
+    gathering.detail->wish.also = NULL;
     free(gathering.context_of);
     blockrank_end(&gathering.ranked);
     if (result != 0) {

@@ -38,6 +38,9 @@ struct detail_wish {
     uint64_t short_ns;       /* DETAIL_SHORT: freed no later than so long after its birth */
     enum detail_order order; /* DETAIL_BLOCKS */
     size_t limit;            /* so many of them; at least 1 */
+    /* Also gets each life of these classes at its end: end() and scopes. While it is gathered; what
+     * it returns that is not 0 ends that, and why is its own to tell. NULL: nobody. */
+    const struct lives_visitor *also;
 };
 
 /* What is told of one context. Counts are whole; those of a sampled recording are estimates. */

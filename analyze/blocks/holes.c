@@ -2,6 +2,7 @@
 /* holes.c: see holes.h. */
 #include "analyze/blocks/holes.h"
 
+#include "analyze/base/array.h"
 #include "analyze/profile/load.h"
 
 #include <stdlib.h>
@@ -15,12 +16,22 @@ struct chunk {
     uint32_t used[PAGES]; /* bytes in use; more than a page only in a damaged file */
 };
 
-struct looking {
+/* The inside of a block of more than 1 MiB. */
+struct inside {
+    uint64_t start, end;
+};
+
+struct holes_state {
     const struct model *whole;
-    struct holes most;    /* when an allocation came next */
-    struct holes ever;    /* at any moment */
-    struct chunk *chunks; /* open addressing; count * 2 <= capacity */
-    size_t capacity;      /* a power of two */
+    const struct holes_watch *watch; /* NULL: nobody looks */
+    size_t next;                     /* moment of it */
+    struct inside *large;            /* watched ones alone, in no order */
+    size_t large_count, large_room;
+    uint64_t touched_pages; /* as those, of what chunks have */
+    struct holes most;      /* when an allocation came next */
+    struct holes ever;      /* at any moment */
+    struct chunk *chunks;   /* open addressing; count * 2 <= capacity */
+    size_t capacity;        /* a power of two */
     size_t count;
     uint64_t from_ns;
     uint64_t now_ns;
@@ -40,7 +51,7 @@ static struct chunk *place_of(struct chunk *chunks, size_t capacity, uint64_t nu
     return &chunks[at];
 }
 
-static int grow(struct looking *looking) {
+static int grow(struct holes_state *looking) {
     size_t capacity = looking->capacity != 0 ? looking->capacity * 2 : SMALLEST_TABLE;
     struct chunk *chunks = calloc(capacity, sizeof *chunks);
     if (chunks == NULL) {
@@ -58,7 +69,7 @@ static int grow(struct looking *looking) {
 }
 
 /* The chunk of a page, made if need be. NULL: out of memory. */
-static struct chunk *chunk_of(struct looking *looking, uint64_t page) {
+static struct chunk *chunk_of(struct holes_state *looking, uint64_t page) {
     struct chunk *chunk;
     if (looking->count * 2 >= looking->capacity && grow(looking) != 0) {
         looking->out_of_memory = true;
@@ -75,8 +86,8 @@ static struct chunk *chunk_of(struct looking *looking, uint64_t page) {
 /* ---- Empty pages between touched ones ---- */
 
 /* How far the next touched page is, downwards or upwards; PAGES: too far to be a hole. */
-static uint64_t distance(const struct looking *looking, const struct chunk *chunk, uint64_t page,
-                         int step) {
+static uint64_t distance(const struct holes_state *looking, const struct chunk *chunk,
+                         uint64_t page, int step) {
     for (uint64_t away = 1; away < PAGES; away++) {
         page += (uint64_t)(int64_t)step;
         if (page / PAGES + 1 != chunk->number) {
@@ -97,12 +108,13 @@ static uint64_t pages_between(uint64_t away) {
 }
 
 /* A page becomes touched, or is not any more. */
-static void turn(struct looking *looking, struct chunk *chunk, uint64_t page, bool is_on) {
+static void turn(struct holes_state *looking, struct chunk *chunk, uint64_t page, bool is_on) {
     uint64_t before = distance(looking, chunk, page, -1);
     uint64_t after = distance(looking, chunk, page, 1);
     uint64_t split = pages_between(before) + pages_between(after);
     uint64_t whole = pages_between(before + after);
     chunk->touched[page % PAGES / 64] ^= UINT64_C(1) << (page % 64);
+    looking->touched_pages += is_on ? 1 : UINT64_MAX;
     looking->empty_pages += is_on ? split - whole : whole - split;
 }
 
@@ -112,7 +124,7 @@ static uint64_t unused_on(uint64_t used) {
     return used == 0 || used >= PAGE ? 0 : PAGE - used;
 }
 
-static void change_page(struct looking *looking, uint64_t page, uint32_t bytes, bool is_birth) {
+static void change_page(struct holes_state *looking, uint64_t page, uint32_t bytes, bool is_birth) {
     struct chunk *chunk = chunk_of(looking, page);
     uint32_t *used;
     if (chunk == NULL) {
@@ -127,8 +139,27 @@ static void change_page(struct looking *looking, uint64_t page, uint32_t bytes, 
     looking->partly_bytes += unused_on(*used);
 }
 
+static void change_inside(struct holes_state *looking, struct inside inside, bool is_birth) {
+    size_t at = looking->large_count;
+    if (is_birth) {
+        if (array_grow(&looking->large, &looking->large_room, looking->large_count,
+                       sizeof inside) != 0) {
+            looking->out_of_memory = true;
+            return;
+        }
+        looking->large[looking->large_count++] = inside;
+        return;
+    }
+    while (at != 0 && looking->large[at - 1].start != inside.start) {
+        at--;
+    }
+    if (at != 0) {
+        looking->large[at - 1] = looking->large[--looking->large_count];
+    }
+}
+
 /* Of a block of more than 1 MiB the ends are enough: too far apart for a hole between them. */
-static void change_block(struct looking *looking, const struct life *life, bool is_birth) {
+static void change_block(struct holes_state *looking, const struct life *life, bool is_birth) {
     uint64_t size = life->size + life->slack;
     uint64_t from = life->address;
     uint64_t end;
@@ -141,24 +172,44 @@ static void change_block(struct looking *looking, const struct life *life, bool 
         uint64_t page_end = (from / PAGE + 1) * PAGE;
         uint64_t until = page_end < end ? page_end : end;
         change_page(looking, from / PAGE, (uint32_t)(until - from), is_birth);
-        from = size > (PAGES + 1) * PAGE && until < (end - 1) / PAGE * PAGE
-                   ? (end - 1) / PAGE * PAGE
-                   : until;
+        if (size > (PAGES + 1) * PAGE && until < (end - 1) / PAGE * PAGE) {
+            from = (end - 1) / PAGE * PAGE;
+            if (looking->watch != NULL) {
+                change_inside(looking, (struct inside){until, from}, is_birth);
+            }
+        } else {
+            from = until;
+        }
     }
 }
 
 /* ---- Time ---- */
 
+struct holes holes_now(const struct holes_state *state) {
+    return (struct holes){.time_ns = state->now_ns,
+                          .unused_bytes = state->partly_bytes + state->empty_pages * PAGE,
+                          .live_bytes = state->live_bytes};
+}
+
 static void keep_most(struct holes *most, struct holes now) {
     *most = now.unused_bytes > most->unused_bytes ? now : *most;
 }
 
+/* Those up to this time. */
+static void show_moments(struct holes_state *looking, uint64_t until_ns) {
+    const struct holes_watch *watch = looking->watch;
+    while (watch != NULL && looking->next < watch->count &&
+           watch->times_ns[looking->next] <= until_ns) {
+        looking->out_of_memory |= watch->moment(watch->context, looking->next, looking) != 0;
+        looking->next++;
+    }
+}
+
 /* What was so since now_ns stays so until time_ns. */
-static void pass_time(struct looking *looking, uint64_t time_ns, bool is_birth) {
-    const struct holes now = {.time_ns = looking->now_ns,
-                              .unused_bytes = looking->partly_bytes + looking->empty_pages * PAGE,
-                              .live_bytes = looking->live_bytes};
+static void pass_time(struct holes_state *looking, uint64_t time_ns, bool is_birth) {
+    const struct holes now = holes_now(looking);
     if (time_ns > looking->now_ns) {
+        show_moments(looking, time_ns);
         if (looking->now_ns >= looking->from_ns) {
             keep_most(&looking->ever, now);
         }
@@ -170,14 +221,14 @@ static void pass_time(struct looking *looking, uint64_t time_ns, bool is_birth) 
 }
 
 static int begin(void *context, const struct life *life) {
-    struct looking *looking = context;
+    struct holes_state *looking = context;
     pass_time(looking, life->birth_ns, true);
     change_block(looking, life, true);
     return looking->out_of_memory;
 }
 
 static int end(void *context, const struct life *life) {
-    struct looking *looking = context;
+    struct holes_state *looking = context;
     if (life->death_ns != LIFE_ALIVE) {
         pass_time(looking, life->death_ns, false);
         change_block(looking, life, false);
@@ -185,12 +236,47 @@ static int end(void *context, const struct life *life) {
     return looking->out_of_memory;
 }
 
-int holes_find(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
-               const struct replay_options *options, struct holes *holes, struct error *error) {
-    struct looking looking = {.whole = whole,
-                              .most = {.time_ns = from_ns},
-                              .ever = {.time_ns = from_ns},
-                              .from_ns = from_ns};
+uint64_t holes_pages(const struct holes_state *state) {
+    uint64_t pages = state->touched_pages;
+    for (size_t i = 0; i < state->large_count; i++) {
+        pages += (state->large[i].end - state->large[i].start) / PAGE;
+    }
+    return pages;
+}
+
+static void visit_chunk(const struct chunk *chunk,
+                        void (*visit)(void *context, uint64_t start, uint64_t end, uint64_t used),
+                        void *context) {
+    uint64_t start = (chunk->number - 1) * PAGES * PAGE;
+    for (size_t i = 0; i < PAGES; i++) {
+        if (chunk->used[i] != 0) {
+            visit(context, start + i * PAGE, start + (i + 1) * PAGE, chunk->used[i]);
+        }
+    }
+}
+
+void holes_visit(const struct holes_state *state,
+                 void (*visit)(void *context, uint64_t start, uint64_t end, uint64_t used),
+                 void *context) {
+    for (size_t i = 0; i < state->capacity; i++) {
+        if (state->chunks[i].number != 0) {
+            visit_chunk(&state->chunks[i], visit, context);
+        }
+    }
+    for (size_t i = 0; i < state->large_count; i++) {
+        const struct inside *inside = &state->large[i];
+        visit(context, inside->start, inside->end, inside->end - inside->start);
+    }
+}
+
+int holes_watch(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
+                const struct holes_watch *watch, const struct replay_options *options,
+                struct holes *holes, struct error *error) {
+    struct holes_state looking = {.whole = whole,
+                                  .watch = watch,
+                                  .most = {.time_ns = from_ns},
+                                  .ever = {.time_ns = from_ns},
+                                  .from_ns = from_ns};
     const struct lives_visitor visitor = {.begin = begin, .end = end, .context = &looking};
     int result;
     if (grow(&looking) != 0) {
@@ -198,10 +284,19 @@ int holes_find(const struct model *whole, struct timeorder_parts parts, uint64_t
     }
     result = lives_visit(parts, whole, &visitor, options, error);
     pass_time(&looking, looking.now_ns + 1, false);
+    if (result == 0) {
+        show_moments(&looking, UINT64_MAX);
+    }
     *holes = looking.most.unused_bytes != 0 ? looking.most : looking.ever;
     free(looking.chunks);
+    free(looking.large);
     if (looking.out_of_memory) {
         return error_set(error, "out of memory while looking for holes");
     }
     return result == 0 ? 0 : -1;
+}
+
+int holes_find(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
+               const struct replay_options *options, struct holes *holes, struct error *error) {
+    return holes_watch(whole, parts, from_ns, NULL, options, holes, error);
 }

@@ -3,12 +3,12 @@
  * holes.h: when a heap had most holes. One pass over the lives of a recording keeps, page by page,
  * how many bytes of it are in use.
  *
- * Called by analyze/ask/reportmaking. Unused is what lies between blocks that live: the rest of
- * each page that some block touches, and empty pages between two such pages less than 1 MiB apart.
- * A moment is one of the recorded times, after all that happened at it, with an allocation as what
- * happens next: holes that a program makes while it frees one thing after the other, or at its end,
- * keep nobody from anything. All heap blocks count, whatever is selected. Memory grows with the MiB
- * of address space that blocks touch: 1.1 KiB for each.
+ * Called by analyze/ask/reportmaking and heaphistory. Unused is what lies between blocks that live:
+ * the rest of each page that some block touches, and empty pages between two such pages less than 1
+ * MiB apart. A moment is one of the recorded times, after all that happened at it, with an
+ * allocation as what happens next: holes that a program makes while it frees one thing after the
+ * other, or at its end, keep nobody from anything. All heap blocks count, whatever is selected.
+ * Memory grows with the MiB of address space that blocks touch: 1.1 KiB for each.
  */
 #ifndef ANALYZE_BLOCKS_HOLES_H
 #define ANALYZE_BLOCKS_HOLES_H
@@ -27,5 +27,28 @@ struct holes {
 /* Looks from from_ns on. 0, or -1: out of memory, or cancelled (error says which). */
 int holes_find(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                const struct replay_options *options, struct holes *holes, struct error *error);
+
+/* ---- The same, and a look at some moments on the way ---- */
+
+/* The heap before anything happens at a moment or behind it. */
+struct holes_state;
+struct holes holes_now(const struct holes_state *state);
+uint64_t holes_pages(const struct holes_state *state); /* that some block touches */
+/* Every page of which something is in use, in no order, and what is inside of blocks of more than
+ * 1 MiB, in one piece: `used` bytes of [start, end). */
+void holes_visit(const struct holes_state *state,
+                 void (*visit)(void *context, uint64_t start, uint64_t end, uint64_t used),
+                 void *context);
+
+struct holes_watch {
+    const uint64_t *times_ns; /* growing */
+    size_t count;
+    int (*moment)(void *context, size_t which,
+                  const struct holes_state *state); /* not 0: no memory */
+    void *context;
+};
+int holes_watch(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
+                const struct holes_watch *watch, const struct replay_options *options,
+                struct holes *holes, struct error *error);
 
 #endif

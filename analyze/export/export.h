@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * export.h: a profile or recording in the formats of other tools. One file of this folder for each
- * format; cli/export.c has the list of them.
+ * format; formats.c has the list of them.
  *
  * Called by cli. Everything is written to `out`; whether writing worked the caller asks ferror().
  * Each function returns 0, or -1 with the reason in error: out of memory, or what the format needs
@@ -65,6 +65,8 @@ int export_speedscope(const struct export *export, struct error *error); /* all 
 int export_heaptrack(const struct export *export, struct error *error);
 /* The profile.proto of pprof, gzip'd. */
 int export_pprof(const struct export *export, struct error *error);
+/* The allocations alone, to be repeated: docs/replay.md. */
+int export_replay(const struct export *export, struct error *error);
 int export_massif(const struct export *export, struct error *error);
 /* All five costs as events, the chosen one first. */
 int export_callgrind(const struct export *export, struct error *error);

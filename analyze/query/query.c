@@ -131,6 +131,12 @@ void query_interrupt(struct query *query) {
     sqlite3_interrupt(query->db);
 }
 
+void query_bound(struct query *query, int text_most) {
+    enum { SQL_MOST = 1 << 20 };
+    sqlite3_limit(query->db, SQLITE_LIMIT_LENGTH, text_most);
+    sqlite3_limit(query->db, SQLITE_LIMIT_SQL_LENGTH, SQL_MOST);
+}
+
 struct query_work query_work(const struct query *query) {
     return (struct query_work){atomic_load(&query->passes), atomic_load(&query->rows)};
 }

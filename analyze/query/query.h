@@ -33,6 +33,8 @@ struct query_source {
 };
 
 struct query;
+struct rows;
+struct table_column;
 
 struct query *query_open(const struct query_source *source, struct error *error);
 void query_close(struct query *query); /* NULL is allowed */
@@ -62,6 +64,15 @@ struct query_work {
     unsigned long long rows;
 };
 struct query_work query_work(const struct query *query);
+
+/* From now on no text or blob of it is longer than that, nor a statement longer than 1 MiB: for
+ * questions of others. */
+void query_bound(struct query *query, int text_most);
+
+/* The tables: the columns that have a name in SQL come first. NULL: there are no more. */
+const struct rows *query_table(size_t which);
+/* "TEXT", "REAL" or "INTEGER" */
+const char *query_type(const struct table_column *column);
 
 /* The tables, for people: their names and what is in them; with a name its columns. Returns -1:
  * there is no such table. */

@@ -14,8 +14,8 @@
 /* ---- SQLite's side ---- */
 
 /* As CREATE TABLE says it. */
-static const char *type_of(enum table_kind kind) {
-    switch (kind) {
+const char *query_type(const struct table_column *column) {
+    switch (column->kind) {
     case TABLE_TEXT:
     case TABLE_HASH:
     case TABLE_FRAME:
@@ -34,7 +34,7 @@ char *vtable_declaration(const struct vtable *table, const char *schema) {
     sqlite3_str_appendf(text, "CREATE TABLE %s%s(", schema, rows->name);
     for (size_t i = 0; i < rows->column_count && rows->columns[i].sql != NULL; i++) {
         sqlite3_str_appendf(text, "%s\"%w\" %s", i != 0 ? ", " : "", rows->columns[i].sql,
-                            type_of(rows->columns[i].kind));
+                            query_type(&rows->columns[i]));
     }
     sqlite3_str_appendall(text, ")");
     return sqlite3_str_finish(text);
@@ -271,6 +271,12 @@ const struct vtable *const vtable_list[] = {
     &vtable_smaps, &vtable_allocations, NULL,
 };
 
+/* ---- What there is ---- */
+
+const struct rows *query_table(size_t which) {
+    return which < VTABLES ? vtable_list[which]->rows : NULL;
+}
+
 /* ---- People's side ---- */
 
 void query_describe_all(FILE *out) {
@@ -284,7 +290,7 @@ static void describe(FILE *out, const struct rows *rows) {
     for (size_t i = 0; i < rows->column_count && rows->columns[i].sql != NULL; i++) {
         const struct table_column *column = &rows->columns[i];
         bool has_more = column->about[0] != '\0';
-        fprintf(out, "    %-20s %s%s%s\n", column->sql, type_of(column->kind), has_more ? "  " : "",
+        fprintf(out, "    %-20s %s%s%s\n", column->sql, query_type(column), has_more ? "  " : "",
                 column->about);
     }
 }

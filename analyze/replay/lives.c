@@ -3,6 +3,7 @@
 #include "analyze/replay/lives.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/sort.h"
 #include "analyze/replay/pass.h"
 
 #include <stdlib.h>
@@ -194,30 +195,41 @@ static int take_other(void *context, const struct timeorder_event *entry) {
     return visitor->other != NULL ? visitor->other(visitor->context, entry) : 0;
 }
 
-static int by_birth(const void *left, const void *right) {
-    const struct life *a = left;
-    const struct life *b = right;
-    return (a->birth_order > b->birth_order) - (a->birth_order < b->birth_order);
-}
-
-/* Those that live move to the front, by birth. */
-static int tell_living(struct following *following, const struct replay_options *options) {
-    struct life *lives = following->lives;
-    size_t living = 0;
-    int result = 0;
-    for (size_t i = 0; i < following->used; i++) {
-        if (lives[i].birth_order != 0) {
-            lives[living++] = lives[i];
+/* The places of those that live, by birth. NULL: the status says why. */
+static struct sort_key *sort_living(struct following *following, const atomic_bool *cancel,
+                                    size_t *living, enum sort_status *status) {
+    struct sort_key *keys = malloc((following->used + 1) * sizeof *keys);
+    *status = SORT_NO_MEMORY;
+    *living = 0;
+    for (size_t i = 0; keys != NULL && i < following->used; i++) {
+        if (following->lives[i].birth_order != 0) {
+            keys[(*living)++] = (struct sort_key){following->lives[i].birth_order, i};
         }
     }
-    if (living != 0) {
-        qsort(lives, living, sizeof *lives, by_birth);
+    if (keys != NULL) {
+        *status = sort_keys(keys, *living, cancel);
     }
-    for (size_t i = 0; i < living && result == 0; i++) {
-        bool is_cancelled = options != NULL && replay_is_cancelled(options);
-        result =
-            is_cancelled ? REPLAY_CANCELLED : tell(following, following->visitor->end, &lives[i]);
+    if (*status != SORT_DONE) {
+        free(keys);
+        keys = NULL;
     }
+    return keys;
+}
+
+static int tell_living(struct following *following, const struct replay_options *options) {
+    const atomic_bool *cancel = options != NULL ? options->cancel : NULL;
+    size_t living;
+    enum sort_status status;
+    struct sort_key *keys = sort_living(following, cancel, &living, &status);
+    int result = status == SORT_DONE ? 0 : status == SORT_CANCELLED ? REPLAY_CANCELLED : -1;
+    following->out_of_memory |= status == SORT_NO_MEMORY;
+    for (size_t i = 0; result == 0 && i < living; i++) {
+        bool is_cancelled = cancel != NULL && atomic_load(cancel);
+        result = is_cancelled
+                     ? REPLAY_CANCELLED
+                     : tell(following, following->visitor->end, &following->lives[keys[i].place]);
+    }
+    free(keys);
     return result;
 }
 

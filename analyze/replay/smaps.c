@@ -2,6 +2,8 @@
 /* smaps.c: see smaps.h. */
 #include "analyze/replay/smaps.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,14 +77,10 @@ static int unpack(const struct recording_buffer *buffer, size_t items, struct sm
     return 0;
 }
 
-int smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps) {
-    struct place place = look_for(parts, time_ns);
+static int load(struct place place, struct smaps *smaps) {
     struct recording_buffer buffer = {0};
     int result = 0;
     *smaps = (struct smaps){0};
-    if (place.recording == NULL) {
-        return 0;
-    }
     if (recording_payload(place.recording, place.block, &buffer, NULL) == 0) {
         smaps->time_ns = time_of(place);
         result = unpack(&buffer, place.recording->blocks[place.block].block.items, smaps);
@@ -91,6 +89,62 @@ int smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps
     if (result != 0) {
         smaps_free(smaps);
     }
+    return result;
+}
+
+int smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps) {
+    struct place place = look_for(parts, time_ns);
+    *smaps = (struct smaps){0};
+    return place.recording != NULL ? load(place, smaps) : 0;
+}
+
+/* ---- All of them ---- */
+
+static int by_time(const void *left, const void *right) {
+    uint64_t a = time_of(*(const struct place *)left);
+    uint64_t b = time_of(*(const struct place *)right);
+    return (a > b) - (a < b);
+}
+
+/* The caller frees them. NULL: out of memory. */
+static struct place *list_places(struct timeorder_parts parts, size_t *count) {
+    struct place *places = NULL;
+    size_t room = 0;
+    *count = 0;
+    for (size_t part = 0; part < parts.count; part++) {
+        const struct recording *recording = parts.items[part];
+        for (size_t i = 0; i < recording->block_count; i++) {
+            if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_SMAPS ||
+                recording->blocks[i].block.items == 0) {
+                continue;
+            }
+            if (array_grow(&places, &room, *count, sizeof *places) != 0) {
+                free(places);
+                return NULL;
+            }
+            places[(*count)++] = (struct place){recording, i};
+        }
+    }
+    return places != NULL ? places : calloc(1, sizeof *places);
+}
+
+int smaps_visit(struct timeorder_parts parts,
+                int (*visit)(void *context, const struct smaps *smaps), void *context) {
+    size_t count;
+    struct place *places = list_places(parts, &count);
+    int result = places != NULL ? 0 : -1;
+    if (result == 0) {
+        qsort(places, count, sizeof *places, by_time);
+    }
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        struct smaps smaps;
+        result = load(places[i], &smaps);
+        if (result == 0 && smaps.mappings != NULL) {
+            result = visit(context, &smaps);
+        }
+        smaps_free(&smaps);
+    }
+    free(places);
     return result;
 }
 

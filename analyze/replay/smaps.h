@@ -30,6 +30,11 @@ struct smaps {
 int smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps);
 void smaps_free(struct smaps *smaps);
 
+/* All that the recording has, by time; what visit() gets is there for the call. 0, what visit()
+ * returned that is not 0, or -1: out of memory. */
+int smaps_visit(struct timeorder_parts parts,
+                int (*visit)(void *context, const struct smaps *smaps), void *context);
+
 /* The mapping that holds this address, or NULL. */
 const struct smaps_mapping *smaps_find(const struct smaps *smaps, uint64_t address);
 

@@ -221,6 +221,13 @@ static void put_events(const struct writer *writer, const struct recording_sum *
     }
 }
 
+/* As the program's header said last. */
+static bool has_stopped(const struct recording *recording) {
+    struct memtrace_recording told;
+    memcpy(&told, recording->program.recording, sizeof told);
+    return told.state == MEMTRACE_RECORD_STOPPED;
+}
+
 static void put_wholeness(const struct writer *writer, const struct recording *const *parts,
                           size_t count, const struct recording_sum *sum) {
     const char *damage = "";
@@ -229,6 +236,7 @@ static void put_wholeness(const struct writer *writer, const struct recording *c
     }
     if (writer->json != NULL) {
         jsonwriter_bool(writer->json, "closed", parts[count - 1]->closed);
+        jsonwriter_bool(writer->json, "stopped", has_stopped(parts[count - 1]));
         jsonwriter_number(writer->json, "damaged_blocks", sum->damaged);
         jsonwriter_string(writer->json, "damage", damage[0] != '\0' ? damage : NULL);
         return;
@@ -237,6 +245,9 @@ static void put_wholeness(const struct writer *writer, const struct recording *c
              damage[0] != '\0'          ? damage
              : parts[count - 1]->closed ? "whole"
                                         : "without an index: cut off, or still being written");
+    if (has_stopped(parts[count - 1])) {
+        put_line(writer, "recording ended", "before the program did; its last mark says why");
+    }
 }
 
 static int put_recording(const struct writer *writer, const struct recording *const *parts,

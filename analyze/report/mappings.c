@@ -18,7 +18,7 @@ struct named {
     uint64_t mappings, size, resident, dirty, swap;
 };
 
-static const char *kind_of(const struct smaps_mapping *mapping) {
+const char *report_mapping_kind(const struct smaps_mapping *mapping) {
     const char *name = mapping->name;
     if (strncmp(name, "[heap]", 6) == 0) {
         return "heap";
@@ -75,7 +75,7 @@ static struct named *gather(const struct smaps *smaps, size_t *count, struct nam
     for (size_t i = 0; all != NULL && i < smaps->count; i++) {
         const struct smaps_mapping *mapping = &smaps->mappings[i];
         all[i] = (struct named){.name = mapping->name,
-                                .kind = kind_of(mapping),
+                                .kind = report_mapping_kind(mapping),
                                 .mappings = 1,
                                 .size = mapping->end - mapping->start,
                                 .resident = mapping->resident_bytes,

@@ -54,6 +54,9 @@ int report_fragmentation(const struct report *report);
 /* The first of its tables and who keeps the pages, for the usual report. */
 int report_fragmentation_brief(const struct report *report);
 int report_mappings(const struct report *report);
+struct smaps_mapping;
+/* "heap", "stack", "kernel", "anonymous" or "file" */
+const char *report_mapping_kind(const struct smaps_mapping *mapping);
 int report_timeline(const struct report *report);
 /* What the last suppressions_apply() left out. */
 void report_suppressed(const struct report *report);

@@ -327,6 +327,7 @@ static const char *const mark_words[][2] = {
     [MEMTRACE_MARK_ON] = {"on", "recording on"},
     [MEMTRACE_MARK_OFF] = {"off", "recording off"},
     [MEMTRACE_MARK_SAMPLE] = {"sample", "sampling"},
+    [MEMTRACE_MARK_MALLOPT] = {"mallopt", "mallopt"},
 };
 
 static const char *mark_word(const void *record, size_t form) {
@@ -356,7 +357,8 @@ static const struct table_column mark_columns[MARK_COLUMNS] = {
                    OF(time_ns)},
     [MARK_THREAD] = {"thread", "thread", TABLE_COUNT, 7, "thread", "threads.id", OF(thread)},
     [MARK_KIND] = {NULL, NULL, TABLE_TEXT, 0, "kind",
-                   "mark, scope begin, scope end, snapshot, on, off or sample", .cell = mark_kind},
+                   "mark, scope begin, scope end, snapshot, on, off, sample or mallopt",
+                   .cell = mark_kind},
     [MARK_NAME] = {NULL, NULL, TABLE_TEXT, 0, "name", "NULL: it has none", OF(name),
                    .none = TABLE_ZERO},
     [MARK_SCOPE] = {NULL, NULL, TABLE_COUNT, 0, "scope", "of scopes: which; NULL: none",

@@ -17,7 +17,15 @@
 
 #include <stdio.h>
 
-enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON, REPORT_TSV };
+/* REPORT_SINK: nothing is written, report.sink gets the rows. */
+enum report_format {
+    REPORT_TEXT,
+    REPORT_MARKDOWN,
+    REPORT_CSV,
+    REPORT_JSON,
+    REPORT_TSV,
+    REPORT_SINK
+};
 #define REPORT_FORMATS "text|markdown|csv|json" /* those of reports, as options name them */
 
 struct report_options {
@@ -51,6 +59,7 @@ struct report_holes {
 };
 
 struct table_document;
+struct table_sink;
 struct findings;
 
 /* Which run the model is a part of. */
@@ -63,6 +72,7 @@ struct report_run {
 struct report {
     FILE *out;
     struct table_document *document; /* table.h; NULL: REPORT_TEXT needs none */
+    const struct table_sink *sink;   /* of REPORT_SINK: table.h */
     const struct model *model;
     const struct names *names;
     struct report_options options;

@@ -104,6 +104,9 @@ struct table table_open(const struct report *report, const char *name, const cha
     case REPORT_MARKDOWN:
         put_markdown_title(report, title);
         break;
+    case REPORT_SINK:
+        report->sink->open(report->sink->context, &table, title);
+        break;
     default:
         style_heading(report, title);
         break;
@@ -129,6 +132,9 @@ static void put_note(const struct table *table, const char *text) {
         break;
     case REPORT_CSV:
     case REPORT_TSV:
+        break;
+    case REPORT_SINK:
+        report->sink->note(report->sink->context, text);
         break;
     case REPORT_MARKDOWN:
         fputc('\n', report->out);
@@ -165,6 +171,8 @@ static void begin_rows(struct table *table) {
     case REPORT_TSV:
         tabledata_fields_headings(table);
         break;
+    case REPORT_SINK:
+        break;
     case REPORT_MARKDOWN:
         tabletext_markdown_headings(table);
         break;
@@ -187,6 +195,9 @@ void table_row(struct table *table, const struct table_cell *cells) {
     case REPORT_CSV:
     case REPORT_TSV:
         tabledata_fields_row(table, cells);
+        break;
+    case REPORT_SINK:
+        table->report->sink->row(table->report->sink->context, cells);
         break;
     default:
         if (table->widths != NULL) {
@@ -254,6 +265,10 @@ int table_open_statement(struct table *table, const struct report *report,
                          const struct table_statement *statement,
                          const struct table_column *columns, size_t count) {
     *table = (struct table){.report = report, .columns = columns, .count = count, .is_begun = true};
+    if (report->options.format == REPORT_SINK) {
+        report->sink->open(report->sink->context, table, NULL);
+        return 0;
+    }
     if (report_is_for_people(report)) {
         table->widths = tabletext_widths(table, statement);
         return table->widths != NULL ? 0 : -1;

@@ -114,6 +114,14 @@ int table_open_statement(struct table *table, const struct report *report,
                          const struct table_column *columns, size_t count);
 void table_close_statement(struct table *table);
 
+/* Who gets tables in place of a file: REPORT_SINK. Cells and columns are there for the call. */
+struct table_sink {
+    void (*open)(void *context, const struct table *table, const char *title);
+    void (*note)(void *context, const char *text);
+    void (*row)(void *context, const struct table_cell *cells);
+    void *context;
+};
+
 static inline struct table_cell table_none(void) {
     return (struct table_cell){0};
 }

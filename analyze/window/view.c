@@ -8,6 +8,7 @@
 #include "analyze/window/recordingtables.h"
 #include "analyze/window/submodel.h"
 #include "analyze/window/sums.h"
+#include "analyze/window/wholemodel.h"
 
 #include <stdlib.h>
 
@@ -19,6 +20,15 @@ struct cut_block {
     bool is_known; /* found */
 };
 
+struct view {
+    const struct model *whole;
+    struct timeorder_parts parts;
+    struct replay_options limits; /* when to stop; a few slices are read: no progress is shown */
+    struct sums sums;
+    uint64_t from_ns;
+    uint64_t to_ns;
+};
+
 /*
  * A slice that the window cuts, so that its events are read once more. Frees of blocks that began
  * before it are paired by looking for these blocks, by their numbers, in the headers of the
@@ -28,8 +38,9 @@ struct cut {
     const struct model *whole;
     struct timeorder_parts parts;
     const struct index_entry *entry;
-    uint64_t stop_ns;         /* where the next slice begins */
-    struct cut_block *before; /* by thread and number */
+    struct replay_options limits; /* when to stop */
+    uint64_t stop_ns;             /* where the next slice begins */
+    struct cut_block *before;     /* by thread and number */
     size_t before_count, before_room;
 };
 
@@ -64,7 +75,8 @@ static int survey(struct cut *cut, struct timeorder *order) {
     struct pairing *pairing = pairing_new();
     int result = events != NULL && pairing != NULL ? 0 : -1;
     size_t count;
-    while (result == 0 && (count = timeorder_read(order, events, EVENTS)) != 0) {
+    while (result == 0 && !replay_is_cancelled(&cut->limits) &&
+           (count = timeorder_read(order, events, EVENTS)) != 0) {
         for (size_t i = 0; i < count && result == 0; i++) {
             result = survey_event(cut, pairing, &events[i].event);
         }
@@ -157,6 +169,9 @@ static void find_beginnings(struct cut *cut, const struct timeorder *order) {
         struct timeorder_before before = timeorder_before(order, i);
         for (size_t at = before.first_block; at <= before.last_block && at < before.end_block;
              at++) {
+            if (replay_is_cancelled(&cut->limits)) {
+                break;
+            }
             uint32_t most = at < before.last_block ? UINT32_MAX : before.events;
             if (most != 0 && is_wanted(cut, order, at, before.end_block)) {
                 read_beginnings(cut, order->blocks[at], most, &buffer);
@@ -170,14 +185,16 @@ static void find_beginnings(struct cut *cut, const struct timeorder *order) {
 
 /* Entry `at` of the model's index. 0, or -1: out of memory, or a damaged index. close_cut() in any
  * case. */
-static int open_cut(struct cut *cut, const struct model *whole, struct timeorder_parts parts,
-                    size_t at) {
-    const struct index *index = whole->index;
+static int open_cut(struct cut *cut, const struct view *view, size_t at) {
+    const struct index *index = view->whole->index;
     struct timeorder order;
     int result;
-    *cut = (struct cut){.whole = whole, .parts = parts, .entry = &index->entries[at]};
+    *cut = (struct cut){.whole = view->whole,
+                        .parts = view->parts,
+                        .limits = view->limits,
+                        .entry = &index->entries[at]};
     cut->stop_ns = at + 1 < index->count ? index->entries[at + 1].start_ns : UINT64_MAX;
-    if (timeorder_start(&order, parts) != 0) {
+    if (timeorder_start(&order, view->parts) != 0) {
         return -1;
     }
     order.skips_addresses = true;
@@ -225,7 +242,7 @@ static int sum_cut(const struct cut *cut, uint64_t from_ns, uint64_t to_ns, stru
         restore(cut, &pass) == 0 &&
         timeorder_seek(&order, cut->entry->place.bytes, cut->entry->place.size, cut->stop_ns) ==
             0 &&
-        pass_run(&pass, &order, &nobody, NULL, 0) == 0) {
+        pass_run(&pass, &order, &nobody, &cut->limits, 0) == 0) {
         result = pass_cut(&pass, slice);
     }
     pass_free(&pass);
@@ -234,15 +251,6 @@ static int sum_cut(const struct cut *cut, uint64_t from_ns, uint64_t to_ns, stru
 }
 
 /* ---- The window ---- */
-
-struct view {
-    const struct model *whole;
-    struct timeorder_parts parts;
-    const struct replay_options *options;
-    struct sums sums;
-    uint64_t from_ns;
-    uint64_t to_ns;
-};
 
 /* A slice's events lie in [from, to). */
 struct span {
@@ -277,7 +285,7 @@ static int add_part(struct view *view, const struct cut *cut, uint64_t from_ns, 
 /* A slice that the view cuts. */
 static int add_cut(struct view *view, size_t at, struct span span) {
     struct cut cut;
-    int result = open_cut(&cut, view->whole, view->parts, at);
+    int result = open_cut(&cut, view, at);
     if (result == 0 && span.from_ns < view->from_ns) {
         result = add_part(view, &cut, 0, view->from_ns, true);
     }
@@ -316,7 +324,7 @@ static int add_culled(struct view *view) {
 
 static int add_all(struct view *view) {
     for (size_t at = 0; at < view->whole->index->count; at++) {
-        if (replay_is_cancelled(view->options) || add_slice(view, at) != 0) {
+        if (replay_is_cancelled(&view->limits) || add_slice(view, at) != 0) {
             return -1;
         }
     }
@@ -362,13 +370,9 @@ static int fill(struct view *view) {
 struct model *model_view(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                          uint64_t to_ns, const struct replay_options *options,
                          struct error *error) {
-    const struct replay_options none = {0};
-    struct view view = {.whole = whole,
-                        .parts = parts,
-                        .options = options != NULL ? options : &none,
-                        .from_ns = from_ns,
-                        .to_ns = to_ns};
+    struct view view = {.whole = whole, .parts = parts, .from_ns = from_ns, .to_ns = to_ns};
     struct model *model;
+    view.limits.cancel = options != NULL ? options->cancel : NULL;
     if (whole->index == NULL || parts.count == 0) {
         error_set(error, "a profile does not record when things happened; make a recording with "
                          "`memtrace record`");
@@ -377,7 +381,7 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
     model = submodel_new(whole);
     if (model == NULL || sums_start(&view.sums, model) != 0 || add_all(&view) != 0 ||
         fill(&view) != 0) {
-        wholemodel_explain(parts, options, error);
+        wholemodel_explain(parts, &view.limits, error);
         model_free(model);
         model = NULL;
     }

@@ -553,7 +553,7 @@ static void finish_header(struct merging *merging) {
 
 static int write_out(struct merging *merging, FILE *out, struct error *error) {
     const struct mergetables *tables = &merging->tables;
-    struct profilewrite write = profilewrite_begin(out);
+    struct profilewrite write = profilewrite_begin();
     profilewrite_segment(&write, MEMTRACE_SEGMENT_MODULES, 0, 0, tables->modules,
                          sizeof *tables->modules, tables->module_count);
     write_tree(&write, tables);
@@ -567,11 +567,12 @@ static int write_out(struct merging *merging, FILE *out, struct error *error) {
                         sizeof *merging->lifetimes, merging->lifetime_count);
     if (write_threads(&write, tables) != 0 || write_pools(&write, tables) != 0 ||
         write_timeline(&write, merging) != 0 || write_children(&write, merging) != 0) {
+        profilewrite_drop(&write);
         return no_memory(error);
     }
     write_foreign(&write, merging);
     finish_header(merging);
-    return profilewrite_end(&write, &merging->header, error);
+    return profilewrite_end(&write, &merging->header, out, error);
 }
 
 int merge_profiles(char *const *paths, size_t count, model_loader *load, void *context, FILE *out,

@@ -171,7 +171,8 @@ enum memtrace_mark {
     MEMTRACE_MARK_SNAPSHOT = 4,    /* memtrace_snapshot() */
     MEMTRACE_MARK_ON = 5,          /* recording was switched on */
     MEMTRACE_MARK_OFF = 6,
-    MEMTRACE_MARK_SAMPLE = 7, /* memtrace_sample(); id: the mean distance from here on, 0: exact */
+    MEMTRACE_MARK_SAMPLE = 7,  /* memtrace_sample(); id: the mean distance from here on, 0: exact */
+    MEMTRACE_MARK_MALLOPT = 8, /* mallopt(); text: "M_ARENA_MAX=1" */
 };
 
 #endif

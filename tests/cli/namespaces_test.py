@@ -90,7 +90,7 @@ def test_namespace_run_outside():
 
 
 def test_namespace_vanished():
-    """What a killed program left there is adopted by `memtrace list`, once nobody has it open."""
+    """What a killed program left there is recovered by `memtrace list`, once nobody has it open."""
     needs_root(*NAMESPACE)
     program = build()
     process = start([*NAMESPACE, "--kill-child", "env", "LD_PRELOAD=" + PRELOAD, "MEMTRACE_OUTPUT=out.mtp",

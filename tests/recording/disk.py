@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """disk.py: the disk is full in the middle. Recording stops and says so once, the program goes on with
-its output and status, and the file is whole up to there."""
+its output and status, and the file is whole up to there: its last mark says why, for which room was kept."""
 
+import json
 import os
 
 from recorded import HERE, only_recording, own_counts, record
-from harness import build, equal, execute, fail, finish, report, scratch, skip
+from harness import MEMTRACE, build, equal, execute, fail, finish, report, scratch, skip
 
 PAIRS = 500000
 
@@ -18,6 +19,21 @@ def full_disk(folder, size):
         skip("no tmpfs can be mounted here")
 
 
+def check_end(path):
+    told = execute([MEMTRACE, "query", "--format", "json", path,
+                    "SELECT name, time, (SELECT max(born) FROM allocations) AS last FROM markers"])
+    equal(told.returncode, 0, "query", told.stderr)
+    marks = json.loads(told.stdout)
+    equal([mark["name"] for mark in marks], ["recording: it could not go on: No space left on device"], "marks")
+    if marks and marks[0]["time"] < marks[0]["last"]:
+        fail("the mark is not the last of all:", marks)
+    info = execute([MEMTRACE, "info", path]).stdout.decode()
+    if "recording ended" not in info or "whole" not in info:
+        fail("info does not say that the recording ended and is whole:", info)
+    if "stopped before the program's end" not in execute([MEMTRACE, "report", path]).stdout.decode():
+        fail("the report does not say that the recording ended early")
+
+
 def main():
     program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
     folder, counts = scratch(), os.path.join(scratch(), "counts")
@@ -28,7 +44,11 @@ def main():
         equal((under.returncode, under.stdout), (0, b"running\n"), "the program", under.stderr)
         told = [line for line in under.stderr.decode().splitlines() if "No space left" in line]
         equal(len(told), 1, "lines about the disk", under.stderr)
-        data = report(only_recording(folder, "full disk"))
+        path = only_recording(folder, "full disk")
+        check_end(path)
+        if os.stat(path).st_blocks * 512 > os.stat(path).st_size + 8192:
+            fail("room behind the file is still taken:", os.stat(path))
+        data = report(path)
         equal(data["warnings"], [], "warnings")
         if data["recording"]["events"] == 0:
             fail("nothing was recorded before the disk was full")

@@ -73,6 +73,13 @@ equal(told(merged)["process"]["merged"], 3)
 equal(told(profiles + "/p.1.mtp")["process"]["merged"], 0)
 equal("profiles in it 3\n" in command("info", merged)[0], True, command("info", merged)[0])
 
+# It is compressed, as every profile is; uncompressed it says the same.
+raw = folder + "/raw.mtp"
+command("repack", "--raw", "--output", raw, merged)
+sizes = [os.stat(path).st_size for path in (merged, raw)]
+equal(sizes[0] * 5 < sizes[1], True, "compressed and not", *sizes)
+equal(told(merged), told(raw), "compressed and not")
+
 recordings = make("recordings")
 for number, sizes in enumerate(((1000, 2000, 3000), (10, 20), (4096,))):
     record("%s/r.%d.mtr" % (recordings, number), "r", *sizes, how="record")

@@ -89,6 +89,22 @@ static void check_events(struct check *check, const struct memtrace_block_header
     event_decoder_end(&decoder);
 }
 
+/* The recorder's own stream has one event: why it ended. */
+static void check_mark(struct check *check, const struct memtrace_block_header *block,
+                       const struct recording_buffer *buffer) {
+    static const char wanted[] = "recording: it could not go on: File too large";
+    struct event_decoder decoder;
+    struct event got;
+    assert_int_equal(event_decoder_start(&decoder, block, buffer->bytes, buffer->size), 0);
+    assert_int_equal(event_decoder_next(&decoder, &got), 1);
+    assert_int_equal(got.kind, EVENT_MARK);
+    assert_int_equal(got.text_size, strlen(wanted));
+    assert_memory_equal(got.text, wanted, got.text_size);
+    assert_int_equal(event_decoder_next(&decoder, &got), 0);
+    event_decoder_end(&decoder);
+    assert_int_equal(++check->events[0], 1);
+}
+
 /* Reads the file; every stream is in it from its first event on, without a gap. */
 static void check_file(const char *path, struct check *check) {
     struct error error = {""};
@@ -106,6 +122,8 @@ static void check_file(const char *path, struct check *check) {
         assert_int_equal(recording_payload(recording, i, &buffer, &error), 0);
         if (block->kind == MEMTRACE_BLOCK_NODES) {
             check_nodes(check, block, &buffer);
+        } else if (block->kind == MEMTRACE_BLOCK_EVENTS && block->stream == 0) {
+            check_mark(check, block, &buffer);
         } else if (block->kind == MEMTRACE_BLOCK_EVENTS) {
             check_events(check, block, &buffer);
         }
@@ -122,19 +140,19 @@ static void assert_all(const char *path, uint64_t events) {
     }
 }
 
-static struct held hold(const struct region_build *build) {
-    struct held held;
+static struct claim hold(const struct region_build *build) {
+    struct claim claim;
     struct error error = {""};
-    if (held_open(build->path, &held, &error) != HELD_OK) {
+    if (claim_open(build->path, &claim, &error) != CLAIM_OK) {
         fail_msg("%s", error.message);
     }
-    return held;
+    return claim;
 }
 
-static struct record_result finish(const struct held *held) {
+static struct record_result finish(const struct claim *claim) {
     struct record_result result;
     struct error error = {""};
-    struct record *record = record_open(held, &error);
+    struct record *record = record_open(claim, &error);
     assert_string_equal(error.message, "");
     assert_non_null(record);
     record_finish(record, &result);
@@ -145,25 +163,25 @@ static struct record_result finish(const struct held *held) {
 
 static void everything_that_was_left(void **state) {
     struct region_build *build = region_build_new(3, 0);
-    struct held held = hold(build);
+    struct claim claim = hold(build);
     struct record_result result;
     (void)state;
     for (uint32_t i = 0; i < STREAMS; i++) {
         write_stream(build, EVENTS);
     }
-    result = finish(&held);
+    result = finish(&claim);
     assert_int_equal(result.events, STREAMS * EVENTS);
     assert_string_equal(result.trouble.message, "");
     assert_string_equal(result.path, build->output);
     assert_all(build->output, EVENTS);
-    held_release(&held);
+    claim_release(&claim);
     region_build_free(build);
 }
 
 /* The collector dies when it has written some blocks, torn one perhaps, and noted nothing of it. */
 static void goes_on_with_a_torn_file(void **state) {
     struct region_build *build = region_build_new(3, 0);
-    struct held held = hold(build);
+    struct claim claim = hold(build);
     unsigned char *before = malloc(build->size);
     struct stat status;
     (void)state;
@@ -172,27 +190,27 @@ static void goes_on_with_a_torn_file(void **state) {
         write_stream(build, EVENTS);
     }
     memcpy(before, build->bytes, build->size);
-    finish(&held);
+    finish(&claim);
     assert_int_equal(stat(build->output, &status), 0);
     for (off_t size = status.st_size; size > 0; size -= 1 + status.st_size / 37) {
         assert_int_equal(truncate(build->output, size), 0);
         memcpy(build->bytes, before, build->size);
-        finish(&held);
+        finish(&claim);
         assert_all(build->output, EVENTS);
     }
     free(before);
-    held_release(&held);
+    claim_release(&claim);
     region_build_free(build);
 }
 
 /* Another process's file of that name is replaced, not gone on with. */
 static void replaces_an_older_file(void **state) {
     struct region_build *build = region_build_new(3, 0);
-    struct held held = hold(build);
+    struct claim claim = hold(build);
     (void)state;
     write_stream(build, 100);
     build->header->start_monotonic_ns = 2;
-    finish(&held);
+    finish(&claim);
     build->header->start_monotonic_ns = 1;
     memset(build->recording->free_chunks, 0, sizeof build->recording->free_chunks);
     for (uint32_t i = 1; i < STREAMS; i++) {
@@ -200,11 +218,11 @@ static void replaces_an_older_file(void **state) {
     }
     build->recording->stream_count = 0;
     write_stream(build, EVENTS);
-    finish(&held);
+    finish(&claim);
     struct check check;
     check_file(build->output, &check);
     assert_int_equal(check.events[1], EVENTS);
-    held_release(&held);
+    claim_release(&claim);
     region_build_free(build);
 }
 
@@ -225,9 +243,9 @@ static void *live_thread(void *argument) {
 /* Few buffers, so that threads wait and chunks go round. */
 static void while_threads_write(void **state) {
     struct region_build *build = region_build_new(1, MEMTRACE_RECORDING_PRECISE);
-    struct held held = hold(build);
+    struct claim claim = hold(build);
     struct error error = {""};
-    struct record *record = record_open(&held, &error);
+    struct record *record = record_open(&claim, &error);
     struct record_result result;
     pthread_t threads[STREAMS];
     (void)state;
@@ -243,13 +261,13 @@ static void while_threads_write(void **state) {
     record_finish(record, &result);
     assert_int_equal(result.events, STREAMS * LIVE_EVENTS);
     assert_all(build->output, LIVE_EVENTS);
-    held_release(&held);
+    claim_release(&claim);
     region_build_free(build);
 }
 
 static void parts_can_be_read_alone(void **state) {
     struct region_build *build = region_build_new(1, 0);
-    struct held held = hold(build);
+    struct claim claim = hold(build);
     struct error error = {""};
     struct record *record;
     struct record_result result;
@@ -257,13 +275,13 @@ static void parts_can_be_read_alone(void **state) {
     uint64_t events = 0;
     (void)state;
     build->recording->rotate_bytes = 30000;
-    record = record_open(&held, &error);
+    record = record_open(&claim, &error);
     assert_non_null(record);
     assert_int_equal(record_start(record, &error), 0);
     assert_int_equal(pthread_create(&thread, NULL, live_thread, build), 0);
     pthread_join(thread, NULL);
     record_abandon(record); /* another one goes on */
-    record = record_open(&held, &error);
+    record = record_open(&claim, &error);
     assert_non_null(record);
     record_finish(record, &result);
     assert_true(result.parts > 2);
@@ -283,7 +301,7 @@ static void parts_can_be_read_alone(void **state) {
         recording_close(recording);
     }
     assert_int_equal(events, LIVE_EVENTS);
-    held_release(&held);
+    claim_release(&claim);
     region_build_free(build);
 }
 
@@ -291,12 +309,13 @@ static void parts_can_be_read_alone(void **state) {
 static void a_full_disk(void **state) {
     struct rlimit old;
     struct check check;
+    uint64_t marked = 0;
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &old);
     for (rlim_t size = 0; size < 200000; size = size * 2 + 64) {
         struct region_build *build = region_build_new(3, 0);
-        struct held held = hold(build);
+        struct claim claim = hold(build);
         struct error error = {""};
         struct record_result result = {0};
         struct record *record;
@@ -305,7 +324,7 @@ static void a_full_disk(void **state) {
         }
         setenv("TMPDIR", "/proc/none", 1);
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){size, old.rlim_max});
-        record = record_open(&held, &error);
+        record = record_open(&claim, &error);
         if (record != NULL) {
             record_finish(record, &result);
         }
@@ -315,18 +334,21 @@ static void a_full_disk(void **state) {
         if (record != NULL) {
             assert_non_null(strstr(result.trouble.message, "File too large"));
             check_file(build->output, &check);
-            assert_int_equal(check.events[1] + check.events[2] + check.events[3], result.events);
+            assert_int_equal(check.events[0] + check.events[1] + check.events[2] + check.events[3],
+                             result.events);
+            marked += check.events[0];
         } else {
             assert_non_null(strstr(error.message, "File too large"));
         }
-        held_release(&held);
+        claim_release(&claim);
         region_build_free(build);
     }
+    assert_true(marked >= 3); /* where there is room for anything, there is for the mark */
 }
 
 static void a_place_that_takes_no_file(void **state) {
     struct region_build *build = region_build_new(1, 0);
-    struct held held = hold(build);
+    struct claim claim = hold(build);
     struct record_result result;
     (void)state;
     snprintf(build->recording->path, sizeof build->recording->path, "%s/none/out.mtr",
@@ -334,14 +356,14 @@ static void a_place_that_takes_no_file(void **state) {
     setenv("TMPDIR", build->folder, 1);
     write_stream(build, 100);
     struct error error = {""};
-    struct record *record = record_open(&held, &error);
+    struct record *record = record_open(&claim, &error);
     assert_non_null(record);
     record_finish(record, &result);
     unsetenv("TMPDIR");
     assert_non_null(strstr(result.trouble.message, "No such file or directory; it is at "));
     assert_string_equal(result.path, build->output);
     assert_string_equal(build->recording->path, build->output);
-    held_release(&held);
+    claim_release(&claim);
     region_build_free(build);
 }
 
@@ -351,7 +373,7 @@ static void garbage(void **state) {
     (void)state;
     for (int round = 0; round < 60; round++) {
         struct region_build *build = region_build_new(1, 0);
-        struct held held = hold(build);
+        struct claim claim = hold(build);
         struct error error = {""};
         struct record_result result;
         struct record *record;
@@ -363,14 +385,14 @@ static void garbage(void **state) {
             chunk[place] = stream_random(&stream) >> stream_below(&stream, 64);
         }
         build->recording->free_chunks[0] &= stream_random(&stream);
-        record = record_open(&held, &error);
+        record = record_open(&claim, &error);
         assert_non_null(record);
         record_finish(record, &result);
         struct recording *recording = recording_open(build->output, &error);
         assert_non_null(recording);
         assert_string_equal(recording->damage, "");
         recording_close(recording);
-        held_release(&held);
+        claim_release(&claim);
         region_build_free(build);
     }
 }

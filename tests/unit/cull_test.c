@@ -134,36 +134,36 @@ static void check_culled_file(const char *path, struct culled_check *check) {
 
 static void what_may_have_lived_long_is_kept(void **state) {
     struct region_build *build = region_build_new(4, 0);
-    struct held held;
+    struct claim claim;
     struct record_result result;
     struct record *record;
     struct culled_check check = {0};
     (void)state;
-    assert_int_equal(held_open(build->path, &held, NULL), HELD_OK);
+    assert_int_equal(claim_open(build->path, &claim, NULL), CLAIM_OK);
     build->recording->cull_ns = UINT64_C(1000000) * COARSE_CULL_MS;
     write_coarse(build);
-    record = record_open(&held, NULL);
+    record = record_open(&claim, NULL);
     assert_non_null(record);
     record_finish(record, &result);
     check_culled_file(build->output, &check);
     assert_string_equal(check.chain, "+2 -2 +3 -3 +4 -4 ");
-    held_release(&held);
+    claim_release(&claim);
     region_build_free(build);
 }
 
 static void short_lives_are_left_out(void **state) {
     struct region_build *build = region_build_new(4, MEMTRACE_RECORDING_PRECISE);
-    struct held held;
+    struct claim claim;
     struct record *record;
     struct record_result result;
     struct culled_check check = {0};
     uint64_t bytes = 0;
     (void)state;
-    assert_int_equal(held_open(build->path, &held, NULL), HELD_OK);
+    assert_int_equal(claim_open(build->path, &claim, NULL), CLAIM_OK);
     build->recording->cull_ns = CULL_NS;
     write_pairs(build);
     write_chains(build);
-    record = record_open(&held, NULL);
+    record = record_open(&claim, NULL);
     assert_non_null(record);
     record_finish(record, &result);
     check_culled_file(build->output, &check);
@@ -178,7 +178,7 @@ static void short_lives_are_left_out(void **state) {
     assert_string_equal(check.chain, "+1 1>2 -2 +3 3>4 -4 +8 -8 ");
     assert_int_equal(check.culled, CULL_BLOCKS / 2 + 3);
     assert_int_equal(check.culled_bytes, bytes);
-    held_release(&held);
+    claim_release(&claim);
     region_build_free(build);
 }
 

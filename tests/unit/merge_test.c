@@ -230,9 +230,9 @@ static void make_profile(int which, uint64_t resident) {
             (struct memtrace_point){.time_ns = 100 * (i + 1), .resident_bytes = resident};
     }
     timeline.count = 2;
-    write = profilewrite_begin(out);
+    write = profilewrite_begin();
     profilewrite_segment(&write, MEMTRACE_SEGMENT_TIMELINE, 0, 0, &timeline, sizeof timeline, 1);
-    assert_int_equal(profilewrite_end(&write, &header, &error), 0);
+    assert_int_equal(profilewrite_end(&write, &header, out, &error), 0);
     fclose(out);
 }
 

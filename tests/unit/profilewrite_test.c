@@ -32,9 +32,9 @@ static void leaves_come_back(void **state) {
     for (size_t i = 0; i < CELLS; i++) {
         cells[i].alloc_count = i;
     }
-    write = profilewrite_begin(out);
+    write = profilewrite_begin();
     profilewrite_leaves(&write, MEMTRACE_SEGMENT_LEDGER, 1, cells, sizeof *cells, CELLS);
-    assert_int_equal(profilewrite_end(&write, &header, &error), 0);
+    assert_int_equal(profilewrite_end(&write, &header, out, &error), 0);
     fclose(out);
     profile = profile_open(path, &error);
     assert_non_null(profile);

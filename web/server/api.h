@@ -51,6 +51,7 @@ struct api_told {
     /* What comes between "memtrace" and filters and file: "report --show-peak --bottom-up". NULL:
      * no command gives the same. malloc'd. */
     char *command;
+    char *operand; /* of the command, behind the file; malloc'd; NULL: none */
     bool is_whole; /* the command is all of it: nothing is put before or behind it */
     char *sql;     /* malloc'd; NULL: none */
     char *notes;   /* malloc'd, lines; NULL: none. api_note() adds one */
@@ -71,6 +72,7 @@ struct api_call {
     FILE *out; /* what json writes to; a handler that answers in another form writes here instead */
     const char *type; /* the other form's media type, static; NULL: JSON in the envelope */
     char *file_name;  /* it is offered as a download of this name, malloc'd; NULL: no */
+    FILE *file;       /* sent in place of what was written to out; NULL: none */
     struct api_columns *columns; /* of api_column(); NULL: the asker wants JSON */
     struct api_told told;
     int status; /* of HTTP, where the handler fails; 0: 500, or 400 after api_refuse() */

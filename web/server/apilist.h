@@ -38,4 +38,27 @@ int api_file_text(struct api_call *call, struct error *error);
 
 int api_findings(struct api_call *call, struct error *error); /* apifindings.c */
 
+int api_blocks(struct api_call *call, struct error *error); /* apiblocks.c */
+int api_block(struct api_call *call, struct error *error);
+int api_block_at(struct api_call *call, struct error *error);
+
+int api_lifetimes(struct api_call *call, struct error *error); /* apilifetimes.c */
+int api_sizes(struct api_call *call, struct error *error);
+
+int api_heap(struct api_call *call, struct error *error); /* apiheap.c */
+int api_heap_history(struct api_call *call, struct error *error);
+int api_heap_pages(struct api_call *call, struct error *error);
+int api_heap_holes(struct api_call *call, struct error *error);
+int api_heap_pins(struct api_call *call, struct error *error);
+int api_heap_slack(struct api_call *call, struct error *error);
+int api_heap_regions(struct api_call *call, struct error *error);
+
+int api_mappings(struct api_call *call, struct error *error); /* apimappings.c */
+int api_mapping(struct api_call *call, struct error *error);
+
+int api_schema(struct api_call *call, struct error *error); /* apiquery.c */
+int api_query(struct api_call *call, struct error *error);
+
+int api_export(struct api_call *call, struct error *error); /* apiexport.c */
+
 #endif

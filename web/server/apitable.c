@@ -56,7 +56,7 @@ int apitable_wish(struct api_call *call, const struct table_column *columns, siz
     }
     descending = wish->sort != SIZE_MAX && !is_text(columns[wish->sort].kind);
     if (api_word(call, "order", "asc|desc", descending, &descending, error) != 0 ||
-        api_number(call, "limit", APITABLE_ROWS, 0, APITABLE_MOST_ROWS, &limit, error) != 0 ||
+        api_number(call, "limit", APITABLE_ROWS, 1, APITABLE_MOST_ROWS, &limit, error) != 0 ||
         api_number(call, "cursor", 0, 0, UINT64_MAX, &from, error) != 0) {
         return -1;
     }
@@ -208,7 +208,7 @@ static void put_paths(struct apitable *table) {
     jsonwriter_end_array(json);
 }
 
-static void end_rows(struct apitable *table) {
+void apitable_end_rows(struct apitable *table) {
     struct jsonwriter *json = table->call->json;
     if (!table->is_ended) {
         jsonwriter_end_array(json);
@@ -219,7 +219,7 @@ static void end_rows(struct apitable *table) {
 
 int apitable_end(struct apitable *table, struct error *error) {
     struct jsonwriter *json = table->call->json;
-    end_rows(table);
+    apitable_end_rows(table);
     if (table->next != 0) {
         char text[24];
         snprintf(text, sizeof text, "%" PRIu64, table->next);
@@ -358,7 +358,7 @@ static int put_keyed(struct api_call *call, const char *name, const struct apita
         }
         apitable_row(&table, cells);
     }
-    end_rows(&table);
+    apitable_end_rows(&table);
     if (rows->more != NULL) {
         result = put_more(call, rows, keyed, wish->from, end, error);
     }

@@ -54,6 +54,8 @@ void apitable_begin(struct apitable *table, struct api_call *call, const char *n
                     const struct table_column *columns, size_t count);
 /* Cells that are owned are freed. */
 void apitable_row(struct apitable *table, struct table_cell *cells);
+/* No more rows come: other members may follow. For whoever writes such. */
+void apitable_end_rows(struct apitable *table);
 /* 0, or -1: out of memory. */
 int apitable_end(struct apitable *table, struct error *error);
 

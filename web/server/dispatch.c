@@ -59,6 +59,9 @@ void dispatch_problem(struct reply *reply, int status, const char *detail) {
     struct jsonwriter *json;
     free(reply->bytes);
     free(reply->file_name);
+    if (reply->file != NULL) {
+        fclose(reply->file);
+    }
     *reply = (struct reply){.status = status, .type = "application/problem+json"};
     out = open_memstream(&reply->bytes, &reply->size);
     json = out != NULL ? jsonwriter_open(out, JSONWRITER_COMPACT) : NULL;
@@ -170,6 +173,7 @@ static int get_views(struct dispatch *self, struct error *error) {
     struct hub_question question = {.source = call->source,
                                     .request = call->request,
                                     .prefix = "",
+                                    .own = self->route->own,
                                     .wants_threads = (self->route->flags & ROUTE_THREADS) != 0};
     uint64_t base;
     call->view = hub_view(call->hub, &question, &call->replay, &call->status, error);
@@ -179,6 +183,7 @@ static int get_views(struct dispatch *self, struct error *error) {
     if (base != 0) {
         question.source = (unsigned)base;
         question.prefix = "base-";
+        question.own = NULL;
         call->base = hub_view(call->hub, &question, &call->replay, &call->status, error);
         if (call->base == NULL) {
             return -1;
@@ -238,6 +243,10 @@ static char *spell_command(const struct api_call *call) {
         put_file(out, call->base->source);
     }
     put_file(out, call->view->source);
+    if (call->told.operand != NULL) {
+        fputc(' ', out);
+        shellword_put(out, call->told.operand);
+    }
     return fclose(out) == 0 ? text : NULL;
 }
 
@@ -346,6 +355,8 @@ static void give(struct dispatch *self, struct reply *reply) {
     reply->type = call->type != NULL ? call->type : "application/json";
     reply->file_name = call->file_name;
     call->file_name = NULL;
+    reply->file = call->file;
+    call->file = NULL;
     if (call->type != NULL || (self->route->flags & ROUTE_PLAIN) != 0) {
         reply->bytes = self->data;
         reply->size = self->size;
@@ -451,6 +462,10 @@ void dispatch(struct hub *hub, const struct request *request, const atomic_bool 
     free(call->file_name);
     free(call->told.command);
     free(call->told.sql);
+    free(call->told.operand);
+    if (call->file != NULL) {
+        fclose(call->file);
+    }
     free(call->told.notes);
 }
 

@@ -18,6 +18,7 @@ struct reply {
     char *bytes; /* malloc'd */
     size_t size;
     const char *type;
+    FILE *file;      /* in place of the bytes; NULL: none */
     char *file_name; /* offered as a download; NULL: no. malloc'd */
 };
 

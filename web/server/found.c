@@ -5,7 +5,7 @@
 #include "analyze/base/array.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
-#include "collect/adopt.h"
+#include "collect/recover.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static int add_programs(struct found_list *list) {
                                   .is_running = regions[i].alive,
                                   .modified_ns = (uint64_t)regions[i].modified_ns};
         struct stat status;
-        if (adopt_is_meant(&regions[i]) && stat(regions[i].path, &status) == 0) {
+        if (recover_is_meant(&regions[i]) && stat(regions[i].path, &status) == 0) {
             item.bytes = (uint64_t)status.st_size;
             result = add(list, item, regions[i].path);
         }

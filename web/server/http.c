@@ -9,12 +9,14 @@
 #include "web/server/uifiles.h"
 #include "web/server/watch.h"
 
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define API "/api/v1"
@@ -111,15 +113,34 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, int stat
     return result;
 }
 
+/* It is sent as it is read from the disk. The response has a descriptor of its own. */
+static struct MHD_Response *file_response(FILE *file) {
+    int own = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
+    struct stat status;
+    struct MHD_Response *response = NULL;
+    if (own >= 0 && fstat(own, &status) == 0) {
+        response = MHD_create_response_from_fd64((uint64_t)status.st_size, own);
+    }
+    if (response == NULL && own >= 0) {
+        close(own);
+    }
+    return response;
+}
+
 static enum MHD_Result send_answer(struct exchange *exchange) {
     struct reply *reply = &exchange->reply;
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        reply->size, reply->bytes != NULL ? reply->bytes : (void *)"",
-        reply->bytes != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response =
+        reply->file != NULL
+            ? file_response(reply->file)
+            : MHD_create_response_from_buffer(
+                  reply->size, reply->bytes != NULL ? reply->bytes : (void *)"",
+                  reply->bytes != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (response == NULL) {
         return MHD_NO;
     }
-    reply->bytes = NULL;
+    if (reply->file == NULL) {
+        reply->bytes = NULL;
+    }
     if (reply->file_name != NULL) {
         char *disposition;
         if (asprintf(&disposition, "attachment; filename=\"%s\"", reply->file_name) >= 0) {
@@ -492,6 +513,9 @@ static void note_completed(void *context, struct MHD_Connection *connection, voi
     request_free(&exchange->request);
     free(exchange->reply.bytes);
     free(exchange->reply.file_name);
+    if (exchange->reply.file != NULL) {
+        fclose(exchange->reply.file);
+    }
     free(exchange->uri);
     free(exchange->body);
     free(exchange);

@@ -66,6 +66,8 @@ struct hub_question {
     unsigned source;
     const struct request *request;
     const char *prefix; /* parameters whose names begin with it are minded: "" or "base-" */
+    const char *own; /* parameters that are no filters here, though named so; a space between two;
+                        NULL: none */
     bool wants_threads; /* its threads and timeline are needed, though that may take a pass */
 };
 /* The view that the request's filters select. Waits for whoever makes it. The caller gives it back

@@ -2,6 +2,7 @@
 /* hubviews.c: what is asked of sources: views, made once and kept. See hub.h. */
 #include "web/server/apicache.h"
 #include "web/server/hubparts.h"
+#include "web/server/routes.h"
 
 #include "analyze/window/view.h"
 
@@ -39,8 +40,9 @@ static int by_name(const void *left, const void *right) {
 
 /* Those of the request with this prefix, without it, in an order that does not depend on how they
  * were asked. 0 or -1: out of memory. */
-static int copy_filters(const struct request *request, const char *prefix, struct request *to) {
-    size_t skip = strlen(prefix);
+static int copy_filters(const struct hub_question *asked, struct request *to) {
+    const struct request *request = asked->request;
+    size_t skip = strlen(asked->prefix);
     to->parameters = calloc(request->parameter_count + 1, sizeof *to->parameters);
     if (to->parameters == NULL) {
         return -1;
@@ -48,7 +50,8 @@ static int copy_filters(const struct request *request, const char *prefix, struc
     for (size_t i = 0; i < request->parameter_count; i++) {
         const struct request_parameter *from = &request->parameters[i];
         struct request_parameter *copy = &to->parameters[to->parameter_count];
-        if (strncmp(from->name, prefix, skip) != 0 || !hub_is_filter(from->name + skip)) {
+        if (strncmp(from->name, asked->prefix, skip) != 0 || !hub_is_filter(from->name + skip) ||
+            route_names(asked->own, from->name)) {
             continue;
         }
         to->parameter_count++;
@@ -449,8 +452,8 @@ const struct api_view *hub_view(struct hub *hub, const struct hub_question *aske
     view->filtered.selection = selection_all();
     view->question.filters.wants_threads = asked->wants_threads;
     *status = 400;
-    if (copy_filters(asked->request, asked->prefix, &view->asked) != 0 ||
-        take_parameters(view, error) != 0 || (view->key = make_key(view)) == NULL) {
+    if (copy_filters(asked, &view->asked) != 0 || take_parameters(view, error) != 0 ||
+        (view->key = make_key(view)) == NULL) {
         view_free(view);
         return NULL;
     }

@@ -41,6 +41,24 @@ static const struct route routes[] = {
     {"GET", "/r/{r}/files", api_files, QUEUE_INTERACTIVE, NULL, ROUTE_METRIC | ROUTE_TABLE},
     {"GET", "/r/{r}/files/{n}", api_file, QUEUE_INTERACTIVE, NULL, 0},
     {"GET", "/r/{r}/files/{n}/text", api_file_text, QUEUE_INTERACTIVE, NULL, 0},
+
+    {"GET", "/r/{r}/blocks", api_blocks, QUEUE_PASSES, "all", ROUTE_TABLE},
+    {"GET", "/r/{r}/blocks/at", api_block_at, QUEUE_PASSES, "address time", 0},
+    {"GET", "/r/{r}/blocks/{id}", api_block, QUEUE_PASSES, NULL, 0},
+    {"GET", "/r/{r}/lifetimes", api_lifetimes, QUEUE_PASSES, "over per", 0},
+    {"GET", "/r/{r}/sizes", api_sizes, QUEUE_PASSES, "over per", 0},
+    {"GET", "/r/{r}/heap", api_heap, QUEUE_PASSES, "moment start end cells", 0},
+    {"GET", "/r/{r}/heap/history", api_heap_history, QUEUE_PASSES, NULL, 0},
+    {"GET", "/r/{r}/heap/pages", api_heap_pages, QUEUE_PASSES, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/heap/holes", api_heap_holes, QUEUE_PASSES, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/heap/pins", api_heap_pins, QUEUE_PASSES, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/heap/slack", api_heap_slack, QUEUE_PASSES, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/heap/regions", api_heap_regions, QUEUE_PASSES, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/mappings", api_mappings, QUEUE_PASSES, "all", ROUTE_TABLE},
+    {"GET", "/r/{r}/mappings/{id}", api_mapping, QUEUE_PASSES, NULL, 0},
+    {"GET", "/r/{r}/schema", api_schema, QUEUE_INTERACTIVE, NULL, 0},
+    {"POST", "/r/{r}/query", api_query, QUEUE_PASSES, NULL, 0},
+    {"GET", "/r/{r}/export/{format}", api_export, QUEUE_PASSES, "depth", ROUTE_METRIC},
 };
 
 /* Whether a path fits the route's; *source and *rest say where its parts lie. */
@@ -94,7 +112,7 @@ const struct route *route_find(const char *method, const char *path, unsigned *s
     return NULL;
 }
 
-static bool has_word(const char *words, const char *word) {
+bool route_names(const char *words, const char *word) {
     size_t length = strlen(word);
     for (const char *at = words; at != NULL && *at != '\0';) {
         size_t size = strcspn(at, " ");
@@ -108,9 +126,10 @@ static bool has_word(const char *words, const char *word) {
 }
 
 bool route_takes(const struct route *route, const char *parameter) {
-    return has_word(route->own, parameter) ||
+    return route_names(route->own, parameter) ||
            ((route->flags & ROUTE_PLAIN) == 0 &&
-            has_word("full-names all-frames by base job", parameter)) ||
-           ((route->flags & ROUTE_TABLE) != 0 && has_word("sort order limit cursor", parameter)) ||
-           ((route->flags & ROUTE_METRIC) != 0 && has_word("metric", parameter));
+            route_names("full-names all-frames by base job", parameter)) ||
+           ((route->flags & ROUTE_TABLE) != 0 &&
+            route_names("sort order limit cursor", parameter)) ||
+           ((route->flags & ROUTE_METRIC) != 0 && route_names("metric", parameter));
 }

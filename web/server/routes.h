@@ -36,6 +36,8 @@ struct route {
  * *is_path: there is one with another method. */
 const struct route *route_find(const char *method, const char *path, unsigned *source, char **rest,
                                bool *is_path);
+/* Whether the word is one of the words. NULL: none. */
+bool route_names(const char *words, const char *word);
 bool route_takes(const struct route *route, const char *parameter);
 
 #endif

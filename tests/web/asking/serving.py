@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 for folder in ("programs", "recording", "selection", "query"):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), folder))
 
-from harness import MEMTRACE, clean_environment, equal, execute, fail, finish, scratch  # noqa: E402
+from harness import LIBRARY, MEMTRACE, clean_environment, equal, execute, fail, finish, scratch  # noqa: E402
 
 OPENING_S = 60
 

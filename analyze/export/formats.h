@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * formats.h: the list of formats that an export knows, with what each one holds.
+ *
+ * Called by cli/export and web/server.
+ */
+#ifndef ANALYZE_EXPORT_FORMATS_H
+#define ANALYZE_EXPORT_FORMATS_H
+
+#include "analyze/export/export.h"
+
+enum exportformat_trait {
+    EXPORTFORMAT_COST = 1,   /* holds one cost, or shows one first */
+    EXPORTFORMAT_BINARY = 2, /* nothing for terminals */
+    EXPORTFORMAT_FILE = 4,   /* no stream: needs a file with a name */
+    EXPORTFORMAT_DEPTH = 8   /* writes each call path whole: a depth bounds it */
+};
+
+struct exportformat {
+    const char *name;
+    const char *ending; /* of files that have this format */
+    const char *help;
+    int (*write)(const struct export *export, struct error *error);
+    unsigned traits; /* enum exportformat_trait */
+};
+
+/* The one that a NULL name ends. */
+extern const struct exportformat exportformats[];
+
+/* NULL: there is none of that name. */
+const struct exportformat *exportformat_named(const char *name);
+/* The one with the longest ending that the file's name has. NULL: none. */
+const struct exportformat *exportformat_of_file(const char *path);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* claim.c: claiming a region file. See claim.h. */
+#include "collect/claim.h"
+
+#include "collect/clock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A descriptor of the file's folder, if it is ours alone; else -1 with errno. */
+static int open_folder(const char *path) {
+    char folder[sizeof((struct region *)0)->path];
+    struct stat status;
+    char *slash;
+    int fd;
+    snprintf(folder, sizeof folder, "%s", path);
+    slash = strrchr(folder, '/');
+    if (slash == NULL) {
+        strcpy(folder, ".");
+    } else {
+        slash[slash == folder] = '\0';
+    }
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
+        close(fd);
+        errno = EPERM;
+        return -1;
+    }
+    return fd;
+}
+
+/* The region's descriptor, or -1 with errno. */
+static int open_file(const char *path, struct stat *status) {
+    const char *slash = strrchr(path, '/');
+    int folder = open_folder(path);
+    int fd;
+    int reason;
+    if (folder < 0) {
+        return -1;
+    }
+    fd = openat(folder, slash != NULL ? slash + 1 : path,
+                O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    reason = errno;
+    close(folder);
+    errno = reason;
+    if (fd < 0) {
+        return -1;
+    }
+    if (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_uid != geteuid() ||
+        status->st_nlink != 1) {
+        reason = status->st_nlink == 0 ? ENOENT : EPERM;
+        close(fd);
+        errno = reason;
+        return -1;
+    }
+    return fd;
+}
+
+static bool same_file(const char *path, dev_t device, ino_t inode) {
+    struct stat status;
+    return lstat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
+static enum claim_status map_header(struct claim *claim, const struct stat *status,
+                                    struct error *error) {
+    void *bytes;
+    if (status->st_size < MEMTRACE_HEADER_SIZE) {
+        return CLAIM_EMPTY;
+    }
+    bytes = mmap(NULL, MEMTRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, claim->fd, 0);
+    if (bytes == MAP_FAILED) {
+        error_set(error, "cannot map %s: %s", claim->region.path, strerror(errno));
+        return CLAIM_FAILED;
+    }
+    claim->header = bytes;
+    if (memcmp(claim->header->magic, MEMTRACE_MAGIC, sizeof claim->header->magic) != 0) {
+        return CLAIM_EMPTY;
+    }
+    if (!profile_knows_version(claim->header->version) ||
+        claim->header->byte_order != MEMTRACE_BYTE_ORDER) {
+        error_set(error, "%s has another profile format than this memtrace knows",
+                  claim->region.path);
+        return CLAIM_FAILED;
+    }
+    return CLAIM_OK;
+}
+
+enum claim_status claim_open(const char *path, struct claim *claim, struct error *error) {
+    struct stat status;
+    enum claim_status result;
+    *claim = (struct claim){.fd = -1};
+    if (region_parse(path, &claim->region) != 0) {
+        error_set(error, "%s is not the name of a profile region", path);
+        return CLAIM_FAILED;
+    }
+    claim->fd = open_file(path, &status);
+    if (claim->fd < 0 && errno == ENOENT) {
+        return CLAIM_ABSENT;
+    }
+    if (claim->fd < 0) {
+        error_set(error, "cannot use the profile region %s: %s", path, strerror(errno));
+        return CLAIM_FAILED;
+    }
+    claim->device = status.st_dev;
+    claim->inode = status.st_ino;
+    if (flock(claim->fd, LOCK_EX | LOCK_NB) != 0) {
+        result = CLAIM_BUSY;
+    } else if (!claim_named(claim)) {
+        result = CLAIM_ABSENT; /* its last holder was done with it before we got the lock */
+    } else {
+        result = map_header(claim, &status, error);
+    }
+    if (result == CLAIM_EMPTY &&
+        !claim_process_exists(claim->region.pid, claim->region.start_ticks) &&
+        !region_is_open(claim->fd)) {
+        claim_unlink(claim); /* killed before it had counted anything */
+    }
+    if (result != CLAIM_OK) {
+        claim_release(claim);
+    }
+    return result;
+}
+
+void claim_release(struct claim *claim) {
+    if (claim->header != NULL) {
+        munmap(claim->header, MEMTRACE_HEADER_SIZE);
+    }
+    if (claim->fd >= 0) {
+        close(claim->fd);
+    }
+    claim->header = NULL;
+    claim->fd = -1;
+}
+
+bool claim_named(const struct claim *claim) {
+    return same_file(claim->region.path, claim->device, claim->inode);
+}
+
+void claim_unlink(const struct claim *claim) {
+    if (claim_named(claim)) {
+        unlink(claim->region.path);
+    }
+}
+
+uint64_t claim_time_ns(const struct claim *claim) {
+    uint64_t now = clock_now_ns();
+    return now > claim->header->start_monotonic_ns ? now - claim->header->start_monotonic_ns : 0;
+}
+
+struct profile *claim_profile(const struct claim *claim, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", claim->fd);
+    return profile_open(path, error);
+}
+
+/* Threads of a process; 0: there is none. Where that cannot be told, as if there were several. */
+static int count_tasks(pid_t pid) {
+    char path[64];
+    struct dirent *entry;
+    int count = 0;
+    DIR *tasks;
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    tasks = opendir(path);
+    if (tasks == NULL) {
+        return errno == ENOENT || errno == ESRCH ? 0 : 2;
+    }
+    while ((entry = readdir(tasks)) != NULL) {
+        count += entry->d_name[0] != '.';
+    }
+    closedir(tasks);
+    return count;
+}
+
+bool claim_process_exists(pid_t pid, uint64_t start_ticks) {
+    uint64_t ticks;
+    if (region_alive(pid, start_ticks)) {
+        return true;
+    }
+    /* A process looks like a zombie as soon as its first thread has ended. */
+    return region_start_ticks(pid, &ticks) == 0 && ticks == start_ticks && count_tasks(pid) > 1;
+}
+
+static bool has_mapped(const struct claim *claim) {
+    char path[64];
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    FILE *maps;
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)claim->region.pid);
+    maps = fopen(path, "re");
+    if (maps == NULL) {
+        return true; /* not ours to look at: assume the worst */
+    }
+    while (!found && getline(&line, &size, maps) > 0) {
+        unsigned long long inode; /* its device is not compared: some file systems show another */
+        found = sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == claim->inode;
+    }
+    free(line);
+    fclose(maps);
+    return found;
+}
+
+/* Of a process in another namespace of pids only the kernel knows whether it is there. */
+bool claim_is_foreign(const struct claim *claim) {
+    uint64_t there = claim->header->run.pid_namespace;
+    uint64_t here = region_namespace();
+    return there != 0 && here != 0 && there != here;
+}
+
+bool claim_in_use(const struct claim *claim) {
+    if (claim_is_foreign(claim)) {
+        return region_is_open(claim->fd);
+    }
+    if (!claim_process_exists(claim->region.pid, claim->region.start_ticks)) {
+        return false;
+    }
+    return (claim_load_u32(&claim->header->state) != MEMTRACE_STATE_EXECED && claim_named(claim)) ||
+           has_mapped(claim);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* recover.c: profiles of killed programs. See recover.h. */
+#include "collect/recover.h"
+
+#include "collect/orphan.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether the process is a `memtrace` that will finish the region itself: it may not have claimed
+ * it yet when the program was a short one. */
+static bool is_collector(pid_t pid) {
+    char path[64];
+    char name[32] = "";
+    ssize_t size;
+    int fd;
+    if (pid <= 0) {
+        return false;
+    }
+    if (pid == getpid()) {
+        return true; /* it has just said that it cannot */
+    }
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    size = read(fd, name, sizeof name - 1);
+    close(fd);
+    return size > 0 && strcmp(name, "memtrace\n") == 0;
+}
+
+/* A recording alone: what became of it, in the terms of a profile. */
+static void complete(const struct claim *claim, const struct record_result *recording,
+                     struct finished *finished) {
+    *finished = (struct finished){.is_recording = true, .trouble = recording->trouble};
+    if (recording->trouble.message[0] != '\0') {
+        finished->place = FINISH_ELSEWHERE;
+    }
+    snprintf(finished->path, sizeof finished->path, "%s", recording->path);
+    claim_unlink(claim);
+}
+
+static void recover_claimed(const struct claim *claim, recover_note note, void *context) {
+    char program[sizeof claim->header->executable];
+    struct recovered recovered = {.pid = claim->region.pid, .program = program};
+    struct record_result recording;
+    if (claim_load_u32(&claim->header->state) ==
+        MEMTRACE_STATE_WRITTEN) { /* the profile is at its place: this is only the rest */
+        claim_unlink(claim);
+        return;
+    }
+    snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, claim->header->executable);
+    finish_note_malloc(claim);
+    if (finish_recording(claim, NULL, &recording) && !finish_wants_profile(claim)) {
+        complete(claim, &recording, &recovered.finished);
+    } else {
+        finish_region(claim, COPY_KEEP, &recovered.finished);
+    }
+    if (note != NULL) {
+        note(context, &recovered);
+    }
+}
+
+int recover_region(const char *path, recover_note note, void *context) {
+    struct claim claim;
+    int recovered = 0;
+    if (claim_open(path, &claim, NULL) != CLAIM_OK) {
+        return 0;
+    }
+    if (!claim_in_use(&claim) && (claim_is_foreign(&claim) || !is_collector((pid_t)claim_load_u32(
+                                                                  &claim.header->collector_pid)))) {
+        recover_claimed(&claim, note, context);
+        recovered = 1;
+    }
+    claim_release(&claim);
+    return recovered;
+}
+
+/* Whether a running program's header says that it replaced itself by exec. */
+static bool says_execed(const char *path) {
+    struct memtrace_header header;
+    return region_read_header(path, &header) == REGION_HEADER &&
+           header.state == MEMTRACE_STATE_EXECED;
+}
+
+bool recover_is_meant(const struct region *region) {
+    const char *folder = getenv("MEMTRACE_REGION_DIR");
+    size_t length = folder != NULL ? strlen(folder) : 0;
+    return length == 0 ||
+           (strncmp(region->path, folder, length) == 0 && region->path[length] == '/');
+}
+
+int recover_killed(recover_note note, void *context, struct error *error) {
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction old;
+    struct region *list;
+    size_t count;
+    if (region_list(&list, &count, error) != 0) {
+        return -1;
+    }
+    /* A file over RLIMIT_FSIZE is a profile that cannot be moved, not our end. */
+    sigaction(SIGXFSZ, &ignore, &old);
+    /* The oldest first, so that of several with one output path it keeps the plain name. */
+    for (size_t i = count; i-- > 0;) {
+        if (!recover_is_meant(&list[i])) {
+            continue;
+        }
+        if (!list[i].alive || says_execed(list[i].path)) {
+            recover_region(list[i].path, note, context);
+        } else {
+            orphan_help(list[i].path);
+        }
+    }
+    sigaction(SIGXFSZ, &old, NULL);
+    free(list);
+    return 0;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+void recover_line(const struct recovered *recovered, char *line, size_t capacity) {
+    const char *program =
+        recovered->program[0] != '\0' ? base_name(recovered->program) : "a program";
+    const struct finished *finished = &recovered->finished;
+    if (finished->place == FINISH_MOVED) {
+        snprintf(line, capacity, "the %s that %s (pid %ld) left unfinished is now at %s",
+                 finished->is_recording ? "recording" : "profile", program, (long)recovered->pid,
+                 finished->path);
+        return;
+    }
+    snprintf(line, capacity, "%s; what %s (pid %ld) left unfinished is at %s",
+             finished->trouble.message, program, (long)recovered->pid, finished->path);
+}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""Passes over many events tell how far they are, end soon after whoever asked is gone, are made once
+for all who ask at the same time, and take no memory that grows with the blocks they hand out."""
+
+import json
+import os
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "asking"))
+
+from serving import Server, equal, fail, finish, scratch  # noqa: E402
+from queried import ask, build  # noqa: E402
+from recorded import only_recording, record  # noqa: E402
+
+STEPS = 3000000
+ENDS_WITHIN_S = 0.5  # 50 ms are meant, on a machine that does nothing else
+ANONYMOUS_KB = 96 * 1024
+ENDPOINTS = ("/r/1/blocks", "/r/1/sizes", "/r/1/heap", "/r/1/heap/history", "/r/1/lifetimes",
+             "/r/1/mappings", "/r/1/export/heaptrack", "/r/1/blocks/2999999")
+
+
+def cpu_s(server):
+    with open(f"/proc/{server.process.pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_work(server):
+    """Until some processor time was spent: the pass goes on."""
+    before, end = cpu_s(server), time.monotonic() + 20
+    while cpu_s(server) < before + 0.1 and time.monotonic() < end:
+        time.sleep(0.01)
+    return cpu_s(server) >= before + 0.1
+
+
+def ends_after(server):
+    """When the server came to rest: no processor time for 100 ms."""
+    start = time.monotonic()
+    last, since = cpu_s(server), start
+    while time.monotonic() - since < 0.1 and time.monotonic() - start < 30:
+        time.sleep(0.01)
+        now = cpu_s(server)
+        if now > last + 0.011:  # one tick is for looking at sockets
+            last, since = now, time.monotonic()
+    return since - start
+
+
+def check_cancel(server):
+    for number, address in enumerate(ENDPOINTS):
+        connection = server.connect()
+        # Another window each time: nothing is known of it yet.
+        window = {"size": "1..%d" % (500 + number)} if "export" in address else \
+            {"from": "%d%%" % (number + 1)}
+        server.request(connection, address, **window)
+        if not wait_for_work(server):
+            fail(address, "does nothing")
+        connection.close()
+        took = ends_after(server)
+        print(f"{address}: at rest {took * 1000:.0f} ms after it was given up")
+        if took > ENDS_WITHIN_S:
+            fail(address, "went on for", took, "s after whoever asked was gone")
+
+
+def check_crowd(server):
+    """More passes than there are workers are given up: the next question is answered at once."""
+    crowd = [server.connect() for _ in range(8)]
+    for number, connection in enumerate(crowd):
+        server.request(connection, "/r/1/sizes", **{"from": "%d%%" % (number + 40)})
+    wait_for_work(server)
+    for connection in crowd:
+        connection.close()
+    start = time.monotonic()
+    equal(server.rows("/r/1/query", {"sql": "SELECT 1 AS one"}), [{"one": 1}], "after a crowd")
+    print(f"after a crowd: answered within {(time.monotonic() - start) * 1000:.0f} ms")
+    if time.monotonic() - start > 2 * ENDS_WITHIN_S:
+        fail("after a crowd: answered only after", time.monotonic() - start, "s")
+
+
+def listen(server, job, told):
+    connection = server.connect()
+    server.request(connection, "/r/1/events", job=job)
+    response = connection.getresponse()
+    event = None
+    while not told or told[-1] != "end":
+        line = response.readline().decode().rstrip("\n")
+        if line.startswith("event: "):
+            event = line.removeprefix("event: ")
+        elif line.startswith("data: ") and event == "progress":
+            told.append(json.loads(line.removeprefix("data: ")))
+            if told[-1]["done"] == told[-1]["total"]:
+                break
+    connection.close()
+
+
+def check_progress(server):
+    told = []
+    listener = threading.Thread(target=listen, args=(server, "mine", told), daemon=True)
+    listener.start()
+    time.sleep(0.3)
+    server.data("/r/1/sizes", job="mine", **{"from": "77ns"})
+    listener.join(5)
+    if not told:
+        fail("no progress was told")
+    for before, after in zip(told, told[1:]):
+        if after["done"] < before["done"] or after["done"] > after["total"]:
+            fail("progress", before, "then", after)
+
+
+def check_joined(server):
+    """Equal questions in flight are one pass: one of them says so, the others found it."""
+    via = []
+
+    def question():
+        via.append(server.ask("/r/1/sizes", **{"from": "99ns"})[1]["via"])
+
+    askers = [threading.Thread(target=question) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+    equal(sorted(via), ["cache", "cache", "pass"], "three equal questions at once")
+
+
+def check_memory(server, path, temporary):
+    """All blocks of the recording, in two orders: they lie in a file that has no name."""
+    server.data("/r/1/sizes")
+    before = server.memory_kb()
+    total = server.data("/r/1/blocks", limit=10, all="")["total"]
+    equal(total, ask(path, "SELECT count(*) AS n FROM allocations WHERE class = 'heap'")[0]["n"], "all blocks")
+    first = server.rows("/r/1/blocks", limit=100, all="", sort="birth_ns", order="asc", cursor=total // 2)
+    slowest = 0
+    for cursor in (0, total // 3, total - 50):
+        start = time.monotonic()
+        rows = server.rows("/r/1/blocks", limit=100, all="", sort="birth_ns", order="asc", cursor=cursor)
+        slowest = max(slowest, time.monotonic() - start)
+        equal(len(rows), min(100, total - cursor), "a window at", cursor)
+    print(f"windows of {total} blocks: {slowest * 1000:.0f} ms at most")
+    wanted = ask(path, "SELECT id FROM allocations WHERE class = 'heap' ORDER BY born, id LIMIT 100"
+                       " OFFSET %d" % (total // 2))
+    equal([row["id"] for row in first], [row["id"] for row in wanted], "the middle of the table")
+    grown = server.memory_kb() - before
+    if grown > ANONYMOUS_KB:
+        fail("memory grew by", grown, "KiB for", total, "blocks")
+    equal([name for name in os.listdir(temporary) if "blocks" in name], [], "temporary files")
+
+
+def check_history(server, path):
+    """One thread's events are in order: the coarse history has what SQL finds, to the byte."""
+    data = server.data("/r/1/heap/history")
+    moments = list(range(7, 256, 31))
+    live = ask(path, "SELECT %s FROM allocations WHERE class = 'heap' AND address IS NOT NULL" % ", ".join(
+        "sum(CASE WHEN born < {0} AND coalesce(freed, 1e18) >= {0} THEN usable END) AS m{0}".format(
+            data["time_ns"][i]) for i in moments))[0]
+    equal([data["live"][i] for i in moments], [value or 0 for value in live.values()], "history")
+    page = 4096
+    at = data["time_ns"][moments[4]]
+    blocks = ask(path, "SELECT address, usable FROM allocations WHERE class = 'heap' AND address IS NOT NULL"
+                       " AND born < %d AND coalesce(freed, 1e18) >= %d" % (at, at))
+    pages = {number for block in blocks
+             for number in range(block["address"] // page,
+                                 (block["address"] + max(block["usable"], 1) - 1) // page + 1)}
+    equal(data["spread"][moments[4]], len(pages) * page, "pages that some block touches")
+    # A block of 1.2 GiB has more cells than are kept of all moments: they became larger.
+    moment = server.data("/r/1/heap", moment="%dns" % at)
+    equal((moment["at_ns"], moment["cell_bytes"]), (at, 2 * 65536), "the coarse map")
+    held = sum(level / 255 * moment["cell_bytes"] for region in moment["regions"]
+               for level in region["cells"])
+    if abs(held - moment["live_bytes"]) > 0.02 * moment["live_bytes"]:
+        fail("cells hold", held, "of", moment["live_bytes"])
+
+
+def main():
+    folder, temporary = scratch(), scratch()
+    program = build(os.path.join(HERE, "churn.c"))
+    equal(record([program, str(STEPS)], folder).returncode, 0, "recording")
+    path = only_recording(folder, "churn")
+    server = Server(path, settings={"TMPDIR": temporary})
+    check_cancel(server)
+    check_crowd(server)
+    check_progress(server)
+    check_joined(server)
+    check_memory(server, path, temporary)
+    check_history(server, path)
+    server.close()
+    finish()
+
+
+main()

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* apidetail.c: see apidetail.h. */
+#include "web/server/apidetail.h"
+
+#include "web/server/apicache.h"
+
+#include "analyze/profile/load.h"
+#include "analyze/replay/accounts.h"
+
+#include <stdlib.h>
+
+struct wish {
+    const struct api_view *view;
+    bool all;
+};
+
+struct gathering {
+    struct apidetail *into;
+    bool all;
+    bool is_full; /* the store took no more */
+};
+
+int apidetail_check(struct api_call *call, const char *what, struct error *error) {
+    const struct source *source = call->view->source;
+    return source->parts.count != 0
+               ? 0
+               : api_refuse(call, 400, error,
+                            "%s needs single blocks, and %s is a profile: make a recording with "
+                            "`memtrace record`",
+                            what, source->path);
+}
+
+struct selection_times apidetail_window(const struct api_view *view) {
+    struct selection_times window = view->selection->view;
+    if (window.to_ns > view->whole->now_ns) {
+        window.to_ns =
+            view->whole->now_ns > window.from_ns ? view->whole->now_ns : window.from_ns + 1;
+    }
+    return window;
+}
+
+uint64_t apidetail_count(uint64_t units) {
+    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
+}
+
+/* ---- Bins ---- */
+
+uint64_t apidetail_bin_ns(const struct apidetail *detail, size_t bin) {
+    double width = (double)(detail->to_ns - detail->from_ns) / APIDETAIL_BINS;
+    return bin == APIDETAIL_BINS ? detail->to_ns
+                                 : detail->from_ns + (uint64_t)(width * (double)bin);
+}
+
+static size_t bin_of(const struct apidetail *detail, uint64_t time_ns) {
+    double share;
+    if (time_ns <= detail->from_ns || time_ns >= detail->to_ns) {
+        return time_ns <= detail->from_ns ? 0 : APIDETAIL_BINS - 1;
+    }
+    share = (double)(time_ns - detail->from_ns) / (double)(detail->to_ns - detail->from_ns);
+    return share * APIDETAIL_BINS < APIDETAIL_BINS ? (size_t)(share * APIDETAIL_BINS)
+                                                   : APIDETAIL_BINS - 1;
+}
+
+/* As the slices of a recording have them: in ticks of the clock. */
+static uint32_t bucket_of(const struct life *life) {
+    uint64_t ticks =
+        (life->death_ns >> MEMTRACE_TICK_SHIFT) - (life->birth_ns >> MEMTRACE_TICK_SHIFT);
+    return contexts_bucket(ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX);
+}
+
+void apidetail_write_bins(struct api_call *call, const struct apidetail *detail) {
+    jsonwriter_array(call->json, "time");
+    for (size_t bin = 0; bin < APIDETAIL_BINS; bin++) {
+        jsonwriter_map(call->json, NULL);
+        jsonwriter_number(call->json, "from_ns", apidetail_bin_ns(detail, bin));
+        jsonwriter_number(call->json, "to_ns", apidetail_bin_ns(detail, bin + 1));
+        jsonwriter_end_map(call->json);
+    }
+    jsonwriter_end_array(call->json);
+}
+
+/* ---- The pass ---- */
+
+static int take_life(void *context, const struct life *life) {
+    struct gathering *gathering = context;
+    struct apidetail *into = gathering->into;
+    bool is_live = life->death_ns == LIFE_ALIVE;
+    if (life->birth_ns >= into->from_ns) {
+        size_t size = life->size != 0 ? 64 - (size_t)__builtin_clzll(life->size) : 0;
+        into->sizes[bin_of(into, life->birth_ns)][size] += life_units(life);
+    }
+    if (!is_live) {
+        into->lifetimes[bin_of(into, life->death_ns)][bucket_of(life)] += life_units(life);
+    }
+    if ((is_live || gathering->all) && blockstore_add(&into->blocks, life) != 0) {
+        gathering->is_full = true;
+        return 1;
+    }
+    return 0;
+}
+
+static int gather(struct apidetail *into, const struct wish *wish,
+                  const struct replay_options *replay, struct error *error) {
+    const struct api_view *view = wish->view;
+    struct gathering gathering = {.into = into, .all = wish->all};
+    const struct lives_visitor also = {
+        .end = take_life, .context = &gathering, .scopes = into->scopes};
+    const struct detail_wish asked = {
+        .parts = DETAIL_LIFETIMES | DETAIL_SIZES | DETAIL_GROUPS | DETAIL_HEAP,
+        .classes = selection_classes(view->selection),
+        .shutdown_ns = UINT64_MAX,
+        .limit = 1,
+        .also = &also,
+    };
+    into->detail = detail_gather(&asked, view->selection, view->whole, view->source->parts,
+                                 view->names, replay, error);
+    if (gathering.is_full) {
+        return blockstore_explain(&into->blocks, error);
+    }
+    return into->detail != NULL ? blockstore_finish(&into->blocks, error) : -1;
+}
+
+static void free_detail(void *value) {
+    struct apidetail *detail = value;
+    detail_free(detail->detail);
+    blockstore_free(&detail->blocks);
+    scopes_free(detail->scopes);
+    free(detail);
+}
+
+static void *make(const void *asked, const struct replay_options *replay, struct error *error) {
+    const struct wish *wish = asked;
+    struct apidetail *made = calloc(1, sizeof *made);
+    struct selection_times window = apidetail_window(wish->view);
+    if (made == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    blockstore_start(&made->blocks);
+    made->from_ns = window.from_ns;
+    made->to_ns = window.to_ns;
+    made->scopes = scopes_new();
+    if (made->scopes == NULL) {
+        error_set(error, "out of memory");
+    } else if (gather(made, wish, replay, error) == 0) {
+        return made;
+    }
+    free_detail(made);
+    return NULL;
+}
+
+static size_t bytes_of(const void *value) {
+    const struct apidetail *detail = value;
+    size_t bytes = sizeof *detail + blockstore_bytes(&detail->blocks) +
+                   detail->detail->live_count * sizeof *detail->detail->live;
+    for (size_t i = 0; i < detail->detail->context_count; i++) {
+        const struct detail_context *context = &detail->detail->contexts[i];
+        bytes += sizeof *context + (context->lifetimes.capacity + context->sizes.capacity) *
+                                       sizeof *context->sizes.buckets;
+    }
+    return bytes;
+}
+
+static const struct apicache_kind kind = {.make = make, .free = free_detail, .bytes = bytes_of};
+
+const struct apidetail *apidetail_get(struct api_call *call, bool all, struct error *error) {
+    const struct wish wish = {call->view, all};
+    bool was_there = false;
+    const struct apidetail *found =
+        apicache_get(call->view->cache, all ? "detail of all" : "detail", &kind, &wish,
+                     &call->replay, &was_there, error);
+    call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
+    return found;
+}
+
+struct report apidetail_report(const struct api_call *call, const struct apidetail *detail) {
+    struct report report = call->report;
+    report.detail = detail->detail;
+    report.parts = call->view->source->parts;
+    return report;
+}

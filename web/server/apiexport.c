@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * apiexport.c: a view in the formats of `memtrace export`, as a download. It is written to a file
+ * without a name, which is sent from there: memory does not grow with it.
+ */
+#include "web/server/api.h"
+
+#include "analyze/ask/source.h"
+#include "analyze/export/formats.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEPTH_MOST = 1 << 20 };
+
+/* ---- What is asked ---- */
+
+static int check_cost(struct api_call *call, const struct exportformat *format,
+                      struct error *error) {
+    bool is_given = api_param(call, "metric") != NULL;
+    if (is_given && (format->traits & EXPORTFORMAT_COST) == 0) {
+        return api_refuse(call, 400, error, "%s holds all costs: metric has no effect",
+                          format->name);
+    }
+    return call->metric < EXPORT_COSTS
+               ? 0
+               : api_refuse(call, 400, error, "an export has no such metric");
+}
+
+static int read_depth(struct api_call *call, const struct exportformat *format,
+                      struct export *export, struct error *error) {
+    uint64_t depth;
+    export->is_depth_given = api_param(call, "depth") != NULL;
+    if (export->is_depth_given && (format->traits & EXPORTFORMAT_DEPTH) == 0) {
+        return api_refuse(call, 400, error,
+                          "%s does not write each call path whole: depth has no effect",
+                          format->name);
+    }
+    if (api_number(call, "depth", 0, 0, DEPTH_MOST, &depth, error) != 0) {
+        return -1;
+    }
+    export->depth = (size_t)depth;
+    return 0;
+}
+
+static const struct exportformat *find_format(struct api_call *call, struct error *error) {
+    const struct exportformat *format = exportformat_named(call->rest);
+    if (format == NULL) {
+        api_refuse(call, 404, error, "there is no format '%s'", call->rest);
+    }
+    return format;
+}
+
+/* ---- The file ---- */
+
+/* The source's name with the format's ending; of other characters than these nothing is left that
+ * a header or a file system could take for something. NULL: out of memory. */
+static char *name_file(const char *source, const char *ending) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *slash = strrchr(source, '/');
+    char *name = NULL;
+    if (asprintf(&name, "%s%s", slash != NULL ? slash + 1 : source, ending) < 0) {
+        return NULL;
+    }
+    for (char *at = name; *at != '\0'; at++) {
+        *at = strchr(plain, *at) != NULL ? *at : '_';
+    }
+    return name;
+}
+
+/* A trouble of ours: anything else that is wrong is what the source lacks for the format. */
+static int fail(struct api_call *call, const char *path, struct error *error) {
+    call->status = 500;
+    return error_set(error, "cannot write %s: %s", path, strerror(errno));
+}
+
+/* A format that makes its own file, in a folder where nobody else can make one of that name. */
+static int write_named(struct api_call *call, const struct exportformat *format,
+                       struct export *export, char *folder, struct error *error) {
+    char path[600];
+    int result;
+    if (mkdtemp(folder) == NULL) {
+        return fail(call, folder, error);
+    }
+    snprintf(path, sizeof path, "%s/export%s", folder, format->ending);
+    export->path = path;
+    result = format->write(export, error);
+    if (result == 0) {
+        call->file = fopen(path, "re");
+        result = call->file != NULL ? 0 : fail(call, path, error);
+    }
+    unlink(path);
+    rmdir(folder);
+    return result;
+}
+
+static int write_stream(struct api_call *call, const struct exportformat *format,
+                        struct export *export, char *path, struct error *error) {
+    int made = mkostemp(path, O_CLOEXEC);
+    int result;
+    call->file = made >= 0 ? fdopen(made, "w+e") : NULL;
+    if (call->file == NULL) {
+        return fail(call, path, error);
+    }
+    unlink(path);
+    export->out = call->file;
+    result = format->write(export, error);
+    if (result == 0 && (ferror(call->file) || fflush(call->file) != 0)) {
+        result = fail(call, path, error);
+    }
+    return result;
+}
+
+/* call->file is to be sent. 0 or -1. */
+static int write_file(struct api_call *call, const struct exportformat *format,
+                      struct export *export, struct error *error) {
+    bool is_named = (format->traits & EXPORTFORMAT_FILE) != 0;
+    char path[512];
+    if (source_temporary(path, sizeof path, "export", "XXXXXX") != 0) {
+        errno = ENAMETOOLONG;
+        return fail(call, "a temporary file", error);
+    }
+    return is_named ? write_named(call, format, export, path, error)
+                    : write_stream(call, format, export, path, error);
+}
+
+int api_export(struct api_call *call, struct error *error) {
+    const struct api_view *view = call->view;
+    const struct exportformat *format = find_format(call, error);
+    bool is_given = filters_given(&view->question->filters);
+    struct export export = {.model = view->model,
+                            .names = view->names,
+                            .parts = view->source->parts,
+                            .cost = call->metric,
+                            .full_names = call->report.options.full_names,
+                            .by_line = call->report.options.by_line,
+                            .all_frames = call->report.options.all_frames,
+                            .whole = view->whole,
+                            .selection = is_given ? view->selection : NULL,
+                            .selected = is_given ? view->question->filters.text : NULL,
+                            .progress = &call->replay,
+                            .source = view->source->path};
+    if (format == NULL || check_cost(call, format, error) != 0 ||
+        read_depth(call, format, &export, error) != 0) {
+        return -1;
+    }
+    call->type = "application/octet-stream";
+    call->status = 400;
+    call->file_name = name_file(view->source->path, format->ending);
+    export.name = call->file_name;
+    if (call->file_name == NULL) {
+        return error_set(error, "out of memory");
+    }
+    if (write_file(call, format, &export, error) != 0) {
+        return -1;
+    }
+    return 0;
+}

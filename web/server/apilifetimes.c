@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * apilifetimes.c: how long blocks lived, over the run and by call path, and how large they were.
+ *
+ * Lifetimes over time are in the slices of a recording's index: unless filters of single blocks
+ * are given they need no pass.
+ */
+#include "web/server/apicache.h"
+#include "web/server/apidetail.h"
+#include "web/server/apireport.h"
+
+#include "analyze/replay/accounts.h"
+#include "analyze/report/reports.h"
+#include "analyze/window/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- From slices ---- */
+
+/* Slices of a view, those that follow each other taken together until few rows are left. */
+struct overtime {
+    uint64_t from_ns[APIDETAIL_BINS + 1];                       /* the last one: the end */
+    uint64_t counts[APIDETAIL_BINS][MEMTRACE_LIFETIME_BUCKETS]; /* units */
+    size_t count;
+};
+
+/* Of the slices [first, end) that lie in the view, in whole or in part. */
+struct run_of_slices {
+    size_t first, end;
+};
+
+static uint64_t end_of(const struct index *index, size_t at, uint64_t last_ns) {
+    return at + 1 < index->count ? index->entries[at + 1].start_ns : last_ns;
+}
+
+static struct run_of_slices find_slices(const struct index *index, struct selection_times window) {
+    struct run_of_slices run = {0, index->count};
+    while (run.first + 1 < run.end && index->entries[run.first + 1].start_ns <= window.from_ns) {
+        run.first++;
+    }
+    while (run.end > run.first + 1 && index->entries[run.end - 1].start_ns >= window.to_ns) {
+        run.end--;
+    }
+    return run;
+}
+
+/* Those of the contexts that are selected: they alone are in the view's model. */
+static int add_slice(uint64_t *counts, const struct slice *slice, const struct model *model) {
+    struct slice_reader reader;
+    struct slice_context context;
+    slice_read(&reader, slice);
+    while (slice_next_context(&reader, &context)) {
+        const struct model_context *found = model_find(model, context.id);
+        for (size_t i = 0;
+             found != NULL && found->class == MODEL_HEAP && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            counts[i] += context.lifetimes[i];
+        }
+    }
+    return reader.failed ? -1 : 0;
+}
+
+static void *make_overtime(const void *asked, const struct replay_options *replay,
+                           struct error *error) {
+    const struct api_view *view = asked;
+    const struct index *index = view->whole->index;
+    struct selection_times window = apidetail_window(view);
+    struct run_of_slices run = find_slices(index, window);
+    struct overtime *made = calloc(1, sizeof *made);
+    size_t each = (run.end - run.first + APIDETAIL_BINS - 1) / APIDETAIL_BINS;
+    if (made == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    for (size_t at = run.first; at < run.end; at++) {
+        size_t row = (at - run.first) / each;
+        if (replay_is_cancelled(replay) ||
+            add_slice(made->counts[row], &index->entries[at].slice, view->model) != 0) {
+            error_set(error, replay_is_cancelled(replay) ? "cancelled"
+                                                         : "the recording's index is damaged");
+            free(made);
+            return NULL;
+        }
+        if ((at - run.first) % each == 0) {
+            made->from_ns[row] = index->entries[at].start_ns;
+        }
+        made->count = row + 1;
+        made->from_ns[row + 1] = end_of(index, at, window.to_ns);
+    }
+    return made;
+}
+
+static size_t overtime_bytes(const void *value) {
+    (void)value;
+    return sizeof(struct overtime);
+}
+
+static const struct apicache_kind overtime_kind = {
+    .make = make_overtime, .free = free, .bytes = overtime_bytes};
+
+/* ---- What is written ---- */
+
+static void write_buckets(struct jsonwriter *json) {
+    jsonwriter_array(json, "buckets");
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        jsonwriter_map(json, NULL);
+        jsonwriter_number(json, "from_ns",
+                          i != 0 ? UINT64_C(1) << (2 * (i - 1) + MEMTRACE_TICK_SHIFT) : 0);
+        if (i + 1 < MEMTRACE_LIFETIME_BUCKETS) {
+            jsonwriter_number(json, "to_ns", UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT));
+        } else {
+            jsonwriter_string(json, "to_ns", NULL);
+        }
+        jsonwriter_end_map(json);
+    }
+    jsonwriter_end_array(json);
+}
+
+static void write_counts(struct jsonwriter *json, const uint64_t *units, size_t rows,
+                         size_t columns) {
+    jsonwriter_array(json, "counts");
+    for (size_t row = 0; row < rows; row++) {
+        jsonwriter_array(json, NULL);
+        for (size_t i = 0; i < columns; i++) {
+            jsonwriter_number(json, NULL, apidetail_count(units[row * columns + i]));
+        }
+        jsonwriter_end_array(json);
+    }
+    jsonwriter_end_array(json);
+}
+
+static int write_overtime(struct api_call *call, struct error *error) {
+    struct selection_times window = apidetail_window(call->view);
+    bool was_there;
+    const struct overtime *overtime = apicache_get(call->view->cache, "lifetimes", &overtime_kind,
+                                                   call->view, &call->replay, &was_there, error);
+    if (overtime == NULL) {
+        return -1;
+    }
+    jsonwriter_array(call->json, "time");
+    for (size_t row = 0; row < overtime->count; row++) {
+        jsonwriter_map(call->json, NULL);
+        jsonwriter_number(call->json, "from_ns", overtime->from_ns[row]);
+        jsonwriter_number(call->json, "to_ns", overtime->from_ns[row + 1]);
+        jsonwriter_end_map(call->json);
+    }
+    jsonwriter_end_array(call->json);
+    write_counts(call->json, overtime->counts[0], overtime->count, MEMTRACE_LIFETIME_BUCKETS);
+    call->told.via = API_VIA_SLICES;
+    if (overtime->count != 0 && (overtime->from_ns[0] < window.from_ns ||
+                                 overtime->from_ns[overtime->count] > window.to_ns)) {
+        call->told.exact = API_SNAPPED;
+    }
+    return 0;
+}
+
+static int write_binned(struct api_call *call, struct error *error) {
+    const struct apidetail *detail = apidetail_get(call, false, error);
+    if (detail == NULL) {
+        return -1;
+    }
+    apidetail_write_bins(call, detail);
+    write_counts(call->json, detail->lifetimes[0], APIDETAIL_BINS, MEMTRACE_LIFETIME_BUCKETS);
+    return 0;
+}
+
+static bool is_asked(const struct api_call *call, const char *name) {
+    return api_param(call, name) != NULL;
+}
+
+/* The tables of a report that also a profile has. */
+static int write_percentiles(struct api_call *call, struct error *error) {
+    struct apireport taken = {0};
+    struct report report = call->report;
+    const struct apidetail *detail = NULL;
+    int result = 0;
+    if (call->view->source->parts.count != 0) {
+        detail = apidetail_get(call, false, error);
+        result = detail != NULL ? 0 : -1;
+    }
+    if (result == 0) {
+        report = detail != NULL ? apidetail_report(call, detail) : report;
+        result = apireport_take(&taken, &report, report_lifetimes, error);
+    }
+    if (result == 0) {
+        result = apireport_write(call, "all", apireport_find(&taken, "lifetimes-all"), error);
+    }
+    if (result == 0) {
+        result = apireport_write(call, "percentiles", apireport_find(&taken, "lifetimes"), error);
+    }
+    apireport_free(&taken);
+    return result;
+}
+
+static int check_word(struct api_call *call, const char *name, const char *word,
+                      struct error *error) {
+    int place;
+    return api_word(call, name, word, 0, &place, error);
+}
+
+int api_lifetimes(struct api_call *call, struct error *error) {
+    bool is_recording = call->view->source->parts.count != 0;
+    int result = check_word(call, "over", "time", error);
+    if (result == 0) {
+        result = check_word(call, "per", "path", error);
+    }
+    if (result == 0 && is_asked(call, "over") && !is_recording) {
+        result = apidetail_check(call, "over=time", error);
+    }
+    if (result != 0) {
+        return -1;
+    }
+    api_command(call, "report --show-lifetimes");
+    jsonwriter_map(call->json, NULL);
+    write_buckets(call->json);
+    if (is_asked(call, "over")) {
+        result = selection_needs_lives(call->view->selection) ? write_binned(call, error)
+                                                              : write_overtime(call, error);
+    }
+    if (result == 0 && (is_asked(call, "per") || !is_asked(call, "over"))) {
+        result = write_percentiles(call, error);
+    }
+    jsonwriter_end_map(call->json);
+    return result;
+}
+
+/* ---- Sizes ---- */
+
+static void write_classes(struct jsonwriter *json, const struct detail *detail) {
+    jsonwriter_array(json, "classes");
+    for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
+        const struct detail_sizes *sizes = &detail->sizes[i];
+        jsonwriter_map(json, NULL);
+        jsonwriter_number(json, "from", i != 0 ? UINT64_C(1) << (i - 1) : 0);
+        if (i < DETAIL_SIZE_BUCKETS - 1) {
+            jsonwriter_number(json, "to", (UINT64_C(1) << i) - 1);
+        } else {
+            jsonwriter_string(json, "to", NULL);
+        }
+        jsonwriter_number(json, "allocations", sizes->allocations);
+        jsonwriter_number(json, "total_bytes", sizes->total_bytes);
+        jsonwriter_number(json, "live_blocks", sizes->live_blocks);
+        jsonwriter_number(json, "live_bytes", sizes->live_bytes);
+        jsonwriter_end_map(json);
+    }
+    jsonwriter_end_array(json);
+}
+
+static int write_size_paths(struct api_call *call, const struct apidetail *detail,
+                            struct error *error) {
+    struct apireport taken = {0};
+    struct report report = apidetail_report(call, detail);
+    int result = apireport_take(&taken, &report, report_sizes, error);
+    if (result == 0) {
+        result = apireport_write(call, "paths", apireport_find(&taken, "sizes-by-path"), error);
+    }
+    apireport_free(&taken);
+    return result;
+}
+
+int api_sizes(struct api_call *call, struct error *error) {
+    const struct apidetail *detail;
+    int result = 0;
+    if (apidetail_check(call, "sizes", error) != 0 ||
+        check_word(call, "over", "time", error) != 0 ||
+        check_word(call, "per", "path", error) != 0) {
+        return -1;
+    }
+    detail = apidetail_get(call, false, error);
+    if (detail == NULL) {
+        return -1;
+    }
+    api_command(call, "report --show-sizes");
+    jsonwriter_map(call->json, NULL);
+    write_classes(call->json, detail->detail);
+    if (is_asked(call, "over")) {
+        apidetail_write_bins(call, detail);
+        write_counts(call->json, detail->sizes[0], APIDETAIL_BINS, DETAIL_SIZE_BUCKETS);
+    }
+    if (is_asked(call, "per")) {
+        result = write_size_paths(call, detail, error);
+    }
+    jsonwriter_end_map(call->json);
+    return result;
+}
