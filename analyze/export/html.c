@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * html.c: one file to mail around, that shows a profile in any browser and asks for nothing: style,
- * data and scripts are in it. Its policy forbids it any request.
+ * html.c: one file to mail around, that shows a profile in any browser and asks for nothing: the
+ * page of memtrace serve (web/ui) with the data inside it. Its policy forbids it any request.
  *
- * The page stays below 5 MB: calls are left out, the cheapest first, until it does.
+ * The page stays below 2 MB: calls are left out, the cheapest first, until its data is small
+ * enough.
  */
 #include "analyze/export/html/assets.h"
 #include "analyze/export/htmldata.h"
 #include "analyze/export/shared.h"
 
+#include <nettle/base64.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { DATA_LIMIT = 4500000, MOST_CALLS = 80000 };
 
@@ -45,43 +48,52 @@ static char *write_fitting(const struct export *export, struct callforest *fores
     return text;
 }
 
-static void put_page(const struct export *export, const char *data) {
-    static const char *const scripts[] = {asset_data_js,    asset_format_js, asset_table_js,
-                                          asset_flame_js,   asset_tree_js,   asset_chart_js,
-                                          asset_summary_js, asset_page_js};
-    FILE *out = export->out;
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-          "style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
-          "form-action 'none'\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-          out);
-    markup_text(out, export->model->header.executable);
-    fputs(" - MemTrace</title>\n<style>\n", out);
-    fputs(asset_page_css, out);
-    fputs("</style>\n</head>\n", out);
-    fputs(asset_page_html, out);
-    fputs("<script type=\"application/json\" id=\"data\">", out);
-    fputs(data, out);
-    fputs("</script>\n<script>\n\"use strict\";\n(function () {\n", out);
-    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
-        fputs(scripts[i], out);
+/* The data, deflated and as letters: text between tags cannot be anything else. NULL: out of
+ * memory. */
+static char *pack(const char *data) {
+    size_t size = strlen(data);
+    uLongf packed_size = compressBound((uLong)size);
+    unsigned char *packed = malloc(packed_size);
+    char *letters = NULL;
+    if (packed != NULL &&
+        compress2(packed, &packed_size, (const Bytef *)data, (uLong)size, 9) == Z_OK &&
+        (letters = malloc(BASE64_ENCODE_RAW_LENGTH(packed_size) + 1)) != NULL) {
+        base64_encode_raw(letters, packed_size, packed);
+        letters[BASE64_ENCODE_RAW_LENGTH(packed_size)] = '\0';
     }
-    fputs("}());\n</script>\n</body>\n</html>\n", out);
+    free(packed);
+    return letters;
+}
+
+/* The page is web/ui/saved/page.html, with two places to fill. */
+static void put_page(const struct export *export, const char *data) {
+    static const char title[] = "%TITLE%", letters[] = "%DATA%";
+    const char *at_title = strstr(asset_page_html, title);
+    const char *at_data = strstr(at_title, letters);
+    FILE *out = export->out;
+    fwrite(asset_page_html, 1, (size_t)(at_title - asset_page_html), out);
+    markup_text(out, export->model->header.executable);
+    fputs(" - MemTrace", out);
+    at_title += sizeof title - 1;
+    fwrite(at_title, 1, (size_t)(at_data - at_title), out);
+    fputs(data, out);
+    fputs(at_data + sizeof letters - 1, out);
 }
 
 int export_html(const struct export *export, struct error *error) {
     struct callforest forest;
-    char *data;
+    char *data, *packed;
     if (callforest_open(&forest, export, error) != 0) {
         return -1;
     }
     data = write_fitting(export, &forest);
     callforest_close(&forest);
-    if (data == NULL) {
+    packed = data != NULL ? pack(data) : NULL;
+    free(data);
+    if (packed == NULL) {
         return error_set(error, "out of memory");
     }
-    put_page(export, data);
-    free(data);
+    put_page(export, packed);
+    free(packed);
     return 0;
 }

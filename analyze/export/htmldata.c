@@ -3,6 +3,7 @@
 #include "analyze/export/htmldata.h"
 
 #include "analyze/export/mergedtree.h"
+#include "analyze/rows/framekind.h"
 #include "analyze/rows/jsonwriter.h"
 #include "memtrace/version.h"
 
@@ -29,7 +30,9 @@ struct row {
     uint64_t parent;
     uint64_t function; /* of callees left out: the number of functions */
     uint64_t note;     /* of a call: 1 inlined, 2 recursive; else how many calls it stands for */
+    uint64_t line;
     uint64_t self[EXPORT_COSTS];
+    uint64_t side[EXPORT_COSTS]; /* what reports show beside it */
 };
 
 static struct row row_of(struct writer *writer, const struct callforest_call *call) {
@@ -38,8 +41,10 @@ static struct row row_of(struct writer *writer, const struct callforest_call *ca
     if (call->frame != NULL) {
         row.function = mergedtree_number(&writer->functions, writer->export, call->frame) - 1;
         row.note |= call->frame->inlined ? 1u : 0u;
+        row.line = call->frame->line;
     }
     memcpy(row.self, call->self, sizeof row.self);
+    memcpy(row.side, call->self_side, sizeof row.side);
     return row;
 }
 
@@ -62,6 +67,7 @@ static int make_rows(struct writer *writer) {
             rests[parent].note++;
             for (size_t metric = 0; metric < EXPORT_COSTS; metric++) {
                 rests[parent].self[metric] += call->cost[metric];
+                rests[parent].side[metric] += call->cost_side[metric];
             }
         }
     }
@@ -87,6 +93,15 @@ static void put_column(struct writer *writer, const char *name, size_t offset) {
     jsonwriter_end_array(writer->json);
 }
 
+/* One column a cost. */
+static void put_costs_of(struct writer *writer, const char *name, size_t offset) {
+    jsonwriter_array(writer->json, name);
+    for (size_t metric = 0; metric < EXPORT_COSTS; metric++) {
+        put_column(writer, NULL, offset + metric * sizeof(uint64_t));
+    }
+    jsonwriter_end_array(writer->json);
+}
+
 static void put_calls(struct writer *writer) {
     jsonwriter_map(writer->json, "calls");
     jsonwriter_number(writer->json, "of", writer->forest->count);
@@ -95,11 +110,9 @@ static void put_calls(struct writer *writer) {
     put_column(writer, "parent", offsetof(struct row, parent));
     put_column(writer, "function", offsetof(struct row, function));
     put_column(writer, "note", offsetof(struct row, note));
-    jsonwriter_array(writer->json, "self");
-    for (size_t metric = 0; metric < EXPORT_COSTS; metric++) {
-        put_column(writer, NULL, offsetof(struct row, self) + metric * sizeof(uint64_t));
-    }
-    jsonwriter_end_array(writer->json);
+    put_column(writer, "line", offsetof(struct row, line));
+    put_costs_of(writer, "self", offsetof(struct row, self));
+    put_costs_of(writer, "side", offsetof(struct row, side));
     jsonwriter_end_map(writer->json);
 }
 
@@ -124,6 +137,17 @@ static void put_string_numbers(struct writer *writer, const char *name, bool mod
     jsonwriter_end_array(writer->json);
 }
 
+/* Whose code each is: enum framekind. */
+static void put_kinds(struct writer *writer) {
+    jsonwriter_array(writer->json, "kind");
+    for (size_t i = 0; i < writer->functions.count; i++) {
+        jsonwriter_number(
+            writer->json, NULL,
+            framekind_of(writer->functions.items[i], writer->export->model->header.executable));
+    }
+    jsonwriter_end_array(writer->json);
+}
+
 /* Columns, as of the calls. */
 static int put_functions(struct writer *writer) {
     jsonwriter_map(writer->json, "functions");
@@ -134,6 +158,7 @@ static int put_functions(struct writer *writer) {
     jsonwriter_end_array(writer->json);
     put_string_numbers(writer, "file", false);
     put_string_numbers(writer, "module", true);
+    put_kinds(writer);
     jsonwriter_end_map(writer->json);
     jsonwriter_array(writer->json, "strings");
     for (size_t i = 0; i < writer->strings.count; i++) {

@@ -48,7 +48,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options='' i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _memtrace_reply -W '--help --version run record report diff query serve check export import extract repack strip anonymize merge info list trace control symbolize flags completion'
+        _memtrace_reply -W '--help --version run record report diff query serve check export replay import extract repack strip anonymize merge info list trace control symbolize flags completion'
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do
@@ -206,6 +206,14 @@ _memtrace() {
         esac
         options=' --format --output --cost --by --depth --full-names --all-frames --list --process --all-processes --debug-folders --no-cache --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
+        ;;
+    replay)
+        case $previous in
+        --allocator | -a) _memtrace_files '*'; return 0 ;;
+        --times | -n) :; return 0 ;;
+        esac
+        options=' --allocator --threads --touch --times --help'
+        [[ $current == -* ]] || { _memtrace_files '*'; return; }
         ;;
     import)
         case $previous in

@@ -204,6 +204,13 @@ complete -c memtrace -n '__memtrace_on export' -l all-processes -d 'the sum of a
 complete -c memtrace -n '__memtrace_on export' -l debug-folders -x -a '(__fish_complete_directories)' -d 'where separate debug files are, colon-separated '
 complete -c memtrace -n '__memtrace_on export' -l no-cache -d 'keep nothing on disk for the next command'
 complete -c memtrace -n '__memtrace_on export' -l help -s h -d 'show this'
+complete -c memtrace -f -n __fish_use_subcommand -a replay -d 'repeat a recording\'s allocations with other allocators'
+complete -c memtrace -n '__memtrace_on replay' -r -F
+complete -c memtrace -n '__memtrace_on replay' -l allocator -s a -r -F -d 'also with the malloc of this library, such as libjemalloc.so.2'
+complete -c memtrace -n '__memtrace_on replay' -l threads -d 'in as many threads as the program had'
+complete -c memtrace -n '__memtrace_on replay' -l touch -d 'write to each page of each block, as most programs do'
+complete -c memtrace -n '__memtrace_on replay' -l times -s n -x -d 'do it N times and show the fastest '
+complete -c memtrace -n '__memtrace_on replay' -l help -s h -d 'show this'
 complete -c memtrace -f -n __fish_use_subcommand -a import -d 'make a recording from a heaptrack data file'
 complete -c memtrace -n '__memtrace_on import' -r -F
 complete -c memtrace -n '__memtrace_on import' -l output -s o -r -F -d 'default'

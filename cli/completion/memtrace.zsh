@@ -12,6 +12,7 @@ _memtrace() {
         'serve:show profiles, recordings and running programs in the browser'
         'check:check whether a profile keeps its budgets'
         'export:write files for other tools\: flame graphs, JSON, CSV, ...'
+        'replay:repeat a recording'\''s allocations with other allocators'
         'import:make a recording from a heaptrack data file'
         'extract:get the program files out of a recording'
         'repack:write a recording anew\: joined, packed, without damage; or a profile'
@@ -332,6 +333,19 @@ _memtrace() {
             $filters \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
             '*:PROFILE:_files -g "*.mt[pr](-.)"'
+        ;;
+    replay)
+        _arguments \
+            '*--allocator[also with the malloc of this library, such as libjemalloc.so.2]:FILE:_files' \
+            '*-a[also with the malloc of this library, such as libjemalloc.so.2]:FILE:_files' \
+            '*--threads[in as many threads as the program had]' \
+            '*--touch[write to each page of each block, as most programs do]' \
+            '*--times[do it N times and show the fastest ]:N:' \
+            '*-n[do it N times and show the fastest ]:N:' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:FILE:_files' \
+            '*:FILE:_files'
         ;;
     import)
         _arguments \

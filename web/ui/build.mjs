@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// build.mjs: makes dist/ (the page), or with `test DIR` the unit tests as plain JavaScript in DIR.
+// build.mjs: makes dist/ (the page of memtrace serve) and saved/page.html (the same as one file, of memtrace export),
+// or with `test DIR` the unit tests as plain JavaScript in DIR.
 //
 // The same bytes on each machine: names are hashes of what is in the files, nothing depends on the time,
 // the folder or the order of a directory. Called by scripts/web.
@@ -23,13 +24,14 @@ const common = {
     logLevel: "warning",
     charset: "utf8",
     absWorkingDir: here,
+    define: { SAVED: "false" },
 };
 
 /* The first screen in one file, what a view needs beside it in chunks that are fetched when it is opened. */
 async function page() {
     const result = await build({
         ...common,
-        entryPoints: { app: "src/main.tsx" },
+        entryPoints: { app: "src/main.ts" },
         outdir: "dist",
         splitting: true,
         minify: true,
@@ -68,6 +70,28 @@ function firstLoad(outputs, script) {
     return [...seen].map((path) => basename(path));
 }
 
+/* One file: no part is fetched later. Its policy names its own style and script by their hashes: nothing that is in the
+ * data could ever run. %TITLE% and %DATA% are filled by analyze/export/html.c. */
+async function savedPage() {
+    const { outputFiles } = await build({
+        ...common,
+        define: { SAVED: "true" },
+        entryPoints: { page: "src/saved/main.ts" },
+        outdir: "saved",
+        format: "iife",
+        minify: true,
+        write: false,
+    });
+    const text = (ending) => outputFiles.find((file) => file.path.endsWith(ending)).text.trim();
+    const hash = (what) => `sha256-${createHash("sha256").update(what).digest("base64")}`;
+    const [style, script] = [text(".css"), text(".js")];
+    const parts = { STYLEHASH: hash(style), SCRIPTHASH: hash(script), STYLE: style, SCRIPT: script };
+    const html = readFileSync("src/saved.html", "utf8").replace(/%(STYLEHASH|SCRIPTHASH|STYLE|SCRIPT)%/g, (_, name) => parts[name]);
+    mkdirSync("saved", { recursive: true });
+    writeFileSync("saved/page.html", html);
+    console.log(`saved page ${html.length}`);
+}
+
 function sizes(names) {
     const rows = readdirSync("dist")
         .sort()
@@ -101,4 +125,7 @@ async function tests(folder) {
 
 const [what, folder] = process.argv.slice(2);
 if (what === "test") await tests(folder);
-else sizes(await page());
+else {
+    sizes(await page());
+    await savedPage();
+}

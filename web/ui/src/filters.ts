@@ -12,7 +12,10 @@ export interface Filter {
     complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "class" | "pool" | "hash";
 }
 
-export const FILTERS: readonly Filter[] = [
+/* Those that need no more than sums by call path: all that a saved page has. */
+export const BY_PATH: ReadonlySet<string> = new Set(["function", "file", "module", "not-function", "not-file", "not-module"]);
+
+const ALL: readonly Filter[] = [
     { name: "from", value: "TIME", cost: "view", about: "what happened at this time and later", complete: "mark" },
     { name: "to", value: "TIME", cost: "view", about: "what happened before this time", complete: "mark" },
     { name: "at", value: "TIME", cost: "view", about: "what was held at this moment", complete: "mark" },
@@ -49,4 +52,5 @@ export const FILTERS: readonly Filter[] = [
     { name: "chain-lifetime", value: "DURATIONS", cost: "blocks", about: "chains that lived so long" },
 ];
 
+export const FILTERS: readonly Filter[] = SAVED ? ALL.filter((filter) => BY_PATH.has(filter.name)) : ALL;
 export const filterNamed = (name: string): Filter | undefined => FILTERS.find((filter) => filter.name === name);

@@ -26,7 +26,8 @@ export interface Change {
     only?: boolean; // nothing of the old query stays, but the source
 }
 
-export const isFile = typeof location !== "undefined" && location.protocol === "file:";
+/* This is a saved page (build.mjs). */
+export const isFile = SAVED;
 const START = "summary";
 
 export function parsePlace(text: string): Place {

@@ -2,7 +2,7 @@
 // heapmap.test.ts: the map of the heap: which cell lies where, walking through it, addresses of a cell, zooming.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { addressRange, CELL, cellAtPoint, cellCorner, cellRange, HEAD, type HeapModel, layoutHeap, levelColour, moveCell, placeOf, stripBelow, zoomed } from "../src/draw/heapmap";
+import { addressRange, CELL, cellAtPoint, cellCorner, cellRange, HEAD, type HeapModel, layoutHeap, levelColour, moveCell, placeOf, refined, stripBelow, zoomed } from "../src/draw/heapmap";
 
 const region = (start: bigint, count: number, step: number, cut = 0n) =>
     ({ start, end: start + BigInt(count * step) - cut, name: "", cells: new Array<number>(count).fill(100), live: undefined, blocks: undefined });
@@ -77,4 +77,13 @@ test("what is in use at all has another shade than nothing", () => {
     assert.equal(levelColour(colours, 0), "none");
     assert.equal(levelColour(colours, 1), "a");
     assert.equal(levelColour(colours, 255), "d");
+});
+
+test("a coarse map in smaller squares says the same of each address", () => {
+    const coarse: HeapModel = { step: 65536, regions: [{ ...region(0x100000n, 3, 65536), cells: [0, 120, 255] }, region(0x900000n, 2, 65536, 5000n)] };
+    const fine = refined(coarse, 100);
+    assert.equal(fine.step, 4096);
+    assert.deepEqual(fine.regions.map((one) => one.cells.length), [48, 31]);
+    assert.deepEqual([0, 15, 16, 31, 32, 47].map((cell) => fine.regions[0]!.cells[cell]), [0, 0, 120, 120, 255, 255]);
+    assert.equal(refined(coarse, 5), coarse);
 });

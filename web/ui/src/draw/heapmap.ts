@@ -104,6 +104,22 @@ export function placeOf(model: HeapModel, address: bigint): CellPlace | null {
     return { strip, cell: Math.min(region.cells.length - 1, Number((address - region.start) / BigInt(model.step))) };
 }
 
+/** The same with smaller cells, as many as `most`: a coarse map then looks like the exact one. */
+export function refined(model: HeapModel, most: number): HeapModel {
+    const cells = model.regions.reduce((sum, region) => sum + region.cells.length, 0);
+    let parts = 1;
+    while (cells * parts * 2 <= most && model.step / (parts * 2) >= 4096) parts *= 2;
+    if (parts === 1) return model;
+    const step = model.step / parts;
+    return {
+        step,
+        regions: model.regions.map((region) => {
+            const count = Number((region.end - region.start + BigInt(step) - 1n) / BigInt(step));
+            return { ...region, cells: Array.from({ length: count }, (_, index) => region.cells[Math.floor(index / parts)] ?? 0) };
+        }),
+    };
+}
+
 export const hex = (address: bigint): string => "0x" + address.toString(16);
 /** "0x1000..0x1fff": as a value of the filter address, both ends included. */
 export const addressRange = (range: { start: bigint; end: bigint }): string => `${hex(range.start)}..${hex(range.end - 1n)}`;

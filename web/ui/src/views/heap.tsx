@@ -16,7 +16,7 @@ import { HeapMap } from "../components/HeapMap";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
 import { DataTable } from "../components/Table";
-import { addressRange, cellRange, type HeapModel, hex, placeOf, zoomed } from "../draw/heapmap";
+import { addressRange, cellRange, type HeapModel, hex, placeOf, refined, zoomed } from "../draw/heapmap";
 import * as format from "../format";
 import { viewChange } from "../links";
 import { cell, pathFrames, type Row } from "../rows";
@@ -159,7 +159,7 @@ export function modelOf(data: Pick<HeapAnswer, "regions" | "cell_bytes">): HeapM
 }
 
 function HeapPicture({ data }: { data: HeapAnswer }) {
-    const model = useMemo(() => modelOf(data), [data]);
+    const model = useMemo(() => (data.live_blocks === undefined ? refined(modelOf(data), CELLS) : modelOf(data)), [data]);
     const text = param("cell");
     const chosen = useMemo(() => addressOf(text), [text]);
     const isPart = param("start") !== null || param("end") !== null;

@@ -5,7 +5,7 @@ import { batch } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { useAnswer } from "../ask";
 import { Chart } from "../components/Chart";
-import { FrameText } from "../components/Cells";
+import { FrameText, shortFunction } from "../components/Cells";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
 import { choose, chosen as inspected } from "../chosen";
@@ -81,12 +81,12 @@ function Nowhere({ focus, note }: { focus: string; note: string | undefined }) {
 function Both({ focus, answer, callers, callees }: { focus: string; answer: CallersAnswer; callers: Calls; callees: Calls }) {
     const above = callers.tree.size > 1, below = callees.tree.size > 1;
     const upper = above
-        ? <Half label="Callers" title={focus} calls={callers} upward legend={!below} />
+        ? <Half label="Callers" title={shortFunction(focus)} calls={callers} upward legend={!below} />
         : <p class="half-note">Nothing calls it: call paths begin here.</p>;
     const lower = (
         <div class="sandwich-rest">
             <Focus answer={answer} />
-            {below ? <Half label="Callees" title={focus} calls={callees} legend /> : <p class="half-note">It calls nothing that allocates: it allocates itself.</p>}
+            {below ? <Half label="Callees" title={shortFunction(focus)} calls={callees} legend /> : <p class="half-note">It calls nothing that allocates: it allocates itself.</p>}
         </div>
     );
     if (!above || !below) return <div class={`sandwich-rest${below ? "" : " upper"}`}>{upper}{lower}</div>;
