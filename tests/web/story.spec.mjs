@@ -62,8 +62,8 @@ test('from too much memory to the line', async (t) => {
 
     await t.test('a call tells its figures', async () => {
         await reader.clickCall(4); // all, main, morning, receive
-        assert.match(await chosenCall(page), /^\(anonymous namespace\)::Desk::receive, /);
-        await details(page).getByText('(anonymous namespace)::Desk::receive').first().waitFor();
+        assert.match(await chosenCall(page), /^(\(anonymous namespace\)::)?Desk::receive, /);
+        await details(page).getByText('Desk::receive').first().waitFor();
     });
 
     await t.test('callers and callees of it', async () => {
@@ -104,7 +104,7 @@ test('the tutorial in the page', async (t) => {
         const reader = new Reader(page);
         await reader.click(findings(page).getByRole('link', { name: /compile_filter leaks more and more/ }));
         await reader.clickCall(6); // all, main, morning, serve_reader, Reader, compile_filter
-        assert.match(await chosenCall(page), /^\(anonymous namespace\)::compile_filter, /);
+        assert.match(await chosenCall(page), /^(\(anonymous namespace\)::)?compile_filter, /);
         await reader.click(details(page).getByRole('link', { name: /^Source/ }));
         const { number, row } = await selectedLine(page);
         const cells = await row.getByRole('gridcell').allInnerTexts();
@@ -125,7 +125,7 @@ test('the tutorial in the page', async (t) => {
         await reader.click(findings(page).getByRole('link', { name: /Topics::find allocates for a moment/ }));
         assert.match(await chosenCall(page), new RegExp(`^everything, ${spell.count(told.total_temporary)}, `));
         await reader.clickCall(5); // all, main, morning, receive, find
-        assert.match(await chosenCall(page), /^\(anonymous namespace\)::Topics::find, /);
+        assert.match(await chosenCall(page), /^(\(anonymous namespace\)::)?Topics::find, /);
         await reader.click(details(page).getByRole('link', { name: /^Source/ }));
         const { number, row } = await selectedLine(page);
         const cells = await row.getByRole('gridcell').allInnerTexts();
@@ -172,7 +172,6 @@ test('by keyboard alone', async (t) => {
     const server = await serve(t, file);
     const page = await open(t, server);
     const reader = new Reader(page);
-    const told = report(file);
     const focusOn = async (name) => {
         for (let i = 0; i < 80; i++) {
             await page.keyboard.press('Tab');
@@ -185,11 +184,11 @@ test('by keyboard alone', async (t) => {
     await focusOn('compile_filter leaks more and more');
     await reader.press('Enter');
     assert.equal(reader.view(), 'flame');
-    await page.getByRole('tree', { name: 'Flame graph' }).focus();
+    await page.getByRole('treeitem').focus();
     for (let level = 1; level < 6; level++) {
         await reader.press('ArrowDown');
     }
-    assert.match(await chosenCall(page), /^\(anonymous namespace\)::compile_filter, /);
+    assert.match(await chosenCall(page), /^(\(anonymous namespace\)::)?compile_filter, /);
     await reader.press('s');
     assert.equal(reader.view(), 'sandwich');
     await reader.press('o');
@@ -197,8 +196,8 @@ test('by keyboard alone', async (t) => {
     await reader.press('8');
     assert.equal(reader.view(), 'blocks');
     await page.getByRole('grid', { name: 'Blocks' }).focus();
-    await reader.press('ArrowDown', 'Enter');
-    await details(page).getByText('Allocated by').waitFor();
+    await reader.press('ArrowDown');
+    await details(page).getByRole('heading', { name: 'Allocated by' }).waitFor();
     // The palette finds each view, and Escape leaves it.
     await page.keyboard.press('Control+K');
     await page.getByRole('dialog').waitFor();
@@ -212,14 +211,14 @@ test('by keyboard alone', async (t) => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     // Filters, too.
     await page.keyboard.press(':');
-    await page.keyboard.type('size:1000..');
+    await page.keyboard.type('size:100..');
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Remove the filter size 1000..' }).waitFor();
+    await page.getByRole('button', { name: 'Remove the filter size 100..' }).waitFor();
     await settled(page);
-    const { maximum_bytes: bytes } = report(file, '--size', '1000..');
-    assert.notEqual(bytes, told.maximum_bytes);
+    const bytes = report(file, '--size', '100..', ...only('compile_filter')).maximum_bytes;
+    assert.ok(bytes > 0 && bytes < report(file, ...only('compile_filter')).maximum_bytes);
     assert.match(await page.getByRole('heading', { level: 1 }).innerText(), new RegExp(spell.bytes(bytes)));
     await page.keyboard.press('Escape');
     await reader.press('Backspace');
-    await page.getByRole('button', { name: 'Remove the filter size 1000..' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Remove the filter size 100..' }).waitFor({ state: 'detached' });
 });
