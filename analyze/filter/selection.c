@@ -610,3 +610,8 @@ int selection_visit(const struct selection *selection, const struct model *whole
     free(places);
     return result;
 }
+
+uint32_t selection_classes(const struct selection *selection) {
+    return selection->classes == 0 && selection->pool != NULL ? 1u << MODEL_POOL
+                                                              : selection->classes;
+}

@@ -126,6 +126,9 @@ bool selection_asks_ends(const struct selection *selection); /* whether a life c
 bool selection_asks_deaths(const struct selection *selection); /* ... its death tells */
 bool selection_asks_chains(const struct selection *selection); /* ... when its chain is over */
 
+/* The classes that filters ask for, as bits 1 << enum model_class; 0: none in particular. */
+uint32_t selection_classes(const struct selection *selection);
+
 /*
  * The model of what is selected; the caller frees it. `whole` is the model of all of it, `parts`
  * the recording (count 0: a profile), `names` those of `whole`, needed where there are patterns.

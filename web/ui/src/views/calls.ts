@@ -16,7 +16,7 @@ import { bytesText, changeText, shortFunction, shortModule } from "../components
 import * as format from "../format";
 import { exactly } from "../links";
 import type { Frame, Tree } from "../types";
-import { go, isDifference, metric, param, params } from "../url";
+import { dragging, go, isDifference, metric, param, params } from "../url";
 
 export interface Calls {
     data: Tree;
@@ -31,6 +31,7 @@ export interface Calls {
 
 /* What is left out then is far below a pixel; the answer says how many calls that are. */
 const CALLS_MOST = 500_000;
+const LEAST_DRAGGED = 0.0003;
 
 const KINDS: Record<Frame["kind"], number> = { own: OWN, library: LIBRARY, system: SYSTEM };
 
@@ -67,7 +68,9 @@ export function weightHere(): Weight {
 export const directionHere = (): "down" | "up" => (param("direction") === "up" ? "up" : "down");
 
 export function useCalls(): { asked: Asked<Tree>; calls: Calls | undefined } {
-    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere(), limit: CALLS_MOST }, { wire: readColumns, main: true });
+    // While a window is dragged what is narrower than a pixel is left out: the answer comes sooner.
+    const least = dragging.value && param("zoom") === null ? { "min-share": LEAST_DRAGGED } : {};
+    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere(), limit: CALLS_MOST, ...least }, { wire: readColumns, main: true });
     const transforms = transformsHere(), weight = weightHere(), upward = directionHere() === "up";
     const data = asked.data;
     const calls = useMemo(

@@ -13,6 +13,8 @@ import { markOf, nodeMarked } from "../draw/calltree";
 import type { FlameGraph } from "../draw/flame";
 import type { Found } from "../draw/calltree";
 import { exactly, openSandwich, openSource, viewChange } from "../links";
+import { source } from "../session";
+import { metricTitle } from "../summaries";
 import type { Metric } from "../types";
 import { flag, go, metric, param, params } from "../url";
 import { addTransform, type Calls, showOnly, useCalls, useSearch } from "./calls";
@@ -20,11 +22,17 @@ import { CallTools } from "./CallTools";
 import { FlameBox } from "./FlameBox";
 import type { View } from "./index";
 
-export const EVERYTHING: Record<Metric, string> = {
+const EVERYTHING: Record<Metric, string> = {
     maximum: "Everything at the maximum", leaked: "Everything never freed", cumulative: "Everything ever allocated",
     allocations: "All allocations", temporary: "All temporary allocations", shutdown: "Everything held at the end",
     short: "All short-lived allocations",
 };
+
+/* The root's name. What is not freed is held now, or at the end of a window. */
+export function everything(): string {
+    const title = metricTitle(metric.value, source.value?.live);
+    return title.startsWith("Held") ? `Everything ${title.toLowerCase()}` : EVERYTHING[metric.value];
+}
 
 export function chooseCall(calls: Calls, node: number): void {
     const frame = calls.frames[calls.tree.frame[node]!];
@@ -146,7 +154,7 @@ function Flame() {
             <States of={asked} empty={nothing ? "Nothing here: what is selected holds no bytes by this measure." : undefined}>
                 {() => calls !== undefined && (
                     <FlameBox label="Flame graph" calls={calls} zoom={zoom} chosen={call} hit={searched?.found?.hit ?? null}
-                        upward={flipped} title={EVERYTHING[metric.value]} onZoom={setZoom} grab={graph}
+                        upward={flipped} title={everything()} onZoom={setZoom} grab={graph}
                         onChoose={(node) => chooseCall(calls, node)} menu={(node) => callMenu(calls, node, () => setZoom(node))} />
                 )}
             </States>

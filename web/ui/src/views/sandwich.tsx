@@ -163,11 +163,16 @@ function Cost({ title, value, before, of }: { title: string; value: number; befo
 /* What the paths through it held over time. */
 function Own({ name }: { name: string }) {
     const asked = useAnswer<Timeline>("timeline", { function: [exactly(name)], points: 400, series: "live" });
-    const live = asked.data?.series.live;
-    if (asked.data === undefined || live === undefined || asked.data.time_ns.length < 2) return null;
+    if (asked.state === "failed") return null; // a profile does not know
     return (
-        <Chart label="Held by paths through it" time={asked.data.time_ns} height={84}
-            series={[{ label: "live", values: live, kind: "bytes", colour: "--series-1", fill: true }]} />
+        <div class="focus-chart">
+            <States of={asked}>
+                {({ time_ns, series: { live } }) => live !== undefined && time_ns.length > 1 && (
+                    <Chart label="Held by paths through it" time={time_ns} height={84}
+                        series={[{ label: "live", values: live, kind: "bytes", colour: "--series-1", fill: true }]} />
+                )}
+            </States>
+        </div>
     );
 }
 

@@ -9,10 +9,10 @@ import { States } from "../components/States";
 import { useScroll } from "../components/Table";
 import { type CallTree, markOf, nodeMarked, pathTo } from "../draw/calltree";
 import * as format from "../format";
-import { go, metric, param } from "../url";
+import { go, param } from "../url";
 import { type Calls, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
 import { CallTools } from "./CallTools";
-import { callActions, callMenu, chooseCall, EVERYTHING, nextFound, useFigures } from "./flame";
+import { callActions, callMenu, chooseCall, everything, nextFound, useFigures } from "./flame";
 import type { View } from "./index";
 
 const ROW_PX = 24;
@@ -223,7 +223,7 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
 }
 
 const nameOf = (calls: Calls, node: number): string =>
-    calls.frames[calls.tree.frame[node]!]?.function ?? EVERYTHING[metric.value];
+    calls.frames[calls.tree.frame[node]!]?.function ?? everything();
 
 function siblingsOf(tree: CallTree, node: number): number[] {
     const from = node === 0 ? 0 : tree.first[tree.parent[node]!]!;
