@@ -24,7 +24,7 @@ function SummaryView() {
                 <div class="summary">
                     <Headline of={data} window={summary.answer?.window} />
                     <Tiles of={data} />
-                    <Resident of={data} />
+                    {!isNarrowed() && <Resident of={data} />}
                     <div class="summary-columns">
                         <Holders of={paths} total={data.totals.maximum_bytes} />
                         <Findings of={findings} />
@@ -41,9 +41,7 @@ function SummaryView() {
 function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_ns: number | null } | undefined }) {
     const { totals } = of;
     const name = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
-    const names = new Set(filterQuery.value.keys());
-    for (const name of TIMES) names.delete(name);
-    const selected = names.size > 0;
+    const selected = isNarrowed();
     const when = windowText(window, of.duration_ns);
     if (totals.allocations === 0 && totals.maximum_bytes === 0 && totals.live_bytes === 0) {
         return <div class="headline"><h1>{selected ? `Nothing of ${name} is selected: no allocation fits all filters.` : `${name} allocated nothing.`}</h1></div>;
@@ -62,6 +60,9 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
     );
 }
 const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
+
+/* Do filters leave only a part of what happened, other than of time? */
+const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((name) => !TIMES.includes(name) && !name.startsWith("base-"));
 
 /* "From 1.2 s to 2.0 s, ": nothing where it is all of the time. */
 function windowText(window: { from_ns: number; to_ns: number | null } | undefined, duration: number): string {
