@@ -469,6 +469,24 @@ void dispatch(struct hub *hub, const struct request *request, const atomic_bool 
     free(call->told.notes);
 }
 
+/* Whether the view that is asked for takes a pass over the events. */
+static bool needs_pass(const struct request *request, const struct route *route) {
+    const char *metric = request_parameter(request, "metric");
+    if (metric != NULL && (strcmp(metric, "shutdown") == 0 || strcmp(metric, "short") == 0)) {
+        return true;
+    }
+    for (size_t i = 0; i < request->parameter_count; i++) {
+        const char *name = request->parameters[i].name;
+        const struct option *filter = hub_filter(strncmp(name, "base-", 5) == 0 ? name + 5 : name);
+        enum filters_kind kind = filter != NULL ? filters_kind(filter) : FILTERS_TIME;
+        if (kind == FILTERS_BLOCKS ||
+            (kind == FILTERS_PATHS && (route->flags & ROUTE_THREADS) != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum route_queue dispatch_queue(const struct request *request) {
     unsigned source;
     char *rest;
@@ -476,5 +494,8 @@ enum route_queue dispatch_queue(const struct request *request) {
     const struct route *route =
         route_find(request->method, request->path + sizeof API - 1, &source, &rest, &is_path);
     free(rest);
-    return route != NULL ? route->queue : QUEUE_INTERACTIVE;
+    if (route == NULL || (route->flags & ROUTE_PLAIN) != 0) {
+        return QUEUE_INTERACTIVE;
+    }
+    return needs_pass(request, route) ? QUEUE_PASSES : route->queue;
 }

@@ -187,7 +187,7 @@ static enum MHD_Result send_page(struct exchange *exchange) {
 static void peer_is_gone(struct watch_entry *entry) {
     struct exchange *exchange =
         (struct exchange *)((char *)entry - offsetof(struct exchange, entry));
-    atomic_store(&exchange->job.cancel, true);
+    jobs_cancel(exchange->http->jobs, &exchange->job);
 }
 
 static void run_exchange(struct job *job) {
