@@ -24,7 +24,7 @@ export function Exact({ of }: { of: Answer<unknown> | undefined }) {
     const spell = metricUnit(metric.value) === "bytes" ? format.bytes : format.count;
     const error = of.error ? ` ± ${spell(of.error)}` : "";
     return (
-        <Popover label={`Figures are ${of.exact}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
+        <Popover label={`Figures are ${of.exact}${error}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
             button={<><span class="exact-dot" aria-hidden="true" />{of.exact}{error}</>}>
             {() => (
                 <>
