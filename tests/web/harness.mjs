@@ -52,6 +52,28 @@ export function recording(name, command, ...options) {
 /** The tutorial's program: a leak, a hot temporary, a fragmented heap. */
 export const newsdesk = () => recording('newsdesk', [path.join(build, 'tests', 'web', 'newsdesk')]);
 
+/** Numbers as people read them, from the rules of docs/report.md and not from the page's code. */
+export const spell = {
+    bytes(size) {
+        const units = ['B', 'KiB', 'MiB', 'GiB'];
+        let unit = 0;
+        for (; size >= 1023.95 && unit < units.length - 1; unit++) {
+            size /= 1024;
+        }
+        return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
+    },
+    count: (number) => number.toLocaleString('en-US'),
+    share(part, whole) {
+        const percent = 100 * part / whole;
+        return percent !== 0 && percent < 0.05 ? '<0.1%' : `${percent.toFixed(1)}%`;
+    },
+};
+
+/** What call paths through a line cost, of the contexts of report(). */
+export const lineCost = (told, file, line, field) => told.contexts
+    .filter(({ frames }) => frames.some((frame) => frame.file?.endsWith(file) && frame.line === line))
+    .reduce((sum, context) => sum + context[field], 0);
+
 /** A server of these files; stopped at the end of the test. */
 export async function serve(t, ...args) {
     const child = spawn(memtrace, ['serve', '--no-open', ...args],
@@ -157,5 +179,36 @@ export async function open(t, server, view = '', options = {}) {
 
 /** Until the page waits for no answer and draws nothing more. */
 export async function settled(page) {
+    // What a click or key has just changed is known to the page in its next frame.
+    await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
     await page.waitForFunction(() => document.documentElement.dataset.busy === '0', undefined, { timeout: 60000 });
+}
+
+/** A person at the page who counts what it takes. */
+export class Reader {
+    steps = 0;
+    constructor(page) {
+        this.page = page;
+    }
+    async click(locator, options) {
+        this.steps++;
+        await locator.click(options);
+        await settled(this.page);
+    }
+    async press(...keys) {
+        for (const key of keys) {
+            this.steps++;
+            await this.page.keyboard.press(key);
+            await settled(this.page);
+        }
+    }
+    /** Clicks the first call of a level of the flame graph, of level 1 for what all begins with. */
+    async clickCall(level) {
+        const graph = this.page.getByRole('tree', { name: 'Flame graph' });
+        await this.click(graph, { position: { x: 12, y: level * 20 - 10 } });
+    }
+    /** The address says where one is. */
+    view() {
+        return new URL(this.page.url()).pathname.slice(1) || 'summary';
+    }
 }

@@ -21,7 +21,7 @@ export function Exact({ of }: { of: Answer<unknown> | undefined }) {
     if (of === undefined) return null;
     const error = of.error ? ` ± ${format.bytes(of.error)}` : "";
     return (
-        <Popover label={`Figures are ${of.exact}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
+        <Popover label={`Figures are ${of.exact}${error}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
             button={<><span class="exact-dot" aria-hidden="true" />{of.exact}{error}</>}>
             {() => (
                 <>

@@ -82,6 +82,8 @@ function Frame({ whole, strip, filters, children }: FrameProps) {
                         <button type="button" class="small" onClick={() => (linkedFileMissing.value = false)}>Close</button>
                     </p>
                 )}
+                {/* The summary says what it is about by itself. */}
+                {entry !== undefined && (entry.id !== "summary" || filters === undefined) && <h1 class="hidden">{entry.title}</h1>}
                 {children}
             </main>
             {hasDetails && <Inspector />}

@@ -2,7 +2,7 @@
 // summary.tsx: the first screen: what the program held, in words and figures, what holds it, and what looks wrong.
 import type { ComponentChildren } from "preact";
 import { useAnswer, type Asked } from "../ask";
-import { bytesText, PathText } from "../components/Cells";
+import { bytesText, PathText, shortFunction } from "../components/Cells";
 import { Icon } from "../components/Icon";
 import { States } from "../components/States";
 import * as format from "../format";
@@ -24,7 +24,7 @@ function SummaryView() {
                 <div class="summary">
                     <Headline of={data} window={summary.answer?.window} />
                     <Tiles of={data} />
-                    <Resident of={data} />
+                    {!isNarrowed() && <Resident of={data} />}
                     <div class="summary-columns">
                         <Holders of={paths} total={data.totals.maximum_bytes} />
                         <Findings of={findings} />
@@ -41,9 +41,7 @@ function SummaryView() {
 function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_ns: number | null } | undefined }) {
     const { totals } = of;
     const name = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
-    const names = new Set(filterQuery.value.keys());
-    for (const name of TIMES) names.delete(name);
-    const selected = names.size > 0;
+    const selected = isNarrowed();
     const when = windowText(window, of.duration_ns);
     if (totals.allocations === 0 && totals.maximum_bytes === 0 && totals.live_bytes === 0) {
         return <div class="headline"><h1>{selected ? `Nothing of ${name} is selected: no allocation fits all filters.` : `${name} allocated nothing.`}</h1></div>;
@@ -62,6 +60,9 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
     );
 }
 const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
+
+/* Do filters leave only a part of what happened, other than of time? */
+const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((name) => !TIMES.includes(name) && !name.startsWith("base-"));
 
 /* "From 1.2 s to 2.0 s, ": nothing where it is all of the time. */
 function windowText(window: { from_ns: number; to_ns: number | null } | undefined, duration: number): string {
@@ -212,9 +213,11 @@ function FindingRow({ of }: { of: Finding }) {
     const value = of.bytes !== undefined ? bytesText(of.bytes) : of.count !== undefined ? format.count(of.count) : "";
     return (
         <li>
-            <a class="finding" href={findingHref(of.view)} title={of.command}>
-                <span class={`finding-kind ${of.kind}`}>{SIGNS[of.kind] ?? of.kind}</span>
-                <span class="finding-text"><span class="finding-title">{of.title}</span><span class="finding-sentence">{of.sentence}</span></span>
+            <a class="finding" href={findingHref(of.view)} title={`${of.title}\n${of.sentence}\n\n${of.command}`}>
+                <span class="finding-text">
+                    <span class="finding-title"><span class={`finding-kind ${of.kind}`}>{SIGNS[of.kind] ?? of.kind}</span>{shortFunction(of.title)}</span>
+                    <span class="finding-sentence">{shortFunction(of.sentence)}</span>
+                </span>
                 <span class="finding-value number">{value}<Icon name="right" /></span>
             </a>
         </li>
