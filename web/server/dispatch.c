@@ -213,16 +213,49 @@ static void put_file(FILE *out, const struct source *file) {
     }
 }
 
-/* The selection of one side as options. */
-static void put_question(FILE *out, const struct question *question) {
+static void put_filter(FILE *out, const struct filter_given *given) {
+    fprintf(out, " --%s", given->option->name);
+    if (given->value != NULL) {
+        fputc(' ', out);
+        shellword_put(out, given->value);
+    }
+}
+
+/* The selection as options; a window that was moved as it is. */
+static void put_selection(FILE *out, const struct api_view *view) {
+    const struct question *question = view->question;
+    const struct selection_times *window = &view->selection->view;
     if (question->choice.process != NULL) {
         fputs(" --process ", out);
         shellword_put(out, question->choice.process);
     }
     fputs(question->choice.all ? " --all-processes" : "", out);
-    if (question->filters.text != NULL) {
-        fprintf(out, " %s", question->filters.text);
+    for (size_t i = 0; i < question->filters.count; i++) {
+        const struct filter_given *given = &question->filters.items[i];
+        if (!view->is_snapped || filters_kind(given->option) != FILTERS_TIME) {
+            put_filter(out, given);
+        }
     }
+    if (view->is_snapped && window->from_ns != 0) {
+        fprintf(out, " --from %" PRIu64 "ns", window->from_ns);
+    }
+    if (view->is_snapped && window->to_ns != UINT64_MAX) {
+        fprintf(out, " --to %" PRIu64 "ns", window->to_ns);
+    }
+}
+
+static bool are_same(const char *left, const char *right) {
+    return left == right || (left != NULL && right != NULL && strcmp(left, right) == 0);
+}
+
+/* `memtrace diff` selects the same of both sides. */
+static bool is_told_apart(const struct api_view *view, const struct api_view *base) {
+    return view->is_snapped != base->is_snapped ||
+           (view->is_snapped && (view->selection->view.from_ns != base->selection->view.from_ns ||
+                                 view->selection->view.to_ns != base->selection->view.to_ns)) ||
+           view->question->choice.all != base->question->choice.all ||
+           !are_same(view->question->choice.process, base->question->choice.process) ||
+           !are_same(view->question->filters.text, base->question->filters.text);
 }
 
 /* What a shell would be told. NULL: out of memory, or there is no such command. */
@@ -233,12 +266,16 @@ static char *spell_command(const struct api_call *call) {
     if (call->told.is_whole) {
         return strdup(call->told.command);
     }
-    out = call->told.command != NULL ? open_memstream(&text, &size) : NULL;
+    if (call->told.command == NULL ||
+        (call->base != NULL && is_told_apart(call->view, call->base))) {
+        return NULL;
+    }
+    out = open_memstream(&text, &size);
     if (out == NULL) {
         return NULL;
     }
     fprintf(out, "memtrace %s", call->told.command);
-    put_question(out, call->view->question);
+    put_selection(out, call->view);
     if (call->base != NULL) {
         put_file(out, call->base->source);
     }
