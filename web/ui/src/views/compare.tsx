@@ -209,7 +209,7 @@ function Functions() {
         { name: "base_total", heading: "Before", width: "6.5rem" }, { name: "total", heading: "Now", width: "6.5rem" },
         { name: "function", render: (row) => {
             const of = frame(row);
-            return <>{of === undefined ? null : <FrameText of={of} />}<Presence before={numberCell(row, "base_total")} now={numberCell(row, "total")} /></>;
+            return <span class="presence"><Presence before={numberCell(row, "base_total")} now={numberCell(row, "total")} />{of === undefined ? null : <FrameText of={of} />}</span>;
         } },
     ];
     return (
