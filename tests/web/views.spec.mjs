@@ -269,6 +269,7 @@ test('what a view is besides', async (t) => {
         const page = await open(t, server, 'flame?metric=leaked&function=compile_filter');
         await page.getByRole('button', { name: 'Budget', exact: true }).click();
         const dialog = page.getByRole('dialog');
+        await dialog.waitFor();
         const [line] = await dialog.locator('pre').allInnerTexts();
         const budgets = path.join(scratch, `budgets-${process.pid}`);
         fs.writeFileSync(budgets, line + '\n');
