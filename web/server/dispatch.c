@@ -151,7 +151,13 @@ static void fill_report(struct dispatch *self) {
     }
 }
 
-static void guess_told(struct api_call *call) {
+/* Whether the answer has the maximum in it: sums do; single blocks, threads and marks do not. */
+static bool has_maximum(const struct route *route) {
+    return route->queue == QUEUE_INTERACTIVE &&
+           (route->flags & (ROUTE_METRIC | ROUTE_TABLE)) != ROUTE_TABLE;
+}
+
+static void guess_told(struct api_call *call, const struct route *route) {
     const struct model *model = call->view->model;
     struct api_told *told = &call->told;
     if (call->view->is_snapped) {
@@ -159,7 +165,8 @@ static void guess_told(struct api_call *call) {
     } else if (model->recording.sampled) {
         told->exact = API_ESTIMATE;
         told->error = metric_error(call->metric, model);
-    } else if (call->metric == METRIC_MAXIMUM && model->totals.maximum_error_bytes != 0) {
+    } else if (has_maximum(route) && call->metric == METRIC_MAXIMUM &&
+               model->totals.maximum_error_bytes != 0) {
         told->exact = API_BOUND;
         told->error = (double)model->totals.maximum_error_bytes;
     }
@@ -190,7 +197,7 @@ static int get_views(struct dispatch *self, struct error *error) {
         }
     }
     fill_report(self);
-    guess_told(call);
+    guess_told(call, self->route);
     call->status = 0;
     return 0;
 }

@@ -148,13 +148,15 @@ const LEFT = 66;
 const BOTTOM = 22;
 
 /* Places from 0 to 1 along the range of the values, by the logarithm where they go far. */
-function placing(values: number[]): { at: (value: number) => number; ticks: number[] } {
+function placing(values: number[], kind: Column["kind"]): { at: (value: number) => number; ticks: number[] } {
     const known = values.filter(Number.isFinite);
     const [least, top] = [known.reduce((a, b) => Math.min(a, b), Infinity), known.reduce((a, b) => Math.max(a, b), -Infinity)];
     const isLog = least > 0 && top / least >= 1000;
-    const scaled = (value: number) => (isLog ? Math.log10(value) : value);
+    // Bytes are read in powers of two.
+    const base = kind === "bytes" ? 2 : 10;
+    const scaled = (value: number) => (isLog ? Math.log(value) / Math.log(base) : value);
     const [from, to] = [scaled(least), scaled(top)];
-    const found = isLog ? ticks(Math.ceil(from), Math.floor(to), 8).filter(Number.isInteger).map((power) => 10 ** power) : ticks(least, top, 6);
+    const found = isLog ? ticks(Math.ceil(from), Math.floor(to), 8).filter(Number.isInteger).map((power) => base ** power) : ticks(least, top, 6);
     return { at: (value) => (to > from ? (scaled(value) - from) / (to - from) : 0.5), ticks: found };
 }
 
@@ -162,7 +164,7 @@ function Scatter({ x, y, xs, ys }: { x: Column; y: Column; xs: number[]; ys: num
     const { ref, width } = useSize<HTMLDivElement>();
     const pairs = xs.map((value, index) => [value, ys[index] ?? NaN] as const).filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b));
     const shown = thinned(pairs, POINTS);
-    const [across, up] = [placing(pairs.map(([a]) => a)), placing(pairs.map(([, b]) => b))];
+    const [across, up] = [placing(pairs.map(([a]) => a), x.kind), placing(pairs.map(([, b]) => b), y.kind)];
     const [wide, tall] = [Math.max(1, width - LEFT - 14), HEIGHT - BOTTOM - 8];
     const px = (value: number) => LEFT + across.at(value) * wide;
     const py = (value: number) => 8 + tall - up.at(value) * tall;

@@ -55,7 +55,7 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
                 {of.live ? <>, and holds <b>{bytesText(totals.live_bytes)}</b> now.</> :
                     totals.live_bytes === 0 ? ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {windowed() ? "were still held at the end of the window" : "were never freed"} ({share} of that).</>}
             </h1>
-            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}</p>
+            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampled !== null && `; sampled${of.sampled.sample_bytes ? `, one allocation in ${format.bytes(of.sampled.sample_bytes)}` : ""}: figures are estimates`}</p>
         </div>
     );
 }
@@ -82,17 +82,19 @@ function runText(of: Summary): string {
 
 function Tiles({ of }: { of: Summary }) {
     const { totals } = of;
+    const error = (name: string) => of.sampled?.standard_errors?.[name];
+    const plus = (name: string, text: string) => (error(name) === undefined ? text : `± ${name === "allocations" ? format.count(error(name) ?? 0) : bytesText(Math.round(error(name) ?? 0))}, ${text}`);
     const average = totals.allocations > 0 ? totals.total_bytes / totals.allocations : 0;
     return (
         <ul class="tiles">
             <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
-                more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : `at ${format.duration(totals.maximum_ns)}`} />
+                more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : plus("maximum_bytes", `at ${format.duration(totals.maximum_ns)}`)} />
             <Tile title={of.live ? "Held now" : windowed() ? "Held at the end" : "Leaked"} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
-                more={`in ${format.items(totals.live_blocks, "block")}`} />
+                more={plus("live_bytes", `in ${format.items(totals.live_blocks, "block")}`)} />
             <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
-                more={`${bytesText(Math.round(average))} on average`} />
+                more={plus("total_bytes", `${bytesText(Math.round(average))} on average`)} />
             <Tile title="Allocations" metric="allocations" value={format.count(totals.allocations)}
-                more={`${format.count(totals.frees)} frees, ${format.items(totals.context_count, "call path")}`} />
+                more={plus("allocations", `${of.sampled === null ? `${format.count(totals.frees)} frees, ` : ""}${format.items(totals.context_count, "call path")}`)} />
             <Tile title="Temporary" metric="temporary" value={format.count(totals.temporary)}
                 more={`${format.percent(totals.temporary, totals.allocations)} of all allocations`} />
         </ul>
