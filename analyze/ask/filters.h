@@ -30,6 +30,10 @@ struct filters {
 };
 void filters_free(struct filters *filters);
 
+/* What a filter looks at: the time, call paths, or single blocks, which takes a pass. */
+enum filters_kind { FILTERS_TIME, FILTERS_PATHS, FILTERS_BLOCKS };
+enum filters_kind filters_kind(const struct option *filter);
+
 /* Whether any was given. */
 bool filters_given(const struct filters *filters);
 /* Whether it is said when to stop looking: --to, --at, --between. */
@@ -71,5 +75,8 @@ int filtervalue_marks(const char *text, const struct model *model, struct select
 /* `A..B`, both included, `A..`, `..B`, or `A` alone, of what parse() reads; what: "sizes". */
 int filtervalue_range(const char *text, int (*parse)(const char *text, uint64_t *value),
                       const char *what, struct selection_range *range, struct error *error);
+
+/* The same of percentages: `10%..50%`, `..5%` or `100%`; least 0 and most INFINITY: any. */
+int filtervalue_percents(const char *text, double *least, double *most, struct error *error);
 
 #endif

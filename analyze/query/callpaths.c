@@ -4,7 +4,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/base/regexcost.h"
+#include "analyze/base/pattern.h"
 #include "analyze/model/names.h"
 #include "analyze/query/vtable.h"
 #include "analyze/rows/number.h"
@@ -231,7 +231,7 @@ const uint32_t *callpaths_grouped(const struct query *query) {
 }
 
 /* ---- The SQL functions of a session: bytes(n), duration(ns), address(n), path(context),
- * function(context), X REGEXP Y ---- */
+ * function(context), path_hash(context), X REGEXP Y ---- */
 
 static const struct query *query_of(sqlite3_context *out) {
     return sqlite3_user_data(out);
@@ -306,6 +306,18 @@ static void put_function(sqlite3_context *out, int argc, sqlite3_value **argv) {
     }
 }
 
+static void put_hash(sqlite3_context *out, int argc, sqlite3_value **argv) {
+    const struct query *query = query_of(out);
+    uint32_t node = node_of(query, argv[0]);
+    char text[24];
+    (void)argc;
+    if (node != 0) {
+        sqlite3_snprintf(sizeof text, text, "%016llx",
+                         (unsigned long long)model_hash(query->source.whole, node));
+        vtable_put_text(out, text);
+    }
+}
+
 static void free_regex(void *regex) {
     regfree(regex);
     free(regex);
@@ -314,26 +326,18 @@ static void free_regex(void *regex) {
 /* Compiled once where the pattern is a constant. NULL: an error is the result. */
 static regex_t *pattern_of(sqlite3_context *out, sqlite3_value *value, bool *is_mine) {
     regex_t *regex = sqlite3_get_auxdata(out, 0);
-    char reason[128];
-    int result;
+    char reason[PATTERN_WHY];
     *is_mine = regex == NULL;
     if (regex != NULL) {
         return regex;
-    }
-    if (sqlite3_value_text(value) != NULL &&
-        regexcost_is_high((const char *)sqlite3_value_text(value))) {
-        sqlite3_result_error(out, "REGEXP: it repeats too much for a regular expression", -1);
-        return NULL;
     }
     regex = malloc(sizeof *regex);
     if (regex == NULL) {
         sqlite3_result_error_nomem(out);
         return NULL;
     }
-    result = regcomp(regex, (const char *)sqlite3_value_text(value), REG_EXTENDED | REG_NOSUB);
-    if (result != 0) {
+    if (pattern_compile(regex, (const char *)sqlite3_value_text(value), reason) != 0) {
         char *message;
-        regerror(result, regex, reason, sizeof reason);
         free(regex);
         message = sqlite3_mprintf("REGEXP: %s: '%s'", reason, sqlite3_value_text(value));
         sqlite3_result_error(out, message != NULL ? message : reason, -1);
@@ -369,8 +373,9 @@ int vtable_add_functions(struct query *query) {
         int arguments;
         void (*call)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
-        {"bytes", 1, put_bytes}, {"duration", 1, put_duration}, {"address", 1, put_address},
-        {"path", 1, put_path},   {"function", 1, put_function}, {"regexp", 2, put_match},
+        {"bytes", 1, put_bytes},  {"duration", 1, put_duration}, {"address", 1, put_address},
+        {"path", 1, put_path},    {"function", 1, put_function}, {"path_hash", 1, put_hash},
+        {"regexp", 2, put_match},
     };
     int result = SQLITE_OK;
     for (size_t i = 0; i < sizeof functions / sizeof functions[0] && result == SQLITE_OK; i++) {

@@ -6,7 +6,7 @@ _memtrace_reply() {
 _memtrace_files() {
     COMPREPLY=($(compgen -f -X "!$1" -- "$current") $(compgen -d -- "$current"))
 }
-_memtrace_filters=' --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --size --first-size --last-size --chain-length --chain-lifetime --lifetime --allocated --freed --live-at --address --thread --freed-by --scope --leaked --temporary --freed-by-others'
+_memtrace_filters=' --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --size --first-size --last-size --chain-length --chain-position --chain-leaked --chain-lifetime --lifetime --allocated --freed --live-at --address --thread --freed-by --freed-path --mapped --arena --scope --leaked --temporary --freed-by-others'
 _memtrace_filter() {
     case $previous in
         --from) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
@@ -31,6 +31,7 @@ _memtrace_filter() {
         --first-size) :; return 0 ;;
         --last-size) :; return 0 ;;
         --chain-length) :; return 0 ;;
+        --chain-position) :; return 0 ;;
         --chain-lifetime) :; return 0 ;;
         --lifetime) :; return 0 ;;
         --allocated) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
@@ -39,6 +40,8 @@ _memtrace_filter() {
         --address) :; return 0 ;;
         --thread) :; return 0 ;;
         --freed-by) :; return 0 ;;
+        --freed-path) :; return 0 ;;
+        --arena) _memtrace_reply -W 'main other'; return 0 ;;
         --scope) :; return 0 ;;
     esac
     return 1

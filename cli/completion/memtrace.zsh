@@ -44,12 +44,14 @@ _memtrace() {
             '*--pool[that pool]:NAME:' \
             '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
             '*--group-bytes[... so many bytes]:RANGE:' \
-            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
+            '*--group-live-blocks[... that have so many live blocks in the end, or such a share]:RANGE:' \
             '*--group-live-bytes[... so many live bytes]:RANGE:' \
             '*--size[of so many bytes]:RANGE:' \
             '*--first-size[of a chain of reallocations]:RANGE:' \
             '*--last-size[... its last size]:RANGE:' \
             '*--chain-length[... how many blocks it had]:RANGE:' \
+            '*--chain-position[... the block'\''s place in it, from 1 on]:RANGE:' \
+            '*--chain-leaked[... whose last block was never freed]' \
             '*--chain-lifetime[... how long it lived]:RANGE:' \
             '*--lifetime[that lived so long]:RANGE:' \
             '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
@@ -58,6 +60,9 @@ _memtrace() {
             '*--address[that lay there]:RANGE:' \
             '*--thread[that this thread allocated]:ID|NAME:' \
             '*--freed-by[that this thread freed]:ID|NAME:' \
+            '*--freed-path[that this call path freed]:HASH:' \
+            '*--mapped[that have a mapping of their own]' \
+            '*--arena[of malloc'\''s main arena, of another one]:main|other:(main other)' \
             '*--scope[that were allocated in this scope of the program]:NAME:' \
             '*--leaked[that were never freed]' \
             '*--temporary[that were freed before their thread'\''s next allocation]' \

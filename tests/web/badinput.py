@@ -66,9 +66,9 @@ def check_parameters(server):
     sentence = server.get("/r/1?from=never", 400)["detail"]
     check("the same sentence", sentence in said, sentence, said)
     for regex in ("a{1,32767}", "((a{1,255}){1,255}){1,255}"):
-        problem(server, "/api/v1/r/1/threads?function=" + regex, 400, "repeats too much")
-        problem(server, "/api/v1/r/1/search?regex=" + regex, 400, "repeats too much")
-        problem(server, "/api/v1/r/1/query", 400, "repeats too much", method="POST",
+        problem(server, "/api/v1/r/1/threads?function=" + regex, 400, "Too large with its repetitions")
+        problem(server, "/api/v1/r/1/search?regex=" + regex, 400, "Too large with its repetitions")
+        problem(server, "/api/v1/r/1/query", 400, "Too large with its repetitions", method="POST",
                 body='{"sql": "SELECT \'a\' REGEXP \'%s\'"}' % regex)
     # A regular expression that explodes costs its asker time, and nobody else.
     begin = time.monotonic()

@@ -53,7 +53,8 @@ test('contract', async (t) => {
             file: 'newsdesk', 'not-file': 'x1y', module: 'newsdesk', 'not-module': 'x1y', path: hash, 'path-depth': '1..50',
             class: 'heap', 'group-allocations': '1..', 'group-bytes': '1..', 'group-live-blocks': '0..', 'group-live-bytes': '0..',
             size: '1..', 'first-size': '1..', 'last-size': '1..', 'chain-length': '1..', 'chain-lifetime': '0..', lifetime: '0..',
-            allocated: '0s..', freed: '0s..100%', 'live-at': '50%', address: '0x1..', thread, 'freed-by': thread };
+            allocated: '0s..', freed: '0s..100%', 'live-at': '50%', address: '0x1..', thread, 'freed-by': thread,
+            arena: 'main', 'freed-path': hash, 'chain-position': '1..', 'chain-leaked': '1', mapped: '1' };
         const { properties } = document.components.parameters.filters.schema;
         for (const [name, schema] of Object.entries(properties)) {
             if (['pool', 'scope'].includes(name)) {
