@@ -18,7 +18,7 @@ if (process.env.WEB_SCRATCH === undefined) {
     process.on('exit', () => fs.rmSync(scratch, { recursive: true, force: true }));
 }
 
-const environment = { ...process.env, NO_COLOR: '1', LC_ALL: 'C.UTF-8', HOME: scratch,
+export const environment = { ...process.env, NO_COLOR: '1', LC_ALL: 'C.UTF-8', HOME: scratch,
     XDG_CACHE_HOME: path.join(scratch, '.cache') };
 delete environment.DISPLAY;
 delete environment.SSH_CONNECTION;
@@ -74,22 +74,31 @@ export const lineCost = (told, file, line, field) => told.contexts
     .filter(({ frames }) => frames.some((frame) => frame.file?.endsWith(file) && frame.line === line))
     .reduce((sum, context) => sum + context[field], 0);
 
+/** A program in whose recording each name is a script. */
+export const scriptNames = () => recording('scriptnames', [path.join(build, 'tests', 'web', 'scriptnames')]);
+
+/** The views of the page, by their id (web/ui/src/views/index.ts): those that a recording has. */
+export const VIEW_IDS = ['summary', 'flame', 'tree', 'sandwich', 'functions', 'paths', 'source', 'blocks', 'lifetimes', 'sizes', 'heap',
+    'mappings', 'threads', 'compare', 'sql', 'files'];
+
 /** A server of these files; stopped at the end of the test. */
-export async function serve(t, ...args) {
-    const child = spawn(memtrace, ['serve', '--no-open', ...args],
-        { cwd: scratch, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+export const serve = (t, ...args) => serving(t, spawn(memtrace, ['serve', '--no-open', ...args],
+    { cwd: scratch, env: environment, stdio: ['ignore', 'pipe', 'pipe'] }));
+
+/** The server that a command starts; stopped at the end of the test. */
+export async function serving(t, child) {
     let said = '';
     const address = await new Promise((resolve, reject) => {
         const look = (data) => {
             said += data;
-            const found = /http:\/\/127\.0\.0\.1:\d+\/\S*/.exec(said);
-            if (found !== null && said.endsWith('\n')) {
+            const found = /http:\/\/127\.0\.0\.1:\d+\/\S*(?=\s)/.exec(said);
+            if (found !== null) {
                 resolve(new URL(found[0]));
             }
         };
         child.stdout.on('data', look);
         child.stderr.on('data', look);
-        child.on('exit', (code) => reject(new Error(`memtrace serve ended with ${code}: ${said}`)));
+        child.on('exit', (code) => reject(new Error(`${child.spawnfile} ended with ${code}: ${said}`)));
     });
     const token = address.hash.replace(/^#(token=)?/, '');
     const server = {
@@ -132,7 +141,7 @@ export async function serve(t, ...args) {
     return server;
 }
 
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
+export const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
     '--disable-sync', '--no-first-run', '--disable-quic', '--disable-default-apps', '--font-render-hinting=none',
     '--force-color-profile=srgb'];
 let browser;
