@@ -100,10 +100,18 @@ class Asker:
         points = {point["time_ns"]: point for point in data["timeline"]}
         if not whole <= set(points) or not all(start <= time < end for time in points):
             fail(options, "timeline: points", sorted(points), "of", sorted(whole))
+        # The view's ends are points of their own, and the moment of its maximum, of which only the live bytes
+        # are counted: what was allocated by then lies between the points around it.
+        times = sorted(points)
+        own = set(times[1:-1]) - {point["time_ns"] for point in self.all["timeline"]}
+        if len(own) > 1:
+            fail(options, "timeline: points of its own", sorted(own))
         slack = lives.TICK if len(self.all["threads"]) > 1 else 0
-        for time, point in points.items():
-            born = [life.size for life in heap if start <= life.birth <= time + slack]
-            surely = [life.size for life in heap if start <= life.birth < time - slack]
+        for place, time in enumerate(times):
+            point = points[time]
+            first, last = (times[place - 1], times[place + 1]) if time in own else (time, time)
+            born = [life.size for life in heap if start <= life.birth <= last + slack]
+            surely = [life.size for life in heap if start <= life.birth < first - slack]
             most = sum(life.size for life in heap
                        if life.birth <= time + slack and life.death >= max(time - slack, start))
             least = sum(life.size for life in heap
