@@ -59,6 +59,45 @@ async function page() {
     return ["index.html", one(/^app-.*\.css$/), ...first];
 }
 
+/* Views that a saved page has no data for: frame/Rail.tsx says so in place of them. */
+const NOT_SAVED = ["blocks", "lifetimes", "sizes", "heap", "compare", "sql", "files", "live", "processes"];
+const withoutViews = {
+    name: "without-views",
+    setup(bundler) {
+        bundler.onLoad({ filter: new RegExp(`/src/views/(${NOT_SAVED.join("|")})\\.tsx$`) }, () => ({
+            contents: "export const view = { Component: () => null };",
+        }));
+    },
+};
+
+/* The page with a place for data, as one file: dist/onefile.html. Its policy names what is in it by its hashes. */
+async function onefile() {
+    const result = await build({
+        ...common,
+        entryPoints: { onefile: "src/onefile.ts" },
+        outdir: "dist",
+        format: "iife",
+        minify: true,
+        write: false,
+        plugins: [withoutViews],
+    });
+    const text = (ending) => result.outputFiles.find(({ path }) => path.endsWith(ending)).text.trim();
+    const [style, script] = [text(".css"), text(".js")];
+    for (const [what, wrong] of [[style, "</style"], [script, "</script"], [style + script, "%DATA%"]]) {
+        if (what.includes(wrong)) throw new Error(`${wrong} in the saved page`);
+    }
+    const hash = (part) => `'sha256-${createHash("sha256").update(part).digest("base64")}'`;
+    const policy = [
+        "default-src 'none'", `script-src ${hash(script)}`, `style-src ${hash(style)}`, "img-src data:", "base-uri 'none'",
+        "form-action 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
+    ].join("; ");
+    const html = readFileSync("src/onefile.html", "utf8")
+        .replace("%POLICY%", () => policy)
+        .replace("%STYLE%", () => style)
+        .replace("%SCRIPT%", () => script);
+    writeFileSync("dist/onefile.html", html);
+}
+
 /* What the browser needs before anything is on screen: the script, and what it cannot do without. */
 function firstLoad(outputs, script) {
     const seen = new Set([script]);
@@ -71,6 +110,7 @@ function firstLoad(outputs, script) {
 function sizes(names) {
     const rows = readdirSync("dist")
         .sort()
+        .filter((name) => name !== "onefile.html")
         .map((name) => {
             const bytes = readFileSync(join("dist", name));
             return { name, bytes: bytes.length, gz: gzipSync(bytes, { level: 9 }).length };
@@ -80,6 +120,9 @@ function sizes(names) {
     const all = rows.reduce((sum, row) => sum + row.gz, 0);
     const hash = createHash("sha256");
     for (const row of rows) hash.update(row.name).update(readFileSync(join("dist", row.name)));
+    const saved = readFileSync("dist/onefile.html");
+    hash.update("onefile.html").update(saved);
+    console.log(`${String(saved.length).padStart(9)} ${String(gzipSync(saved, { level: 9 }).length).padStart(8)} gz  onefile.html`);
     console.log(`first load ${first} gz, all ${all} gz, sha256 ${hash.digest("hex").slice(0, 16)}`);
 }
 
@@ -101,4 +144,8 @@ async function tests(folder) {
 
 const [what, folder] = process.argv.slice(2);
 if (what === "test") await tests(folder);
-else sizes(await page());
+else {
+    const first = await page();
+    await onefile();
+    sizes(first);
+}

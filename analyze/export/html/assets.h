@@ -8,17 +8,7 @@
 #ifndef ANALYZE_EXPORT_HTML_ASSETS_H
 #define ANALYZE_EXPORT_HTML_ASSETS_H
 
-extern const char asset_chart_js[];
-extern const char asset_data_js[];
-extern const char asset_flame_js[];
 extern const char asset_flamegraph_css[];
 extern const char asset_flamegraph_js[];
-extern const char asset_format_js[];
-extern const char asset_page_css[];
-extern const char asset_page_html[];
-extern const char asset_page_js[];
-extern const char asset_summary_js[];
-extern const char asset_table_js[];
-extern const char asset_tree_js[];
 
 #endif

@@ -49,4 +49,7 @@ export const FILTERS: readonly Filter[] = [
     { name: "chain-lifetime", value: "DURATIONS", cost: "blocks", about: "chains that lived so long" },
 ];
 
+/* Those that a saved page can answer: by what stands on a path. */
+export const SAVED_FILTERS: readonly string[] = ["function", "file", "module", "not-function", "not-file", "not-module", "path"];
+
 export const filterNamed = (name: string): Filter | undefined => FILTERS.find((filter) => filter.name === name);

@@ -25,7 +25,8 @@ export interface Change {
     only?: boolean; // nothing of the old query stays, but the source
 }
 
-export const isFile = typeof location !== "undefined" && location.protocol === "file:";
+/* The page is one file with its data inside, wherever that lies. */
+export const isFile = typeof document !== "undefined" && document.getElementById("data") !== null;
 const START = "summary";
 
 export function parsePlace(text: string): Place {

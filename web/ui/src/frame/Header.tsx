@@ -9,7 +9,7 @@ import * as format from "../format";
 import { liveStates, paused, source, sources } from "../session";
 import { fullNames, shortcuts, theme, units } from "../settings";
 import type { Summary, Table } from "../types";
-import { flag, go, href, param, place, sourceId } from "../url";
+import { flag, go, href, isFile, param, place, sourceId } from "../url";
 import { helpOpen, paletteOpen } from "./open";
 import type { Signal } from "@preact/signals";
 
@@ -45,7 +45,7 @@ function SourceChooser({ whole }: { whole: Summary | undefined }) {
                 </select>
             ) : <strong class="source-name" title={source.value?.path}>{whole?.program === undefined ? name : shortName(whole.program)}</strong>}
             {whole !== undefined && <span class="muted source-about" title={whole.command_line}>{aboutText(whole)}</span>}
-            <a class="button small" href={href({ view: "files" })}>Open…</a>
+            {!isFile && <a class="button small" href={href({ view: "files" })}>Open…</a>}
         </span>
     );
 }

@@ -13,7 +13,7 @@ import { spellKind } from "../components/Chart";
 import * as format from "../format";
 import type { Mark } from "../summaries";
 import type { Summary, Timeline } from "../types";
-import { filterQuery, go, place, sourceId } from "../url";
+import { filterQuery, go, isFile, place, sourceId } from "../url";
 import { Drag, markText, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
 import { draggedSpan, nearest, ratesOf, spanText, stepMarks, type Grip } from "./stripmath";
 import { StripPlot, type StripBox } from "./StripPlot";
@@ -94,7 +94,8 @@ function useStripActions({ span, set, marks, duration }: StripActions): void {
         const named = (ns: number | undefined, usual: string | null | undefined) => (usual == null || ns === undefined ? null : (markText(marks, ns) ?? usual));
         go({ set: { ...told, from: named(next?.from, told["from"]), to: named(next?.to, told["to"]) } });
     };
-    useActions([
+    // A saved page has the sums of one window.
+    useActions(isFile ? [] : [
         { group, title: "To the next mark", keys: ["]"], run: () => step(1) },
         { group, title: "To the mark before", keys: ["["], run: () => step(-1) },
         { group, title: "What was held at the maximum", keys: ["p"], run: () => go({ set: { from: null, to: null, between: null, at: place.peek().query.get("at") === "peak" ? null : "peak" } }) },
@@ -138,7 +139,7 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
         return inTop && at > span.from && at < span.to ? "move" : "new";
     };
     const down = (event: PointerEvent) => {
-        if (event.button !== 0) return;
+        if (event.button !== 0 || isFile) return;
         const at = timeAt(event);
         element.current?.setPointerCapture(event.pointerId);
         held.current = { grip: gripAt(event, at), at, span: span ?? { from: 0, to: duration }, drag: null, x: event.clientX };
@@ -171,7 +172,7 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
     const near = (event: PointerEvent) => {
         const at = timeAt(event);
         const grip = gripAt(event, at);
-        if (element.current !== null) element.current.style.cursor = grip === "from" || grip === "to" ? "ew-resize" : grip === "move" ? "grab" : "crosshair";
+        if (element.current !== null) element.current.style.cursor = grip === "from" || grip === "to" ? "ew-resize" : grip === "move" ? "grab" : isFile ? "" : "crosshair";
     };
     return (
         <div ref={element} class="brush" style={{ left: `${box.left}px`, width: `${box.width}px` }} onPointerDown={down}
@@ -194,10 +195,10 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
                 </>
             )}
             {base !== null && <span class="strip-window base" style={{ left: place_(base.from), width: place_(base.to - base.from) }}><span class="strip-window-name">compared with</span></span>}
-            <Edge label="Window begins" at={span?.from ?? 0} least={0} most={span?.to ?? duration} duration={duration} step={step} place={place_}
-                span={(at) => ({ from: at, to: span?.to ?? duration })} />
-            <Edge label="Window ends" at={span?.to ?? duration} least={span?.from ?? 0} most={duration} duration={duration} step={step} place={place_}
-                span={(at) => ({ from: span?.from ?? 0, to: at })} />
+            {!isFile && <Edge label="Window begins" at={span?.from ?? 0} least={0} most={span?.to ?? duration} duration={duration} step={step} place={place_}
+                span={(at) => ({ from: at, to: span?.to ?? duration })} />}
+            {!isFile && <Edge label="Window ends" at={span?.to ?? duration} least={span?.from ?? 0} most={duration} duration={duration} step={step} place={place_}
+                span={(at) => ({ from: span?.from ?? 0, to: at })} />}
         </div>
     );
 }

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// embedded.ts: answers from the data that a saved page has inside: the server's own where it wrote them (web/server/
+// onefile.c), and what is made of sums (sums.ts). What needs more than sums is refused with the command that has it.
+import { Problem, saveBlob, type Transport } from "./api";
+import { FILTERS } from "./filters";
+import { sortTable, type Order } from "./rows";
+import { asSum, type Cost, type FunctionSum, type LineSum, SUM_METRICS, Sums, type SumMetric, type SumsData, type SumsOptions } from "./sums";
+import type { Answer, Cell, Column, Frame, Session, Summary, Table, Timeline, Tree } from "./types";
+
+/* What the page finds in itself. */
+export interface Embedded {
+    session: Session & { by_line: boolean; all_frames: boolean };
+    answers: Record<string, Answer<never> | { title: string; status: number; detail: string }>;
+}
+
+/* Filters by what stands on a path. */
+const OF_PATHS: Record<string, (frame: Frame) => string> = {
+    function: (frame) => frame.function, file: (frame) => frame.file ?? "", module: (frame) => frame.module,
+};
+
+export async function unpack(packed: string): Promise<Embedded> {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text()) as Embedded;
+}
+
+export function embeddedTransport(data: Embedded): Transport {
+    const answers = new Answers(data);
+    return {
+        isLocal: true,
+        async get(path) {
+            return answers.get(path);
+        },
+        async getBytes(path) {
+            const bytes = new TextEncoder().encode(JSON.stringify(answers.get(path)));
+            return { type: "application/json", bytes: bytes.buffer };
+        },
+        async post() {
+            throw answers.needsFile();
+        },
+        async stream() {
+            // Nothing happens to a saved page.
+        },
+        async save(path, name) {
+            saveBlob(new Blob([JSON.stringify(answers.get(path))]), name);
+        },
+    };
+}
+
+class Answers {
+    private readonly sums: Sums;
+    constructor(private readonly data: Embedded) {
+        this.sums = new Sums(this.known<SumsData>("sums").data);
+    }
+
+    /* Of what it is made of. */
+    private known<T>(name: string): Answer<T> {
+        const answer = this.data.answers[name];
+        if (answer === undefined) throw this.needsFile();
+        if ("status" in answer) throw new Problem(answer.status, answer.title, answer.detail);
+        return answer;
+    }
+    needsFile(what = "This needs the file itself"): Problem {
+        return new Problem(501, "A saved page", `${what}: memtrace serve ${this.data.session.sources[0]?.path ?? "FILE"}`);
+    }
+
+    get(path: string): unknown {
+        const [where = "", text = ""] = path.split(/\?(.*)/s);
+        const query = new URLSearchParams(text);
+        if (where === "/session") return this.data.session;
+        if (where === "/sources") return { opened: this.data.session.sources, found: [] };
+        if (where === "/command") return { command: this.needsFile("").message.slice(2), sql: null };
+        const [, endpoint = "", rest] = /^\/r\/1(?:\/([a-z]+)(?:\/(.*))?)?$/.exec(where) ?? [];
+        return this.ofSource(endpoint, rest === undefined ? undefined : decodeURIComponent(rest), query);
+    }
+
+    private ofSource(endpoint: string, rest: string | undefined, query: URLSearchParams): unknown {
+        if (query.has("base")) throw this.needsFile("A difference needs the files themselves");
+        const options = this.options(query);
+        switch (endpoint) {
+            case "": return this.summary(options);
+            case "timeline": return this.timeline(query, options);
+            case "tree": return this.tree(query, options);
+            case "callers": return this.callers(query, options);
+            case "search": return this.search(query, options);
+            case "functions": return this.functions(query, options);
+            case "paths": return rest === undefined ? this.paths(query, options) : this.path(rest);
+            case "files": return rest === undefined ? this.table("files", query) : this.file(rest, options);
+            case "findings": return this.known("findings");
+            default:
+                if (rest !== undefined) throw this.needsFile();
+                return this.table(endpoint, query);
+        }
+    }
+
+    /* ---- What is selected ---- */
+
+    private options(query: URLSearchParams): SumsOptions {
+        const { by_line: byLine, all_frames: allFrames } = this.data.session;
+        const by = query.get("by");
+        const options: SumsOptions = { byLine: by === null ? byLine : by === "line", allFrames: allFrames || query.has("all-frames"), wanted: null };
+        for (const { name } of FILTERS) {
+            const values = query.getAll(name);
+            if (values.length === 0) continue;
+            options.wanted ??= this.sums.allPaths();
+            for (const value of values) this.select(options.wanted, name, value);
+        }
+        return options;
+    }
+
+    private select(wanted: Uint8Array, name: string, value: string): void {
+        const without = name.startsWith("not-");
+        const spell = OF_PATHS[without ? name.slice(4) : name];
+        if (name === "path") {
+            const path = this.sums.find(value);
+            const kept = path >= 0 ? wanted[path]! : 0;
+            wanted.fill(0);
+            if (path >= 0) wanted[path] = kept;
+        } else if (spell === undefined) {
+            throw this.needsFile(`A saved page has sums of call paths, and no more: --${name} needs the file itself`);
+        } else {
+            const regex = regexOf(value);
+            this.sums.narrow(wanted, (frame) => regex.test(spell(frame)), without);
+        }
+    }
+
+    /* The answer of the server about all, with other data. Of some paths the maximum is not known: they may have held
+     * most at another moment. */
+    private like<T>(known: Answer<unknown>, data: T, metric: SumMetric | undefined, options: SumsOptions): Answer<T> {
+        const answer: Answer<T> = { ...known, data };
+        if (options.wanted !== null && metric === "maximum") {
+            answer.exact = "bound";
+            answer.notes = [...(known.notes ?? []), "As it was when the whole program held most: by itself, what is selected may have held more at another moment."];
+        }
+        if (this.sums.data.left_out > 0) {
+            answer.notes = [...(answer.notes ?? []), `${this.sums.data.left_out} of the smallest call paths are added up in this file.`];
+        }
+        return answer;
+    }
+    private metricOf(query: URLSearchParams): SumMetric {
+        const metric = asSum(query.get("metric"));
+        if (metric === undefined) throw this.needsFile("This metric needs single blocks, and so the file itself");
+        return metric;
+    }
+
+    /* ---- Summary, timeline, tables ---- */
+
+    private summary(options: SumsOptions): Answer<Summary> {
+        const known = this.known<Summary>("summary");
+        const has = { ...known.data.has, events: false, mappings: !("status" in (this.data.answers["mappings"] ?? { status: 0 })) };
+        const totals = { ...known.data.totals };
+        if (options.wanted !== null) {
+            const sum = (metric: SumMetric) => this.sums.total(metric, options);
+            const column = (name: string) => this.sums.data.cells[name]!.reduce<number>((all, value, path) => all + (options.wanted![path] === 1 ? Number(value) : 0), 0);
+            Object.assign(totals, {
+                maximum_bytes: sum("maximum"), live_bytes: column("live_bytes"), live_blocks: column("live_blocks"), total_bytes: sum("cumulative"),
+                allocations: sum("allocations"), temporary: sum("temporary"), frees: column("frees"), context_count: options.wanted.reduce((all, one) => all + one, 0),
+            });
+        }
+        return this.like(known, { ...known.data, has, totals }, "maximum", options);
+    }
+
+    private timeline(query: URLSearchParams, options: SumsOptions): Answer<Timeline> {
+        if (options.wanted !== null) throw this.needsFile("What these paths held over time is not in a saved page");
+        const known = this.known<Timeline>("timeline");
+        const wanted = query.get("series")?.split(",");
+        const series = Object.fromEntries(Object.entries(known.data.series).filter(([name]) => wanted === undefined || wanted.includes(name)));
+        return { ...known, data: { ...known.data, series } };
+    }
+
+    /* A table that is there as a whole, sorted and cut as it is asked for. */
+    private table(name: string, query: URLSearchParams): Answer<Table> {
+        const known = this.known<Table>(name);
+        return { ...known, data: cut(known.data, query) };
+    }
+
+    /* ---- Made of sums ---- */
+
+    private treeOf(metric: SumMetric, nodes: Tree["nodes"]): Tree {
+        const { data } = this.known<Tree>(`tree ${metric}`);
+        return { metric, unit: data.unit, side_unit: data.side_unit, total: data.total, frames: [...this.sums.frames], nodes, cut: 0 };
+    }
+
+    private tree(query: URLSearchParams, options: SumsOptions): Answer<Tree> {
+        const metric = this.metricOf(query);
+        const nodes = this.sums.tree(metric, query.get("direction") === "up", options, Number(query.get("depth") ?? 0));
+        const tree = this.treeOf(metric, nodes);
+        if (options.wanted !== null) tree.total = nodes.main[0] ?? 0;
+        return this.like(this.known(`tree ${metric}`), tree, metric, options);
+    }
+
+    private callers(query: URLSearchParams, options: SumsOptions): Answer<unknown> {
+        const metric = this.metricOf(query);
+        const name = query.get("focus") ?? "";
+        const { focus, root, callers, callees } = this.sums.around(name, metric, options, Number(query.get("depth") ?? 0));
+        const frame: Frame = { ...(focus ?? { function: name, module: "", kind: "own" }) };
+        delete frame.line;
+        delete frame.inlined;
+        const answer = this.like(this.known(`tree ${metric}`), {
+            focus: frame, ...root, callers: this.treeOf(metric, callers), callees: this.treeOf(metric, callees),
+        }, metric, options);
+        if (focus === undefined) answer.notes = ["No call path with such a cost goes through this function."];
+        return answer;
+    }
+
+    private search(query: URLSearchParams, options: SumsOptions): Answer<unknown> {
+        const metric = this.metricOf(query);
+        const regex = regexOf(query.get("regex") ?? "");
+        const found = this.sums.frames.map((frame) => regex.test(frame.function));
+        const functions = new Set<string>();
+        let main = 0, total = 0;
+        this.sums.each(metric, options, (path, cost) => {
+            const hits = this.sums.path(path).filter((frame) => found[frame]);
+            for (const frame of hits) functions.add(this.sums.frames[frame]!.function);
+            main += hits.length > 0 ? cost.main : 0;
+            total += cost.main;
+        });
+        const data = { functions: [...functions], count: functions.size, main, total, share: total > 0 ? main / total : 0 };
+        return this.like(this.known(`tree ${metric}`), data, metric, options);
+    }
+
+    private functions(query: URLSearchParams, options: SumsOptions): Answer<Table> {
+        const metric = this.metricOf(query);
+        const known = this.known<Table>(`functions ${metric}`);
+        const all = options.wanted === null ? this.known<Tree>(`tree ${metric}`).data.total : this.sums.total(metric, options);
+        const frames: Frame[] = [];
+        const rows = this.sums.functions(metric, options).map(({ frame, self, total }: FunctionSum): Cell[] => {
+            const { line, inlined: _, ...plain } = this.sums.frames[frame]!;
+            frames.push(options.byLine && line !== undefined ? { ...plain, line } : plain);
+            return [frames.length - 1, self.main, total.main, share(total, all), total.side];
+        });
+        const table: Table = { columns: known.data.columns, rows, total: rows.length, frames };
+        return this.like(known, cut(table, query, "total"), metric, options);
+    }
+
+    private paths(query: URLSearchParams, options: SumsOptions): Answer<Table> {
+        const metric = this.metricOf(query);
+        const known = this.known<Table>(`paths ${metric}`);
+        const columns = known.data.columns;
+        const list: number[] = [];
+        this.sums.each(metric, options, (path) => {
+            if (!this.sums.isRest(path)) list.push(path);
+        });
+        // Cells of paths are made for those that are shown; sorted by them they are by the allocating function.
+        const rows = list.map((path) => columns.map(({ kind, name }): Cell => (kind === "path" ? path : this.cell(path, name, metric))));
+        const table: Table = { columns, rows, total: rows.length, frames: [...this.sums.frames], paths: { length: this.sums.count } as number[][] };
+        const byPath = columns.find((column) => column.kind === "path" && column.name === query.get("sort"));
+        if (byPath !== undefined) table.paths = this.allPaths();
+        const shown = cut(table, query, known.data.columns.find((column) => column.name === MAIN[metric])?.name);
+        return this.like(known, this.withPaths(shown, columns), metric, options);
+    }
+    private cell(path: number, name: string, metric: SumMetric): Cell {
+        const isLeak = metric === "leaked" && (name === "live_bytes" || name === "live_blocks");
+        if (isLeak) return name === "live_bytes" ? this.sums.cost(path, metric).main : this.sums.cost(path, metric).side;
+        return this.sums.data.cells[name]?.[path] ?? null;
+    }
+    private allPaths(): number[][] {
+        return Array.from({ length: this.sums.count }, (_, path) => this.sums.path(path));
+    }
+    /* The paths of the rows, numbered anew. */
+    private withPaths(table: Table, columns: readonly Column[]): Table {
+        const place = columns.findIndex((column) => column.kind === "path");
+        const paths = table.rows.map((row) => this.sums.path(Number(row[place])));
+        const rows = table.rows.map((row, index) => row.map((cell, at) => (at === place ? index : cell)));
+        return { ...table, rows, paths };
+    }
+
+    private path(hash: string): Answer<unknown> {
+        const path = this.sums.find(hash);
+        if (path < 0) throw new Problem(404, "Not Found", `there is no call path ${hash} in this file`);
+        const cells = Object.fromEntries(Object.entries(this.sums.data.cells).map(([name, values]) => [name, values[path] ?? null]));
+        const frames = this.sums.path(path).map((frame) => this.sums.frames[frame]);
+        return { ...this.known<Table>("paths maximum"), data: { ...cells, hash, frames, timeline: null, sizes: null, lifetimes: null } };
+    }
+
+    /* "3", the lines of a file; "3/text" */
+    private file(rest: string, options: SumsOptions): Answer<unknown> {
+        const known = this.known<Table>("files");
+        const at = (name: string) => known.data.columns.findIndex((column) => column.name === name);
+        const [number, text] = rest.split("/");
+        const row = known.data.rows.find((cells) => String(cells[at("number")]) === number);
+        if (row === undefined) throw new Problem(404, "Not Found", `there is no source file '${number}'`);
+        const file = String(row[at("file")]);
+        if (text !== undefined) {
+            const note = `A saved page has no source text. ${this.needsFile("With it").message}`;
+            return { ...known, data: { file, state: "missing", text: null, language: "", note } };
+        }
+        return this.like(known, { file, lines: this.sums.lines(file, options).map((line) => this.line(line)) }, undefined, options);
+    }
+    private line({ line, frame, paths, self, total }: LineSum) {
+        const own = Object.fromEntries(SUM_METRICS.map((metric) => [`self_${metric}`, self[metric]]));
+        return { line, function: this.sums.frames[frame]!.function, ...total, ...own, paths };
+    }
+}
+
+const MAIN: Record<SumMetric, string> = {
+    maximum: "peak_bytes", leaked: "live_bytes", cumulative: "total_bytes", allocations: "allocations", temporary: "temporary",
+};
+
+const share = (part: Cost, whole: number): number => (whole > 0 ? (100 * part.main) / whole : 0);
+
+/* The commands' regular expressions are POSIX'; what people write means the same in both. */
+function regexOf(text: string): RegExp {
+    try {
+        return new RegExp(text);
+    } catch {
+        throw new Problem(400, "Bad Request", `'${text}' is not a regular expression`);
+    }
+}
+
+function cut(table: Table, query: URLSearchParams, usual?: string): Table {
+    const sort = query.get("sort") ?? usual;
+    const kind = table.columns.find((column) => column.name === sort)?.kind ?? "text";
+    const order = query.get("order") ?? (["text", "word", "frame", "path"].includes(kind) ? "asc" : "desc");
+    const from = Number(query.get("cursor") ?? 0);
+    const end = from + Number(query.get("limit") ?? 1000);
+    const rows = sortTable(table, sort ?? undefined, order as Order);
+    return { ...table, rows: rows.slice(from, end), total: rows.length, ...(end < rows.length ? { next: String(end) } : {}) };
+}
