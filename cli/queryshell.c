@@ -22,6 +22,7 @@ const char queryshell_help[] =
     "  duration(ns)   1500000000 as 1.5 s\n"
     "  address(n)     as 0x55d0\n"
     "  path(id)       the functions of a call path, outermost first\n"
+    "  path_hash(id)  its hash\n"
     "  function(id)   its innermost function\n"
     "  X REGEXP Y     whether the POSIX extended pattern Y is found in X\n";
 

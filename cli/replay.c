@@ -204,9 +204,9 @@ const struct command replay_command = {
     .run = run_replay,
     .summary = "repeat a recording's allocations with other allocators",
     .usage = "[OPTION]... FILE",
-    .about = "Makes the allocations of a file of `memtrace export --format replay` once more, in a "
-             "process of its own, with the allocator of the system and with each --allocator: "
-             "how long that takes, how much memory it needs.",
+    .about = "Makes the allocations of a file that memtrace export wrote in the format replay once "
+             "more, in a process of its own, with the allocator of the system and with each "
+             "that is named: how long that takes, how much memory it needs.",
     .options = options,
     .operands = "FILE",
 };

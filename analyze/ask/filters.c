@@ -14,6 +14,7 @@
 /* ---- What each option does ---- */
 
 #define CLASSES "heap|mapping|pool" /* in the order of enum model_class */
+#define ARENAS  "main|other"
 
 struct trait {
     /* value: NULL of flags. Without a model only what it looks like is checked. 0 or -1. */
@@ -60,6 +61,25 @@ static int apply_counts(struct selection *selection, const struct trait *trait, 
                              member_of(selection, trait), error);
 }
 
+/* Of the group's allocations, where it says so: 50%.. */
+static int apply_shares(struct selection *selection, const struct trait *trait, const char *value,
+                        const struct model *model, struct error *error) {
+    if (strchr(value, '%') == NULL) {
+        return apply_counts(selection, trait, value, model, error);
+    }
+    return filtervalue_percents(value, &selection->group_live_least, &selection->group_live_most,
+                                error);
+}
+
+static int apply_arena(struct selection *selection, const struct trait *trait, const char *value,
+                       const struct model *model, struct error *error) {
+    (void)trait;
+    (void)model;
+    int place = option_word(ARENAS, value);
+    selection->arena = place == 0 ? SELECTION_MAIN_ARENA : SELECTION_OTHER_ARENA;
+    return place >= 0 ? 0 : error_set(error, "'%s' is not an arena: main or other", value);
+}
+
 static int apply_addresses(struct selection *selection, const struct trait *trait,
                            const char *value, const struct model *model, struct error *error) {
     (void)model;
@@ -100,12 +120,12 @@ static int apply_pattern(struct selection *selection, const struct trait *trait,
 
 static int apply_path(struct selection *selection, const struct trait *trait, const char *value,
                       const struct model *model, struct error *error) {
-    (void)trait;
     (void)model;
+    uint64_t *path = member_of(selection, trait);
     char *end;
     errno = 0;
-    selection->path = strtoull(value, &end, 16);
-    return errno == 0 && isxdigit((unsigned char)value[0]) && *end == '\0' && selection->path != 0
+    *path = strtoull(value, &end, 16);
+    return errno == 0 && isxdigit((unsigned char)value[0]) && *end == '\0' && *path != 0
                ? 0
                : error_set(error, "'%s' is not the hash of a call path; --paths shows them", value);
 }
@@ -253,7 +273,7 @@ const struct option filter_options[] = {
     FILTER("module", 0, "REGEX", "call paths with a frame in such a program file or library",
            PATTERN(MODULE, false)),
     FILTER("not-module", 0, "REGEX", "call paths without one", PATTERN(MODULE, true)),
-    FILTER("path", 0, "HASH", "that call path", apply_path, .is_context = true),
+    FILTER("path", 0, "HASH", "that call path", apply_path, .offset = AT(path), .is_context = true),
     FILTER("path-depth", 0, "RANGE", "call paths of so many frames", apply_counts,
            .offset = AT(depth), .is_context = true),
     FILTER("class", 0, CLASSES, "memory of that class; several are possible", apply_class,
@@ -263,8 +283,9 @@ const struct option filter_options[] = {
            apply_counts, .offset = AT(group_allocations), .is_context = true),
     FILTER("group-bytes", 0, "RANGE", "... so many bytes", apply_sizes, .offset = AT(group_bytes),
            .is_context = true),
-    FILTER("group-live-blocks", 0, "RANGE", "... that have so many live blocks in the end",
-           apply_counts, .offset = AT(group_live_blocks), .is_context = true),
+    FILTER("group-live-blocks", 0, "RANGE",
+           "... that have so many live blocks in the end, or such a share: 50%..", apply_shares,
+           .offset = AT(group_live_blocks), .is_context = true),
     FILTER("group-live-bytes", 0, "RANGE", "... so many live bytes", apply_sizes,
            .offset = AT(group_live_bytes), .is_context = true),
     OPTION_HEADING("of recordings, single blocks"),
@@ -274,6 +295,10 @@ const struct option filter_options[] = {
     FILTER("last-size", 0, "RANGE", "... its last size", apply_sizes, .offset = AT(last_size)),
     FILTER("chain-length", 0, "RANGE", "... how many blocks it had", apply_counts,
            .offset = AT(chain_length)),
+    FILTER("chain-position", 0, "RANGE", "... the block's place in it, from 1 on", apply_counts,
+           .offset = AT(chain_position)),
+    FILTER("chain-leaked", 0, NULL, "... whose last block was never freed", apply_flag,
+           .offset = AT(only_chain_leaked)),
     FILTER("chain-lifetime", 0, "RANGE", "... how long it lived", apply_durations,
            .offset = AT(chain_lifetime)),
     FILTER("lifetime", 0, "RANGE", "that lived so long: 10ms..1s", apply_durations,
@@ -284,6 +309,11 @@ const struct option filter_options[] = {
     FILTER("address", 0, "RANGE", "that lay there", apply_addresses, .offset = AT(address)),
     FILTER("thread", 0, "ID|NAME", "that this thread allocated", apply_thread, .is_repeated = true),
     FILTER("freed-by", 0, "ID|NAME", "that this thread freed", apply_freed_by, .is_repeated = true),
+    FILTER("freed-path", 0, "HASH", "that this call path freed", apply_path,
+           .offset = AT(freed_path)),
+    FILTER("mapped", 0, NULL, "that have a mapping of their own", apply_flag,
+           .offset = AT(only_mapped)),
+    FILTER("arena", 0, ARENAS, "of malloc's main arena, of another one", apply_arena),
     FILTER("scope", 0, "NAME", "that were allocated in this scope of the program", apply_scope),
     FILTER("leaked", 0, NULL, "that were never freed", apply_flag, .offset = AT(only_leaked)),
     FILTER("temporary", 0, NULL, "that were freed before their thread's next allocation",

@@ -72,4 +72,7 @@ int filtervalue_marks(const char *text, const struct model *model, struct select
 int filtervalue_range(const char *text, int (*parse)(const char *text, uint64_t *value),
                       const char *what, struct selection_range *range, struct error *error);
 
+/* The same of percentages: `10%..50%`, `..5%` or `100%`; least 0 and most INFINITY: any. */
+int filtervalue_percents(const char *text, double *least, double *most, struct error *error);
+
 #endif

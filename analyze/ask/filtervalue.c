@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,4 +229,23 @@ int filtervalue_marks(const char *text, const struct model *model, struct select
         times->to_ns = model->marks[at].time_ns;
     }
     return result;
+}
+
+int filtervalue_percents(const char *text, double *least, double *most, struct error *error) {
+    char *left;
+    char *right;
+    bool is_one = !split(text, &left, &right);
+    bool is_given = left != NULL && right != NULL && (left[0] != '\0' || right[0] != '\0');
+    double bounds[2] = {0, INFINITY};
+    bool is_right = is_given && (left[0] == '\0' || quantity_percent(left, &bounds[0]) == 0) &&
+                    (right[0] == '\0' || quantity_percent(right, &bounds[1]) == 0);
+    free(left);
+    free(right);
+    if (!is_right) {
+        return error_set(error, "'%s' is not a range of percentages (try 50%%.. or 10%%..20%%)",
+                         text);
+    }
+    *least = bounds[0];
+    *most = is_one ? bounds[0] : bounds[1];
+    return *least <= *most ? 0 : error_set(error, "the range '%s' is empty", text);
 }

@@ -40,12 +40,6 @@ bool reportmaking_is_everything(const struct report_wish *wish) {
     return !is_for_people(wish) && !reportmaking_is_special(wish);
 }
 
-/* The classes that filters ask for, as bits 1 << enum model_class; 0: none in particular. */
-static uint32_t classes_of(const struct selection *selection) {
-    return selection->classes == 0 && selection->pool != NULL ? 1u << MODEL_POOL
-                                                              : selection->classes;
-}
-
 /* ---- What is needed of single blocks, and whether there are any ---- */
 
 enum { BLOCKS_USUAL = 20, BLOCKS_MOST = 10000000 };
@@ -121,7 +115,7 @@ static int gather_detail(struct reportmaking *made, const struct making *making)
     const struct source *source = &making->answer->source;
     const struct selection *selection = &making->answer->filtered.selection;
     struct detail_wish detail = {
-        .classes = classes_of(selection),
+        .classes = selection_classes(selection),
         .shutdown_ns = UINT64_MAX,
         .short_ns = wish->short_ns,
         .order = wish->block_order,
@@ -171,7 +165,7 @@ static int gather_holes(struct reportmaking *made, const struct making *making, 
     struct answer *answer = making->answer;
     const struct source *source = &answer->source;
     const struct detail_wish wish = {.parts = DETAIL_HEAP,
-                                     .classes = classes_of(&answer->filtered.selection)};
+                                     .classes = selection_classes(&answer->filtered.selection)};
     struct selection selection = answer->filtered.selection; /* not to be freed */
     selection.view.to_ns = to_ns;
     made->holes.model = selection_model(&selection, source->model, source->parts, answer->names,
@@ -209,7 +203,7 @@ static int find_holes(struct reportmaking *made, const struct making *making) {
 /* Where filters ask for pools or mappings, trees and tables are of those. What is written without a
  * --show-... option for programs has all classes, each in its place. */
 static int choose_classes(struct reportmaking *made, const struct making *making) {
-    uint32_t classes = classes_of(&making->answer->filtered.selection);
+    uint32_t classes = selection_classes(&making->answer->filtered.selection);
     if (classes == 0 || classes == 1u << MODEL_HEAP || reportmaking_is_everything(making->wish)) {
         return 0;
     }

@@ -5,10 +5,8 @@
 #include "analyze/base/array.h"
 #include "analyze/export/mergedtree.h"
 
-#define XXH_INLINE_ALL
 #include <math.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 /* Where a call that is not there yet is put, cleared. NULL: out of memory. */
 static struct callforest_call *new_call(struct callforest *forest) {
@@ -20,18 +18,16 @@ static struct callforest_call *new_call(struct callforest *forest) {
     return &forest->calls[forest->count++];
 }
 
-/* The callee of `parent` with that key, made if need be; 0: out of memory. */
-static uint32_t callee(struct callforest *forest, uint32_t parent, uint64_t key,
-                       const struct call *call) {
-    uint64_t hash = XXH3_64bits_withSeed(&key, sizeof key, parent);
-    uintptr_t found = (uintptr_t)numbermap_get(&forest->index, hash);
+/* The place of a call, made below `parent` if need be; 0: out of memory. */
+static uint32_t place_of(struct callforest *forest, uint32_t parent, const struct call *call) {
+    uintptr_t found = (uintptr_t)numbermap_get(&forest->index, call->id);
     struct callforest_call *made;
     if (found != 0) {
         return (uint32_t)found;
     }
     found = forest->count;
     made = new_call(forest);
-    if (made == NULL || numbermap_put(&forest->index, hash, (void *)found) != 0) {
+    if (made == NULL || numbermap_put(&forest->index, call->id, (void *)found) != 0) {
         return 0;
     }
     made->frame = call->frame;
@@ -42,18 +38,19 @@ static uint32_t callee(struct callforest *forest, uint32_t parent, uint64_t key,
 
 /* Lays one tree over those there are. places: of the tree's calls, in the forest. */
 static int lay(struct callforest *forest, const struct calltree *tree, enum metric metric,
-               uint32_t *places, bool by_line) {
+               uint32_t *places) {
     for (size_t i = 0; i < tree->count; i++) {
         const struct call *call = &tree->calls[i];
         if (i != 0) {
-            uint64_t key = by_line ? call->frame->place_key : call->frame->function_key;
-            places[i] = callee(forest, places[call->parent], key, call);
+            places[i] = place_of(forest, places[call->parent], call);
             if (places[i] == 0) {
                 return -1;
             }
         }
         forest->calls[places[i]].self[metric] = call->self.main;
         forest->calls[places[i]].cost[metric] = call->cost.main;
+        forest->calls[places[i]].self_side[metric] = call->self.side;
+        forest->calls[places[i]].cost_side[metric] = call->cost.side;
         forest->calls[places[i]].recursive |= call->recursive;
     }
     return 0;
@@ -68,7 +65,7 @@ static int add_tree(struct callforest *forest, const struct export *export, enum
         return -1;
     }
     places = calloc(tree.count, sizeof *places);
-    result = places != NULL ? lay(forest, &tree, metric, places, export->by_line) : -1;
+    result = places != NULL ? lay(forest, &tree, metric, places) : -1;
     free(places);
     calltree_free(&tree);
     return result == 0 ? 0 : error_set(error, "out of memory");

@@ -23,6 +23,8 @@ struct callforest_call {
     bool recursive;
     uint64_t self[EXPORT_COSTS];
     uint64_t cost[EXPORT_COSTS];
+    uint64_t self_side[EXPORT_COSTS]; /* what reports show beside it: struct cost */
+    uint64_t cost_side[EXPORT_COSTS];
 };
 #define CALLFOREST_OUT UINT32_MAX
 
@@ -32,7 +34,7 @@ struct callforest {
     size_t room;
     size_t kept;            /* the root, too */
     double least_share;     /* each call left out bears no more of any cost, or is too deep */
-    struct numbermap index; /* hash of parent and function, to the call's index */
+    struct numbermap index; /* of calls, by their ids */
 };
 
 /* All is kept at first, but for what is too deep. 0 or -1. */

@@ -6,6 +6,7 @@
 #include "analyze/filter/selectionpass.h"
 #include "analyze/replay/chains.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,12 @@ struct selection selection_all(void) {
         .group_bytes = ANY,
         .group_live_blocks = ANY,
         .group_live_bytes = ANY,
+        .group_live_most = INFINITY,
         .size = ANY,
         .first_size = ANY,
         .last_size = ANY,
         .chain_length = ANY,
+        .chain_position = ANY,
         .chain_lifetime = ANY,
         .lifetime = ANY,
         .address = ANY,
@@ -74,24 +77,28 @@ bool selection_asks_contexts(const struct selection *selection) {
            !selection_is_any(selection->group_allocations) ||
            !selection_is_any(selection->group_bytes) ||
            !selection_is_any(selection->group_live_blocks) ||
-           !selection_is_any(selection->group_live_bytes);
+           !selection_is_any(selection->group_live_bytes) || selection->group_live_least > 0 ||
+           selection->group_live_most < INFINITY;
 }
 
 static bool asks_births(const struct selection *selection) {
     return !selection_is_any(selection->size) || !selection_is_any(selection->first_size) ||
            !selection_is_any(selection->address) || !is_always(selection->born) ||
-           selection->thread_count != 0 || selection->scope != NULL;
+           selection->thread_count != 0 || selection->scope != NULL ||
+           !selection_is_any(selection->chain_position) ||
+           selection->arena != SELECTION_ANY_ARENA || selection->only_mapped;
 }
 
 bool selection_asks_deaths(const struct selection *selection) {
     return !selection_is_any(selection->lifetime) || !is_always(selection->died) ||
            selection->live_at_count != 0 || selection->death_thread_count != 0 ||
-           selection->only_leaked || selection->only_temporary || selection->only_foreign_freed;
+           selection->only_leaked || selection->only_temporary || selection->only_foreign_freed ||
+           selection->freed_path != 0;
 }
 
 bool selection_asks_chains(const struct selection *selection) {
     return !selection_is_any(selection->last_size) || !selection_is_any(selection->chain_length) ||
-           !selection_is_any(selection->chain_lifetime);
+           !selection_is_any(selection->chain_lifetime) || selection->only_chain_leaked;
 }
 
 bool selection_has_view(const struct selection *selection) {
@@ -223,9 +230,18 @@ static int reject_by_depth(bool *rejected, struct selection_range range,
     return 0;
 }
 
+/* A group that allocated nothing has left nothing, whose share nobody knows. */
+static bool is_live_share(const struct selection *selection, const struct model_context *context) {
+    bool is_asked = selection->group_live_least > 0 || selection->group_live_most < INFINITY;
+    double percent = 100.0 * (double)context->live_blocks / (double)context->allocations;
+    return !is_asked || (context->allocations != 0 && selection->group_live_least <= percent &&
+                         percent <= selection->group_live_most);
+}
+
 static bool holds_for_group(const struct selection *selection,
                             const struct model_context *context) {
-    return selection_is_within(context->allocations, selection->group_allocations) &&
+    return is_live_share(selection, context) &&
+           selection_is_within(context->allocations, selection->group_allocations) &&
            selection_is_within(context->total_bytes, selection->group_bytes) &&
            selection_is_within(context->live_blocks, selection->group_live_blocks) &&
            selection_is_within(context->live_bytes, selection->group_live_bytes);
@@ -308,12 +324,22 @@ static bool lived_at(const struct life *life, uint64_t time_ns) {
     return life->birth_ns < time_ns && life->death_ns >= time_ns;
 }
 
+static bool is_of_arena(const struct life *life, enum selection_arena arena) {
+    enum { ELSEWHERE = MEMTRACE_ALLOC_MAPPED | MEMTRACE_ALLOC_ARENA };
+    return arena == SELECTION_ANY_ARENA ||
+           (arena == SELECTION_MAIN_ARENA ? (life->flags & ELSEWHERE) == 0
+                                          : (life->flags & MEMTRACE_ALLOC_ARENA) != 0);
+}
+
 static bool birth_holds(const struct selection *selection, const struct scopes *scopes,
                         const struct life *life) {
     return selection_is_within(life->size, selection->size) &&
            selection_is_within(life->chain_first_size, selection->first_size) &&
            is_during(life->birth_ns, selection->born) && is_at(life, selection->address) &&
            is_one_of(life->block.thread, selection->threads, selection->thread_count) &&
+           selection_is_within(life->chain_length, selection->chain_position) &&
+           is_of_arena(life, selection->arena) &&
+           (!selection->only_mapped || (life->flags & MEMTRACE_ALLOC_MAPPED) != 0) &&
            (selection->scope == NULL || scopes_has(scopes, life->scope, selection->scope));
 }
 
@@ -357,6 +383,7 @@ static bool chain_holds(const struct selection *selection, uint64_t run_ns,
                         const struct life *last) {
     return selection_is_within(last->size, selection->last_size) &&
            selection_is_within(last->chain_length, selection->chain_length) &&
+           (!selection->only_chain_leaked || last->death_ns == LIFE_ALIVE) &&
            selection_is_within(duration(last->chain_birth_ns, last->death_ns, run_ns),
                                selection->chain_lifetime);
 }
@@ -370,13 +397,33 @@ struct filtering {
     struct chains *chains; /* NULL: no filter asks for them */
     struct scopes *scopes; /* NULL: nor for scopes */
     struct scopes *own_scopes;
+    const struct model *whole;
+    unsigned char *freers; /* of the filter of paths that free: by node, enum freer; NULL: none */
     uint64_t run_ns;
     bool out_of_memory;
 };
 enum { NO_MEMORY = -1 };
+enum freer { FREER_UNKNOWN, FREER_ASKED_FOR, FREER_OTHER };
+
+/* Whether the path that freed it is the one that is asked for; each path is looked at once. */
+static bool freer_holds(const struct filtering *filtering, const struct life *life) {
+    uint32_t id = life->death_context;
+    if (filtering->freers == NULL) {
+        return true;
+    }
+    if (life->death_ns == LIFE_ALIVE || id == 0 || id >= filtering->whole->node_count) {
+        return false;
+    }
+    if (filtering->freers[id] == FREER_UNKNOWN) {
+        filtering->freers[id] = model_hash(filtering->whole, id) == filtering->selection->freed_path
+                                    ? FREER_ASKED_FOR
+                                    : FREER_OTHER;
+    }
+    return filtering->freers[id] == FREER_ASKED_FOR;
+}
 
 static bool holds(const struct filtering *filtering, const struct life *life) {
-    return filtering->places[life->context] != 0 &&
+    return filtering->places[life->context] != 0 && freer_holds(filtering, life) &&
            block_holds(filtering->selection, filtering->scopes, filtering->run_ns, life);
 }
 
@@ -453,6 +500,10 @@ static int start(struct filtering *filtering) {
         filtering->scopes = filtering->own_scopes = scopes_new();
         filtering->out_of_memory |= filtering->scopes == NULL;
     }
+    if (filtering->selection->freed_path != 0) {
+        filtering->freers = calloc(filtering->whole->node_count, 1);
+        filtering->out_of_memory |= filtering->freers == NULL;
+    }
     return filtering->out_of_memory ? -1 : 0;
 }
 
@@ -472,8 +523,11 @@ int selectionpass_run(const struct selection *selection, const struct model *who
                       struct timeorder_parts parts, const uint32_t *places,
                       const struct selectionpass_visitor *visitor,
                       const struct replay_options *options, struct error *error) {
-    struct filtering filtering = {
-        .selection = selection, .visitor = visitor, .places = places, .run_ns = whole->now_ns};
+    struct filtering filtering = {.selection = selection,
+                                  .visitor = visitor,
+                                  .places = places,
+                                  .whole = whole,
+                                  .run_ns = whole->now_ns};
     struct lives_visitor lives = {
         .begin = visitor->begin != NULL || visitor->take_begin != NULL ? on_begin : NULL,
         .end = on_end,
@@ -490,6 +544,7 @@ int selectionpass_run(const struct selection *selection, const struct model *who
     }
     chains_free(filtering.chains);
     scopes_free(filtering.own_scopes);
+    free(filtering.freers);
     return result;
 }
 
@@ -555,4 +610,9 @@ int selection_visit(const struct selection *selection, const struct model *whole
     result = selectionpass_run(selection, whole, parts, places, &pass, options, error);
     free(places);
     return result;
+}
+
+uint32_t selection_classes(const struct selection *selection) {
+    return selection->classes == 0 && selection->pool != NULL ? 1u << MODEL_POOL
+                                                              : selection->classes;
 }

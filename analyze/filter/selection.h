@@ -75,12 +75,15 @@ struct selection {
     struct selection_range group_bytes;
     struct selection_range group_live_blocks;
     struct selection_range group_live_bytes;
+    double group_live_least; /* live blocks, in percent of the allocations; both included */
+    double group_live_most;
 
     /* Blocks. */
     struct selection_range size;
     struct selection_range first_size; /* of its chain of reallocations */
     struct selection_range last_size;
     struct selection_range chain_length;   /* blocks of the whole chain */
+    struct selection_range chain_position; /* the block's place in its chain, from 1 on */
     struct selection_range chain_lifetime; /* ns, from the first birth to the last death */
     struct selection_range lifetime;       /* ns; a block that never ended: to the end of the run */
     struct selection_range address;        /* any byte of the block */
@@ -92,7 +95,11 @@ struct selection {
     size_t thread_count;
     uint32_t *death_threads; /* of those who freed it */
     size_t death_thread_count;
-    const char *scope;       /* born while its thread was in a scope of this name; NULL: any */
+    const char *scope;   /* born while its thread was in a scope of this name; NULL: any */
+    uint64_t freed_path; /* model_hash() of the context that freed it; 0: any */
+    enum selection_arena { SELECTION_ANY_ARENA, SELECTION_MAIN_ARENA, SELECTION_OTHER_ARENA } arena;
+    bool only_mapped;        /* the C library gave it a mapping of its own */
+    bool only_chain_leaked;  /* the last block of its chain never ended */
     bool only_leaked;        /* never ended */
     bool only_temporary;     /* life.is_temporary */
     bool only_foreign_freed; /* by another thread than its own */
@@ -118,6 +125,9 @@ bool selection_asks_ends(const struct selection *selection); /* whether a life c
                                                                 it is over, or the view is */
 bool selection_asks_deaths(const struct selection *selection); /* ... its death tells */
 bool selection_asks_chains(const struct selection *selection); /* ... when its chain is over */
+
+/* The classes that filters ask for, as bits 1 << enum model_class; 0: none in particular. */
+uint32_t selection_classes(const struct selection *selection);
 
 /*
  * The model of what is selected; the caller frees it. `whole` is the model of all of it, `parts`

@@ -230,7 +230,7 @@ const uint32_t *callpaths_grouped(const struct query *query) {
 }
 
 /* ---- The SQL functions of a session: bytes(n), duration(ns), address(n), path(context),
- * function(context), X REGEXP Y ---- */
+ * function(context), path_hash(context), X REGEXP Y ---- */
 
 static const struct query *query_of(sqlite3_context *out) {
     return sqlite3_user_data(out);
@@ -305,6 +305,18 @@ static void put_function(sqlite3_context *out, int argc, sqlite3_value **argv) {
     }
 }
 
+static void put_hash(sqlite3_context *out, int argc, sqlite3_value **argv) {
+    const struct query *query = query_of(out);
+    uint32_t node = node_of(query, argv[0]);
+    char text[24];
+    (void)argc;
+    if (node != 0) {
+        sqlite3_snprintf(sizeof text, text, "%016llx",
+                         (unsigned long long)model_hash(query->source.whole, node));
+        vtable_put_text(out, text);
+    }
+}
+
 static void free_regex(void *regex) {
     regfree(regex);
     free(regex);
@@ -363,8 +375,9 @@ int vtable_add_functions(struct query *query) {
         int arguments;
         void (*call)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
-        {"bytes", 1, put_bytes}, {"duration", 1, put_duration}, {"address", 1, put_address},
-        {"path", 1, put_path},   {"function", 1, put_function}, {"regexp", 2, put_match},
+        {"bytes", 1, put_bytes},  {"duration", 1, put_duration}, {"address", 1, put_address},
+        {"path", 1, put_path},    {"function", 1, put_function}, {"path_hash", 1, put_hash},
+        {"regexp", 2, put_match},
     };
     int result = SQLITE_OK;
     for (size_t i = 0; i < sizeof functions / sizeof functions[0] && result == SQLITE_OK; i++) {

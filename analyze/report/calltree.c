@@ -103,8 +103,10 @@ static uint32_t child_of(struct build *build, uint32_t parent, const struct name
         return 0;
     }
     calls = build->tree->calls;
-    calls[index] =
-        (struct call){.frame = frame, .parent = parent, .next = calls[parent].first_child};
+    calls[index] = (struct call){.frame = frame,
+                                 .id = XXH3_64bits_withSeed(&key, sizeof key, calls[parent].id),
+                                 .parent = parent,
+                                 .next = calls[parent].first_child};
     calls[parent].first_child = index;
     note_line(&calls[index], frame->line);
     build->tree->count++;
@@ -350,6 +352,15 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
     free(climbers);
     numbermap_free(&build.children);
     return result;
+}
+
+size_t calltree_find(const struct calltree *tree, uint64_t id) {
+    for (size_t i = 0; i < tree->count; i++) {
+        if (tree->calls[i].id == id) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
 }
 
 /* ---- Around functions ---- */

@@ -15,8 +15,10 @@
 
 struct call {
     const struct names_frame *frame; /* NULL: the root */
-    struct cost cost;                /* of all paths through here */
-    struct cost self;                /* of the paths that end here */
+    uint64_t id; /* of the functions (by line: places) from the root to here: the same in the trees
+                    of all costs and windows of a model, other than its index. The root's is 0 */
+    struct cost cost; /* of all paths through here */
+    struct cost self; /* of the paths that end here */
     uint32_t parent;
     uint32_t first_child; /* 0: none; after calltree_sort the dearest */
     uint32_t next;        /* sibling; 0: none */
@@ -48,6 +50,8 @@ int calltree_around(struct calltree *callers, struct calltree *callees, const st
                     enum metric metric, const struct callers_of *of);
 /* The dearest callee of each call first. */
 void calltree_sort(struct calltree *tree);
+/* The index of the call with this id; SIZE_MAX: there is none. */
+size_t calltree_find(const struct calltree *tree, uint64_t id);
 void calltree_free(struct calltree *tree);
 
 #endif

@@ -6,7 +6,7 @@ _memtrace_reply() {
 _memtrace_files() {
     COMPREPLY=($(compgen -f -X "!$1" -- "$current") $(compgen -d -- "$current"))
 }
-_memtrace_filters=' --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --size --first-size --last-size --chain-length --chain-lifetime --lifetime --allocated --freed --live-at --address --thread --freed-by --scope --leaked --temporary --freed-by-others'
+_memtrace_filters=' --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --size --first-size --last-size --chain-length --chain-position --chain-leaked --chain-lifetime --lifetime --allocated --freed --live-at --address --thread --freed-by --freed-path --mapped --arena --scope --leaked --temporary --freed-by-others'
 _memtrace_filter() {
     case $previous in
         --from) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
@@ -31,6 +31,7 @@ _memtrace_filter() {
         --first-size) :; return 0 ;;
         --last-size) :; return 0 ;;
         --chain-length) :; return 0 ;;
+        --chain-position) :; return 0 ;;
         --chain-lifetime) :; return 0 ;;
         --lifetime) :; return 0 ;;
         --allocated) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
@@ -39,6 +40,8 @@ _memtrace_filter() {
         --address) :; return 0 ;;
         --thread) :; return 0 ;;
         --freed-by) :; return 0 ;;
+        --freed-path) :; return 0 ;;
+        --arena) _memtrace_reply -W 'main other'; return 0 ;;
         --scope) :; return 0 ;;
     esac
     return 1
@@ -48,7 +51,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options='' i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _memtrace_reply -W '--help --version run record report diff query serve check export import extract repack strip anonymize merge info list trace control symbolize flags completion'
+        _memtrace_reply -W '--help --version run record report diff query serve check export replay import extract repack strip anonymize merge info list trace control symbolize flags completion'
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do
@@ -206,6 +209,14 @@ _memtrace() {
         esac
         options=' --format --output --cost --by --depth --full-names --all-frames --list --process --all-processes --debug-folders --no-cache --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
+        ;;
+    replay)
+        case $previous in
+        --allocator | -a) _memtrace_files '*'; return 0 ;;
+        --times | -n) :; return 0 ;;
+        esac
+        options=' --allocator --threads --touch --times --help'
+        [[ $current == -* ]] || { _memtrace_files '*'; return; }
         ;;
     import)
         case $previous in

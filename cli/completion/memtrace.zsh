@@ -12,6 +12,7 @@ _memtrace() {
         'serve:show profiles, recordings and running programs in the browser'
         'check:check whether a profile keeps its budgets'
         'export:write files for other tools\: flame graphs, JSON, CSV, ...'
+        'replay:repeat a recording'\''s allocations with other allocators'
         'import:make a recording from a heaptrack data file'
         'extract:get the program files out of a recording'
         'repack:write a recording anew\: joined, packed, without damage; or a profile'
@@ -43,12 +44,14 @@ _memtrace() {
             '*--pool[that pool]:NAME:' \
             '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
             '*--group-bytes[... so many bytes]:RANGE:' \
-            '*--group-live-blocks[... that have so many live blocks in the end]:RANGE:' \
+            '*--group-live-blocks[... that have so many live blocks in the end, or such a share]:RANGE:' \
             '*--group-live-bytes[... so many live bytes]:RANGE:' \
             '*--size[of so many bytes]:RANGE:' \
             '*--first-size[of a chain of reallocations]:RANGE:' \
             '*--last-size[... its last size]:RANGE:' \
             '*--chain-length[... how many blocks it had]:RANGE:' \
+            '*--chain-position[... the block'\''s place in it, from 1 on]:RANGE:' \
+            '*--chain-leaked[... whose last block was never freed]' \
             '*--chain-lifetime[... how long it lived]:RANGE:' \
             '*--lifetime[that lived so long]:RANGE:' \
             '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
@@ -57,6 +60,9 @@ _memtrace() {
             '*--address[that lay there]:RANGE:' \
             '*--thread[that this thread allocated]:ID|NAME:' \
             '*--freed-by[that this thread freed]:ID|NAME:' \
+            '*--freed-path[that this call path freed]:HASH:' \
+            '*--mapped[that have a mapping of their own]' \
+            '*--arena[of malloc'\''s main arena, of another one]:main|other:(main other)' \
             '*--scope[that were allocated in this scope of the program]:NAME:' \
             '*--leaked[that were never freed]' \
             '*--temporary[that were freed before their thread'\''s next allocation]' \
@@ -332,6 +338,19 @@ _memtrace() {
             $filters \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
             '*:PROFILE:_files -g "*.mt[pr](-.)"'
+        ;;
+    replay)
+        _arguments \
+            '*--allocator[also with the malloc of this library, such as libjemalloc.so.2]:FILE:_files' \
+            '*-a[also with the malloc of this library, such as libjemalloc.so.2]:FILE:_files' \
+            '*--threads[in as many threads as the program had]' \
+            '*--touch[write to each page of each block, as most programs do]' \
+            '*--times[do it N times and show the fastest ]:N:' \
+            '*-n[do it N times and show the fastest ]:N:' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:FILE:_files' \
+            '*:FILE:_files'
         ;;
     import)
         _arguments \

@@ -4,7 +4,7 @@ says what was meant, before anything is done."""
 
 from outside import MEMTRACE, case, check, equal, execute, folder
 
-COMMANDS = ("run record report diff query check export import extract repack strip anonymize merge "
+COMMANDS = ("run record report diff query check export replay import extract repack strip anonymize merge "
             "info list trace control symbolize flags completion").split()
 
 

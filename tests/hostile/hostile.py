@@ -219,7 +219,7 @@ def test_hostile_arguments():
     run(b"--" + text)
     with open(os.path.join(folder.encode(), b"no" + text), "wb") as file:
         file.write(b"harmless\n")  # `memtrace symbolize` copies it
-    for command in ("run record report diff query check export import extract repack strip anonymize merge info "
+    for command in ("run record report diff query check export replay import extract repack strip anonymize merge info "
                     "list trace control symbolize flags completion companion manual").split():
         options = re.findall(rb"^ .*(--[a-z-]+) [^ ]", execute(MEMTRACE, command, "--help").out, re.M)
         for arguments in ([text], [b"--" + text], [b"-" + text], [b"no" + text], [text, text], ["1", text],

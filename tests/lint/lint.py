@@ -74,7 +74,8 @@ def sources(*patterns, parts=PARTS):
     for part in parts:
         for pattern in patterns:
             files += glob.glob(os.path.join(ROOT, part, "**", pattern), recursive=True)
-    return sorted(os.path.relpath(f, ROOT) for f in files)
+    paths = (os.path.relpath(f, ROOT) for f in files)
+    return sorted(path for path in paths if "node_modules" not in path.split(os.sep))  # others' code
 
 
 def lines_of(path):

@@ -11,6 +11,31 @@ import struct
 from recorded import HERE, only_recording, record, recordings
 from harness import MEMTRACE, build, clean_environment, equal, execute, fail, finish, scratch
 
+ROUNDS = r"""
+#include <stdlib.h>
+static void *volatile block;
+__attribute__((noinline)) static void left(int depth, unsigned way);
+__attribute__((noinline)) static void right(int depth, unsigned way);
+static void go(int depth, unsigned way) {
+    if (depth == 0) {
+        block = malloc(way + 1);
+        free(block);
+    } else if (way >> (depth - 1) & 1) {
+        left(depth - 1, way);
+    } else {
+        right(depth - 1, way);
+    }
+}
+static void left(int depth, unsigned way) { go(depth, way); __asm__ volatile(""); }
+static void right(int depth, unsigned way) { go(depth, way); __asm__ volatile(""); }
+int main(void) {
+    for (unsigned i = 0; i < 1600 * 512; i++) {
+        go(9, i % 512);
+    }
+    return 0;
+}
+"""
+
 HEADER, BLOCK = 64, struct.Struct("<IHHIIQ")
 EVENTS, SLICES, INDEX = 3, 14, 10
 THREADS, PAIRS = 2, 150000
@@ -98,7 +123,23 @@ def check_whole(path):
         same(told(path, *window), other, f"window at {part}:")
 
 
+def check_many_paths():
+    """Each slice has hundreds of call paths, the events repeat themselves: slices are joined until they
+    take no more than they may, as they would not by themselves."""
+    folder = scratch()
+    source = os.path.join(folder, "rounds.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(ROUNDS)
+    under = record([build(source, "gcc", "-O1")], folder)
+    equal(under.returncode, 0, "exit status", under.stderr)
+    path = only_recording(folder, "many paths")
+    if len(told(path)["contexts"]) < 512:
+        fail("not enough call paths:", len(told(path)["contexts"]))
+    check_whole(path)
+
+
 def main():
+    check_many_paths()
     program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
     folder = scratch()
     counts = os.path.join(folder, "counts")

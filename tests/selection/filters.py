@@ -3,6 +3,7 @@
 `memtrace report` with every filter alone, and with random ones together, equals what counting the
 blocks that an independent reader finds gives."""
 
+import json
 import os
 import random
 import re
@@ -10,7 +11,7 @@ import sys
 
 import lives
 from recorded import only_recording, record
-from harness import build, equal, fail, finish, report, scratch
+from harness import MEMTRACE, build, clean_environment, equal, execute, fail, finish, report, scratch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = ("total_bytes", "allocations", "frees", "temporary", "live_bytes", "live_blocks")
@@ -29,6 +30,7 @@ class Asker:
         self.contexts = {context["id"]: context for part in ("contexts", "pools", "mappings")
                          for context in self.all[part]}
         self.places = {}
+        self.freers = None
 
     def told(self, *options):
         return report(self.path, self.cache, *options)
@@ -203,6 +205,26 @@ def by_thread(option, thread_of):
     return make
 
 
+def freed_path(dice, asker):
+    """The hashes of paths that free are SQL's."""
+    if asker.freers is None:
+        told = execute([MEMTRACE, "query", "--format", "json", asker.path, "SELECT DISTINCT freed_context,"
+                        " path_hash(freed_context) AS hash FROM allocations WHERE freed_context IS NOT NULL"],
+                       clean_environment(MEMTRACE_CACHE=""))
+        asker.freers = {row["freed_context"]: row["hash"] for row in json.loads(told.stdout)}
+        if len(asker.freers) < 2:
+            fail("paths that free:", asker.freers)
+    chosen = dice.choice(sorted(asker.freers.values()))
+    return (["--freed-path", chosen],
+            lambda life: life.death != lives.NEVER and asker.freers.get(life.freed_context) == chosen)
+
+
+def arena(dice, asker):
+    if dice.randrange(2):
+        return ["--arena", "main"], lambda life: not life.mapped and not life.other_arena
+    return ["--arena", "other"], lambda life: life.other_arena
+
+
 def scope(dice, asker):
     name = dice.choice(("load", "parse", "render", "load", "nowhere"))
     return ["--scope", name], lambda life: name in life.scopes
@@ -228,6 +250,11 @@ BLOCKS = {
     "thread": by_thread("thread", lambda life: life.thread),
     "freed-by": by_thread("freed-by", lambda life: life.freer),
     "scope": scope,
+    "freed-path": freed_path,
+    "arena": arena,
+    "mapped": flag("mapped", lambda life: life.mapped),
+    "chain-position": ranged("chain-position", lambda life, _: life.position),
+    "chain-leaked": flag("chain-leaked", lambda life: life.chain[-1].death == lives.NEVER),
     "leaked": flag("leaked", lambda life: life.death == lives.NEVER),
     "temporary": flag("temporary", lambda life: life.temporary),
     "freed-by-others": flag("freed-by-others",
@@ -265,6 +292,18 @@ def depth_of(asker, context):
                for frame in asker.story.recording.path(context))
 
 
+def live_share(dice, asker):
+    """In percent of the blocks that the group allocated."""
+    shares = {number: 100 * context["live_blocks"] / context["allocations"]
+              for number, context in asker.contexts.items() if context["allocations"]}
+    low, high = sorted(round(dice.choice(list(shares.values()))) for _ in range(2))
+    low, high = max(low, 1), max(high, 1)
+    text, high = dice.choice((("%d%%..", 100), ("%d%%..%d%%", high)))
+    text = text % ((low, high) if text.count("d") == 2 else low)
+    return (["--group-live-blocks", text],
+            lambda life: low <= shares.get(life.context, -1) <= high)
+
+
 def depth(dice, asker):
     text, low, high = bounds(dice, [depth_of(asker, number) for number in asker.contexts])
     high = lives.NEVER if high is None else high
@@ -289,6 +328,7 @@ CONTEXTS = {
     "group-allocations": group("group-allocations", "allocations"),
     "group-bytes": group("group-bytes", "total_bytes"),
     "group-live-blocks": group("group-live-blocks", "live_blocks"),
+    "group-live-share": live_share,
     "group-live-bytes": group("group-live-bytes", "live_bytes"),
     "path-depth": depth,
     "path": path,
@@ -376,7 +416,7 @@ def trivial(asker):
 def main():
     threads, clock, seed = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     folder = scratch()
-    options = ["--precise"] if clock == "precise" else []
+    options = ["--free-stacks", *(["--precise"] if clock == "precise" else [])]
     program = build(os.path.join(HERE, "busy.c"))
     under = record([program, seed, str(threads), str(6000 // threads)], folder, *options)
     equal(under.returncode, 0, "the program", under.stderr)

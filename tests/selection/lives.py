@@ -15,10 +15,12 @@ TICK = 1 << 22
 
 
 class Life:
-    """One block. death: NEVER where nobody freed it; chain: a list that all lives of a chain share."""
+    """One block. death: NEVER where nobody freed it; chain: a list that all lives of a chain share;
+    position: its place in it, from 1 on."""
 
     death = NEVER
     freer = None
+    freed_context = 0
     temporary = False
     death_place = NEVER
 
@@ -26,6 +28,7 @@ class Life:
         self.block, self.context, self.size = event.block, event.context, event.size
         self.address, self.birth, self.thread = event.address, event.time, thread
         self.slack, self.old = event.slack, event.old
+        self.mapped, self.other_arena = bool(event.flags & 2), bool(event.flags & 4)
         self.scopes, self.heap, self.place = frozenset(scopes.values()), heap, place
         self.chain = chain
         chain.append(self)
@@ -54,7 +57,8 @@ class Story:
                 old = event.block if isinstance(event, reader.Free) else getattr(event, "old", None)
                 if old:
                     temporary = newest.get(stream) == old and old[0] == block.thread
-                    frees.append((old, event.time, block.thread, temporary, place))
+                    context = event.context if isinstance(event, reader.Free) else 0
+                    frees.append((old, event.time, block.thread, temporary, place, context))
                 if isinstance(event, reader.Alloc):
                     heap = recording.is_heap(event.context)
                     life = Life(event, event.block[0], scopes[stream], heap, place, [])
@@ -63,11 +67,12 @@ class Story:
                     self.lives.append(life)
                     if heap:
                         newest[stream] = event.block
-        for name, time, thread, temporary, place in frees:
+        for name, time, thread, temporary, place, context in frees:
             life = by_name.get(name)
             if life:
                 life.death, life.freer = max(time, life.birth), thread
                 life.temporary, life.death_place = temporary, place
+                life.freed_context = context
         self.link(by_name)
 
     def mark(self, event, scopes):
@@ -90,7 +95,7 @@ class Story:
             chain = []
             while life:
                 chain.append(life)
-                life.chain = chain
+                life.chain, life.position = chain, len(chain)
                 life = after.get(life.block)
 
     def mark_time(self, name, number=1):

@@ -394,6 +394,57 @@ static void says_too_much(void **state) {
     free(image.bytes);
 }
 
+/* A block may be there often, so that unpacking it would take without end. What lies behind as much
+ * as two of the profile is not looked at, and that is told. */
+static void asks_for_too_much_work(void **state) {
+    struct image image = large_image();
+    char path[64];
+    struct stat status;
+    unsigned char *bytes;
+    struct memtrace_block_header block;
+    size_t size;
+    struct error error = {""};
+    struct profile *profile;
+    uint64_t before;
+    uint64_t broken = 0;
+    uint64_t unpacked = 0;
+    uint64_t most;
+    int fd;
+    (void)state;
+    temporary(path);
+    write_compressed(&image, path);
+    assert_int_equal(stat(path, &status), 0);
+    bytes = malloc((size_t)status.st_size);
+    fd = open(path, O_RDWR | O_APPEND);
+    assert_int_equal(pread(fd, bytes, (size_t)status.st_size, 0), status.st_size);
+    memcpy(&block, bytes + MEMTRACE_HEADER_SIZE, sizeof block);
+    size = block_size(&block);
+    before = (uint64_t)status.st_size;
+    for (uint64_t at = MEMTRACE_HEADER_SIZE; at < before;) {
+        struct memtrace_block_header each;
+        memcpy(&each, bytes + at, sizeof each);
+        unpacked += each.raw_size;
+        at += block_size(&each);
+    }
+    most = 2 * image.size;
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(write(fd, bytes + MEMTRACE_HEADER_SIZE, size), size);
+        unpacked += block.raw_size;
+        broken = broken == 0 && unpacked > most ? before + (uint64_t)i * size : broken;
+    }
+    close(fd);
+    assert_true(broken != 0);
+    profile = profile_open(path, &error);
+    assert_non_null(profile);
+    assert_non_null(strstr(profile->damage, "a block at byte "));
+    assert_int_equal(strtoull(strstr(profile->damage, "byte ") + 5, NULL, 10), broken);
+    assert_same(&image, profile);
+    profile_close(profile);
+    free(bytes);
+    unlink(path);
+    free(image.bytes);
+}
+
 /* What its readers would refuse is not written. */
 static void stays_as_it_is(void **state) {
     struct image image = image_new();
@@ -430,7 +481,7 @@ int main(void) {
         cmocka_unit_test(one_block_lost), cmocka_unit_test(damaged_behind_checksums),
         cmocka_unit_test(says_too_much),  cmocka_unit_test(stays_as_it_is),
         cmocka_unit_test(no_room),        cmocka_unit_test(same_bytes),
-        cmocka_unit_test(out_of_bounds),
+        cmocka_unit_test(out_of_bounds),  cmocka_unit_test(asks_for_too_much_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

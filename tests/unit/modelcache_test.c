@@ -24,12 +24,16 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+enum { HIGHEST = (1 << MEMTRACE_CONTEXT_BITS) - 2 };
+
 static char root[] = "/tmp/memtrace-modelcache-XXXXXX";
 static char path[64];
 
 struct subject {
     struct recording *recording;
+    struct recording *second; /* part of it; NULL: there is one alone */
     struct timeorder_parts parts;
+    const struct recording *both[2];
 };
 
 static void open_subject(struct subject *subject) {
@@ -97,8 +101,10 @@ static void same_views(struct subject *subject, const struct model *left, const 
 static void comes_back(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 10; seed++) {
-        const struct recording_random options = {
-            .seed = seed, .threads = 1 + seed % 5, .is_precise = seed % 2};
+        const struct recording_random options = {.seed = seed,
+                                                 .threads = 1 + seed % 5,
+                                                 .is_precise = seed % 2,
+                                                 .inherited = seed % 3 == 0 ? 900 : 0};
         struct subject subject;
         struct model *model;
         struct model *kept;
@@ -128,7 +134,7 @@ static long memory_for(struct subject *subject, bool is_kept) {
     if (child == 0) {
         struct model *model = is_kept ? modelcache_load(subject->parts)
                                       : modelcache_replay(subject->parts, NULL, NULL);
-        _exit(model == NULL || model->nodes[(1 << MEMTRACE_CONTEXT_BITS) - 2].parent != 4);
+        _exit(model == NULL || model->nodes[HIGHEST].parent != 4);
     }
     getrusage(RUSAGE_SELF, &before);
     assert_int_equal(wait4(child, &status, 0, &after), child);
@@ -139,25 +145,23 @@ static long memory_for(struct subject *subject, bool is_kept) {
 /* Of AddressSanitizer, which takes memory of its own. */
 extern void __asan_init(void) __attribute__((weak));
 
-/* Part of a recording may have a few nodes with high ids, a damaged file has what it likes. */
-static void ids_far_apart(void **state) {
-    const long most_kib = __asan_init == NULL ? 64 << 10 : LONG_MAX;
-    const struct memtrace_recording_node nodes[] = {
-        {.frame = 0x400010, .id = 1 << 20, .parent = 4},
-        {.frame = 0x400020, .id = (1 << MEMTRACE_CONTEXT_BITS) - 2, .parent = 4}};
+/* A recording, or a part of one, with one node at this id. */
+static void write_high(const char *file, uint32_t id) {
+    const struct memtrace_recording_node nodes[] = {{.frame = 0x400010, .id = 1 << 20, .parent = 4},
+                                                    {.frame = 0x400020, .id = id, .parent = 4}};
     struct recording_build build = {0};
-    struct subject subject;
-    struct stat status;
-    char file[PATH_MAX];
-    long used;
-    (void)state;
     recording_build_example(&build);
     recording_build_nodes(&build, nodes, 2);
     recording_build_index(&build);
-    recording_build_write(build.bytes, build.size, path);
+    recording_build_write(build.bytes, build.size, file);
     recording_build_free(&build);
-    open_subject(&subject);
-    used = memory_for(&subject, false);
+}
+
+static void check_memory(struct subject *subject) {
+    const long most_kib = __asan_init == NULL ? 64 << 10 : LONG_MAX;
+    struct stat status;
+    char file[PATH_MAX];
+    long used = memory_for(subject, false);
     if (used > most_kib) {
         fail_msg("%ld KiB to replay it", used);
     }
@@ -166,12 +170,41 @@ static void ids_far_apart(void **state) {
     if (status.st_size > 1 << 20) {
         fail_msg("%lld bytes are kept", (long long)status.st_size);
     }
-    used = memory_for(&subject, true);
+    used = memory_for(subject, true);
     if (used > most_kib) {
         fail_msg("%ld KiB to take it from the cache", used);
     }
-    recording_close(subject.recording);
     empty_cache();
+}
+
+/* Part of a recording may have a few nodes with high ids, a damaged file has what it likes. */
+static void ids_far_apart(void **state) {
+    struct subject subject;
+    (void)state;
+    write_high(path, HIGHEST);
+    open_subject(&subject);
+    check_memory(&subject);
+    recording_close(subject.recording);
+}
+
+/* The second part has one place more: what there is of the first moves. */
+static void ids_far_apart_in_two_parts(void **state) {
+    struct subject subject;
+    char second[sizeof path + 2];
+    (void)state;
+    snprintf(second, sizeof second, "%s.2", path);
+    write_high(path, HIGHEST - 1);
+    write_high(second, HIGHEST);
+    open_subject(&subject);
+    subject.second = recording_open(second, NULL);
+    assert_non_null(subject.second);
+    subject.both[0] = subject.recording;
+    subject.both[1] = subject.second;
+    subject.parts = (struct timeorder_parts){subject.both, 2};
+    check_memory(&subject);
+    recording_close(subject.recording);
+    recording_close(subject.second);
+    unlink(second);
 }
 
 /* One byte changed, wherever, or the end missing: as if it were not there. */
@@ -331,8 +364,13 @@ static int remove_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comes_back), cmocka_unit_test(ids_far_apart), cmocka_unit_test(damaged),
-        cmocka_unit_test(stale),      cmocka_unit_test(off),           cmocka_unit_test(at_once),
+        cmocka_unit_test(comes_back),
+        cmocka_unit_test(ids_far_apart),
+        cmocka_unit_test(ids_far_apart_in_two_parts),
+        cmocka_unit_test(damaged),
+        cmocka_unit_test(stale),
+        cmocka_unit_test(off),
+        cmocka_unit_test(at_once),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -29,7 +29,8 @@ struct recording_build {
     size_t size;
     struct memtrace_index_entry entries[BUILD_BLOCKS];
     size_t count;
-    bool raw; /* blocks are stored as they are */
+    bool raw;           /* blocks are stored as they are */
+    uint64_t inherited; /* blocks that the program, a forked child, was born with */
 };
 
 static inline void recording_build_free(struct recording_build *build) {
@@ -109,6 +110,7 @@ static inline void recording_build_program(struct recording_build *build, const 
     program->pid = 4242;
     program->start_monotonic_ns = 1000;
     program->end_monotonic_ns = 2500001000;
+    program->inherited_blocks = build->inherited;
     snprintf(program->executable, sizeof program->executable, "%s", executable);
     memcpy(program->command, "example\0--fast\0", 16);
     recording_build_items(build, MEMTRACE_BLOCK_PROGRAM, program, sizeof *program, 1);

@@ -27,6 +27,7 @@ struct recording_random {
     bool is_late;          /* some thread believes in an old time for long */
     bool is_shared;        /* all threads but one have one id, each a stream of its own */
     bool is_sampled_often; /* samples all the time, not two at the end */
+    uint64_t inherited;    /* the first so many blocks were its parent's */
 };
 
 struct random_program {
@@ -203,6 +204,7 @@ static inline void recording_random(struct recording_build *build,
     recording_build_header(build);
     ((struct memtrace_recording_header *)build->bytes)->flags =
         options->is_precise ? MEMTRACE_RECORDING_PRECISE : 0;
+    build->inherited = options->inherited;
     recording_build_program(build, "/usr/bin/example");
     random_nodes(build);
     for (unsigned thread = 0; thread < options->threads; thread++) {

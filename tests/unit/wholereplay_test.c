@@ -152,6 +152,7 @@ static void grows(void **state) {
                                                  .threads = 1 + seed % 5,
                                                  .is_precise = seed % 2,
                                                  .is_late = seed % 7 == 3,
+                                                 .inherited = seed % 3 == 0 ? 900 : 0,
                                                  .is_sampled_often = true};
         struct recording_build build = {0};
         struct wholereplay *kept = NULL;
@@ -296,8 +297,10 @@ static void pack_slices(const struct recording_build *build, struct varint_write
 static void in_the_file(void **state) {
     (void)state;
     for (unsigned seed = 0; seed < 8; seed++) {
-        const struct recording_random options = {
-            .seed = seed, .threads = 1 + seed % 4, .is_precise = seed % 2};
+        const struct recording_random options = {.seed = seed,
+                                                 .threads = 1 + seed % 4,
+                                                 .is_precise = seed % 2,
+                                                 .inherited = seed % 3 == 0 ? 900 : 0};
         struct recording_build build = {0};
         struct varint_writer slices;
         struct subject subject;

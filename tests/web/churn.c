@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* churn.c STEPS: blocks that come and go, so many that a pass over them takes its time. */
+/* churn.c STEPS: blocks that come and go, so many that a pass over them takes its time; and one of
+ * 1.2 GiB. */
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { SLOTS = 50000 };
+#define LARGE ((size_t)1200 << 20)
 static void *slots[SLOTS];
 static unsigned seed = 1;
 
@@ -18,6 +20,10 @@ __attribute__((noinline)) static void *make(void) {
 
 int main(int argc, char **argv) {
     long steps = argc > 1 ? atol(argv[1]) : 1000;
+    void *volatile huge = malloc(LARGE); /* never touched */
+    if (huge == NULL) {
+        return 1;
+    }
     for (long i = 0; i < steps; i++) {
         void **slot = &slots[below(SLOTS)];
         if (*slot != NULL) {

@@ -7,7 +7,7 @@ import Ajv2020 from 'ajv/dist/2020.js';
 import { newsdesk, query, report, serve } from './harness.mjs';
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
-let server, document, file, at;
+let server, document, file, at, thread;
 
 /** Places of the document become real ones: what stands for {n}, {hash}, ... in this recording. */
 function place(path) {
@@ -35,6 +35,7 @@ test('contract', async (t) => {
     const blocks = (await server.get('/r/1/blocks?limit=1')).data;
     const cell = (name) => blocks.rows[0][blocks.columns.findIndex((column) => column.name === name)];
     at = { r: 1, hash, n: 0, id: cell('id'), format: 'folded' };
+    thread = String(cell('thread'));
     needed['/r/{r}/blocks/at'] = `address=${cell('address')}`;
     const reads = Object.entries(document.paths).filter(([path, { get }]) =>
         get?.responses['200'].content['application/json'] !== undefined && path !== '/openapi.json');
@@ -52,7 +53,8 @@ test('contract', async (t) => {
             file: 'newsdesk', 'not-file': 'x1y', module: 'newsdesk', 'not-module': 'x1y', path: hash, 'path-depth': '1..50',
             class: 'heap', 'group-allocations': '1..', 'group-bytes': '1..', 'group-live-blocks': '0..', 'group-live-bytes': '0..',
             size: '1..', 'first-size': '1..', 'last-size': '1..', 'chain-length': '1..', 'chain-lifetime': '0..', lifetime: '0..',
-            allocated: '0s..', freed: '0s..100%', 'live-at': '50%', address: '0x1..', thread: '1', 'freed-by': '1' };
+            allocated: '0s..', freed: '0s..100%', 'live-at': '50%', address: '0x1..', thread, 'freed-by': thread,
+            arena: 'main', 'freed-path': hash, 'chain-position': '1..', 'chain-leaked': '1', mapped: '1' };
         const { properties } = document.components.parameters.filters.schema;
         for (const [name, schema] of Object.entries(properties)) {
             if (['pool', 'scope'].includes(name)) {

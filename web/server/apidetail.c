@@ -99,12 +99,6 @@ static int take_life(void *context, const struct life *life) {
     return 0;
 }
 
-/* The classes that filters ask for. */
-static uint32_t classes_of(const struct selection *selection) {
-    return selection->classes == 0 && selection->pool != NULL ? 1u << MODEL_POOL
-                                                              : selection->classes;
-}
-
 static int gather(struct apidetail *into, const struct wish *wish,
                   const struct replay_options *replay, struct error *error) {
     const struct api_view *view = wish->view;
@@ -113,7 +107,7 @@ static int gather(struct apidetail *into, const struct wish *wish,
         .end = take_life, .context = &gathering, .scopes = into->scopes};
     const struct detail_wish asked = {
         .parts = DETAIL_LIFETIMES | DETAIL_SIZES | DETAIL_GROUPS | DETAIL_HEAP,
-        .classes = classes_of(view->selection),
+        .classes = selection_classes(view->selection),
         .shutdown_ns = UINT64_MAX,
         .limit = 1,
         .also = &also,

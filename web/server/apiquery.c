@@ -324,15 +324,32 @@ static int answer_asked(struct api_call *call, struct query *query, const struct
     return result;
 }
 
+/* Each table of a join has a pass, and a thread, of its own: one after the other tells how far it
+ * is. */
+struct telling {
+    pthread_mutex_t lock;
+    const struct replay_options *to;
+};
+
+static void tell(void *context, uint64_t done, uint64_t total) {
+    struct telling *telling = context;
+    pthread_mutex_lock(&telling->lock);
+    telling->to->progress(telling->to->context, done, total);
+    pthread_mutex_unlock(&telling->lock);
+}
+
 static int answer_query(struct api_call *call, const struct asked *asked, struct error *error) {
     const struct api_view *view = call->view;
+    struct telling telling = {PTHREAD_MUTEX_INITIALIZER, &call->replay};
+    const struct replay_options replay = {.progress = call->replay.progress != NULL ? tell : NULL,
+                                          .context = &telling};
     const struct query_source source = {.whole = view->whole,
                                         .model = view->model,
                                         .selection = view->selection,
                                         .names = view->names,
                                         .parts = view->source->parts,
                                         .run = view->source->run,
-                                        .replay = &call->replay,
+                                        .replay = &replay,
                                         .has_full_names = call->report.options.full_names};
     struct query *query = query_open(&source, error);
     int result;

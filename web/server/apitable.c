@@ -56,7 +56,7 @@ int apitable_wish(struct api_call *call, const struct table_column *columns, siz
     }
     descending = wish->sort != SIZE_MAX && !is_text(columns[wish->sort].kind);
     if (api_word(call, "order", "asc|desc", descending, &descending, error) != 0 ||
-        api_number(call, "limit", APITABLE_ROWS, 0, APITABLE_MOST_ROWS, &limit, error) != 0 ||
+        api_number(call, "limit", APITABLE_ROWS, 1, APITABLE_MOST_ROWS, &limit, error) != 0 ||
         api_number(call, "cursor", 0, 0, UINT64_MAX, &from, error) != 0) {
         return -1;
     }

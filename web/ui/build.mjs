@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// build.mjs: makes dist/ (the page), or with `test DIR` the unit tests as plain JavaScript in DIR.
+// build.mjs: makes dist/ (the page of memtrace serve) and saved/page.html (the same as one file, of memtrace export),
+// or with `test DIR` the unit tests as plain JavaScript in DIR.
 //
 // The same bytes on each machine: names are hashes of what is in the files, nothing depends on the time,
 // the folder or the order of a directory. Called by scripts/web.
@@ -23,13 +24,14 @@ const common = {
     logLevel: "warning",
     charset: "utf8",
     absWorkingDir: here,
+    define: { SAVED: "false" },
 };
 
 /* The first screen in one file, what a view needs beside it in chunks that are fetched when it is opened. */
 async function page() {
     const result = await build({
         ...common,
-        entryPoints: { app: "src/main.tsx" },
+        entryPoints: { app: "src/main.ts" },
         outdir: "dist",
         splitting: true,
         minify: true,
@@ -59,45 +61,6 @@ async function page() {
     return ["index.html", one(/^app-.*\.css$/), ...first];
 }
 
-/* Views that a saved page has no data for: frame/Rail.tsx says so in place of them. */
-const NOT_SAVED = ["blocks", "lifetimes", "sizes", "heap", "compare", "sql", "files", "live", "processes"];
-const withoutViews = {
-    name: "without-views",
-    setup(bundler) {
-        bundler.onLoad({ filter: new RegExp(`/src/views/(${NOT_SAVED.join("|")})\\.tsx$`) }, () => ({
-            contents: "export const view = { Component: () => null };",
-        }));
-    },
-};
-
-/* The page with a place for data, as one file: dist/onefile.html. Its policy names what is in it by its hashes. */
-async function onefile() {
-    const result = await build({
-        ...common,
-        entryPoints: { onefile: "src/onefile.ts" },
-        outdir: "dist",
-        format: "iife",
-        minify: true,
-        write: false,
-        plugins: [withoutViews],
-    });
-    const text = (ending) => result.outputFiles.find(({ path }) => path.endsWith(ending)).text.trim();
-    const [style, script] = [text(".css"), text(".js")];
-    for (const [what, wrong] of [[style, "</style"], [script, "</script"], [style + script, "%DATA%"]]) {
-        if (what.includes(wrong)) throw new Error(`${wrong} in the saved page`);
-    }
-    const hash = (part) => `'sha256-${createHash("sha256").update(part).digest("base64")}'`;
-    const policy = [
-        "default-src 'none'", `script-src ${hash(script)}`, `style-src ${hash(style)}`, "img-src data:", "base-uri 'none'",
-        "form-action 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
-    ].join("; ");
-    const html = readFileSync("src/onefile.html", "utf8")
-        .replace("%POLICY%", () => policy)
-        .replace("%STYLE%", () => style)
-        .replace("%SCRIPT%", () => script);
-    writeFileSync("dist/onefile.html", html);
-}
-
 /* What the browser needs before anything is on screen: the script, and what it cannot do without. */
 function firstLoad(outputs, script) {
     const seen = new Set([script]);
@@ -105,6 +68,29 @@ function firstLoad(outputs, script) {
         for (const { path: other, kind } of outputs[path].imports) if (kind === "import-statement") seen.add(other);
     }
     return [...seen].map((path) => basename(path));
+}
+
+/* One file: no part is fetched later. Its policy names its own style and script by their hashes: nothing that is in the
+ * data could ever run. %DATA% is filled by web/server/onefile.c, with what saved/answers.ts reads. */
+async function savedPage() {
+    const { outputFiles } = await build({
+        ...common,
+        define: { SAVED: "true" },
+        entryPoints: { page: "src/saved/main.ts" },
+        outdir: "dist",
+        format: "iife",
+        minify: true,
+        write: false,
+    });
+    const text = (ending) => outputFiles.find((file) => file.path.endsWith(ending)).text.trim();
+    const hash = (what) => `sha256-${createHash("sha256").update(what).digest("base64")}`;
+    const [style, script] = [text(".css"), text(".js")];
+    const parts = { STYLEHASH: hash(style), SCRIPTHASH: hash(script), STYLE: style, SCRIPT: script };
+    const html = readFileSync("src/saved.html", "utf8").replace(/%(STYLEHASH|SCRIPTHASH|STYLE|SCRIPT)%/g, (_, name) => parts[name]);
+    for (const [what, wrong] of [[style, "</style"], [script, "</script"], [style + script, "%DATA%"]]) {
+        if (what.includes(wrong)) throw new Error(`${wrong} in the saved page`);
+    }
+    writeFileSync("dist/onefile.html", html);
 }
 
 function sizes(names) {
@@ -146,6 +132,6 @@ const [what, folder] = process.argv.slice(2);
 if (what === "test") await tests(folder);
 else {
     const first = await page();
-    await onefile();
+    await savedPage();
     sizes(first);
 }

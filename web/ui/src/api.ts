@@ -2,6 +2,7 @@
 // api.ts: who answers: the server (`memtrace serve`), or the data that a saved page has inside (embedded.ts).
 //
 // Nothing here knows the page. Views use useAnswer() (ask.ts) and useRows() (rows.ts), not this.
+import { busyWith } from "./busy";
 import { isFile } from "./url";
 
 /* One line, as the command would say it. */
@@ -144,8 +145,17 @@ export class EventParser {
     }
 }
 
-let current: Transport = server;
+/* Streams last as long as the page: they are nothing that it waits for. */
+const counted = (of: Transport): Transport => ({
+    get: (path, signal) => busyWith(of.get(path, signal)),
+    getBytes: (path, accept, signal) => busyWith(of.getBytes(path, accept, signal)),
+    post: (path, body, signal) => busyWith(of.post(path, body, signal)),
+    stream: (path, since, take, signal) => of.stream(path, since, take, signal),
+    save: (path, name) => busyWith(of.save(path, name)),
+});
+
+let current = counted(server);
 export const transport = (): Transport => current;
 export function useTransport(other: Transport): void {
-    current = other;
+    current = counted(other);
 }

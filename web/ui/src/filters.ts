@@ -12,7 +12,10 @@ export interface Filter {
     complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "class" | "pool" | "hash";
 }
 
-export const FILTERS: readonly Filter[] = [
+/* Those that need no more than sums by call path: all that a saved page has. */
+export const BY_PATH: ReadonlySet<string> = new Set(["function", "file", "module", "not-function", "not-file", "not-module", "path"]);
+
+const ALL: readonly Filter[] = [
     { name: "from", value: "TIME", cost: "view", about: "what happened at this time and later", complete: "mark" },
     { name: "to", value: "TIME", cost: "view", about: "what happened before this time", complete: "mark" },
     { name: "at", value: "TIME", cost: "view", about: "what was held at this moment", complete: "mark" },
@@ -29,7 +32,7 @@ export const FILTERS: readonly Filter[] = [
     { name: "pool", value: "NAME", cost: "paths", about: "a custom pool", complete: "pool" },
     { name: "group-allocations", value: "RANGE", cost: "paths", about: "paths that allocated so often" },
     { name: "group-bytes", value: "SIZES", cost: "paths", about: "paths that allocated so many bytes" },
-    { name: "group-live-blocks", value: "RANGE", cost: "paths", about: "paths that left so many blocks" },
+    { name: "group-live-blocks", value: "RANGE", cost: "paths", about: "paths that left so many blocks, or such a share: 50%.." },
     { name: "group-live-bytes", value: "SIZES", cost: "paths", about: "paths that left so many bytes" },
     { name: "size", value: "SIZES", cost: "blocks", about: "blocks of so many bytes" },
     { name: "lifetime", value: "DURATIONS", cost: "blocks", about: "blocks that lived so long" },
@@ -38,6 +41,9 @@ export const FILTERS: readonly Filter[] = [
     { name: "live-at", value: "TIME", cost: "blocks", about: "blocks that lived at this moment", complete: "mark" },
     { name: "thread", value: "THREAD", cost: "blocks", about: "blocks that this thread allocated", many: true, complete: "thread" },
     { name: "freed-by", value: "THREAD", cost: "blocks", about: "blocks that this thread freed", many: true, complete: "thread" },
+    { name: "freed-path", value: "HASH", cost: "blocks", about: "blocks that this call path freed", complete: "hash" },
+    { name: "mapped", value: null, cost: "blocks", about: "blocks with a mapping of their own" },
+    { name: "arena", value: "ARENA", cost: "blocks", about: "blocks of malloc's main arena, or of another one" },
     { name: "scope", value: "NAME", cost: "blocks", about: "blocks allocated in this scope", complete: "scope" },
     { name: "address", value: "ADDRESSES", cost: "blocks", about: "blocks that lay there" },
     { name: "leaked", value: null, cost: "blocks", about: "blocks that were never freed" },
@@ -46,10 +52,10 @@ export const FILTERS: readonly Filter[] = [
     { name: "first-size", value: "SIZES", cost: "blocks", about: "chains that began with this size" },
     { name: "last-size", value: "SIZES", cost: "blocks", about: "chains that ended with this size" },
     { name: "chain-length", value: "RANGE", cost: "blocks", about: "chains of so many blocks" },
+    { name: "chain-position", value: "RANGE", cost: "blocks", about: "the blocks in this place of their chains" },
+    { name: "chain-leaked", value: null, cost: "blocks", about: "chains whose last block was never freed" },
     { name: "chain-lifetime", value: "DURATIONS", cost: "blocks", about: "chains that lived so long" },
 ];
 
-/* Those that a saved page can answer: by what stands on a path. */
-export const SAVED_FILTERS: readonly string[] = ["function", "file", "module", "not-function", "not-file", "not-module", "path"];
-
+export const FILTERS: readonly Filter[] = SAVED ? ALL.filter((filter) => BY_PATH.has(filter.name)) : ALL;
 export const filterNamed = (name: string): Filter | undefined => FILTERS.find((filter) => filter.name === name);

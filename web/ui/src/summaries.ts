@@ -39,7 +39,7 @@ export interface MetricWords {
     about: string;
     unit: "bytes" | "count";
 }
-export const METRICS: readonly MetricWords[] = [
+const ALL: readonly MetricWords[] = [
     { id: "maximum", title: "At maximum", about: "Bytes held at the moment when the program held most", unit: "bytes" },
     { id: "leaked", title: "Leaked", about: "Bytes that were never freed", unit: "bytes" },
     { id: "cumulative", title: "Allocated", about: "All bytes ever allocated", unit: "bytes" },
@@ -47,6 +47,9 @@ export const METRICS: readonly MetricWords[] = [
     { id: "temporary", title: "Temporary", about: "Allocations that were freed before their thread's next one", unit: "count" },
     { id: "shutdown", title: "At shutdown", about: "Bytes freed only after the last allocation, or never", unit: "bytes" },
 ];
+
+/* A saved page does not know when things were freed. */
+export const METRICS: readonly MetricWords[] = SAVED ? ALL.filter((one) => one.id !== "shutdown") : ALL;
 
 /* "Leaked" is what is held at the end of a window, or now. */
 export function metricTitle(metric: Metric, live = false): string {

@@ -10,7 +10,8 @@
 // Write:  go({view: "flame", set: {function: ["^a$"], from: null}})                a new entry in the history
 //         go({...}, "replace")                                                     while dragging
 // Links:  <a href={href({view: "blocks"})}>: plain clicks on them are taken by the page (frame/Shell.tsx).
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
+import { stir } from "./busy";
 import { FILTERS } from "./filters";
 import type { Metric } from "./types";
 
@@ -25,8 +26,8 @@ export interface Change {
     only?: boolean; // nothing of the old query stays, but the source
 }
 
-/* The page is one file with its data inside, wherever that lies. */
-export const isFile = typeof document !== "undefined" && document.getElementById("data") !== null;
+/* This is a saved page (build.mjs). */
+export const isFile = SAVED;
 const START = "summary";
 
 export function parsePlace(text: string): Place {
@@ -57,6 +58,10 @@ function here(): Place {
 }
 
 export const place = signal<Place>(here());
+effect(() => {
+    void place.value;
+    stir();
+});
 
 /* Dragging: answers may be snapped to slices until it ends. */
 export const dragging = signal(false);

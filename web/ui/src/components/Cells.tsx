@@ -47,7 +47,7 @@ export function frameTitle(frame: Frame): string {
 export function FrameText({ of, place = true }: { of: Frame; place?: boolean }) {
     return (
         <span class={`frame ${of.kind}`} title={frameTitle(of)}>
-            <span class="function">{of.function}</span>
+            <span class="function">{shortFunction(of.function)}</span>
             {of.inlined && <span class="tag">inlined</span>}
             {place && <span class="place">{placeText(of)}</span>}
         </span>

@@ -50,7 +50,7 @@ function withoutModule(name: string): string {
 /** Forms of a name, the longest first, each shorter than the one before. */
 export function formsOf(name: string): string[] {
     const forms = [name];
-    for (const form of [name.replaceAll("(anonymous namespace)::", ""), withoutArguments(name), lastPart(withoutArguments(name)), withoutModule(name)]) {
+    for (const form of [withoutArguments(name), lastPart(withoutArguments(name)), withoutModule(name)]) {
         if (form.length < forms[forms.length - 1]!.length) {
             forms.push(form);
         }

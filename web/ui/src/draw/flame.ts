@@ -421,11 +421,23 @@ export class FlameGraph {
             this.walk(next);
         } else if (event.key === "Enter" && !event.shiftKey) {
             this.hooks.zoom(node === this.marks.zoom ? Math.max(this.model.tree.parent[node]!, 0) : node);
+        } else if (node > 0 && (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey))) {
+            this.openMenu(node);
         } else {
             return;
         }
         event.preventDefault();
         event.stopPropagation();
+    }
+
+    /** Below the call, where it is on the screen. */
+    private openMenu(node: number): void {
+        const area = this.canvas.getBoundingClientRect();
+        const row = this.model!.tree.depth[node]!;
+        const from = this.boxes.row[row] ?? 0, to = this.boxes.row[row + 1] ?? 0;
+        const box = this.boxes.node.subarray(from, to).indexOf(node);
+        const x = box < 0 ? 0 : this.boxes.x[from + box]!;
+        this.hooks.menu(node, area.left + x + 8, area.top + this.yOf(row) + ROW);
     }
 
     /** -1: the key leads nowhere from here. */

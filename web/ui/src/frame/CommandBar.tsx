@@ -16,13 +16,16 @@ interface Spelled {
     sql?: string | null;
 }
 
+/* What no command shows. */
+const WITHOUT = ["files"];
+
 /* What the view's main answer says; a view that asks nothing is asked of the server. */
 function useSpelled(): Spelled | undefined {
     const told = mainAnswer.value;
     const address = spellPlace(changed(place.value, { set: { r: sourceId.value, chosen: null } }));
     const [asked, setAsked] = useState<{ address: string; spelled: Spelled } | undefined>();
     useEffect(() => {
-        if (told !== undefined || dragging.value) return;
+        if (told !== undefined || dragging.value || WITHOUT.includes(place.peek().view)) return;
         let wanted = true;
         // A view tells of its answer after a moment: it is not asked for what is just to come.
         const timer = setTimeout(() => {
@@ -37,7 +40,7 @@ function useSpelled(): Spelled | undefined {
         };
     }, [told, address, dragging.value]);
     if (told !== undefined) return { command: told.command, sql: told.sql };
-    return asked?.address === address ? asked.spelled : asked?.spelled;
+    return WITHOUT.includes(place.value.view) ? undefined : asked?.spelled;
 }
 
 /* The file by what is in it (f), not by its number here: so it works for a colleague who has a copy of it open. */

@@ -6,12 +6,11 @@ import { useActions } from "../actions";
 import { ask } from "../ask";
 import { Problem } from "../api";
 import { Icon } from "../components/Icon";
-import { FILTERS, filterNamed, SAVED_FILTERS, type Filter } from "../filters";
+import { FILTERS, filterNamed, type Filter } from "../filters";
 import { session, source } from "../session";
 import { METRICS, metricTitle } from "../summaries";
-import { isSum } from "../sums";
 import type { Summary } from "../types";
-import { filterQuery, go, isFile, metric, place } from "../url";
+import { filterQuery, go, metric, place } from "../url";
 import type { ViewEntry } from "../views";
 import { completions } from "./complete";
 import { splitFilter } from "./filterText";
@@ -113,7 +112,7 @@ interface Offer {
 
 function namesFor(text: string, has: Record<string, boolean>): Offer[] {
     const given = text.trim().toLowerCase();
-    return FILTERS.filter((filter) => (isFile ? SAVED_FILTERS.includes(filter.name) : has["events"] !== false || filter.cost === "paths"))
+    return FILTERS.filter((filter) => has["events"] !== false || filter.cost === "paths")
         .filter((filter) => filter.name.includes(given) || filter.about.toLowerCase().includes(given))
         .sort((a, b) => Number(b.name.startsWith(given)) - Number(a.name.startsWith(given)))
         .map((filter) => ({
@@ -205,7 +204,7 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
         <span class="add-filter">
             <input ref={field} role="combobox" aria-label="Add a filter" aria-expanded={open && offers.length > 0} aria-controls={`${id}-list`}
                 aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined} aria-autocomplete="list" aria-invalid={wrong !== undefined} aria-busy={busy}
-                placeholder={isFile ? "Add a filter: function, file, module …" : "Add a filter: function, size, leaked …"} autocomplete="off" spellcheck={false} value={text}
+                placeholder="Add a filter: function, size, leaked …" autocomplete="off" spellcheck={false} value={text}
                 onFocus={() => setOpen(true)} onBlur={() => {
                     setOpen(false);
                     setWrong(undefined);
@@ -239,20 +238,19 @@ function removeLast(): void {
 }
 
 function MetricChooser() {
-    const shown = METRICS.filter(({ id }) => !isFile || isSum(id));
     const live = source.value?.live === true;
-    const choose = (index: number) => go({ set: { metric: shown[index]?.id } });
+    const choose = (index: number) => go({ set: { metric: METRICS[index]?.id } });
     return (
         <span class="segments metrics" role="radiogroup" aria-label="Metric" onKeyDown={(event) => {
             const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
             if (by === 0) return;
             event.preventDefault();
-            const now = shown.findIndex((one) => one.id === metric.value);
-            const next = (now + by + shown.length) % shown.length;
+            const now = METRICS.findIndex((one) => one.id === metric.value);
+            const next = (now + by + METRICS.length) % METRICS.length;
             choose(next);
             event.currentTarget.querySelectorAll<HTMLElement>("[role=radio]")[next]?.focus();
         }}>
-            {shown.map((one, index) => (
+            {METRICS.map((one, index) => (
                 <button key={one.id} type="button" role="radio" aria-checked={metric.value === one.id} tabIndex={metric.value === one.id ? 0 : -1} title={one.about} onClick={() => choose(index)}>
                     {metricTitle(one.id, live)}
                 </button>

@@ -3,16 +3,13 @@
 import { viewChange } from "../links";
 import { source } from "../session";
 import type { Summary } from "../types";
-import { href, isFile, place } from "../url";
+import { href, place } from "../url";
 import { VIEWS, type ViewEntry } from "../views";
-
-/* What a saved page can show: it has sums of call paths, and tables. */
-const SAVED = new Set(["summary", "flame", "tree", "sandwich", "functions", "paths", "source", "mappings", "threads"]);
 
 /* Why a view has nothing to show. */
 export function missing(view: ViewEntry, whole: Summary | undefined): string | undefined {
     if (whole === undefined) return undefined;
-    if (isFile && !SAVED.has(view.id)) return `A saved page has no single blocks and no other files. With them: memtrace serve ${source.value?.path ?? "FILE"}`;
+    if (SAVED && view.unsaved === true) return `A saved page has no single blocks and no other files. With them: memtrace serve ${source.value?.path ?? "FILE"}`;
     if (view.needs === "events" && whole.has["events"] === false) return "Needs a recording: a profile has no single blocks. Record with: memtrace record -- PROGRAM";
     if (view.needs === "live" && source.value !== undefined && source.value.kind !== "live" && !source.value.live) return "Needs a running program: memtrace serve PID";
     if (view.needs === "processes" && whole.has["processes"] === false) return "Only runs of several processes have this";

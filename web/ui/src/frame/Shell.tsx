@@ -4,6 +4,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { takeKey, useActions } from "../actions";
+import { busyWith } from "../busy";
 import { choose, chosen } from "../chosen";
 import { Empty, ProgressBar } from "../components/States";
 import { openSandwich, openSource, viewChange } from "../links";
@@ -81,6 +82,8 @@ function Frame({ whole, strip, filters, children }: FrameProps) {
                         <button type="button" class="small" onClick={() => (linkedFileMissing.value = false)}>Close</button>
                     </p>
                 )}
+                {/* The summary says what it is about by itself. */}
+                {entry !== undefined && (entry.id !== "summary" || filters === undefined) && <h1 class="hidden">{entry.title}</h1>}
                 {children}
             </main>
             {hasDetails && <Inspector />}
@@ -109,7 +112,7 @@ function ViewBox({ entry }: { entry: ViewEntry }) {
     useEffect(() => {
         if (view !== undefined) return;
         let wanted = true;
-        entry.load().then((module) => {
+        busyWith(entry.load()).then((module) => {
             loaded.set(entry.id, module.view);
             if (wanted) setView(module.view);
         }, (error: unknown) => wanted && setProblem(`This part of the page could not be read: ${String(error)}`));

@@ -13,7 +13,7 @@ import { spellKind } from "../components/Chart";
 import * as format from "../format";
 import type { Mark } from "../summaries";
 import type { Summary, Timeline } from "../types";
-import { filterQuery, go, isFile, place, sourceId } from "../url";
+import { filterQuery, go, place, sourceId } from "../url";
 import { Drag, markText, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
 import { draggedSpan, nearest, ratesOf, spanText, stepMarks, type Grip } from "./stripmath";
 import { StripPlot, type StripBox } from "./StripPlot";
@@ -94,8 +94,8 @@ function useStripActions({ span, set, marks, duration }: StripActions): void {
         const named = (ns: number | undefined, usual: string | null | undefined) => (usual == null || ns === undefined ? null : (markText(marks, ns) ?? usual));
         go({ set: { ...told, from: named(next?.from, told["from"]), to: named(next?.to, told["to"]) } });
     };
-    // A saved page has the sums of one window.
-    useActions(isFile ? [] : [
+    // A saved page knows sums of all of the time, and no others.
+    useActions(SAVED ? [] : [
         { group, title: "To the next mark", keys: ["]"], run: () => step(1) },
         { group, title: "To the mark before", keys: ["["], run: () => step(-1) },
         { group, title: "What was held at the maximum", keys: ["p"], run: () => go({ set: { from: null, to: null, between: null, at: place.peek().query.get("at") === "peak" ? null : "peak" } }) },
@@ -139,7 +139,7 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
         return inTop && at > span.from && at < span.to ? "move" : "new";
     };
     const down = (event: PointerEvent) => {
-        if (event.button !== 0 || isFile) return;
+        if (SAVED || event.button !== 0) return;
         const at = timeAt(event);
         element.current?.setPointerCapture(event.pointerId);
         held.current = { grip: gripAt(event, at), at, span: span ?? { from: 0, to: duration }, drag: null, x: event.clientX };
@@ -170,9 +170,10 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
         held.current = null;
     };
     const near = (event: PointerEvent) => {
+        if (SAVED) return;
         const at = timeAt(event);
         const grip = gripAt(event, at);
-        if (element.current !== null) element.current.style.cursor = grip === "from" || grip === "to" ? "ew-resize" : grip === "move" ? "grab" : isFile ? "" : "crosshair";
+        if (element.current !== null) element.current.style.cursor = grip === "from" || grip === "to" ? "ew-resize" : grip === "move" ? "grab" : "crosshair";
     };
     return (
         <div ref={element} class="brush" style={{ left: `${box.left}px`, width: `${box.width}px` }} onPointerDown={down}
@@ -180,7 +181,7 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
                 near(event);
                 move(event);
             }}
-            onPointerUp={up} onPointerCancel={cancel} onPointerLeave={() => held.current === null && onHover(null)} onDblClick={onAll}>
+            onPointerUp={up} onPointerCancel={cancel} onPointerLeave={() => held.current === null && onHover(null)} onDblClick={SAVED ? undefined : onAll}>
             {marks.slice(0, 200).map((mark, index) => (
                 <span key={index} class="strip-mark" style={{ left: place_(mark.time) }} title={`${mark.name}: ${format.duration(mark.time)}`}>
                     {index < 12 && <span class="strip-mark-name">{mark.name}</span>}
@@ -195,9 +196,9 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
                 </>
             )}
             {base !== null && <span class="strip-window base" style={{ left: place_(base.from), width: place_(base.to - base.from) }}><span class="strip-window-name">compared with</span></span>}
-            {!isFile && <Edge label="Window begins" at={span?.from ?? 0} least={0} most={span?.to ?? duration} duration={duration} step={step} place={place_}
+            {!SAVED && <Edge label="Window begins" at={span?.from ?? 0} least={0} most={span?.to ?? duration} duration={duration} step={step} place={place_}
                 span={(at) => ({ from: at, to: span?.to ?? duration })} />}
-            {!isFile && <Edge label="Window ends" at={span?.to ?? duration} least={span?.from ?? 0} most={duration} duration={duration} step={step} place={place_}
+            {!SAVED && <Edge label="Window ends" at={span?.to ?? duration} least={span?.from ?? 0} most={duration} duration={duration} step={step} place={place_}
                 span={(at) => ({ from: span?.from ?? 0, to: at })} />}
         </div>
     );

@@ -5,7 +5,7 @@ import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { FlameGraph, type FlameHooks } from "../draw/flame";
 import { Menu, type MenuItem } from "../components/Menu";
-import { frameTitle, placeText } from "../components/Cells";
+import { frameTitle, placeText, shortFunction } from "../components/Cells";
 import * as format from "../format";
 import { theme, units } from "../settings";
 import { type Calls, changeOf, describeCall, figureOf, sideText, unitChange, unitText, WHOSE } from "./calls";
@@ -56,7 +56,7 @@ export function FlameBox(props: FlameBoxProps) {
         setHover(-1);
         graph.current?.setUpward(upward);
         graph.current?.setModel({
-            tree: calls.tree, names: calls.names, kinds: calls.kinds, title,
+            tree: calls.tree, names: calls.names.map(shortFunction), kinds: calls.kinds, title,
             figure: (node) => figureOf(calls, node), change: changeOf(calls),
         }, props.zoom, props.chosen);
     }, [calls, title, units.value, label]);
@@ -110,7 +110,7 @@ function CallLine({ calls, node, title }: { calls: Calls; node: number; title: s
     const main = tree.main[node]!;
     return (
         <div class="call-line" aria-hidden="true" title={frame === undefined ? undefined : frameTitle(frame)}>
-            <span class="function">{frame?.function ?? title}</span>
+            <span class="function">{frame === undefined ? title : shortFunction(frame.function)}</span>
             <span class="number">{unitText(data.unit, main)}</span>
             <span class="number">{format.percent(main, tree.main[0]!)}</span>
             {tree.base !== null && (

@@ -12,11 +12,11 @@ import {
     buildTree, type CallTree, findFrames, type Found, type Marks, marksOf, type Transform, transformTree, type Weight,
 } from "../draw/calltree";
 import { LIBRARY, OWN, SYSTEM, WHOLE } from "../draw/flamepaint";
-import { bytesText, changeText, shortModule } from "../components/Cells";
+import { bytesText, changeText, shortFunction, shortModule } from "../components/Cells";
 import * as format from "../format";
 import { exactly } from "../links";
 import type { Frame, Tree } from "../types";
-import { go, isDifference, metric, param, params } from "../url";
+import { dragging, go, isDifference, metric, param, params } from "../url";
 
 export interface Calls {
     data: Tree;
@@ -31,6 +31,7 @@ export interface Calls {
 
 /* What is left out then is far below a pixel; the answer says how many calls that are. */
 const CALLS_MOST = 500_000;
+const LEAST_DRAGGED = 0.0003;
 
 const KINDS: Record<Frame["kind"], number> = { own: OWN, library: LIBRARY, system: SYSTEM };
 
@@ -67,7 +68,9 @@ export function weightHere(): Weight {
 export const directionHere = (): "down" | "up" => (param("direction") === "up" ? "up" : "down");
 
 export function useCalls(): { asked: Asked<Tree>; calls: Calls | undefined } {
-    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere(), limit: CALLS_MOST }, { wire: readColumns, main: true });
+    // While a window is dragged what is narrower than a pixel is left out: the answer comes sooner.
+    const least = dragging.value && param("zoom") === null ? { "min-share": LEAST_DRAGGED } : {};
+    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere(), limit: CALLS_MOST, ...least }, { wire: readColumns, main: true });
     const transforms = transformsHere(), weight = weightHere(), upward = directionHere() === "up";
     const data = asked.data;
     const calls = useMemo(
@@ -140,7 +143,7 @@ export function describeCall(calls: Calls, node: number): string {
     const { data, tree } = calls;
     const frame = calls.frames[tree.frame[node]!];
     const main = tree.main[node]!;
-    const parts = [frame?.function ?? "everything", unitText(data.unit, main), format.percent(main, tree.main[0]!)];
+    const parts = [frame === undefined ? "everything" : shortFunction(frame.function), unitText(data.unit, main), format.percent(main, tree.main[0]!)];
     if (tree.base !== null) {
         parts.push(`${unitChange(data.unit, main - tree.base[node]!)} from ${unitText(data.unit, tree.base[node]!)}`);
     }

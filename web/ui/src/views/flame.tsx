@@ -2,17 +2,19 @@
 // views/flame.tsx: the flame graph. The zoomed call stands in the address as zoom=MARK, the chosen one as call=MARK,
 // flip=1 draws callers below.
 import { batch } from "@preact/signals";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type Action, useActions } from "../actions";
 import { Choice } from "../components/Choice";
 import type { MenuItem } from "../components/Menu";
 import { States } from "../components/States";
 import { shortModule } from "../components/Cells";
-import { choose } from "../chosen";
+import { choose, chosen, isChosen } from "../chosen";
 import { markOf, nodeMarked } from "../draw/calltree";
 import type { FlameGraph } from "../draw/flame";
 import type { Found } from "../draw/calltree";
 import { exactly, openSandwich, openSource, viewChange } from "../links";
+import { source } from "../session";
+import { metricTitle } from "../summaries";
 import type { Metric } from "../types";
 import { flag, go, metric, param, params } from "../url";
 import { addTransform, type Calls, showOnly, useCalls, useSearch } from "./calls";
@@ -20,11 +22,17 @@ import { CallTools } from "./CallTools";
 import { FlameBox } from "./FlameBox";
 import type { View } from "./index";
 
-export const EVERYTHING: Record<Metric, string> = {
+const EVERYTHING: Record<Metric, string> = {
     maximum: "Everything at the maximum", leaked: "Everything never freed", cumulative: "Everything ever allocated",
     allocations: "All allocations", temporary: "All temporary allocations", shutdown: "Everything held at the end",
     short: "All short-lived allocations",
 };
+
+/* The root's name. What is not freed is held now, or at the end of a window. */
+export function everything(): string {
+    const title = metricTitle(metric.value, source.value?.live);
+    return title.startsWith("Held") ? `Everything ${title.toLowerCase()}` : EVERYTHING[metric.value];
+}
 
 export function chooseCall(calls: Calls, node: number): void {
     const frame = calls.frames[calls.tree.frame[node]!];
@@ -42,6 +50,17 @@ function figuresOf({ data, tree }: Calls, node: number) {
         { label: "itself", value: tree.self[node]!, kind, of: tree.main[0]! },
         ...(tree.base === null ? [] : [{ label: "before", value: tree.base[node]!, kind }]),
     ];
+}
+
+/* The inspector's figures are those of the tree that is shown: also of a page that was opened by a link. */
+export function useFigures(calls: Calls | undefined, node: number): void {
+    useEffect(() => {
+        const frame = calls?.frames[calls.tree.frame[node]!];
+        const shown = chosen.peek();
+        if (calls === undefined) return;
+        if (frame !== undefined && isChosen("function", frame.function)) chooseCall(calls, node);
+        else if (frame === undefined && shown?.figures !== undefined) choose({ kind: shown.kind, id: shown.id, frame: shown.frame });
+    }, [calls, node]);
 }
 
 /* What can be done with the chosen call; its caller is chosen where the call is gone then. */
@@ -98,7 +117,8 @@ function Flame() {
     const flipped = flag("flip");
     const zoomMark = param("zoom") ?? "", callMark = param("call") ?? "";
     const zoom = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, zoomMark)), [calls, zoomMark]);
-    const chosen = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, callMark)), [calls, callMark]);
+    const call = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, callMark)), [calls, callMark]);
+    useFigures(calls, call);
     const setZoom = (node: number) => {
         if (calls !== undefined && node !== zoom) go({ set: { zoom: node === 0 ? null : markOf(calls.marks, node) } });
     };
@@ -110,14 +130,14 @@ function Flame() {
     const group = "Flame graph";
     useActions([
         ...(searched === null ? [] : [
-            { group, title: "Next call that was found", keys: ["n"], run: () => walkFound(chosen, 1) },
-            { group, title: "Previous call that was found", keys: ["Shift+N"], run: () => walkFound(chosen, -1) },
+            { group, title: "Next call that was found", keys: ["n"], run: () => walkFound(call, 1) },
+            { group, title: "Previous call that was found", keys: ["Shift+N"], run: () => walkFound(call, -1) },
         ]),
         { group, title: flipped ? "Icicle: callers on top" : "Flame: callers below", keys: ["f"], run: flip },
         ...(zoom === 0 ? [] : [{ group, title: "Zoom out", keys: ["Escape"], run: () => setZoom(0) }]),
         { group, title: "Go from call to call", keys: ["Left, Right, Up, Down"], hidden: true, run: () => graph.current?.focus() },
-        { group, title: "Zoom to the chosen call", keys: ["Enter"], hidden: true, run: () => setZoom(chosen) },
-        ...callActions(calls, chosen),
+        { group, title: "Zoom to the chosen call", keys: ["Enter"], hidden: true, run: () => setZoom(call) },
+        ...callActions(calls, call),
     ]);
     const nothing = calls !== undefined && !(calls.tree.weight[0]! > 0);
     return (
@@ -133,8 +153,8 @@ function Flame() {
             </CallTools>
             <States of={asked} empty={nothing ? "Nothing here: what is selected holds no bytes by this measure." : undefined}>
                 {() => calls !== undefined && (
-                    <FlameBox label="Flame graph" calls={calls} zoom={zoom} chosen={chosen} hit={searched?.found?.hit ?? null}
-                        upward={flipped} title={EVERYTHING[metric.value]} onZoom={setZoom} grab={graph}
+                    <FlameBox label="Flame graph" calls={calls} zoom={zoom} chosen={call} hit={searched?.found?.hit ?? null}
+                        upward={flipped} title={everything()} onZoom={setZoom} grab={graph}
                         onChoose={(node) => chooseCall(calls, node)} menu={(node) => callMenu(calls, node, () => setZoom(node))} />
                 )}
             </States>

@@ -11,7 +11,7 @@ import { useSortedRows } from "./functions";
 import type { View } from "./index";
 
 interface PathTable extends Table {
-    graphs?: { points: number[]; series: number[][] };
+    graphs?: { points: number[]; series: number[][] } | null; // a profile has none
 }
 
 /* What is drawn beside a row: no column of the answer. */
@@ -39,7 +39,7 @@ function Paths() {
     const rows = useSortedRows("paths", { metric: metric.value, graphs: "1" }, { sort: isDifference.value ? "delta" : main, order: "desc", main: true });
     const hash = (row: Row) => String(cell(row, "hash") ?? "");
     const differs = rows.columns.some((column) => column.name === "delta");
-    const hasGraphs = (rows.asked.data as PathTable | undefined)?.graphs !== undefined;
+    const hasGraphs = (rows.asked.data as PathTable | undefined)?.graphs?.series.some((values) => values.length > 1) === true;
     const columns: (string | ColumnSpec)[] = [
         "path",
         ...(hasGraphs ? [{ name: "graph", width: "7rem", render: (row: Row) => <Spark values={graphOf(row)} /> }] : []),

@@ -5,7 +5,7 @@ import { batch } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { useAnswer } from "../ask";
 import { Chart } from "../components/Chart";
-import { FrameText } from "../components/Cells";
+import { FrameText, shortFunction } from "../components/Cells";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
 import { choose, chosen as inspected } from "../chosen";
@@ -81,12 +81,12 @@ function Nowhere({ focus, note }: { focus: string; note: string | undefined }) {
 function Both({ focus, answer, callers, callees }: { focus: string; answer: CallersAnswer; callers: Calls; callees: Calls }) {
     const above = callers.tree.size > 1, below = callees.tree.size > 1;
     const upper = above
-        ? <Half label="Callers" title={focus} calls={callers} upward legend={!below} />
+        ? <Half label="Callers" title={shortFunction(focus)} calls={callers} upward legend={!below} />
         : <p class="half-note">Nothing calls it: call paths begin here.</p>;
     const lower = (
         <div class="sandwich-rest">
             <Focus answer={answer} />
-            {below ? <Half label="Callees" title={focus} calls={callees} legend /> : <p class="half-note">It calls nothing that allocates: it allocates itself.</p>}
+            {below ? <Half label="Callees" title={shortFunction(focus)} calls={callees} legend /> : <p class="half-note">It calls nothing that allocates: it allocates itself.</p>}
         </div>
     );
     if (!above || !below) return <div class={`sandwich-rest${below ? "" : " upper"}`}>{upper}{lower}</div>;
@@ -163,11 +163,16 @@ function Cost({ title, value, before, of }: { title: string; value: number; befo
 /* What the paths through it held over time. */
 function Own({ name }: { name: string }) {
     const asked = useAnswer<Timeline>("timeline", { function: [exactly(name)], points: 400, series: "live" });
-    const live = asked.data?.series.live;
-    if (asked.data === undefined || live === undefined || asked.data.time_ns.length < 2) return null;
+    if (asked.state === "failed") return null; // a profile does not know
     return (
-        <Chart label="Held by paths through it" time={asked.data.time_ns} height={84}
-            series={[{ label: "live", values: live, kind: "bytes", colour: "--series-1", fill: true }]} />
+        <div class="focus-chart">
+            <States of={asked}>
+                {({ time_ns, series: { live } }) => live !== undefined && time_ns.length > 1 && (
+                    <Chart label="Held by paths through it" time={time_ns} height={84}
+                        series={[{ label: "live", values: live, kind: "bytes", colour: "--series-1", fill: true }]} />
+                )}
+            </States>
+        </div>
     );
 }
 

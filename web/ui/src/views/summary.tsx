@@ -2,7 +2,7 @@
 // summary.tsx: the first screen: what the program held, in words and figures, what holds it, and what looks wrong.
 import type { ComponentChildren } from "preact";
 import { useAnswer, type Asked } from "../ask";
-import { bytesText, PathText } from "../components/Cells";
+import { bytesText, PathText, shortFunction } from "../components/Cells";
 import { Icon } from "../components/Icon";
 import { States } from "../components/States";
 import * as format from "../format";
@@ -212,9 +212,11 @@ function FindingRow({ of }: { of: Finding }) {
     const value = of.bytes !== undefined ? bytesText(of.bytes) : of.count !== undefined ? format.count(of.count) : "";
     return (
         <li>
-            <a class="finding" href={findingHref(of.view)} title={of.command}>
-                <span class={`finding-kind ${of.kind}`}>{SIGNS[of.kind] ?? of.kind}</span>
-                <span class="finding-text"><span class="finding-title">{of.title}</span><span class="finding-sentence">{of.sentence}</span></span>
+            <a class="finding" href={findingHref(of.view)} title={`${of.title}\n${of.sentence}\n\n${of.command}`}>
+                <span class="finding-text">
+                    <span class="finding-title"><span class={`finding-kind ${of.kind}`}>{SIGNS[of.kind] ?? of.kind}</span>{shortFunction(of.title)}</span>
+                    <span class="finding-sentence">{shortFunction(of.sentence)}</span>
+                </span>
                 <span class="finding-value number">{value}<Icon name="right" /></span>
             </a>
         </li>

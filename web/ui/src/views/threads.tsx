@@ -1,5 +1,125 @@
 // SPDX-License-Identifier: MIT
-import { Placeholder } from "../components/Placeholder";
+// views/threads.tsx: what each thread allocated and freed, and who freed whose blocks: a matrix (a table: it needs no
+// twin). A cell is a link that adds the filters thread and freed-by.
+//
+// measure=bytes: the matrix in bytes.
+import { useMemo } from "preact/hooks";
+import { useActions } from "../actions";
+import { useAnswer, type Asked } from "../ask";
+import { bytesText } from "../components/Cells";
+import { Choice } from "../components/Choice";
+import { Split } from "../components/Split";
+import { States } from "../components/States";
+import { DataTable } from "../components/Table";
+import { namesOf } from "../components/threads";
+import * as format from "../format";
+import { viewChange } from "../links";
+import { cell, type Row } from "../rows";
+import type { Cell, Table } from "../types";
+import { go, href, param } from "../url";
 import type { View } from "./index";
+import { freedMatrix, type Matrix } from "./matrix";
+import { useSortedTable } from "./sorted";
 
-export const view: View = { Component: Placeholder };
+const MOST = 5000;
+
+function Threads() {
+    const threads = useAnswer<Table>("threads", { limit: MOST, sort: "allocations", order: "desc" }, { main: true });
+    const foreign = useAnswer<Table>("foreign", { limit: MOST });
+    return (
+        <States of={threads} empty={threads.data?.rows.length === 0 ? "Threads are not known: the file is too old, or the program ended at once." : undefined}>
+            {(table) => (
+                <Split name="threads" direction="column" size={230} least={90} label="Resize the table">
+                    <ThreadTable table={table} asked={threads} />
+                    <div class="panel">
+                        <States of={foreign}>{(freed) => <MatrixBox threads={table} foreign={freed} />}</States>
+                    </div>
+                </Split>
+            )}
+        </States>
+    );
+}
+
+function ThreadTable({ table, asked }: { table: Table; asked: Asked<Table> }) {
+    const rows = useSortedTable(table, { sort: "total_bytes", order: "desc" }, asked);
+    const names = useMemo(() => namesOf(table), [table]);
+    const id = (row: Row) => String(cell(row, "id"));
+    const longest = table.rows.reduce((max, row) => Math.max(max, Number(row[table.columns.findIndex((one) => one.name === "end_ns")] ?? 0)), 0);
+    return (
+        <DataTable label="Threads" rows={rows} share={{ column: "total_bytes" }} selected={(row) => param("thread") === id(row)}
+            columns={[
+                { name: "name", heading: "Thread", width: "minmax(9rem, 2fr)", render: (row) => <span title={`the kernel's number: ${String(cell(row, "tid"))}`}>{names.get(id(row))}</span> },
+                { name: "start_ns", heading: "From", width: "5.5rem" },
+                { name: "end_ns", heading: "To", width: "5.5rem", render: (_, value: Cell) => (value === null ? <span class="muted">the end</span> : format.duration(Number(value))) },
+                { name: "allocations", width: "7rem" }, { name: "total_bytes", heading: "Allocated", width: "6.5rem" },
+                { name: "frees", width: "6.5rem" }, { name: "freed_bytes", heading: "Freed", width: "6.5rem" },
+                { name: "freed_for_others", heading: "Of others", width: "6.5rem", about: "Blocks that it freed, but other threads had allocated" },
+                { name: "live_bytes", heading: longest > 0 ? "Still held" : "Held", width: "6.5rem", about: "Of what it allocated" },
+            ]}
+            onSelect={() => undefined} onOpen={(row) => go({ set: { thread: id(row) } })} />
+    );
+}
+
+/* ---- Who freed whose ---- */
+
+const SIDE = 24; // threads with a row and a column: the busiest ones
+
+function MatrixBox({ threads, foreign }: { threads: Table; foreign: Table }) {
+    const measure = param("measure") === "bytes" ? "bytes" : "blocks";
+    const matrix = useMemo(() => freedMatrix(threads, foreign, measure, SIDE), [threads, foreign, measure]);
+    const set = (now: "blocks" | "bytes") => go({ set: { measure: now === "blocks" ? null : now } }, "replace");
+    useActions([{ group: "Threads", title: "Matrix in blocks or bytes", keys: ["b"], run: () => set(measure === "bytes" ? "blocks" : "bytes") }]);
+    const others = foreign.rows.length;
+    return (
+        <>
+            <div class="toolbar">
+                <h2>Who freed whose blocks</h2>
+                <Choice label="Unit" value={measure} options={[["blocks", "Blocks"], ["bytes", "Bytes"]]} onChange={set} />
+                <span class="muted">{others === 0 ? "Each thread freed only what it had allocated itself." : "A square adds filters; what threads freed of their own is framed."}</span>
+                <span class="space" />
+                {others > 0 && <a class="button small" href={href(viewChange("flame", { "freed-by-others": true, metric: "allocations" }))}>Flame graph of blocks freed by others</a>}
+            </div>
+            <div class="grow matrix-box" tabIndex={0} role="region" aria-label="Who freed whose blocks">
+                <MatrixTable matrix={matrix} text={(value) => (measure === "bytes" ? bytesText(value) : format.count(value))} />
+            </div>
+        </>
+    );
+}
+
+function MatrixTable({ matrix, text }: { matrix: Matrix; text: (value: number) => string }) {
+    return (
+        <table class="matrix">
+            <thead>
+                <tr>
+                    <th scope="col" class="matrix-corner"><span class="muted">allocated by ↓, freed by →</span></th>
+                    {matrix.threads.map((one) => <th key={one.id} scope="col"><span>{one.name}</span></th>)}
+                    {matrix.never !== null && <th scope="col"><span>never freed</span></th>}
+                </tr>
+            </thead>
+            <tbody>
+                {matrix.threads.map((owner, row) => (
+                    <tr key={owner.id}>
+                        <th scope="row">{owner.name}</th>
+                        {matrix.threads.map((freer, column) => {
+                            const value = matrix.freed[row]?.[column] ?? 0;
+                            return (
+                                <td key={freer.id} class={`heat-${matrix.shade(value)}${row === column ? " own" : ""}`}>
+                                    {value === 0 ? <span class="muted">–</span> : (
+                                        <a href={href({ set: { thread: owner.id, "freed-by": freer.id } })} title={`Allocated by ${owner.name}, freed by ${freer.name}: ${text(value)}`}>{text(value)}</a>
+                                    )}
+                                </td>
+                            );
+                        })}
+                        {matrix.never !== null && (
+                            <td class="never">{(matrix.never[row] ?? 0) === 0 ? <span class="muted">–</span> :
+                                <a href={href({ set: { thread: owner.id, leaked: true } })}>{text(matrix.never[row] ?? 0)}</a>}</td>
+                        )}
+                    </tr>
+                ))}
+            </tbody>
+            {matrix.left > 0 && <caption>{format.items(matrix.left, "other thread")} did less, and {matrix.left === 1 ? "is" : "are"} left out.</caption>}
+        </table>
+    );
+}
+
+export const view: View = { Component: Threads };

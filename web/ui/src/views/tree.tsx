@@ -9,10 +9,10 @@ import { States } from "../components/States";
 import { useScroll } from "../components/Table";
 import { type CallTree, markOf, nodeMarked, pathTo } from "../draw/calltree";
 import * as format from "../format";
-import { go, metric, param } from "../url";
+import { go, param } from "../url";
 import { type Calls, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
 import { CallTools } from "./CallTools";
-import { callActions, callMenu, chooseCall, EVERYTHING, nextFound } from "./flame";
+import { callActions, callMenu, chooseCall, everything, nextFound, useFigures } from "./flame";
 import type { View } from "./index";
 
 const ROW_PX = 24;
@@ -65,6 +65,7 @@ function Tree() {
     const { open, put } = useOpen(calls);
     const callMark = param("call") ?? "";
     const chosen = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, callMark)), [calls, callMark]);
+    useFigures(calls, chosen);
     const openAll = (nodes: readonly number[]) => {
         if (calls !== undefined) put(new Set([...open, ...nodes.map((node) => markOf(calls.marks, node))]));
     };
@@ -129,6 +130,7 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
         if (isLaid) scroll.show(current);
     }, [current, calls, isLaid]);
 
+    const columns = columnsOf(calls);
     const hasCalls = (node: number) => tree.first[node]! < tree.first[node + 1]!;
     const toggle = (node: number, to = !isOpen(node)) => {
         const next = new Set(open);
@@ -142,8 +144,13 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
         if (node !== undefined) chooseCall(calls, node);
     };
     const key = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
         const node = rows[current] ?? 0;
+        if ((event.ctrlKey || event.metaKey) && event.key === "c" && String(getSelection()) === "") {
+            const cells = columns.map((column) => column.text(node));
+            void navigator.clipboard?.writeText([nameOf(calls, node), ...cells].join("\t"));
+            return;
+        }
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
         const steps: Record<string, () => void> = {
             ArrowDown: () => move(current + 1), ArrowUp: () => move(current - 1), Home: () => move(0),
             End: () => move(rows.length - 1), PageDown: () => move(current + scroll.pageRows), PageUp: () => move(current - scroll.pageRows),
@@ -152,6 +159,10 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
             "*": () => onOpen(new Set([...open, ...siblingsOf(tree, node).map((one) => markOf(marks, one))])),
             " ": () => hasCalls(node) && toggle(node),
         };
+        if (node > 0 && (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey))) {
+            const box = document.getElementById(`${id}-${node}`)?.getBoundingClientRect();
+            steps[event.key] = () => setMenu({ node, x: (box?.left ?? 0) + indent(tree.depth[node]!), y: box?.bottom ?? 0 });
+        }
         const step = event.key === "Enter" && !event.shiftKey ? () => hasCalls(node) && toggle(node) : steps[event.key];
         if (step === undefined) return;
         step();
@@ -159,7 +170,6 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
         event.stopPropagation();
     };
 
-    const columns = columnsOf(calls);
     const drawn = [];
     for (let at = scroll.first; at <= scroll.last; at++) {
         const node = rows[at]!;
@@ -183,7 +193,7 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
                             event.stopPropagation();
                             toggle(node);
                         }}>{hasCalls(node) ? (isOpen(node) ? "▾" : "▸") : ""}</button>
-                    {node === 0 ? <span class="function">{EVERYTHING[metric.value]}</span> : <FrameText of={calls.frames[tree.frame[node]!]!} />}
+                    {node === 0 ? <span class="function">{nameOf(calls, node)}</span> : <FrameText of={calls.frames[tree.frame[node]!]!} />}
                 </div>
                 {columns.map((column) => (
                     <div key={column.heading} role="gridcell" class={`cell numeric${column.bar ? " bar" : ""}`}
@@ -193,23 +203,27 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
         );
     }
     return (
-        <div ref={scroll.box} class={`table call-table${stale ? " stale" : ""}`} role="treegrid" tabIndex={0} aria-label="Call tree"
-            aria-rowcount={rows.length + 1} aria-activedescendant={`${id}-${rows[current] ?? 0}`} onKeyDown={key}
-            style={{ "--tracks": `minmax(18rem, 1fr) ${columns.map((column) => column.width).join(" ")}` }}>
-            <div class="table-inner">
-                <div class="table-head" role="row" aria-rowindex={1}>
-                    <div role="columnheader" class="heading">Function</div>
-                    {columns.map((column) => <div key={column.heading} role="columnheader" class="heading numeric" title={column.about}>{column.heading}</div>)}
+        <>
+            <div ref={scroll.box} class={`table call-table${stale ? " stale" : ""}`} role="treegrid" tabIndex={0} aria-label="Call tree"
+                aria-rowcount={rows.length + 1} aria-activedescendant={`${id}-${rows[current] ?? 0}`} onKeyDown={key}
+                style={{ "--tracks": `minmax(18rem, 1fr) ${columns.map((column) => column.width).join(" ")}` }}>
+                <div class="table-inner">
+                    <div class="table-head" role="row" aria-rowindex={1}>
+                        <div role="columnheader" class="heading">Function</div>
+                        {columns.map((column) => <div key={column.heading} role="columnheader" class="heading numeric" title={column.about}>{column.heading}</div>)}
+                    </div>
+                    <div class="table-body" role="rowgroup" style={{ height: `${scroll.drawn}px` }}>{drawn}</div>
                 </div>
-                <div class="table-body" role="rowgroup" style={{ height: `${scroll.drawn}px` }}>{drawn}</div>
+                {data.cut > 0 && <div class="call-cut muted">{format.items(data.cut, "smaller call")} left out</div>}
             </div>
-            {data.cut > 0 && <div class="call-cut muted">{format.items(data.cut, "smaller call")} left out</div>}
-            {menu !== null && (
-                <Menu label={calls.frames[tree.frame[menu.node]!]?.function ?? ""} at={menu} items={callMenu(calls, menu.node)} onClose={() => setMenu(null)} />
-            )}
-        </div>
+            {/* Outside: what is within a table is placed by it, not by the window. */}
+            {menu !== null && <Menu label={nameOf(calls, menu.node)} at={menu} items={callMenu(calls, menu.node)} onClose={() => setMenu(null)} />}
+        </>
     );
 }
+
+const nameOf = (calls: Calls, node: number): string =>
+    calls.frames[calls.tree.frame[node]!]?.function ?? everything();
 
 function siblingsOf(tree: CallTree, node: number): number[] {
     const from = node === 0 ? 0 : tree.first[tree.parent[node]!]!;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sums.ts: what call paths cost, as a saved page has it inside (web/server/onefilesums.h), and what the server would make
 // of that: trees from both sides, callers and callees, functions, lines. Numbers are the server's: tests compare them.
-import type { Cell, Frame, Metric, TreeNodes } from "./types";
+import type { Cell, Frame, Metric, TreeNodes } from "../types";
 
 export interface SumsData {
     cells: Record<string, Cell[]>; // by column of the table of paths

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// embedded.ts: answers from the data that a saved page has inside: the server's own where it wrote them (web/server/
+// answers.ts: answers from the data that a saved page has inside: the server's own where it wrote them (web/server/
 // onefile.c), and what is made of sums (sums.ts). What needs more than sums is refused with the command that has it.
-import { Problem, saveBlob, type Transport } from "./api";
-import { FILTERS } from "./filters";
-import { sortTable, type Order } from "./rows";
+import { Problem, saveBlob, type Transport } from "../api";
+import { BY_PATH } from "../filters";
+import { sortTable, type Order } from "../rows";
 import { asSum, type Cost, type FunctionSum, type LineSum, SUM_METRICS, Sums, type SumMetric, type SumsData, type SumsOptions } from "./sums";
-import type { Answer, Cell, Column, Frame, Session, Summary, Table, Timeline, Tree } from "./types";
+import type { Answer, Cell, Column, Frame, Session, Summary, Table, Timeline, Tree } from "../types";
 
 /* What the page finds in itself. */
 export interface Embedded {
@@ -17,6 +17,10 @@ export interface Embedded {
 const OF_PATHS: Record<string, (frame: Frame) => string> = {
     function: (frame) => frame.function, file: (frame) => frame.file ?? "", module: (frame) => frame.module,
 };
+
+/* Parameters that are no filters. */
+const OTHERS: ReadonlySet<string> = new Set(["metric", "direction", "depth", "limit", "min-share", "sort", "order", "cursor", "focus", "regex", "series", "points",
+    "graphs", "by", "full-names", "all-frames", "job", "snap", "all", "passes", "sizes", "within", "text"]);
 
 export async function unpack(packed: string): Promise<Embedded> {
     const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
@@ -99,26 +103,23 @@ class Answers {
         const { by_line: byLine, all_frames: allFrames } = this.data.session;
         const by = query.get("by");
         const options: SumsOptions = { byLine: by === null ? byLine : by === "line", allFrames: allFrames || query.has("all-frames"), wanted: null };
-        for (const { name } of FILTERS) {
-            const values = query.getAll(name);
-            if (values.length === 0) continue;
-            options.wanted ??= this.sums.allPaths();
-            for (const value of values) this.select(options.wanted, name, value);
+        for (const [name, value] of query) {
+            if (OTHERS.has(name)) continue;
+            if (!BY_PATH.has(name)) throw this.needsFile(`A saved page has sums of call paths, and no more: ${name} needs the file itself`);
+            this.select((options.wanted ??= this.sums.allPaths()), name, value);
         }
         return options;
     }
 
     private select(wanted: Uint8Array, name: string, value: string): void {
         const without = name.startsWith("not-");
-        const spell = OF_PATHS[without ? name.slice(4) : name];
         if (name === "path") {
             const path = this.sums.find(value);
             const kept = path >= 0 ? wanted[path]! : 0;
             wanted.fill(0);
             if (path >= 0) wanted[path] = kept;
-        } else if (spell === undefined) {
-            throw this.needsFile(`A saved page has sums of call paths, and no more: --${name} needs the file itself`);
         } else {
+            const spell = OF_PATHS[without ? name.slice(4) : name]!;
             const regex = regexOf(value);
             this.sums.narrow(wanted, (frame) => regex.test(spell(frame)), without);
         }
@@ -299,10 +300,13 @@ const MAIN: Record<SumMetric, string> = {
 
 const share = (part: Cost, whole: number): number => (whole > 0 ? (100 * part.main) / whole : 0);
 
-/* The commands' regular expressions are POSIX'; what people write means the same in both. */
+/* POSIX extended, as near as the browser's own come to it: named classes of letters are spelled out. */
+const CLASSES: Record<string, string> = {
+    alpha: "A-Za-z", digit: "0-9", alnum: "A-Za-z0-9", upper: "A-Z", lower: "a-z", space: "\\s", xdigit: "0-9A-Fa-f", punct: "!-\\/:-@\\[-`{-~",
+};
 function regexOf(text: string): RegExp {
     try {
-        return new RegExp(text);
+        return new RegExp(text.replace(/\[:([a-z]+):\]/g, (all, name: string) => CLASSES[name] ?? all));
     } catch {
         throw new Problem(400, "Bad Request", `'${text}' is not a regular expression`);
     }

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: MIT
-// main.tsx: boot: the token, the session, then the page.
+// start.ts: the page begins: the session, the file that a link names, the view that was asked for.
 import "uplot/dist/uPlot.min.css";
 import "./theme.css";
 import "./frame/shell.css";
 import "./views/summary.css";
 import "./views/graphs.css";
 import "./views/tables.css";
-import { render } from "preact";
-import { takeToken } from "./api";
+import { h, render } from "preact";
 import "./frame/theme";
 import { Shell } from "./frame/Shell";
 import { followSources, linkedFileMissing, loadSession, session } from "./session";
 import { go, goTo, place } from "./url";
 
-takeToken();
-const root = document.getElementById("page");
-if (root !== null) render(<Shell />, root);
 /* A link names its file by what is in it (f): which of the open ones is that? */
 function findFile(): void {
     const wanted = place.value.query.get("f");
@@ -25,10 +21,14 @@ function findFile(): void {
     go({ set: { f: null, r: found === undefined ? place.value.query.get("r") : String(found.id) } }, "replace");
 }
 
-void loadSession().then(() => {
-    findFile();
-    // --view: only where the address has no wish of its own.
-    const view = session.value?.view;
-    if (view !== undefined && place.value.view === "summary" && [...place.value.query].length === 0) goTo(view);
-    followSources();
-});
+export function start(): void {
+    const root = document.getElementById("page");
+    if (root !== null) render(h(Shell, null), root);
+    void loadSession().then(() => {
+        findFile();
+        // --view: only where the address has no wish of its own.
+        const view = session.value?.view;
+        if (view !== undefined && place.value.view === "summary" && [...place.value.query].length === 0) goTo(view);
+        followSources();
+    });
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// found.ts: what the server has opened and what it could open: files of the folders that were named, running and killed
+// programs. Looked at again now and then, for as long as a view shows it.
+import { useEffect, useReducer, useState } from "preact/hooks";
+import { transport } from "../api";
+import { openSource } from "../session";
+import type { Found, Source } from "../types";
+import { go } from "../url";
+
+export interface Sources {
+    opened: Source[];
+    found: Found[];
+}
+const AGAIN_MS = 3000;
+
+export function useSources(): { data: Sources | undefined; error: string | undefined; again: () => void } {
+    const [data, setData] = useState<Sources | undefined>();
+    const [error, setError] = useState<string | undefined>();
+    const [turn, again] = useReducer((n: number) => n + 1, 0);
+    useEffect(() => {
+        const abort = new AbortController();
+        const look = async () => {
+            try {
+                setData((await transport().get("/sources", abort.signal)) as Sources);
+                setError(undefined);
+            } catch (problem) {
+                if (!abort.signal.aborted) setError((problem as Error).message);
+            }
+        };
+        void look();
+        // A hidden tab asks nothing.
+        const timer = setInterval(() => !document.hidden && void look(), AGAIN_MS);
+        return () => {
+            clearInterval(timer);
+            abort.abort();
+        };
+    }, [turn]);
+    return { data, error, again: () => again(undefined) };
+}
+
+/* Opens what was found, and goes there. */
+export async function openFound(one: Found): Promise<void> {
+    const opened = await openSource(one.running === true && one.pid !== undefined ? { pid: one.pid } : { path: one.path });
+    go({ view: "summary", only: true, set: { r: String(opened.id) } });
+}
