@@ -53,6 +53,7 @@ export function embeddedTransport(data: Embedded): Transport {
 
 class Answers {
     private readonly sums: Sums;
+    private filters: string[] = []; // of the question, as the command has them
     constructor(private readonly data: Embedded) {
         this.sums = new Sums(this.known<SumsData>("sums").data);
     }
@@ -103,9 +104,11 @@ class Answers {
         const { by_line: byLine, all_frames: allFrames } = this.data.session;
         const by = query.get("by");
         const options: SumsOptions = { byLine: by === null ? byLine : by === "line", allFrames: allFrames || query.has("all-frames"), wanted: null };
+        this.filters = [];
         for (const [name, value] of query) {
             if (OTHERS.has(name)) continue;
             if (!BY_PATH.has(name)) throw this.needsFile(`A saved page has sums of call paths, and no more: ${name} needs the file itself`);
+            this.filters.push(`--${name}`, value);
             this.select((options.wanted ??= this.sums.allPaths()), name, value);
         }
         return options;
@@ -127,8 +130,8 @@ class Answers {
 
     /* The answer of the server about all, with other data. Of some paths the maximum is not known: they may have held
      * most at another moment. */
-    private like<T>(known: Answer<unknown>, data: T, metric: SumMetric | undefined, options: SumsOptions): Answer<T> {
-        const answer: Answer<T> = { ...known, data };
+    private like<T>(known: Answer<unknown>, data: T, metric: SumMetric | undefined, options: SumsOptions, words: readonly string[] = []): Answer<T> {
+        const answer: Answer<T> = { ...known, data, command: withWords(known.command, [...words, ...this.filters]) };
         if (options.wanted !== null && metric === "maximum") {
             answer.exact = "bound";
             answer.notes = [...(known.notes ?? []), "As it was when the whole program held most: by itself, what is selected may have held more at another moment."];
@@ -184,10 +187,11 @@ class Answers {
 
     private tree(query: URLSearchParams, options: SumsOptions): Answer<Tree> {
         const metric = this.metricOf(query);
-        const nodes = this.sums.tree(metric, query.get("direction") === "up", options, Number(query.get("depth") ?? 0));
+        const up = query.get("direction") === "up";
+        const nodes = this.sums.tree(metric, up, options, Number(query.get("depth") ?? 0));
         const tree = this.treeOf(metric, nodes);
         if (options.wanted !== null) tree.total = nodes.main[0] ?? 0;
-        return this.like(this.known(`tree ${metric}`), tree, metric, options);
+        return this.like(this.known(`tree ${metric}`), tree, metric, options, up ? ["--bottom-up"] : []);
     }
 
     private callers(query: URLSearchParams, options: SumsOptions): Answer<unknown> {
@@ -199,7 +203,7 @@ class Answers {
         delete frame.inlined;
         const answer = this.like(this.known(`tree ${metric}`), {
             focus: frame, ...root, callers: this.treeOf(metric, callers), callees: this.treeOf(metric, callees),
-        }, metric, options);
+        }, metric, options, ["--show-caller-callee", name]);
         if (focus === undefined) answer.notes = ["No call path with such a cost goes through this function."];
         return answer;
     }
@@ -217,7 +221,7 @@ class Answers {
             total += cost.main;
         });
         const data = { functions: [...functions], count: functions.size, main, total, share: total > 0 ? main / total : 0 };
-        return this.like(this.known(`tree ${metric}`), data, metric, options);
+        return this.like(this.known(`tree ${metric}`), data, metric, options, ["--function", query.get("regex") ?? ""]);
     }
 
     private functions(query: URLSearchParams, options: SumsOptions): Answer<Table> {
@@ -297,6 +301,12 @@ class Answers {
 const MAIN: Record<SumMetric, string> = {
     maximum: "peak_bytes", leaked: "live_bytes", cumulative: "total_bytes", allocations: "allocations", temporary: "temporary",
 };
+
+/* The command with more options: behind the one that says what is shown. */
+function withWords(command: string, words: readonly string[]): string {
+    const plain = words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`));
+    return words.length === 0 ? command : command.replace(/^memtrace report(?: --[a-z-]+)?/, (all) => `${all} ${plain.join(" ")}`);
+}
 
 const share = (part: Cost, whole: number): number => (whole > 0 ? (100 * part.main) / whole : 0);
 
