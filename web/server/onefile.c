@@ -16,7 +16,7 @@
 
 /* Paths beyond MOST_PATHS are put together, and more of them where that is not small enough: so
  * files of large programs stay small enough to mail, and their sums whole. */
-enum { MOST_PATHS = 40000, LEAST_PATHS = 1000, PACKED_LIMIT = 3000000 };
+enum { MOST_PATHS = 40000, LEAST_PATHS = 1000, PACKED_LIMIT = 1200000 };
 
 #define PLACE "%DATA%" /* in the page: what the data takes the place of */
 

@@ -161,7 +161,9 @@ class Answers {
                 allocations: sum("allocations"), temporary: sum("temporary"), frees: column("frees"), context_count: options.wanted.reduce((all, one) => all + one, 0),
             });
         }
-        return this.like(known, { ...known.data, has, totals }, "maximum", options);
+        const out = this.sums.data.left_out;
+        const warnings = [...known.data.warnings, ...(out > 0 ? [`${out} of the smallest call paths are left out of this file one by one; sums have them.`] : [])];
+        return this.like(known, { ...known.data, has, totals, warnings }, "maximum", options);
     }
 
     private timeline(query: URLSearchParams, options: SumsOptions): Answer<Timeline> {
