@@ -187,7 +187,7 @@ static void empty(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folded), cmocka_unit_test(markup),        cmocka_unit_test(numbers),
+        cmocka_unit_test(folded),           cmocka_unit_test(markup), cmocka_unit_test(numbers),
         cmocka_unit_test(picture_is_small), cmocka_unit_test(empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
