@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `memtrace report [FILE|PID]`: what is asked for, and by which options. docs/report.md
  * is its page. */
+#include "analyze/base/pattern.h"
 #include "cli/asking.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -35,6 +36,7 @@ static int take_callers(void *member, const struct option *option, const char *v
                         struct error *error) {
     struct request *request = member;
     size_t size = strlen(value);
+    char why[PATTERN_WHY];
     char *regex;
     free_regex(request);
     request->wish.callers_of = value;
@@ -42,8 +44,7 @@ static int take_callers(void *member, const struct option *option, const char *v
         return size != 0 ? 0 : option_refuse(option, value, "a function", error);
     }
     regex = strndup(value + 1, size - 2);
-    request->has_regex =
-        regex != NULL && regcomp(&request->regex, regex, REG_EXTENDED | REG_NOSUB) == 0;
+    request->has_regex = regex != NULL && pattern_compile(&request->regex, regex, why) == 0;
     free(regex);
     return request->has_regex ? 0 : option_refuse(option, value, "a regular expression", error);
 }

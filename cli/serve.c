@@ -161,6 +161,7 @@ static int serve(const struct serving *request, const struct operands *operands)
     }
     tell(server, request);
     sigwait(&endings, &signal);
+    pthread_sigmask(SIG_UNBLOCK, &endings, NULL); /* a second one does not wait for anything */
     server_stop(server);
     return CLI_OK;
 }

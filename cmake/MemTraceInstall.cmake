@@ -55,6 +55,7 @@ install(FILES include/memtrace/memtrace.h include/memtrace/expect.h include/memt
 set(doc_dir "${CMAKE_INSTALL_DATAROOTDIR}/doc/memtrace")
 file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.md")
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${doc_dir}")
+install(FILES web/ui/dist/NOTICE.txt DESTINATION "${doc_dir}" RENAME NOTICE)
 install(FILES ${pages} DESTINATION "${doc_dir}/docs")
 install(FILES docs/memtrace.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES cli/completion/memtrace.bash RENAME memtrace

@@ -334,6 +334,12 @@ void filters_free(struct filters *filters) {
     *filters = (struct filters){0};
 }
 
+enum filters_kind filters_kind(const struct option *filter) {
+    return filter->key != 0               ? FILTERS_TIME
+           : trait_of(filter)->is_context ? FILTERS_PATHS
+                                          : FILTERS_BLOCKS;
+}
+
 bool filters_given(const struct filters *filters) {
     return filters->count != 0;
 }

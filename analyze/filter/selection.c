@@ -3,6 +3,7 @@
  * one pass over a recording. See selection.h and selectionpass.h. */
 #include "analyze/filter/selection.h"
 
+#include "analyze/base/pattern.h"
 #include "analyze/filter/selectionpass.h"
 #include "analyze/replay/chains.h"
 
@@ -49,10 +50,8 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
                           const char *regex, struct error *error) {
     struct selection_pattern pattern = {.part = part, .negative = negative};
     struct selection_pattern *grown;
-    char why[128];
-    int wrong = regcomp(&pattern.regex, regex, REG_EXTENDED | REG_NOSUB);
-    if (wrong != 0) {
-        regerror(wrong, &pattern.regex, why, sizeof why);
+    char why[PATTERN_WHY];
+    if (pattern_compile(&pattern.regex, regex, why) != 0) {
         return error_set(error, "'%s' is not a regular expression: %s", regex, why);
     }
     grown = reallocarray(selection->patterns, selection->pattern_count + 1, sizeof *grown);

@@ -4,6 +4,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/base/pattern.h"
 #include "analyze/model/names.h"
 #include "analyze/query/vtable.h"
 #include "analyze/rows/number.h"
@@ -325,8 +326,7 @@ static void free_regex(void *regex) {
 /* Compiled once where the pattern is a constant. NULL: an error is the result. */
 static regex_t *pattern_of(sqlite3_context *out, sqlite3_value *value, bool *is_mine) {
     regex_t *regex = sqlite3_get_auxdata(out, 0);
-    char reason[128];
-    int result;
+    char reason[PATTERN_WHY];
     *is_mine = regex == NULL;
     if (regex != NULL) {
         return regex;
@@ -336,10 +336,8 @@ static regex_t *pattern_of(sqlite3_context *out, sqlite3_value *value, bool *is_
         sqlite3_result_error_nomem(out);
         return NULL;
     }
-    result = regcomp(regex, (const char *)sqlite3_value_text(value), REG_EXTENDED | REG_NOSUB);
-    if (result != 0) {
+    if (pattern_compile(regex, (const char *)sqlite3_value_text(value), reason) != 0) {
         char *message;
-        regerror(result, regex, reason, sizeof reason);
         free(regex);
         message = sqlite3_mprintf("REGEXP: %s: '%s'", reason, sqlite3_value_text(value));
         sqlite3_result_error(out, message != NULL ? message : reason, -1);

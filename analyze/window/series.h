@@ -30,7 +30,8 @@ struct series {
 /*
  * Of the contexts `ids`, at most `most` (at least 2) moments of [from_ns, to_ns), its ends among
  * them. `whole` is the model of all of these parts. A profile has no series: no points. Costs that
- * a recording culled are not in it. 0, or -1: out of memory, or cancelled; series_free() in any
+ * a recording culled are not in it; of slices, what several threads did out of the order of time
+ * counts where the replay has it. 0, or -1: out of memory, or cancelled; series_free() in any
  * case.
  */
 int series_make(struct series *series, const struct model *whole, struct timeorder_parts parts,

@@ -20,6 +20,9 @@ WRONG = [  # on the command line already
     (["--chain-length", "1K"], "--chain-length: '1K' is not a range of numbers"),
     (["--address", "heap"], "--address: 'heap' is not a range of addresses"),
     (["--function", "a("], "--function: 'a(' is not a regular expression: "),
+    (["--function", "(((a{1,99}){1,99}){1,99}){1,99}"], "--function: '(((a{1,99}){1,99}){1,99}){1,99}' is not a"
+                                                        " regular expression: Too large with its repetitions"),
+    (["--file", r"(.)(.)\2\1"], "--file: '(.)(.)\\2\\1' is not a regular expression: Back-references are not"),
     (["--path", "xyz"], "--path: 'xyz' is not the hash of a call path"),
     (["--freed-path", "xyz"], "--freed-path: 'xyz' is not the hash of a call path"),
     (["--arena", "left"], "--arena: 'left' is not an arena: main or other"),

@@ -13,6 +13,7 @@
 
 #include "analyze/replay/lives.h"
 #include "analyze/window/index.h"
+#include "analyze/window/series.h"
 #include "analyze/window/view.h"
 #include "tests/unit/model_equal.h"
 #include "tests/unit/recording_builder.h"
@@ -193,6 +194,37 @@ static void check_window(struct oracle *oracle, const struct model *sliced,
     model_free(pass);
 }
 
+/* What call paths held at the series' moments is what views that end there tell; of slices as of
+ * single events, where these are in order. */
+static void check_series(const struct model *whole, struct timeorder_parts parts, bool is_exact) {
+    enum { MOMENTS = 12 };
+    uint32_t ids[RANDOM_CONTEXTS];
+    size_t count = 0;
+    struct series series;
+    struct error error;
+    for (size_t i = 0; i < whole->context_count; i++) {
+        if (whole->contexts[i].id != RANDOM_MAPPING) {
+            ids[count++] = whole->contexts[i].id;
+        }
+    }
+    assert_int_equal(
+        series_make(&series, whole, parts, 0, UINT64_MAX, ids, count, MOMENTS, NULL, &error), 0);
+    assert_in_range(series.points, 2, MOMENTS);
+    assert_int_equal(series.is_pass, whole->index->count <= SERIES_EDGES);
+    for (size_t i = is_exact ? 1 : series.points - 1; i < series.points; i++) {
+        struct model *view = model_view(whole, parts, 0, series.times[i], NULL, NULL);
+        assert_non_null(view);
+        assert_true(series.times[i] > series.times[i - 1]);
+        for (size_t row = 0; row < count; row++) {
+            const struct model_context *context = model_find(view, ids[row]);
+            assert_int_equal(series.live[row * series.points + i],
+                             context != NULL ? context->live_bytes : 0);
+        }
+        model_free(view);
+    }
+    series_free(&series);
+}
+
 static void check_recording(const struct recording_random *options, bool is_damaged) {
     static struct oracle oracle;
     struct recording_build build = {0};
@@ -227,6 +259,12 @@ static void check_recording(const struct recording_random *options, bool is_dama
         check_window(&oracle, sliced, single, parts, i % 3 == 0 ? 0 : from, to);
     }
     check_window(&oracle, sliced, single, parts, 0, 1);
+    if (!is_damaged) {
+        check_series(single, parts, true);
+        model_free(sliced);
+        sliced = whole_of(parts, 20);
+        check_series(sliced, parts, options->threads == 1);
+    }
     model_free(sliced);
     model_free(single);
     recording_close(recording);

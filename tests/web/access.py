@@ -4,7 +4,9 @@
 of data; nothing can be written; what may be opened is what is listed."""
 import json
 import os
+import re
 import socket
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "python"))
@@ -77,6 +79,29 @@ def check_headers(server):
         check("kept", headers.get("Cache-Control") == "no-store", path, headers)
 
 
+def check_page(server):
+    """The page holds no data, so it needs no token; its files are those of web/ui/dist."""
+    dist = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "web", "ui", "dist")
+    names = os.listdir(dist) if os.path.isdir(dist) else []
+    for name in names:
+        with open(os.path.join(dist, name), "rb") as file:
+            wanted = file.read()
+        hashed = re.search(r"-[0-9A-Za-z]+\.", name)
+        status, headers, body = server.ask("/" + name, token=None)
+        check(name, status == 200 and body == wanted and "Content-Encoding" not in headers, status, headers)
+        check("kept", ("immutable" in headers["Cache-Control"]) == bool(hashed), name, headers)
+        status, headers, packed = server.ask("/" + name, token=None, headers={"Accept-Encoding": "gzip, zstd"})
+        if headers.get("Content-Encoding") == "zstd":
+            body = subprocess.run(["zstd", "-dc"], input=packed, stdout=subprocess.PIPE, check=True).stdout
+            check("packed", body == wanted and len(packed) < len(wanted), name)
+        else:
+            check("not packed", packed == wanted and len(wanted) < 300, name, len(wanted))
+    for view in ("/", "/flame?r=1&metric=leaked", "/summary") if names else ():
+        status, headers, body = server.ask(view, token=None)
+        check(view, status == 200 and headers["Content-Type"].startswith("text/html"), status, headers)
+        check("data in the page", server.token.encode() not in body and b"subject" not in body, view)
+
+
 def check_read_only(server, scratch):
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"):
         status, _, body = server.ask("/api/v1/session", method=method)
@@ -130,6 +155,7 @@ def main():
         check_refusals(server)
         check_allowed(server)
         check_headers(server)
+        check_page(server)
         check_read_only(server, scratch)
         check("still there", server.get("/r/1")["data"]["pid"] > 0)
     check_listed(scratch)

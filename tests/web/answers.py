@@ -72,6 +72,7 @@ def check_windows(server):
         snapped = server.get("/r/1?from=%d%%25&to=%d%%25&snap=1" % (first, last))
         window = snapped["window"]
         check("snapped", snapped["exact"] == "snapped" and snapped["via"] == "slices", snapped)
+        check_totals(snapped["command"], snapped, report(*shlex.split(snapped["command"])[2:]))
         query = "from=%dns" % window["from_ns"]
         query += "&to=%dns" % window["to_ns"] if window["to_ns"] is not None else ""
         exact = server.get("/r/1?" + query)
@@ -146,6 +147,16 @@ def check_commands(server, scratch, name):
     check("SQL", server.get("/command?view=threads")["sql"] == "SELECT * FROM threads")
 
 
+def check_differences(server, names):
+    told = server.get("/r/1/tree?base=2&function=inner&base-function=inner")
+    check("diff", told["command"].startswith("memtrace diff ") and told["command"].endswith(
+        "--function inner %s %s" % (names[1], names[0])), told["command"])
+    done = subprocess.run([MEMTRACE, *shlex.split(told["command"])[1:]], stdout=subprocess.DEVNULL)
+    check("and it runs", done.returncode == 0, told["command"])
+    for query in ("base=1&base-to=50%25", "base=1&to=50%25", "base=2&base-function=inner"):
+        check("no command selects so", server.get("/r/1/tree?" + query)["command"] == "", query)
+
+
 def check_runs(scratch):
     run = scratch.file("run.mtr")
     subprocess.run([os.path.join(BUILD, "bin", "memtrace"), "record", "--no-summary", "--keep-small", "-o", run, "--", "sh", "-c",
@@ -190,6 +201,7 @@ def main():
         check_columns(server)
         check_timeline(server)
         check_commands(server, scratch, recording)
+        check_differences(server, (recording, profile))
     check_runs(scratch)
     check_options(scratch, recording)
 

@@ -2,6 +2,7 @@
 """Passes over many events tell how far they are, end soon after whoever asked is gone, are made once
 for all who ask at the same time, and take no memory that grows with the blocks they hand out."""
 
+import bisect
 import json
 import os
 import sys
@@ -11,41 +12,14 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "asking"))
 
-from serving import Server, equal, fail, finish, scratch  # noqa: E402
+from serving import ENDS_WITHIN_S, Server, ends_after, equal, fail, finish, scratch, wait_for_work  # noqa: E402
 from queried import ask, build  # noqa: E402
 from recorded import only_recording, record  # noqa: E402
 
 STEPS = 3000000
-ENDS_WITHIN_S = 0.5  # 50 ms are meant, on a machine that does nothing else
 ANONYMOUS_KB = 96 * 1024
 ENDPOINTS = ("/r/1/blocks", "/r/1/sizes", "/r/1/heap", "/r/1/heap/history", "/r/1/lifetimes",
              "/r/1/mappings", "/r/1/export/heaptrack", "/r/1/blocks/2999999")
-
-
-def cpu_s(server):
-    with open(f"/proc/{server.process.pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_for_work(server):
-    """Until some processor time was spent: the pass goes on."""
-    before, end = cpu_s(server), time.monotonic() + 20
-    while cpu_s(server) < before + 0.1 and time.monotonic() < end:
-        time.sleep(0.01)
-    return cpu_s(server) >= before + 0.1
-
-
-def ends_after(server):
-    """When the server came to rest: no processor time for 100 ms."""
-    start = time.monotonic()
-    last, since = cpu_s(server), start
-    while time.monotonic() - since < 0.1 and time.monotonic() - start < 30:
-        time.sleep(0.01)
-        now = cpu_s(server)
-        if now > last + 0.011:  # one tick is for looking at sockets
-            last, since = now, time.monotonic()
-    return since - start
 
 
 def check_cancel(server):
@@ -147,6 +121,30 @@ def check_memory(server, path, temporary):
     equal([name for name in os.listdir(temporary) if "blocks" in name], [], "temporary files")
 
 
+def check_slices(server, path):
+    """Lifetimes over time come from slices, of which there are many here: each row has what was freed
+    in its time, by age."""
+    status, answer = server.ask("/r/1/lifetimes", over="time")
+    equal((status, answer["via"], answer["exact"]), (200, "slices", "exact"), "lifetimes over time")
+    data = answer["data"]
+    if len(data["time"]) < 10:
+        fail("only", len(data["time"]), "rows of time")
+    edges = [row["from_ns"] for row in data["time"]]
+    ages = [bucket["from_ns"] for bucket in data["buckets"]]
+    tick = 1 << 22
+    wanted = [[0] * len(ages) for _ in edges]
+    for row in ask(path, "SELECT freed / {0} AS freed, born / {0} AS born, count(*) AS n FROM allocations"
+                         " WHERE class = 'heap' AND freed IS NOT NULL GROUP BY 1, 2".format(tick)):
+        place = bisect.bisect_right(edges, row["freed"] * tick) - 1
+        age = bisect.bisect_right(ages, (row["freed"] - row["born"]) * tick) - 1
+        wanted[max(place, 0)][age] += row["n"]
+    equal(data["counts"], wanted, "lifetimes over time")
+    half = server.data("/r/1/lifetimes", over="time", function="make")["counts"]
+    equal([sum(row) for row in half], [sum(row) for row in wanted], "lifetimes of make()")
+    none = server.data("/r/1/lifetimes", over="time", function="nobody_at_all")["counts"]
+    equal(sum(map(sum, none)), 0, "lifetimes of nobody")
+
+
 def check_history(server, path):
     """One thread's events are in order: the coarse history has what SQL finds, to the byte."""
     data = server.data("/r/1/heap/history")
@@ -183,6 +181,7 @@ def main():
     check_progress(server)
     check_joined(server)
     check_memory(server, path, temporary)
+    check_slices(server, path)
     check_history(server, path)
     server.close()
     finish()

@@ -18,7 +18,7 @@ if (process.env.WEB_SCRATCH === undefined) {
     process.on('exit', () => fs.rmSync(scratch, { recursive: true, force: true }));
 }
 
-const environment = { ...process.env, NO_COLOR: '1', LC_ALL: 'C.UTF-8', HOME: scratch,
+export const environment = { ...process.env, NO_COLOR: '1', LC_ALL: 'C.UTF-8', HOME: scratch,
     XDG_CACHE_HOME: path.join(scratch, '.cache') };
 delete environment.DISPLAY;
 delete environment.SSH_CONNECTION;
@@ -52,22 +52,53 @@ export function recording(name, command, ...options) {
 /** The tutorial's program: a leak, a hot temporary, a fragmented heap. */
 export const newsdesk = () => recording('newsdesk', [path.join(build, 'tests', 'web', 'newsdesk')]);
 
+/** Numbers as people read them, from the rules of docs/report.md and not from the page's code. */
+export const spell = {
+    bytes(size) {
+        const units = ['B', 'KiB', 'MiB', 'GiB'];
+        let unit = 0;
+        for (; size >= 1023.95 && unit < units.length - 1; unit++) {
+            size /= 1024;
+        }
+        return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
+    },
+    count: (number) => number.toLocaleString('en-US'),
+    share(part, whole) {
+        const percent = 100 * part / whole;
+        return percent !== 0 && percent < 0.05 ? '<0.1%' : `${percent.toFixed(1)}%`;
+    },
+};
+
+/** What call paths through a line cost, of the contexts of report(). */
+export const lineCost = (told, file, line, field) => told.contexts
+    .filter(({ frames }) => frames.some((frame) => frame.file?.endsWith(file) && frame.line === line))
+    .reduce((sum, context) => sum + context[field], 0);
+
+/** A program in whose recording each name is a script. */
+export const scriptNames = () => recording('scriptnames', [path.join(build, 'tests', 'web', 'scriptnames')]);
+
+/** The views of the page, by their id (web/ui/src/views/index.ts): those that a recording has. */
+export const VIEW_IDS = ['summary', 'flame', 'tree', 'sandwich', 'functions', 'paths', 'source', 'blocks', 'lifetimes', 'sizes', 'heap',
+    'mappings', 'threads', 'compare', 'sql', 'files'];
+
 /** A server of these files; stopped at the end of the test. */
-export async function serve(t, ...args) {
-    const child = spawn(memtrace, ['serve', '--no-open', ...args],
-        { cwd: scratch, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+export const serve = (t, ...args) => serving(t, spawn(memtrace, ['serve', '--no-open', ...args],
+    { cwd: scratch, env: environment, stdio: ['ignore', 'pipe', 'pipe'] }));
+
+/** The server that a command starts; stopped at the end of the test. */
+export async function serving(t, child) {
     let said = '';
     const address = await new Promise((resolve, reject) => {
         const look = (data) => {
             said += data;
-            const found = /http:\/\/127\.0\.0\.1:\d+\/\S*/.exec(said);
-            if (found !== null && said.endsWith('\n')) {
+            const found = /http:\/\/127\.0\.0\.1:\d+\/\S*(?=\s)/.exec(said);
+            if (found !== null) {
                 resolve(new URL(found[0]));
             }
         };
         child.stdout.on('data', look);
         child.stderr.on('data', look);
-        child.on('exit', (code) => reject(new Error(`memtrace serve ended with ${code}: ${said}`)));
+        child.on('exit', (code) => reject(new Error(`${child.spawnfile} ended with ${code}: ${said}`)));
     });
     const token = address.hash.replace(/^#(token=)?/, '');
     const server = {
@@ -110,7 +141,7 @@ export async function serve(t, ...args) {
     return server;
 }
 
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
+export const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
     '--disable-sync', '--no-first-run', '--disable-quic', '--disable-default-apps', '--font-render-hinting=none',
     '--force-color-profile=srgb'];
 let browser;
@@ -157,5 +188,36 @@ export async function open(t, server, view = '', options = {}) {
 
 /** Until the page waits for no answer and draws nothing more. */
 export async function settled(page) {
+    // What a click or key has just changed is known to the page in its next frame.
+    await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
     await page.waitForFunction(() => document.documentElement.dataset.busy === '0', undefined, { timeout: 60000 });
+}
+
+/** A person at the page who counts what it takes. */
+export class Reader {
+    steps = 0;
+    constructor(page) {
+        this.page = page;
+    }
+    async click(locator, options) {
+        this.steps++;
+        await locator.click(options);
+        await settled(this.page);
+    }
+    async press(...keys) {
+        for (const key of keys) {
+            this.steps++;
+            await this.page.keyboard.press(key);
+            await settled(this.page);
+        }
+    }
+    /** Clicks the first call of a level of the flame graph, of level 1 for what all begins with. */
+    async clickCall(level) {
+        const graph = this.page.getByRole('tree', { name: 'Flame graph' });
+        await this.click(graph, { position: { x: 12, y: level * 20 - 10 } });
+    }
+    /** The address says where one is. */
+    view() {
+        return new URL(this.page.url()).pathname.slice(1) || 'summary';
+    }
 }

@@ -20,6 +20,7 @@ OPTIONS = {"maximum": "--show-peak", "leaked": "--show-leaked", "cumulative": "-
            "short": "--temporary-within"}
 BUSY = os.path.join(SOURCE, "tests", "selection", "busy.c")
 NEWSDESK = os.path.join(SOURCE, "examples", "newsdesk", "newsdesk.cpp")
+EXPLOSIVE = "(((a{1,99}){1,99}){1,99}){1,99}"  # written out it has 99^4 letters
 FILTERS = [{}, {"from": "20%", "to": "peak"}, {"size": "100.."}, {"function": "^a", "not-function": "zz"},
            {"leaked": ""}, {"at": "60%"}]
 
@@ -273,7 +274,8 @@ def refused(server):
     for path, parameters, status in (
             ("tree", {"direction": "sideways"}, 400), ("tree", {"min_share": "2"}, 400),
             ("tree", {"min_share": "x"}, 400), ("tree", {"depth": "0"}, 400), ("tree", {"metric": "money"}, 400),
-            ("search", {"regex": "("}, 400), ("search", {}, 400), ("callers", {}, 400),
+            ("search", {"regex": "("}, 400), ("search", {}, 400), ("search", {"regex": EXPLOSIVE}, 400),
+            ("tree", {"function": EXPLOSIVE}, 400), ("search", {"regex": r"(.*)(.*)(.*)\1\2\3x"}, 400), ("callers", {}, 400),
             ("functions", {"sort": "beauty"}, 400), ("functions", {"limit": "-1"}, 400),
             ("paths/0123456789abcdef", {}, 404), ("paths/x", {}, 404), ("files/99999", {}, 404),
             ("files/-1", {}, 404), ("files/..", {}, 400), ("tree", {"base": "77"}, 400),

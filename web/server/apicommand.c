@@ -38,6 +38,7 @@ static const struct {
     {"live", "report METRIC", NULL},
     {"compare", "diff", NULL},
     {"sql", "query SQL", NULL},
+    {"files", "list", NULL},
 };
 
 static const char *metric_option(struct api_call *call, const struct request *view) {
@@ -122,6 +123,11 @@ static char *spell(struct api_call *call, const char *pattern, const struct requ
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) {
         return NULL;
+    }
+    if (strcmp(pattern, "list") == 0) {
+        // Of no file: the options are those of other views.
+        fputs("memtrace list", out);
+        return fclose(out) == 0 ? text : NULL;
     }
     fputs("memtrace", out);
     put_words(out, call, base != NULL ? "diff" : pattern, view);

@@ -2,8 +2,10 @@
 /* apifindings.c: what looks wrong, the gravest first. Listed in routes.c. */
 #include "analyze/report/findings.h"
 
+#include "analyze/rows/safetext.h"
 #include "web/server/apicache.h"
 #include "web/server/apilist.h"
+#include "web/server/hub.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,9 +64,45 @@ static size_t bytes_of_findings(const void *value) {
 
 static const struct apicache_kind findings_kind = {make_findings, free_findings, bytes_of_findings};
 
-static void put_finding(struct api_call *call, const struct finding *finding) {
+/* As a command line has it: a running program by its number, of a run the process. */
+struct asked {
+    struct report report;
+    char pid[16];
+    char *selected;
+};
+
+static void name_part(struct asked *asked, const struct api_call *call) {
+    const struct api_view *view = call->view;
+    const struct question *question = view->question;
+    size_t size;
+    FILE *out;
+    *asked = (struct asked){.report = call->report};
+    asked->report.source = hub_path(view->source);
+    if (view->whole->live && view->source->parts.count == 0) {
+        snprintf(asked->pid, sizeof asked->pid, "%" PRIu32, view->whole->header.pid);
+        asked->report.source = asked->pid;
+    }
+    if (question->choice.process == NULL && !question->choice.all) {
+        return;
+    }
+    out = open_memstream(&asked->selected, &size);
+    if (out == NULL) {
+        return;
+    }
+    fputs(question->choice.all ? "--all-processes" : "--process ", out);
+    if (!question->choice.all) {
+        shellword_put(out, question->choice.process);
+    }
+    if (question->filters.text != NULL) {
+        fprintf(out, " %s", question->filters.text);
+    }
+    asked->report.selected = fclose(out) == 0 ? asked->selected : NULL;
+}
+
+static void put_finding(struct api_call *call, const struct report *report,
+                        const struct finding *finding) {
     struct jsonwriter *json = call->json;
-    char *command = findings_command(&call->report, finding);
+    char *command = findings_command(report, finding);
     jsonwriter_map(json, NULL);
     jsonwriter_string(json, "kind", findings_kind_name(finding->kind));
     jsonwriter_string(json, "title", finding->title);
@@ -92,6 +130,7 @@ static void put_finding(struct api_call *call, const struct finding *finding) {
 int api_findings(struct api_call *call, struct error *error) {
     struct wish wish = {.call = call};
     const struct findings *findings;
+    struct asked asked;
     uint64_t limit;
     bool was_there;
     if (api_number(call, "limit", 20, 1, 1000, &limit, error) != 0 ||
@@ -104,13 +143,15 @@ int api_findings(struct api_call *call, struct error *error) {
         return -1;
     }
     call->told.via = was_there ? API_VIA_CACHE : wish.has_passes ? API_VIA_PASS : API_VIA_SLICES;
+    name_part(&asked, call);
     jsonwriter_map(call->json, NULL);
     jsonwriter_array(call->json, "findings");
     for (size_t i = 0; i < findings->count && i < limit; i++) {
-        put_finding(call, &findings->items[i]);
+        put_finding(call, &asked.report, &findings->items[i]);
     }
     jsonwriter_end_array(call->json);
     jsonwriter_end_map(call->json);
+    free(asked.selected);
     api_command(call, "report --show-findings");
     return 0;
 }

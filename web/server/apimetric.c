@@ -181,7 +181,7 @@ static const struct model *of_single_blocks(struct api_call *call, const struct 
         api_refuse(call, 400, error,
                    "metric %s needs single blocks, which a profile does not have; make a recording "
                    "with `memtrace record`",
-                   metric_name(metric));
+                   apimetric_name(metric));
         return NULL;
     }
     if (read_short(call, &wish.short_ns, error) != 0) {
@@ -212,6 +212,10 @@ const struct model *apimetric_of(struct api_call *call, const struct api_view *v
 const struct model *apimetric_model(struct api_call *call, const struct api_view *view,
                                     struct error *error) {
     return apimetric_of(call, view, call->metric, error);
+}
+
+const char *apimetric_name(enum metric metric) {
+    return metric == METRIC_SHORT ? "short" : metric_name(metric);
 }
 
 const char *apimetric_option(const struct api_call *call) {

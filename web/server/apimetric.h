@@ -31,6 +31,9 @@ void apimetric_sides(const struct api_call *call, struct diff_side sides[2]);
 /* Notes the command that compares the same two, by "path", "function" or "file". */
 void apimetric_diff_command(struct api_call *call, const char *by);
 
+/* As parameters have it: "maximum", ..., "short". */
+const char *apimetric_name(enum metric metric);
+
 /* The option of `memtrace report` that shows the call's metric: "--show-peak". Valid as long as the
  * call. */
 const char *apimetric_option(const struct api_call *call);

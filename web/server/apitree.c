@@ -253,7 +253,7 @@ static int put_shown(struct api_call *call, const struct report *report, const c
     }
     if (result == 0) {
         jsonwriter_map(call->json, name);
-        jsonwriter_string(call->json, "metric", metric_name(metric));
+        jsonwriter_string(call->json, "metric", apimetric_name(metric));
         jsonwriter_string(call->json, "unit", metric_main_is_bytes(metric) ? "bytes" : "count");
         jsonwriter_string(call->json, "side_unit",
                           metric_side_is_bytes(metric) ? "bytes" : "count");

@@ -151,7 +151,13 @@ static void fill_report(struct dispatch *self) {
     }
 }
 
-static void guess_told(struct api_call *call) {
+/* Whether the answer has the maximum in it: sums do; single blocks, threads and marks do not. */
+static bool has_maximum(const struct route *route) {
+    return route->queue == QUEUE_INTERACTIVE &&
+           (route->flags & (ROUTE_METRIC | ROUTE_TABLE)) != ROUTE_TABLE;
+}
+
+static void guess_told(struct api_call *call, const struct route *route) {
     const struct model *model = call->view->model;
     struct api_told *told = &call->told;
     if (call->view->is_snapped) {
@@ -159,7 +165,8 @@ static void guess_told(struct api_call *call) {
     } else if (model->recording.sampled) {
         told->exact = API_ESTIMATE;
         told->error = metric_error(call->metric, model);
-    } else if (call->metric == METRIC_MAXIMUM && model->totals.maximum_error_bytes != 0) {
+    } else if (has_maximum(route) && call->metric == METRIC_MAXIMUM &&
+               model->totals.maximum_error_bytes != 0) {
         told->exact = API_BOUND;
         told->error = (double)model->totals.maximum_error_bytes;
     }
@@ -212,16 +219,49 @@ static void put_file(FILE *out, const struct source *file) {
     }
 }
 
-/* The selection of one side as options. */
-static void put_question(FILE *out, const struct question *question) {
+static void put_filter(FILE *out, const struct filter_given *given) {
+    fprintf(out, " --%s", given->option->name);
+    if (given->value != NULL) {
+        fputc(' ', out);
+        shellword_put(out, given->value);
+    }
+}
+
+/* The selection as options; a window that was moved as it is. */
+static void put_selection(FILE *out, const struct api_view *view) {
+    const struct question *question = view->question;
+    const struct selection_times *window = &view->selection->view;
     if (question->choice.process != NULL) {
         fputs(" --process ", out);
         shellword_put(out, question->choice.process);
     }
     fputs(question->choice.all ? " --all-processes" : "", out);
-    if (question->filters.text != NULL) {
-        fprintf(out, " %s", question->filters.text);
+    for (size_t i = 0; i < question->filters.count; i++) {
+        const struct filter_given *given = &question->filters.items[i];
+        if (!view->is_snapped || filters_kind(given->option) != FILTERS_TIME) {
+            put_filter(out, given);
+        }
     }
+    if (view->is_snapped && window->from_ns != 0) {
+        fprintf(out, " --from %" PRIu64 "ns", window->from_ns);
+    }
+    if (view->is_snapped && window->to_ns != UINT64_MAX) {
+        fprintf(out, " --to %" PRIu64 "ns", window->to_ns);
+    }
+}
+
+static bool are_same(const char *left, const char *right) {
+    return left == right || (left != NULL && right != NULL && strcmp(left, right) == 0);
+}
+
+/* `memtrace diff` selects the same of both sides. */
+static bool is_told_apart(const struct api_view *view, const struct api_view *base) {
+    return view->is_snapped != base->is_snapped ||
+           (view->is_snapped && (view->selection->view.from_ns != base->selection->view.from_ns ||
+                                 view->selection->view.to_ns != base->selection->view.to_ns)) ||
+           view->question->choice.all != base->question->choice.all ||
+           !are_same(view->question->choice.process, base->question->choice.process) ||
+           !are_same(view->question->filters.text, base->question->filters.text);
 }
 
 /* What a shell would be told. NULL: out of memory, or there is no such command. */
@@ -232,12 +272,16 @@ static char *spell_command(const struct api_call *call) {
     if (call->told.is_whole) {
         return strdup(call->told.command);
     }
-    out = call->told.command != NULL ? open_memstream(&text, &size) : NULL;
+    if (call->told.command == NULL ||
+        (call->base != NULL && is_told_apart(call->view, call->base))) {
+        return NULL;
+    }
+    out = open_memstream(&text, &size);
     if (out == NULL) {
         return NULL;
     }
     fprintf(out, "memtrace %s", call->told.command);
-    put_question(out, call->view->question);
+    put_selection(out, call->view);
     if (call->base != NULL) {
         put_file(out, call->base->source);
     }
@@ -401,7 +445,7 @@ static int prepare(struct dispatch *self, struct error *error) {
         return -1;
     }
     fill_report(self);
-    guess_told(call);
+    guess_told(call, self->route);
     return 0;
 }
 
@@ -499,6 +543,24 @@ void dispatch_of_view(const struct dispatch_question *question, struct reply *re
     free(uri);
 }
 
+/* Whether the view that is asked for takes a pass over the events. */
+static bool needs_pass(const struct request *request, const struct route *route) {
+    const char *metric = request_parameter(request, "metric");
+    if (metric != NULL && (strcmp(metric, "shutdown") == 0 || strcmp(metric, "short") == 0)) {
+        return true;
+    }
+    for (size_t i = 0; i < request->parameter_count; i++) {
+        const char *name = request->parameters[i].name;
+        const struct option *filter = hub_filter(strncmp(name, "base-", 5) == 0 ? name + 5 : name);
+        enum filters_kind kind = filter != NULL ? filters_kind(filter) : FILTERS_TIME;
+        if (kind == FILTERS_BLOCKS ||
+            (kind == FILTERS_PATHS && (route->flags & ROUTE_THREADS) != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum route_queue dispatch_queue(const struct request *request) {
     unsigned source;
     char *rest;
@@ -506,5 +568,8 @@ enum route_queue dispatch_queue(const struct request *request) {
     const struct route *route =
         route_find(request->method, request->path + sizeof API - 1, &source, &rest, &is_path);
     free(rest);
-    return route != NULL ? route->queue : QUEUE_INTERACTIVE;
+    if (route == NULL || (route->flags & ROUTE_PLAIN) != 0) {
+        return QUEUE_INTERACTIVE;
+    }
+    return needs_pass(request, route) ? QUEUE_PASSES : route->queue;
 }

@@ -163,6 +163,26 @@ static bool is_api(const char *path) {
            (path[sizeof API - 1] == '/' || path[sizeof API - 1] == '\0');
 }
 
+/* Compressed for who takes that: on this machine it makes no difference, through `ssh -L` it does.
+ */
+static enum MHD_Result send_file(struct exchange *exchange, const struct uifile *file) {
+    const char *accepted =
+        MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, "Accept-Encoding");
+    size_t size = file->size;
+    const void *packed =
+        accepted != NULL && strstr(accepted, "zstd") != NULL ? uifiles_packed(file, &size) : NULL;
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        packed != NULL ? size : file->size, (void *)(packed != NULL ? packed : file->bytes),
+        MHD_RESPMEM_PERSISTENT);
+    if (response != NULL && packed != NULL) {
+        MHD_add_response_header(response, "Content-Encoding", "zstd");
+    }
+    if (response != NULL) {
+        MHD_add_response_header(response, "Vary", "Accept-Encoding");
+    }
+    return send_response(exchange->connection, 200, response, file->type, file->is_hashed);
+}
+
 /* Whatever is no file of the page is one of its views. */
 static enum MHD_Result send_page(struct exchange *exchange) {
     const char *path = exchange->request.path;
@@ -176,10 +196,7 @@ static enum MHD_Result send_page(struct exchange *exchange) {
     if (file == NULL) {
         return send_problem(exchange, 404, "this memtrace was built without its page");
     }
-    return send_response(
-        exchange->connection, 200,
-        MHD_create_response_from_buffer(file->size, (void *)file->bytes, MHD_RESPMEM_PERSISTENT),
-        file->type, file->is_hashed);
+    return send_file(exchange, file);
 }
 
 /* ---- Answers of workers ---- */
@@ -187,7 +204,7 @@ static enum MHD_Result send_page(struct exchange *exchange) {
 static void peer_is_gone(struct watch_entry *entry) {
     struct exchange *exchange =
         (struct exchange *)((char *)entry - offsetof(struct exchange, entry));
-    atomic_store(&exchange->job.cancel, true);
+    jobs_cancel(exchange->http->jobs, &exchange->job);
 }
 
 static void run_exchange(struct job *job) {

@@ -40,8 +40,29 @@ static struct job *take_first(struct job_list *list) {
     return job;
 }
 
+/* One that nobody waits for any more: it is done at once, whatever runs. */
+static struct job *take_cancelled(struct job_list *list) {
+    for (struct job **at = &list->first; *at != NULL; at = &(*at)->next) {
+        struct job *job = *at;
+        if (atomic_load(&job->cancel)) {
+            *at = job->next;
+            if (list->last == &job->next) {
+                list->last = at;
+            }
+            return job;
+        }
+    }
+    return NULL;
+}
+
 /* NULL: nothing that may be begun. */
 static struct job *next_job(struct jobs *jobs) {
+    for (size_t i = 0; i < QUEUES; i++) {
+        struct job *job = take_cancelled(&jobs->waiting[i]);
+        if (job != NULL) {
+            return job;
+        }
+    }
     if (jobs->waiting[QUEUE_INTERACTIVE].first != NULL) {
         return take_first(&jobs->waiting[QUEUE_INTERACTIVE]);
     }
@@ -183,6 +204,13 @@ void jobs_free(struct jobs *jobs) {
     pthread_cond_destroy(&jobs->is_more);
     pthread_mutex_destroy(&jobs->lock);
     free(jobs);
+}
+
+void jobs_cancel(struct jobs *jobs, struct job *job) {
+    pthread_mutex_lock(&jobs->lock);
+    atomic_store(&job->cancel, true);
+    pthread_cond_broadcast(&jobs->is_more);
+    pthread_mutex_unlock(&jobs->lock);
 }
 
 void jobs_put(struct jobs *jobs, struct job *job) {

@@ -31,5 +31,7 @@ void jobs_end(struct jobs *jobs);
 void jobs_free(struct jobs *jobs);
 
 void jobs_put(struct jobs *jobs, struct job *job);
+/* Nobody waits for it any more. It is not done yet. */
+void jobs_cancel(struct jobs *jobs, struct job *job);
 
 #endif

@@ -253,16 +253,21 @@ int server_open_browser(struct server *server) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
+    sigset_t ignored;
     pid_t pid;
     int result = -1;
     if (!has_display() || strpbrk(server->address, "\"<>") != NULL || write_redirect(server) != 0) {
         return -1;
     }
     sigemptyset(&none);
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
     posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &ignored);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setpgroup(&attributes, 0); /* Ctrl-C is for us */
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP |
+                                              POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);

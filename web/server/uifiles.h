@@ -19,6 +19,9 @@ struct uifile {
 };
 
 const struct uifile *uifiles_find(const char *path); /* NULL: there is none */
+/* The same bytes compressed by zstd, made when they are first asked for. NULL: out of memory, or
+ * that is not smaller. They stay until the process ends. */
+const void *uifiles_packed(const struct uifile *file, size_t *size);
 
 extern const struct uifile uifiles_table[];
 extern const size_t uifiles_count;

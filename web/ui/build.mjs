@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// build.mjs: makes dist/ (the page of memtrace serve) and saved/page.html (the same as one file, of memtrace export),
+// build.mjs: makes dist/ (the page of memtrace serve, and in onefile.html the same as one file, of memtrace export),
 // or with `test DIR` the unit tests as plain JavaScript in DIR.
 //
 // The same bytes on each machine: names are hashes of what is in the files, nothing depends on the time,
@@ -58,7 +58,25 @@ async function page() {
         .replace("%SCRIPT%", script)
         .replace("%PRELOAD%\n", () => preload);
     writeFileSync("dist/index.html", html);
+    writeFileSync("dist/NOTICE.txt", notice(result.metafile.inputs));
     return ["index.html", one(/^app-.*\.css$/), ...first];
+}
+
+/* The licences of what is in the bundle, which want to be with each copy. */
+function notice(inputs) {
+    const packages = new Set();
+    for (const path of Object.keys(inputs)) {
+        const found = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
+        if (found !== null) packages.add(found[1]);
+    }
+    const texts = [...packages].sort().map((name) => {
+        const folder = join("node_modules", name);
+        const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+        const file = readdirSync(folder).sort().find((one) => /^licen[cs]e/i.test(one));
+        if (file === undefined) throw new Error(`${name}: no licence file`);
+        return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
+    });
+    return `The page of memtrace serve has these libraries in it.\n\n${texts.join(`\n${"-".repeat(72)}\n\n`)}`;
 }
 
 /* What the browser needs before anything is on screen: the script, and what it cannot do without. */
@@ -73,21 +91,24 @@ function firstLoad(outputs, script) {
 /* One file: no part is fetched later. Its policy names its own style and script by their hashes: nothing that is in the
  * data could ever run. %DATA% is filled by web/server/onefile.c, with what saved/answers.ts reads. */
 async function savedPage() {
-    const { outputFiles } = await build({
+    const { outputFiles, metafile } = await build({
         ...common,
         define: { SAVED: "true" },
         entryPoints: { page: "src/saved/main.ts" },
         outdir: "dist",
         format: "iife",
         minify: true,
+        metafile: true,
         write: false,
     });
     const text = (ending) => outputFiles.find((file) => file.path.endsWith(ending)).text.trim();
     const hash = (what) => `sha256-${createHash("sha256").update(what).digest("base64")}`;
     const [style, script] = [text(".css"), text(".js")];
-    const parts = { STYLEHASH: hash(style), SCRIPTHASH: hash(script), STYLE: style, SCRIPT: script };
-    const html = readFileSync("src/saved.html", "utf8").replace(/%(STYLEHASH|SCRIPTHASH|STYLE|SCRIPT)%/g, (_, name) => parts[name]);
-    for (const [what, wrong] of [[style, "</style"], [script, "</script"], [style + script, "%DATA%"]]) {
+    const licences = notice(metafile.inputs);
+    // Two hyphens would end the comment that it is in.
+    const parts = { NOTICE: licences.replaceAll("--", "- -"), STYLEHASH: hash(style), SCRIPTHASH: hash(script), STYLE: style, SCRIPT: script };
+    const html = readFileSync("src/saved.html", "utf8").replace(/%(NOTICE|STYLEHASH|SCRIPTHASH|STYLE|SCRIPT)%/g, (_, name) => parts[name]);
+    for (const [what, wrong] of [[style, "</style"], [script, "</script"], [licences + style + script, "%DATA%"]]) {
         if (what.includes(wrong)) throw new Error(`${wrong} in the saved page`);
     }
     writeFileSync("dist/onefile.html", html);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * assets.h: the scripts and style sheets of this folder, and web/ui/saved/page.html, as text;
- * embed.cmake makes a .c of each when it is built. None but the page has "</script", "</style" or
+ * assets.h: the script and the style sheet of this folder as text;
+ * embed.cmake makes a .c of each when it is built. None has "</script", "</style" or
  * "]]>" in it.
  *
  * Used inside analyze/export.

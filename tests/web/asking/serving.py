@@ -17,6 +17,7 @@ for folder in ("programs", "recording", "selection", "query"):
 from harness import LIBRARY, MEMTRACE, clean_environment, equal, execute, fail, finish, scratch  # noqa: E402
 
 OPENING_S = 60
+ENDS_WITHIN_S = 0.5  # 50 ms are meant, on a machine that does nothing else
 
 
 class Server:
@@ -119,3 +120,29 @@ def command(text):
     result = execute([MEMTRACE, *words[1:], "--format", "json"], clean_environment(MEMTRACE_CACHE=""))
     equal(result.returncode, 0, text, result.stderr)
     return json.loads(result.stdout)
+
+
+def cpu_s(server):
+    with open(f"/proc/{server.process.pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_work(server):
+    """Until some processor time was spent: the pass goes on."""
+    before, end = cpu_s(server), time.monotonic() + 20
+    while cpu_s(server) < before + 0.1 and time.monotonic() < end:
+        time.sleep(0.01)
+    return cpu_s(server) >= before + 0.1
+
+
+def ends_after(server):
+    """When the server came to rest: no processor time for 100 ms."""
+    start = time.monotonic()
+    last, since = cpu_s(server), start
+    while time.monotonic() - since < 0.1 and time.monotonic() - start < 30:
+        time.sleep(0.01)
+        now = cpu_s(server)
+        if now > last + 0.011:  # one tick is for looking at sockets
+            last, since = now, time.monotonic()
+    return since - start

@@ -104,7 +104,7 @@ export interface Summary {
     live: boolean;
     totals: Totals;
     resident: { peak_bytes: number; at_maximum_bytes: number; end_bytes: number } | null;
-    sampled: unknown;
+    sampled: { sample_bytes?: number; standard_errors?: Record<string, number> } | null;
     warnings: string[];
     lost: { what: string; count: number }[];
     has: Record<string, boolean>;

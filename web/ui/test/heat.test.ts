@@ -77,7 +77,7 @@ test("ranges of filters include both ends, so neighbours do not overlap", () => 
     const at = (column: number, row: number) => brushText(rectOf({ column, row }, { column, row }), time, buckets);
     assert.deepEqual(at(0, 0), { freed: "0s..999.999us", lifetime: "..4.095us" });
     assert.deepEqual(at(1, 1), { freed: "1ms..5.499999ms", lifetime: "4.096us..16.383us" });
-    assert.deepEqual(at(2, 2), { freed: "5.5ms..", lifetime: "16.384us.." });
+    assert.deepEqual(at(2, 2), { freed: "5.5ms..9.000001ms", lifetime: "16.384us.." });
 });
 
 test("words of buckets and classes", () => {

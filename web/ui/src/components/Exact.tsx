@@ -2,6 +2,8 @@
 // Exact.tsx: what a number is worth: exact, bound, estimate or snapped, and where it came from, explained on demand.
 import type { Answer, Exactness, Via } from "../types";
 import * as format from "../format";
+import { metricUnit } from "../summaries";
+import { metric } from "../url";
 import { Popover } from "./Dialog";
 
 const WORTH: Record<Exactness, string> = {
@@ -19,9 +21,10 @@ const SOURCE: Record<Via, string> = {
 
 export function Exact({ of }: { of: Answer<unknown> | undefined }) {
     if (of === undefined) return null;
-    const error = of.error ? ` ± ${format.bytes(of.error)}` : "";
+    const spell = metricUnit(metric.value) === "bytes" ? format.bytes : format.count;
+    const error = of.error ? ` ± ${spell(of.error)}` : "";
     return (
-        <Popover label={`Figures are ${of.exact}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
+        <Popover label={`Figures are ${of.exact}${error}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
             button={<><span class="exact-dot" aria-hidden="true" />{of.exact}{error}</>}>
             {() => (
                 <>

@@ -237,7 +237,7 @@ function Heading({ column, index, rows }: { column: Shown; index: number; rows: 
     return (
         <div role="columnheader" aria-colindex={index + 1} aria-sort={direction} title={column.about}
             class={isNumeric(column.kind) ? "heading numeric" : "heading"}>
-            {rows.setSort === undefined ? content : (
+            {column.heading === "" ? <span class="hidden">{column.about ?? column.name}</span> : rows.setSort === undefined ? content : (
                 <button type="button" class="plain" onClick={() => rows.setSort?.(column.name)}>{content}</button>
             )}
         </div>

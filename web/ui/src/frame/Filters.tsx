@@ -70,7 +70,8 @@ async function refusal(name: string, values: readonly string[]): Promise<string 
         await ask("", { [name]: values });
         return undefined;
     } catch (error) {
-        return error instanceof Problem ? error.message : String(error);
+        if (error instanceof Problem) return error.message;
+        return error instanceof DOMException && error.name === "AbortError" ? "Cancelled." : String(error);
     }
 }
 
@@ -173,6 +174,7 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
         if (why !== undefined) return setWrong(why);
         setText("");
         setAt(-1);
+        setOpen(false);
         go({ set: { [filter.name]: values } });
     };
     const take = (offer: Offer) => {
@@ -186,6 +188,7 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
         const offer = offers[at];
         if (event.key === "ArrowDown" || event.key === "ArrowUp") {
             const by = event.key === "ArrowDown" ? 1 : -1;
+            setOpen(true);
             setAt(offers.length === 0 ? -1 : (at + by + offers.length + (at < 0 && by < 0 ? 1 : 0)) % offers.length);
         } else if (event.key === "Enter") {
             if (offer !== undefined) take(offer);
@@ -205,7 +208,7 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
             <input ref={field} role="combobox" aria-label="Add a filter" aria-expanded={open && offers.length > 0} aria-controls={`${id}-list`}
                 aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined} aria-autocomplete="list" aria-invalid={wrong !== undefined} aria-busy={busy}
                 placeholder="Add a filter: function, size, leaked …" autocomplete="off" spellcheck={false} value={text}
-                onFocus={() => setOpen(true)} onBlur={() => {
+                onFocus={() => setOpen(true)} onClick={() => setOpen(true)} onBlur={() => {
                     setOpen(false);
                     setWrong(undefined);
                 }} onKeyDown={key}
@@ -218,7 +221,7 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
             {slow && wrong === undefined && <span class="filter-note">Enter reads all events{source.value?.kind === "profile" ? ": a profile has none" : " once"}</span>}
             {wrong !== undefined && <span class="filter-wrong" role="alert">{wrong}</span>}
             {open && offers.length > 0 && (
-                <ul id={`${id}-list`} class="offers" role="listbox" aria-label="Filters" onMouseDown={(event) => event.preventDefault()}>
+                <ul id={`${id}-list`} class="offers" role="listbox" tabIndex={-1} aria-label="Filters" onMouseDown={(event) => event.preventDefault()}>
                     {offers.map((offer, index) => (
                         <li key={offer.text} id={`${id}-${index}`} role="option" aria-selected={index === at} class={index === at ? "current" : ""} onClick={() => take(offer)}>
                             <span class="offer-name">{offer.shown}</span>

@@ -85,7 +85,9 @@ function ProcessChooser({ whole }: { whole: Summary }) {
     const table = whole.processes ?? asked.data;
     if (table === undefined || table.rows.length < 2) return null;
     const at = (name: string) => table.columns.findIndex((column) => column.name === name);
-    const [pid, program] = [at("pid"), at("program")];
+    const [pid, program] = [at("pid"), at("name")];
+    // A process that replaced itself by exec stands there once, as what it was at last.
+    const rows = table.rows.filter((row, place_) => !table.rows.some((other, index) => index > place_ && other[pid] === row[pid]));
     const value = flag("all-processes") ? "all" : (param("process") ?? "");
     const choose = (now: string) => go({ set: { process: now === "all" || now === "" ? null : now, "all-processes": now === "all" } });
     return (
@@ -93,7 +95,7 @@ function ProcessChooser({ whole }: { whole: Summary }) {
             <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
                 <option value="">the one that held most</option>
                 <option value="all">all together</option>
-                {table.rows.map((row) => (
+                {rows.map((row) => (
                     <option key={String(row[pid])} value={String(row[pid])}>{String(row[pid])} {shortName(String(row[program] ?? ""))}</option>
                 ))}
             </select>

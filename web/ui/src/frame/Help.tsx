@@ -4,10 +4,11 @@ import { allActions } from "../actions";
 import { Dialog } from "../components/Dialog";
 import { session } from "../session";
 import { METRICS } from "../summaries";
+import { isFile } from "../url";
 import { VIEWS } from "../views";
 import { helpOpen } from "./open";
 
-export const keyText = (key: string): string => key.replace("Arrow", "").replace(/\+/g, " ");
+export const keyText = (key: string): string => key.replace(/Arrow(?=[A-Z])/, "").replace(/\+/g, " ");
 
 export function Help() {
     if (!helpOpen.value) return null;
@@ -45,7 +46,7 @@ export function Help() {
                     <h3>Colours of names</h3>
                     <p class="legend"><span class="legend-item"><span class="swatch own" />own code</span><span class="legend-item"><span class="swatch library" />libraries</span><span class="legend-item"><span class="swatch system" />the system</span></p>
                 </section>
-                <p class="muted">MemTrace {session.value?.version}. Everything stays on this machine.</p>
+                <p class="muted">MemTrace {session.value?.version}. Everything stays on this machine.{!isFile && <> <a href="/NOTICE.txt" data-plain target="_blank" rel="noreferrer">Libraries and their licences</a></>}</p>
             </div>
         </Dialog>
     );

@@ -58,7 +58,8 @@ function FunctionDetails({ what }: { what: Chosen }) {
     const asked = useAnswer<Callers>("callers", { focus: what.id, metric: metric.value, depth: 2 });
     const name = what.id;
     const through = exactly(name);
-    const frame = asked.data?.focus ?? what.frame;
+    // The call that was chosen has a line, all places of the function together have none.
+    const frame = what.frame?.line ? what.frame : (asked.data?.focus ?? what.frame);
     return (
         <>
             <FrameName frame={frame} name={name} />

@@ -96,7 +96,7 @@ function PaletteBox() {
                     setTyped(event.currentTarget.value);
                     setAt(0);
                 }} />
-            <ul id={`${id}-list`} class="palette-list" role="listbox" aria-label="Found">
+            <ul id={`${id}-list`} class="palette-list" role="listbox" tabIndex={-1} aria-label="Found">
                 {entries.map((entry, index) => (
                     <li key={`${index} ${entry.title}`} id={`${id}-${index}`} role="option" aria-selected={index === current} class={index === current ? "current" : ""} onClick={() => run(entry)} onMouseMove={() => index !== current && setAt(index)}>
                         <span class="offer-name">{entry.title}</span>

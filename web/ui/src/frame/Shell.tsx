@@ -4,14 +4,15 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { takeKey, useActions } from "../actions";
+import { ask } from "../ask";
 import { busyWith } from "../busy";
 import { choose, chosen } from "../chosen";
 import { Empty, ProgressBar } from "../components/States";
 import { openSandwich, openSource, viewChange } from "../links";
 import { linkedFileMissing, session, sessionProblem, source } from "../session";
 import { useMarks, useWhole } from "../summaries";
-import type { Source, Summary } from "../types";
-import { go, isFile, param, place } from "../url";
+import type { Answer, Frame as FrameInfo, Source, Summary } from "../types";
+import { go, isFile, metric, param, place } from "../url";
 import { VIEWS, viewNamed, type View, type ViewEntry } from "../views";
 import { CommandBar } from "./CommandBar";
 import { FilterBar } from "./Filters";
@@ -177,15 +178,24 @@ function useFrameActions(whole: Summary | undefined): void {
             else openSandwich(name);
         } },
         { group: "Views", title: "Source of the chosen function", keys: ["o"], run: () => {
-            const frame = chosen.peek()?.frame;
-            if (frame?.file === undefined) go(viewChange("source"));
-            else openSource(frame);
+            void sourceOf(chosen.peek()?.frame, chosenFunction()).then((frame) => (frame === undefined ? go(viewChange("source")) : openSource(frame)));
         } },
         { group: "Everywhere", title: "Search actions, views, functions and files", keys: ["Ctrl+K"], hidden: true, run: () => (paletteOpen.value = true) },
         { group: "Everywhere", title: "Help", keys: ["?"], run: () => (helpOpen.value = true) },
         { group: "Everywhere", title: "Back", keys: ["Backspace"], run: () => history.back() },
         { group: "Everywhere", title: "Close the details", keys: ["Escape"], hidden: true, run: () => param("chosen") !== null && choose(null) },
     ]);
+}
+
+/* Where the chosen function stands: the view may have said it with the choice; from a link it has to be asked. */
+async function sourceOf(frame: FrameInfo | undefined, name: string | undefined): Promise<FrameInfo | undefined> {
+    if (frame?.file !== undefined || name === undefined) return frame;
+    try {
+        const { data } = await ask<Answer<{ focus: FrameInfo }>>("callers", { focus: name, metric: metric.peek(), depth: 1 });
+        return data.focus.file === undefined ? undefined : data.focus;
+    } catch {
+        return undefined;
+    }
 }
 
 /* Plain clicks on the page's own links change the address without loading the page anew. */

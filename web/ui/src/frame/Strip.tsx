@@ -15,6 +15,7 @@ import type { Mark } from "../summaries";
 import type { Summary, Timeline } from "../types";
 import { filterQuery, go, place, sourceId } from "../url";
 import { Drag, markText, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
+import { baseGone } from "./Header";
 import { draggedSpan, nearest, ratesOf, spanText, stepMarks, type Grip } from "./stripmath";
 import { StripPlot, type StripBox } from "./StripPlot";
 
@@ -56,8 +57,10 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
     const [twin, setTwin] = useState(false);
     const [box, setBox] = useState<StripBox>({ left: 0, width: 1 });
 
+    // Only recordings know windows: a profile has sums of all of the time.
+    const fixed = SAVED || whole.has["events"] === false;
     const set = (now: Span | null, how: "push" | "replace" = "push") => go({ set: spanParams(now, duration) }, how);
-    useStripActions({ span, set, marks, duration });
+    useStripActions({ fixed, span, set, marks, duration });
     const index = at === null ? -1 : nearest(timeline.time_ns, at);
     const step = resolution(duration, box.width);
     const rates = useMemo(() => ratesOf(timeline, duration, RATE_PARTS), [timeline, duration]);
@@ -66,7 +69,7 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
             <StripLegend timeline={timeline} rates={rates} selected={selected} index={index} span={span} duration={duration} onAll={() => set(null)} onTable={() => setTwin(true)} />
             <div class="strip-chart">
                 <StripPlot timeline={timeline} selected={selected} rates={rates} duration={duration} onBox={setBox} />
-                <Brush box={box} duration={duration} step={step} span={span} base={base} marks={marks} maximum={context.maximum}
+                <Brush fixed={fixed} box={box} duration={duration} step={step} span={span} base={base} marks={marks} maximum={context.maximum}
                     onHover={setAt} onAll={() => set(null)} set={set} />
             </div>
             {twin && <StripTable timeline={timeline} marks={marks} onClose={() => setTwin(false)} onPick={(now) => {
@@ -80,12 +83,13 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
 /* ---- Keys ---- */
 
 interface StripActions {
+    fixed: boolean;
     span: Span | null;
     set: (span: Span | null) => void;
     marks: readonly Mark[];
     duration: number;
 }
-function useStripActions({ span, set, marks, duration }: StripActions): void {
+function useStripActions({ fixed, span, set, marks, duration }: StripActions): void {
     const group = "Timeline";
     // Edges at marks are named by them: that is exact, and says more.
     const step = (by: 1 | -1) => {
@@ -94,18 +98,20 @@ function useStripActions({ span, set, marks, duration }: StripActions): void {
         const named = (ns: number | undefined, usual: string | null | undefined) => (usual == null || ns === undefined ? null : (markText(marks, ns) ?? usual));
         go({ set: { ...told, from: named(next?.from, told["from"]), to: named(next?.to, told["to"]) } });
     };
-    // A saved page knows sums of all of the time, and no others.
-    useActions(SAVED ? [] : [
+    useActions(fixed ? [] : [
         { group, title: "To the next mark", keys: ["]"], run: () => step(1) },
         { group, title: "To the mark before", keys: ["["], run: () => step(-1) },
         { group, title: "What was held at the maximum", keys: ["p"], run: () => go({ set: { from: null, to: null, between: null, at: place.peek().query.get("at") === "peak" ? null : "peak" } }) },
         { group, title: "All of the time", keys: ["a"], run: () => set(null) },
+        { group, title: "Keep this window, to compare others with it", keys: ["="], run: () => go({ set: { base: sourceId.peek(), ...spanParams(span, duration, "base-") } }) },
+        { group, title: "Compare with nothing", run: () => go({ set: baseGone() }) },
     ]);
 }
 
 /* ---- The window ---- */
 
 interface BrushProps {
+    fixed: boolean;
     box: StripBox;
     duration: number;
     step: number;
@@ -120,10 +126,11 @@ interface BrushProps {
 const HANDLE_PX = 6;
 const CLICK_PX = 3;
 
-function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll }: BrushProps) {
+function Brush({ fixed, box, duration, step, span, base, marks, maximum, onHover, onAll }: BrushProps) {
     const held = useRef<{ grip: Grip; at: number; span: Span; drag: Drag | null; x: number } | null>(null);
     const frame = useRef(0);
     const element = useRef<HTMLDivElement>(null);
+    const named = namedMarks(marks, duration, box.width);
     const place_ = (ns: number) => `${(100 * Math.max(0, Math.min(ns, duration))) / duration}%`;
     const timeAt = (event: PointerEvent): number => {
         const left = element.current?.getBoundingClientRect().left ?? 0;
@@ -139,7 +146,7 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
         return inTop && at > span.from && at < span.to ? "move" : "new";
     };
     const down = (event: PointerEvent) => {
-        if (SAVED || event.button !== 0) return;
+        if (fixed || event.button !== 0) return;
         const at = timeAt(event);
         element.current?.setPointerCapture(event.pointerId);
         held.current = { grip: gripAt(event, at), at, span: span ?? { from: 0, to: duration }, drag: null, x: event.clientX };
@@ -170,7 +177,7 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
         held.current = null;
     };
     const near = (event: PointerEvent) => {
-        if (SAVED) return;
+        if (fixed) return;
         const at = timeAt(event);
         const grip = gripAt(event, at);
         if (element.current !== null) element.current.style.cursor = grip === "from" || grip === "to" ? "ew-resize" : grip === "move" ? "grab" : "crosshair";
@@ -181,10 +188,10 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
                 near(event);
                 move(event);
             }}
-            onPointerUp={up} onPointerCancel={cancel} onPointerLeave={() => held.current === null && onHover(null)} onDblClick={SAVED ? undefined : onAll}>
+            onPointerUp={up} onPointerCancel={cancel} onPointerLeave={() => held.current === null && onHover(null)} onDblClick={fixed ? undefined : onAll}>
             {marks.slice(0, 200).map((mark, index) => (
                 <span key={index} class="strip-mark" style={{ left: place_(mark.time) }} title={`${mark.name}: ${format.duration(mark.time)}`}>
-                    {index < 12 && <span class="strip-mark-name">{mark.name}</span>}
+                    {named.has(index) && <span class="strip-mark-name">{mark.name}</span>}
                 </span>
             ))}
             {maximum !== undefined && <span class="strip-maximum" style={{ left: place_(maximum) }} title={`maximum: ${format.duration(maximum)}`} />}
@@ -196,9 +203,9 @@ function Brush({ box, duration, step, span, base, marks, maximum, onHover, onAll
                 </>
             )}
             {base !== null && <span class="strip-window base" style={{ left: place_(base.from), width: place_(base.to - base.from) }}><span class="strip-window-name">compared with</span></span>}
-            {!SAVED && <Edge label="Window begins" at={span?.from ?? 0} least={0} most={span?.to ?? duration} duration={duration} step={step} place={place_}
+            {!fixed && <Edge label="Window begins" at={span?.from ?? 0} least={0} most={span?.to ?? duration} duration={duration} step={step} place={place_}
                 span={(at) => ({ from: at, to: span?.to ?? duration })} />}
-            {!SAVED && <Edge label="Window ends" at={span?.to ?? duration} least={span?.from ?? 0} most={duration} duration={duration} step={step} place={place_}
+            {!fixed && <Edge label="Window ends" at={span?.to ?? duration} least={span?.from ?? 0} most={duration} duration={duration} step={step} place={place_}
                 span={(at) => ({ from: span?.from ?? 0, to: at })} />}
         </div>
     );
@@ -248,6 +255,17 @@ function Edge({ label, at, least, most, duration, step, place: placeOf, span }: 
         <span class="strip-edge" role="slider" tabIndex={0} aria-label={label} aria-valuemin={least / 1e6} aria-valuemax={most / 1e6}
             aria-valuenow={at / 1e6} aria-valuetext={format.duration(at)} style={{ left: placeOf(at) }} onKeyDown={key} onBlur={settle} />
     );
+}
+
+/* Which marks have room for their names: those that no other follows closely. */
+const NAME_PX = 64;
+function namedMarks(marks: readonly Mark[], duration: number, width: number): Set<number> {
+    const found = new Set<number>();
+    marks.forEach((mark, index) => {
+        const next = marks[index + 1]?.time ?? duration * 2;
+        if (((next - mark.time) / duration) * width >= NAME_PX) found.add(index);
+    });
+    return found;
 }
 
 /* ---- Words beside it ---- */

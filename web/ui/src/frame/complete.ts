@@ -39,7 +39,7 @@ function spell(table: Table, at: number, cell: Cell): string {
 async function functions(value: string): Promise<Completion[]> {
     const typed = value.replace(/[\\^$]/g, "");
     if (typed === "") return [];
-    const { data } = await ask<Answer<{ functions: string[] }>>("search", { regex: escapeRegex(typed), limit: 30 }, true);
+    const { data } = await ask<Answer<{ functions: string[] }>>("search", { regex: escapeRegex(typed) }, true);
     return data.functions.slice(0, 30).map((name) => ({ value: exactly(name), about: name }));
 }
 

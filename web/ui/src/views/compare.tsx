@@ -6,7 +6,7 @@ import { useMemo } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer, type ParamValue } from "../ask";
 import { choose, isChosen } from "../chosen";
-import { changeText, bytesText } from "../components/Cells";
+import { bytesText, changeText, FrameText } from "../components/Cells";
 import { Chart } from "../components/Chart";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
@@ -151,7 +151,7 @@ const FIGURES: readonly Figure[] = [
 function Totals({ was, is }: { was: Summary; is: Summary }) {
     return (
         <table class="plain-table totals">
-            <thead><tr><th scope="col" /><th scope="col">before</th><th scope="col">now</th><th scope="col">change</th><th scope="col" /></tr></thead>
+            <thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col">before</th><th scope="col">now</th><th scope="col">change</th><th scope="col"><span class="hidden">in percent</span></th></tr></thead>
             <tbody>
                 {FIGURES.map(([title, of, kind]) => {
                     const [a, b] = [of(was), of(is)];
@@ -205,11 +205,12 @@ function Functions() {
         return table?.rows.reduce((max, row) => Math.max(max, Math.abs(Number(row[at] ?? 0))), 0) ?? 0;
     }, [rows.asked.data]);
     const columns: (string | ColumnSpec)[] = [
-        { name: "delta", heading: "Change", width: "7rem", render: (_, value) => <Delta value={Number(value ?? 0)} unit={unit} /> },
-        { name: "share", heading: "", width: "8rem", about: "The change as a bar", render: (row) => <DeltaBar value={numberCell(row, "delta")} most={most} /> },
+        { name: "delta", heading: "Change", width: "15rem", render: (_, value) => <span class="delta-cell"><DeltaBar value={Number(value ?? 0)} most={most} /><Delta value={Number(value ?? 0)} unit={unit} /></span> },
         { name: "base_total", heading: "Before", width: "6.5rem" }, { name: "total", heading: "Now", width: "6.5rem" },
-        { name: "self", heading: "", width: "4rem", render: (row) => <Presence before={numberCell(row, "base_total")} now={numberCell(row, "total")} /> },
-        "function",
+        { name: "function", render: (row) => {
+            const of = frame(row);
+            return <span class="presence"><Presence before={numberCell(row, "base_total")} now={numberCell(row, "total")} />{of === undefined ? null : <FrameText of={of} />}</span>;
+        } },
     ];
     return (
         <div class="panel">

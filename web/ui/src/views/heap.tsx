@@ -58,7 +58,7 @@ function Heap() {
     const shown = moment === null ? exact : coarse;
     return (
         <div class="panel heap-view">
-            <Scrubber at={shown.data?.at_ns ?? exact.data?.at_ns} />
+            <Scrubber at={shown.data?.at_ns ?? exact.data?.at_ns} wanted={moment !== null || exact.data !== undefined || exact.state !== "loading"} />
             <div class="grow">
                 <Split name="heap" direction="column" size={172} end least={90} label="Resize the table">
                     <div class="panel">
@@ -66,7 +66,7 @@ function Heap() {
                             {(data) => <HeapPicture data={data} />}
                         </States>
                     </div>
-                    <Parts />
+                    <Parts wanted={exact.data !== undefined} />
                 </Split>
             </div>
         </div>
@@ -75,13 +75,16 @@ function Heap() {
 
 /* ---- Time ---- */
 
-function Scrubber({ at }: { at: number | undefined }) {
-    const history = useAnswer<HeapHistory>("heap/history", ALL_TIME);
+/* wanted: the map goes first, as its pass and this one would slow each other down. Once it was there it stays. */
+function Scrubber({ at, wanted }: { at: number | undefined; wanted: boolean }) {
+    const begun = useRef(false);
+    begun.current ||= wanted;
+    const history = useAnswer<HeapHistory>(begun.current ? "heap/history" : null, ALL_TIME);
     const whole = useWhole();
     const marks = useMarks(whole.data?.has["marks"]);
     return (
         <div class="heap-history">
-            <States of={history} empty={history.data?.time_ns.length === 0 ? "Nothing was allocated." : undefined}>
+            <States of={history} empty={!begun.current ? "It is read when the map is there." : history.data?.time_ns.length === 0 ? "Nothing was allocated." : undefined} ready={!begun.current}>
                 {(data) => <History data={data} at={at} marks={marks} maximum={whole.data?.totals.maximum_ns} duration={whole.data?.duration_ns ?? 0} />}
             </States>
         </div>
@@ -224,7 +227,8 @@ const EMPTY: Record<Part, string> = {
     pins: "No page is nearly empty.", pages: "There are no pages with blocks.", holes: "There are no holes of a page and more.", slack: "Nothing was given beyond what was asked for.", regions: "Nothing is held.",
 };
 
-function Parts() {
+/* The tables come from the same pass as the map: they are asked when that has been. */
+function Parts({ wanted }: { wanted: boolean }) {
     const part = (PARTS.find(([id]) => id === param("part"))?.[0] ?? "pins") as Part;
     return (
         <div class="panel">
@@ -232,7 +236,7 @@ function Parts() {
                 <Choice label="Table" value={part} options={PARTS} onChange={(now) => go({ set: { part: now === "pins" ? null : now, sort: null, order: null } }, "replace")} />
                 {param("moment") !== null && <span class="muted">Of the moment before: let the slider go.</span>}
             </div>
-            <div class="grow">{part === "pages" ? <Pages /> : <PartTable key={part} part={part} />}</div>
+            <div class="grow">{!wanted ? <div class="state" /> : part === "pages" ? <Pages /> : <PartTable key={part} part={part} />}</div>
         </div>
     );
 }

@@ -81,21 +81,22 @@ function LifetimeMap({ data }: { data: OverTime }) {
                 xTicks={ticks(from, to, 9).map((at) => ({ at, text: format.duration(at).replace(".0 ", " ") }))}
                 spell={format.count} selection={rect} onSelect={select} />
             <BrushBar rect={rect} model={model} filters={rect === null ? null : brushText(rect, data.time, buckets)}
+                about="Ages are counted in ticks of the recording's clock: a block near the edge of a class may be in the next one."
                 hint="Drag over the map to choose blocks by time and age, then look at them in any view." onClear={() => select(null)} />
         </>
     );
 }
 
 /* What is chosen in a map, and where to go with it. */
-export function BrushBar({ rect, model, filters, hint, onClear }: {
-    rect: HeatRect | null; model: HeatModel; filters: Record<string, string> | null; hint: string; onClear: () => void;
+export function BrushBar({ rect, model, filters, hint, about, onClear }: {
+    rect: HeatRect | null; model: HeatModel; filters: Record<string, string> | null; hint: string; about?: string; onClear: () => void;
 }) {
     if (rect === null || filters === null) return <p class="brush-bar muted">{hint}</p>;
     const set = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== ".."));
     const names = Object.entries(set).map(([name, value]) => `${name} ${value}`).join(", ");
     return (
         <div class="brush-bar toolbar">
-            <span><b class="number">{format.items(sumOf(model, rect), "block")}</b> <span class="muted code">{names}</span></span>
+            <span title={about}>{about === undefined ? "" : "about "}<b class="number">{format.items(sumOf(model, rect), "block")}</b> <span class="muted code">{names}</span></span>
             <a class="button small" href={href(viewChange("blocks", { ...set, all: true }))}>Blocks</a>
             <a class="button small" href={href(viewChange("flame", { ...set, metric: "allocations" }))}>Flame graph</a>
             <a class="button small" href={href(viewChange("paths", { ...set, metric: "allocations" }))}>Call paths</a>

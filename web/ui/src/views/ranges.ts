@@ -29,9 +29,10 @@ export function brushText(rect: HeatRect, time: readonly TimeBin[], buckets: rea
     const [from, to] = [time[rect.from.column]?.from_ns ?? 0, time[rect.to.column]?.to_ns ?? 0];
     const low = buckets[rect.from.row]?.from_ns ?? 0;
     const high = buckets[rect.to.row]?.to_ns ?? null;
-    const isLast = rect.to.column === time.length - 1; // what is freed with the last event belongs to it
+    // What is freed with the last event belongs to it; without an end, what is never freed would, too.
+    const isLast = rect.to.column === time.length - 1;
     return {
-        freed: `${format.time(from)}..${isLast ? "" : format.time(to - 1)}`,
+        freed: `${format.time(from)}..${format.time(isLast ? to : to - 1)}`,
         lifetime: `${low === 0 ? "" : format.time(low)}..${high === null ? "" : format.time(high - 1)}`,
     };
 }
@@ -76,7 +77,7 @@ export const sizeRange = (from: number, to: number | null): string => (from === 
 export function sizeBrush(rect: HeatRect, time: readonly TimeBin[], classes: readonly SizeClass[]): { allocated: string; size: string } {
     const to = time[rect.to.column]?.to_ns ?? 0;
     return {
-        allocated: `${format.time(time[rect.from.column]?.from_ns ?? 0)}..${rect.to.column === time.length - 1 ? "" : format.time(to - 1)}`,
+        allocated: `${format.time(time[rect.from.column]?.from_ns ?? 0)}..${format.time(rect.to.column === time.length - 1 ? to : to - 1)}`,
         size: sizeRange(classes[rect.from.row]?.from ?? 0, classes[rect.to.row]?.to ?? null),
     };
 }

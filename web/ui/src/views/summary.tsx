@@ -24,7 +24,7 @@ function SummaryView() {
                 <div class="summary">
                     <Headline of={data} window={summary.answer?.window} />
                     <Tiles of={data} />
-                    <Resident of={data} />
+                    {!isNarrowed() && <Resident of={data} />}
                     <div class="summary-columns">
                         <Holders of={paths} total={data.totals.maximum_bytes} />
                         <Findings of={findings} />
@@ -41,9 +41,7 @@ function SummaryView() {
 function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_ns: number | null } | undefined }) {
     const { totals } = of;
     const name = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
-    const names = new Set(filterQuery.value.keys());
-    for (const name of TIMES) names.delete(name);
-    const selected = names.size > 0;
+    const selected = isNarrowed();
     const when = windowText(window, of.duration_ns);
     if (totals.allocations === 0 && totals.maximum_bytes === 0 && totals.live_bytes === 0) {
         return <div class="headline"><h1>{selected ? `Nothing of ${name} is selected: no allocation fits all filters.` : `${name} allocated nothing.`}</h1></div>;
@@ -57,11 +55,14 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
                 {of.live ? <>, and holds <b>{bytesText(totals.live_bytes)}</b> now.</> :
                     totals.live_bytes === 0 ? ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {windowed() ? "were still held at the end of the window" : "were never freed"} ({share} of that).</>}
             </h1>
-            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}</p>
+            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampled !== null && `; sampled${of.sampled.sample_bytes ? `, one allocation in ${format.bytes(of.sampled.sample_bytes)}` : ""}: figures are estimates`}</p>
         </div>
     );
 }
 const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
+
+/* Do filters leave only a part of what happened, other than of time? */
+const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((name) => !TIMES.includes(name) && !name.startsWith("base-"));
 
 /* "From 1.2 s to 2.0 s, ": nothing where it is all of the time. */
 function windowText(window: { from_ns: number; to_ns: number | null } | undefined, duration: number): string {
@@ -81,17 +82,19 @@ function runText(of: Summary): string {
 
 function Tiles({ of }: { of: Summary }) {
     const { totals } = of;
+    const error = (name: string) => of.sampled?.standard_errors?.[name];
+    const plus = (name: string, text: string) => (error(name) === undefined ? text : `± ${name === "allocations" ? format.count(error(name) ?? 0) : bytesText(Math.round(error(name) ?? 0))}, ${text}`);
     const average = totals.allocations > 0 ? totals.total_bytes / totals.allocations : 0;
     return (
         <ul class="tiles">
             <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
-                more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : `at ${format.duration(totals.maximum_ns)}`} />
+                more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : plus("maximum_bytes", `at ${format.duration(totals.maximum_ns)}`)} />
             <Tile title={of.live ? "Held now" : windowed() ? "Held at the end" : "Leaked"} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
-                more={`in ${format.items(totals.live_blocks, "block")}`} />
+                more={plus("live_bytes", `in ${format.items(totals.live_blocks, "block")}`)} />
             <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
-                more={`${bytesText(Math.round(average))} on average`} />
+                more={plus("total_bytes", `${bytesText(Math.round(average))} on average`)} />
             <Tile title="Allocations" metric="allocations" value={format.count(totals.allocations)}
-                more={`${format.count(totals.frees)} frees, ${format.items(totals.context_count, "call path")}`} />
+                more={plus("allocations", `${of.sampled === null ? `${format.count(totals.frees)} frees, ` : ""}${format.items(totals.context_count, "call path")}`)} />
             <Tile title="Temporary" metric="temporary" value={format.count(totals.temporary)}
                 more={`${format.percent(totals.temporary, totals.allocations)} of all allocations`} />
         </ul>

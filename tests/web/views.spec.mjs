@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// views.spec.mjs: each view from its address shows what the commands say, is the same after a reload, undone by Back,
+// and spelled as a command that, run, gives the same numbers. Filters, windows and differences hold for all of them.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { build, cli, closeChrome, newsdesk, open, query, report, run, scratch, serve, settled, spell } from './harness.mjs';
+
+const file = newsdesk();
+const told = report(file);
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+const main = (page) => page.locator('main').innerText();
+const commandOf = (page) => page.getByRole('textbox', { name: 'The command that shows this view' }).innerText();
+const grid = (page, name) => page.getByRole('grid', { name, exact: true });
+const cellsOf = async (row) => (await row.getByRole('gridcell').allInnerTexts()).map((text) => text.trim());
+
+/** A command as the page spells it, run by a shell in which memtrace is this build's. */
+const shell = (command) => run('/bin/sh', ['-c', command],
+    { env: { ...process.env, NO_COLOR: '1', LC_ALL: 'C.UTF-8', PATH: path.join(build, 'bin') + ':' + process.env.PATH } });
+
+const biggest = (field) => told.contexts.reduce((most, one) => (one[field] > most[field] ? one : most));
+
+const through = (name, field) => told.contexts.filter(({ frames }) => frames.some((one) => one.function === name))
+    .reduce((sum, one) => sum + one[field], 0);
+
+/* Each view: what its command's output and its page must both say. */
+const VIEWS = {
+    summary: () => [spell.bytes(told.maximum_bytes), spell.bytes(told.leaked_bytes), spell.count(told.total_allocations)],
+    'flame?metric=leaked': () => [],
+    tree: () => [spell.bytes(through('main', 'peak_bytes'))],
+    'sandwich?focus=main&metric=temporary': () => [spell.count(told.total_temporary)],
+    'functions?metric=temporary': () => [spell.count(told.total_temporary)],
+    'paths?metric=maximum': () => [spell.bytes(biggest('peak_bytes').peak_bytes)],
+    source: () => [],
+    blocks: () => [spell.bytes(query(file, 'SELECT max(size) AS size FROM allocations WHERE freed IS NULL')[0].size)],
+    lifetimes: () => [spell.count(told.total_frees)],
+    sizes: () => [],
+    'heap?at=mark:night': () => [spell.bytes(report(file, '--to', 'mark:night').leaked_bytes)],
+    mappings: () => [],
+    threads: () => [spell.count(told.total_allocations), spell.count(told.total_frees)],
+    files: () => [],
+};
+
+after(closeChrome);
+
+test('views', async (t) => {
+    const server = await serve(t, file);
+    for (const [address, both] of Object.entries(VIEWS)) {
+        await t.test(address, async (t) => {
+            const page = await open(t, server, address);
+            const text = await main(page);
+            assert.ok(text.length > 20 && !/This view has a fault|being written/.test(text), text);
+            const command = await commandOf(page);
+            const output = shell(command);
+            for (const number of both()) {
+                assert.ok(text.includes(number), `the page does not say ${number}: ${text}`);
+                assert.ok(output.includes(number), `${command} does not say ${number}: ${output}`);
+            }
+            await page.reload();
+            await settled(page);
+            assert.equal(await main(page), text, 'the same after a reload');
+            assert.equal(await commandOf(page), command);
+        });
+    }
+
+    await t.test('the flame graph has the tree of the report', async (t) => {
+        const page = await open(t, server, 'flame?metric=allocations');
+        const item = page.getByRole('tree', { name: 'Flame graph' }).getByRole('treeitem');
+        assert.match(await item.textContent(), new RegExp(`^everything, ${spell.count(told.total_allocations)}, 100\\.0%`));
+        // Walked down to an end: each call has no more than its caller.
+        await item.focus();
+        for (let level = 2; level < 6; level++) {
+            await page.keyboard.press('ArrowDown');
+            await settled(page);
+            assert.equal(await item.getAttribute('aria-level'), String(level));
+        }
+        await page.getByRole('searchbox').fill('compile_filter');
+        const found = report(file, '--function', 'compile_filter').total_allocations;
+        await page.getByText(`${spell.share(found, told.total_allocations)} (${spell.count(found)})`).waitFor();
+    });
+
+    await t.test('the call tree has the rows of the report', async (t) => {
+        const page = await open(t, server, 'tree');
+        const row = page.getByRole('treegrid', { name: 'Call tree' }).getByRole('row', { name: /^main / });
+        assert.equal((await cellsOf(row))[1], spell.bytes(through('main', 'peak_bytes')));
+    });
+
+    await t.test('functions are those of the report', async (t) => {
+        const page = await open(t, server, 'functions?metric=temporary');
+        const rows = JSON.parse(cli('report', '--json', '--show-temporary', '--flat', '--limit', '0', file)).reports[0].rows;
+        const first = await cellsOf(grid(page, 'Functions').getByRole('row', { name: /Topics::find/ }));
+        const theirs = rows.find((row) => row.function.includes('Topics::find'));
+        assert.ok(first.includes(spell.count(theirs.inclusive)), `${first}: ${JSON.stringify(theirs)}`);
+    });
+
+    await t.test('call paths are those of the report, sorted as one likes', async (t) => {
+        const page = await open(t, server, 'paths?metric=allocations');
+        const table = grid(page, 'Call paths');
+        const first = table.getByRole('row').nth(1);
+        const most = biggest('allocations');
+        assert.match((await cellsOf(first)).join(' '), new RegExp(`${spell.count(most.allocations)}.*${most.hash}`));
+        const heading = table.getByRole('columnheader', { name: 'allocated', exact: true });
+        await heading.getByRole('button').click();
+        await settled(page);
+        const largest = biggest('total_bytes');
+        assert.match((await cellsOf(first)).join(' '), new RegExp(`${escaped(spell.bytes(largest.total_bytes))}.*${largest.hash}`));
+        assert.equal(await heading.getAttribute('aria-sort'), 'descending');
+        // Its details: the same numbers.
+        await first.click();
+        await settled(page);
+        const details = page.getByRole('complementary', { name: 'Details' });
+        await details.getByText(largest.hash).waitFor();
+        assert.match(await details.innerText(), new RegExp(`allocations\\s+${spell.count(largest.allocations)}`));
+    });
+
+    await t.test('sizes add up to all allocations', async (t) => {
+        const page = await open(t, server, 'sizes');
+        const rows = page.getByRole('table', { name: /^Allocations by size/ }).getByRole('row');
+        const numbers = [];
+        for (const cells of await rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent.trim())))) {
+            const count = cells.find((cell) => /^[\d,]+$/.test(cell));
+            if (count !== undefined) {
+                numbers.push(Number(count.replaceAll(',', '')));
+            }
+        }
+        assert.equal(numbers.reduce((sum, one) => sum + one, 0), told.total_allocations);
+    });
+
+    await t.test('a block is found by its pointer', async (t) => {
+        const [block] = query(file, "SELECT printf('0x%x', address) AS address, size FROM allocations WHERE freed IS NULL ORDER BY size DESC LIMIT 1");
+        const page = await open(t, server, 'blocks');
+        await page.getByRole('textbox', { name: /^A pointer/ }).fill(block.address);
+        await page.getByRole('button', { name: 'Find' }).click();
+        await settled(page);
+        const details = await page.getByRole('complementary', { name: 'Details' }).innerText();
+        assert.match(details, new RegExp(`${escaped(spell.bytes(block.size))}\\s+at\\s+${block.address}`));
+    });
+});
+
+test('filters, windows and differences', async (t) => {
+    const server = await serve(t, file);
+
+    await t.test('a chip is the filter of the command', async (t) => {
+        const page = await open(t, server);
+        const field = page.getByRole('combobox', { name: 'Add a filter' });
+        await field.fill('size:16..32');
+        await field.press('Enter');
+        await page.getByRole('button', { name: 'Remove the filter size 16..32' }).waitFor();
+        await settled(page);
+        const selected = report(file, '--size', '16..32');
+        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(selected.total_allocations)));
+        assert.match(await commandOf(page), /--size 16\.\.32/);
+        assert.equal(new URL(page.url()).searchParams.get('size'), '16..32');
+        // A wrong one is refused with the command's sentence.
+        await field.fill('function:(');
+        await field.press('Enter');
+        const alert = await page.getByRole('alert').innerText();
+        let sentence = '';
+        try {
+            cli('report', '--function', '(', file);
+        } catch (error) {
+            sentence = String(error.stderr).replace(/^memtrace: /, '').split('\n')[0].replace(/ \(try: .*/, '');
+        }
+        assert.equal(alert, sentence);
+        // The browser itself tells its console of refused answers.
+        assert.ok(page.complaints.every((one) => /status of 400/.test(one)), page.complaints.join());
+        page.complaints.length = 0;
+        await field.press('Escape');
+        await page.goBack();
+        await settled(page);
+        assert.equal(new URL(page.url()).searchParams.get('size'), null);
+        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(told.total_allocations)));
+    });
+
+    await t.test('dragging chooses a window: snapped while it moves, exact when it ends', async (t) => {
+        const page = await open(t, server, 'functions');
+        const exact = page.getByRole('contentinfo').getByRole('button', { name: /^Figures are / });
+        const strip = page.locator('.brush');
+        const box = await strip.boundingBox();
+        const at = (share) => [box.x + box.width * share, box.y + box.height / 2];
+        await page.mouse.move(...at(0.25));
+        await page.mouse.down();
+        await page.mouse.move(...at(0.5), { steps: 5 });
+        await page.mouse.move(...at(0.75), { steps: 5 });
+        await page.getByRole('button', { name: 'Figures are snapped: explain' }).waitFor();
+        await page.mouse.up();
+        await page.getByRole('button', { name: 'Figures are exact: explain' }).waitFor();
+        await settled(page);
+        assert.match(await exact.innerText(), /exact/);
+        const { searchParams } = new URL(page.url());
+        const window = ['--from', searchParams.get('from'), '--to', searchParams.get('to')];
+        await page.getByRole('link', { name: 'Summary', exact: true }).click();
+        await settled(page);
+        const inside = report(file, ...window);
+        assert.match(await page.getByRole('heading', { level: 1 }).innerText(), new RegExp(spell.bytes(inside.maximum_bytes)));
+        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(inside.total_allocations)));
+        // One step back undoes the whole drag, and a double click shows all again.
+        await page.goBack();
+        await page.goBack();
+        await settled(page);
+        assert.equal(new URL(page.url()).searchParams.get('from'), null);
+    });
+
+    await t.test('marks are steps of the window', async (t) => {
+        const page = await open(t, server);
+        await page.keyboard.press(']');
+        await settled(page);
+        assert.match(page.url(), /mark:evening/);
+        const { searchParams } = new URL(page.url());
+        const filters = [...searchParams].filter(([name]) => ['from', 'to'].includes(name)).flatMap(([name, value]) => ['--' + name, value]);
+        const inside = report(file, ...filters);
+        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(inside.total_allocations)));
+    });
+
+    await t.test('a second window makes a difference of every view', async (t) => {
+        const page = await open(t, server, 'functions?metric=allocations&from=mark:evening&to=mark:night');
+        const box = await page.locator('.brush').boundingBox();
+        await page.keyboard.down('Alt');
+        await page.mouse.move(box.x + box.width * 0.1, box.y + box.height / 2);
+        await page.mouse.down();
+        await page.mouse.move(box.x + box.width * 0.4, box.y + box.height / 2, { steps: 5 });
+        await page.mouse.up();
+        await page.keyboard.up('Alt');
+        await page.getByRole('combobox', { name: /compared with/ }).waitFor();
+        await settled(page);
+        const { searchParams } = new URL(page.url());
+        assert.equal(searchParams.get('base'), '1');
+        const before = report(file, '--from', searchParams.get('base-from'), '--to', searchParams.get('base-to')).total_allocations;
+        const now = report(file, '--between', 'evening,night').total_allocations;
+        await page.getByRole('link', { name: 'Call tree' }).click();
+        await settled(page);
+        const row = await page.getByRole('treegrid', { name: 'Call tree' }).getByRole('row').nth(1).innerText();
+        const change = now - before;
+        assert.ok(row.includes(spell.count(now)) && row.includes((change > 0 ? '+' : '') + spell.count(change)), `${row}: ${before} -> ${now}`);
+    });
+});
+
+test('what a view is besides', async (t) => {
+    const server = await serve(t, file);
+
+    await t.test('copied: command, SQL, link', async (t) => {
+        const page = await open(t, server, 'functions?metric=leaked');
+        const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+        await page.getByRole('button', { name: 'Command', exact: true }).click();
+        await page.getByText('Command copied').waitFor();
+        assert.equal(await clipboard(), await commandOf(page));
+        await page.getByRole('button', { name: 'Link', exact: true }).click();
+        await page.getByText('Link copied').waitFor();
+        const link = new URL(await clipboard());
+        assert.equal(link.hash, '', 'no token in a link');
+        const text = await main(page);
+        await page.goto(link.href);
+        await settled(page);
+        assert.equal(await main(page), text);
+    });
+
+    await t.test('saved as one HTML file', async (t) => {
+        const page = await open(t, server, 'summary?function=compile_filter');
+        const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'HTML', exact: true }).click()]);
+        const saved = path.join(scratch, `saved-${process.pid}.html`);
+        await download.saveAs(saved);
+        const size = fs.statSync(saved).size;
+        fs.rmSync(saved);
+        assert.ok(size > 10000 && size < 1 << 20, `${size} bytes`);
+    });
+
+    await t.test('a budget that holds', async (t) => {
+        const page = await open(t, server, 'flame?metric=leaked&function=compile_filter');
+        await page.getByRole('button', { name: 'Budget', exact: true }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.waitFor();
+        const [line] = await dialog.locator('pre').allInnerTexts();
+        const budgets = path.join(scratch, `budgets-${process.pid}`);
+        fs.writeFileSync(budgets, line + '\n');
+        cli('check', file, '--budgets', budgets);
+        const less = line.replace(/<=.*/, '<= 1');
+        fs.writeFileSync(budgets, less + '\n');
+        assert.throws(() => cli('check', file, '--budgets', budgets), ({ status, stdout }) => status === 1 && /leaked is/.test(stdout));
+        fs.rmSync(budgets);
+    });
+});
