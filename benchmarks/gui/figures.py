@@ -45,7 +45,7 @@ class Gui:
         if (events, depth) not in self.made:
             path = os.path.join(self.bench.scratch, f"gui-{events}-{depth}.mtr")
             self.bench.progress(f"recording {events / 1e6:.0f} million events on {1 << depth} call paths")
-            self.command("record", "--nodes", str(4 << depth), "-o", path, "--", self.subject(), "--depth", str(depth),
+            self.command("record", "-o", path, "--", self.subject(), "--depth", str(depth),
                          "--events", str(events))
             self.report(path)
             self.made[events, depth] = path

@@ -37,7 +37,7 @@ async function serve(file) {
         child.on('exit', resolve);
         child.kill('SIGINT');
     });
-    return { child, stop, at: (view) => `${address.origin}/${view}${address.hash}` };
+    return { child, stop, origin: address.origin, token: address.hash.replace(/^#(token=)?/, ''), at: (view) => `${address.origin}/${view}${address.hash}` };
 }
 
 let browser;
@@ -131,10 +131,12 @@ const sorted = (values) => [...values].sort((a, b) => a - b);
 const quantile = (values, share) => sorted(values)[Math.min(values.length - 1, Math.floor(values.length * share))];
 const summary = (values) => ({ median: quantile(values, 0.5), p95: quantile(values, 0.95), most: Math.max(...values), count: values.length });
 
-/* How many calls an answer in columns has. */
-function callsIn(bytes) {
-    return bytes.subarray(0, 4).toString() === 'MTC1'
-        ? JSON.parse(bytes.subarray(8, 8 + bytes.readUInt32LE(4)).toString()).data.nodes.parent.length : 0;
+/* How many calls a tree has that the page is answered. */
+async function countCalls(server, query) {
+    const answer = await fetch(`${server.origin}/api/v1/r/1/tree?${query}&limit=4000000`,
+        { headers: { Authorization: `Bearer ${server.token}`, Accept: 'application/vnd.memtrace.columns' } });
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    return JSON.parse(bytes.subarray(8, 8 + bytes.readUInt32LE(4)).toString()).data.nodes.parent.length;
 }
 
 /* ---- What is measured ---- */
@@ -188,14 +190,8 @@ async function brush(file, drags) {
 async function flame(file, frames) {
     const server = await serve(file);
     const page = await fresh();
-    let nodes = 0;
     // The page asks for what can be seen; here all of it is to be drawn.
     await page.route('**/tree?*', (route) => route.continue({ url: route.request().url().replace(/limit=\d+/, 'limit=4000000') }));
-    page.on('response', async (response) => {
-        if (response.url().includes('/tree?')) {
-            nodes = Math.max(nodes, callsIn(await response.body().catch(() => Buffer.alloc(0))));
-        }
-    });
     await page.goto(server.at('flame?metric=allocations'));
     await page.waitForSelector('.flame canvas');
     await settled(page);
@@ -220,6 +216,7 @@ async function flame(file, frames) {
         await page.keyboard.press('Escape');
         await settled(page);
     }
+    const nodes = await countCalls(server, 'metric=allocations');
     await server.stop();
     return { nodes, draw: summary(told.draws), apart: summary(apart), zoom: summary(zooms) };
 }
@@ -229,19 +226,13 @@ async function upward(file) {
     const server = await serve(file);
     const page = await fresh();
     const times = [];
-    let calls = 0;
-    page.on('response', async (response) => {
-        if (response.url().includes('direction=up')) {
-            const bytes = await response.body().catch(() => Buffer.alloc(0));
-            calls = Math.max(calls, callsIn(bytes));
-        }
-    });
-    for (const metric of ['maximum', 'leaked', 'cumulative', 'allocations', 'temporary']) {
+    for (const metric of ['cumulative', 'allocations']) {
         await page.goto(server.at(`flame?metric=${metric}`));
         await page.waitForSelector('.flame canvas');
         await settled(page);
         times.push(await timed(page, 'click', () => page.getByText('Bottom-up', { exact: true }).click()));
     }
+    const calls = await countCalls(server, 'metric=allocations&direction=up');
     await server.stop();
     return { calls, time: summary(times) };
 }
