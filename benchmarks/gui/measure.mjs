@@ -282,7 +282,7 @@ async function memory(file, changes) {
     const views = ['summary', 'flame', 'tree', 'functions', 'paths', 'source', 'sandwich', 'threads', 'mappings', 'flame'];
     const metrics = ['maximum', 'leaked', 'cumulative', 'allocations', 'temporary'];
     for (let change = 0; change < changes; change++) {
-        const to = `/${views[change % views.length]}?metric=${metrics[Math.floor(change / views.length) % metrics.length]}&from=${change % 7}%25`;
+        const to = `/${views[change % views.length]}?metric=${metrics[Math.floor(change / views.length) % metrics.length]}`;
         await page.evaluate((address) => {
             history.pushState(null, '', address);
             dispatchEvent(new PopStateEvent('popstate'));
