@@ -60,9 +60,7 @@ void serving_wait(pid_t server) {
     for (;;) {
         int number = sigwaitinfo(&signals, NULL);
         if (number != SIGCHLD && number > 0) {
-            kill(server, SIGTERM);
-            waitpid(server, NULL, 0);
-            return;
+            kill(server, SIGTERM); /* a second time it ends at once */
         }
         if (waitpid(server, NULL, WNOHANG) == server) {
             return;

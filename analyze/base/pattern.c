@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 8192, DEEPEST = 64, LARGEST = 10000, MOST_REPEATS = 1 << 16 };
+enum { LONGEST = 8192, DEEPEST = 64, LARGEST = 10000, REPEATED = 2048, MOST_REPEATS = 1 << 16 };
 
 /* How large it is with all repetitions written out. */
 struct measuring {
@@ -102,7 +102,7 @@ static const char *measure(const char *text) {
     const char *wrong = strlen(text) > LONGEST ? "Too long" : NULL;
     while (wrong == NULL && *measuring.at != '\0') {
         wrong = step(&measuring);
-        if (measuring.sizes[measuring.depth] > LARGEST) {
+        if (measuring.sizes[measuring.depth] > REPEATED + (uint64_t)(measuring.at - text)) {
             wrong = "Too large with its repetitions";
         }
     }

@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+#define ADDRESSES    (UINT64_C(1) << 48)
+#define LARGEST_STEP (UINT64_C(1) << 40)
+
 enum { PAGE = 4096 };
 
 /* Bytes in use of a cell, more than once where several pieces lie in it. */
@@ -19,6 +22,7 @@ struct making {
     const uint64_t *times_ns;
     struct piece *pieces; /* of the present moment */
     size_t count, room;
+    bool are_too_many; /* pieces: larger cells are needed */
     bool out_of_memory;
 };
 
@@ -37,12 +41,16 @@ static void add_piece(struct making *making, uint64_t number, uint64_t used) {
     making->pieces[making->count++] = (struct piece){number, used};
 }
 
-/* A page lies in one cell; what is longer than a cell is in use from end to end. */
+/* A page lies in one cell; what is longer than a page is in use from end to end. No address space
+ * goes beyond ADDRESSES, whatever size a damaged file gives a block. */
 static void take_range(void *context, uint64_t start, uint64_t end, uint64_t used) {
     struct making *making = context;
     uint64_t step = making->history->step;
     bool is_full = end - start > PAGE;
-    while (start < end && !making->out_of_memory) {
+    end = end < ADDRESSES ? end : ADDRESSES;
+    making->are_too_many |= is_full && start < end && step < LARGEST_STEP &&
+                            making->count + (end - start) / step > HEAPHISTORY_CELLS;
+    while (start < end && !making->out_of_memory && !making->are_too_many) {
         uint64_t cell_end = (start / step + 1) * step;
         uint64_t until = cell_end < end ? cell_end : end;
         add_piece(making, start / step, is_full ? until - start : used);
@@ -111,13 +119,25 @@ static void halve(struct heaphistory *history) {
     history->step *= 2;
 }
 
+/* With larger cells where large blocks would fill too many. */
+static void take_pieces(struct making *making, const struct holes_state *state) {
+    for (;;) {
+        making->count = 0;
+        making->are_too_many = false;
+        holes_visit(state, take_range, making);
+        if (!making->are_too_many) {
+            break;
+        }
+        halve(making->history);
+    }
+}
+
 static int take_moment(void *context, size_t which, const struct holes_state *state) {
     struct making *making = context;
     struct heaphistory *history = making->history;
     struct holes now = holes_now(state);
     struct heaphistory_moment *moment = &history->moments[history->count];
-    making->count = 0;
-    holes_visit(state, take_range, making);
+    take_pieces(making, state);
     if (making->count != 0) {
         qsort(making->pieces, making->count, sizeof *making->pieces, by_number);
     }
@@ -131,7 +151,7 @@ static int take_moment(void *context, size_t which, const struct holes_state *st
     }
     moment->count = history->cell_count - moment->first;
     history->count++;
-    while (history->cell_count > HEAPHISTORY_CELLS && history->step < UINT64_C(1) << 40) {
+    while (history->cell_count > HEAPHISTORY_CELLS && history->step < LARGEST_STEP) {
         halve(history);
     }
     return 0;

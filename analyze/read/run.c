@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/read/block.h"
+#include "analyze/read/jsontree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yajl/yajl_tree.h>
 
 enum { SUMMARY_MOST = 1 << 28 };
 
@@ -314,7 +314,7 @@ static int list_files(struct run *run, struct error *error) {
  * are not known are skipped, those of another type than expected are as if they were not there ----
  */
 
-enum { DEEPEST = 32, VERSION = 1 };
+enum { VERSION = 1 };
 
 static yajl_val member(yajl_val object, const char *name, yajl_type type) {
     const char *path[] = {name, NULL};
@@ -449,27 +449,6 @@ static int take_run(struct run *run, yajl_val root) {
     return run->command != NULL && take_processes(run, root) == 0 ? take_timeline(run, root) : -1;
 }
 
-/* The parser's own tree is freed by recursion: what lies deeper in itself than any run does is not
- * given to it. */
-static bool is_too_deep(const char *json, size_t size) {
-    size_t depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < size && depth <= DEEPEST; i++) {
-        if (in_string && json[i] == '\\') {
-            i++;
-        } else if (in_string) {
-            in_string = json[i] != '"';
-        } else if (json[i] == '[' || json[i] == '{') {
-            depth++;
-        } else if (json[i] == ']' || json[i] == '}') {
-            depth -= depth != 0;
-        } else {
-            in_string = json[i] == '"';
-        }
-    }
-    return depth > DEEPEST;
-}
-
 static int refuse(struct run *run, const char *reason) {
     snprintf(run->trouble, sizeof run->trouble, "%s", reason);
     return -1;
@@ -490,13 +469,12 @@ static int read_root(struct run *run, yajl_val root) {
 
 /* json[size] is NUL. 0; -1: the summary cannot be used, run->trouble says why; 1: out of memory. */
 static int parse_summary(struct run *run, const char *json, size_t size) {
-    char trouble[200] = "";
     yajl_val root;
     int result;
-    if (memchr(json, '\0', size) != NULL || is_too_deep(json, size)) {
+    if (memchr(json, '\0', size) != NULL) {
         return refuse(run, "it is damaged");
     }
-    root = yajl_tree_parse(json, trouble, sizeof trouble);
+    root = jsontree_parse(json);
     if (root == NULL) {
         return refuse(run, "it is damaged or not whole");
     }

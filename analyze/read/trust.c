@@ -2,6 +2,7 @@
 /* trust.c: see trust.h. */
 #include "analyze/read/trust.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 
 static atomic_bool is_foreign; /* some data are */
 static char *debug_folders;    /* separated by colons; NULL: none were named */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of debug_folders: a server opens several
+                                                            files at once */
 
 /* Root, or who became root to ask. */
 static bool is_asker(uid_t owner) {
@@ -33,8 +36,10 @@ void trust_note_data(int fd) {
 void trust_folders(const char *folders) {
     char *copy = folders != NULL ? strdup(folders) : NULL;
     if (copy != NULL) {
+        pthread_mutex_lock(&lock);
         free(debug_folders);
         debug_folders = copy;
+        pthread_mutex_unlock(&lock);
     }
 }
 
@@ -46,8 +51,8 @@ static bool is_below(const char *path, const char *folder, size_t length) {
            (path[length] == '/' || folder[length - 1] == '/');
 }
 
-/* A path that climbs out of the folder again is not in it. */
-static bool is_in_debug_folder(const char *path) {
+/* A path that climbs out of the folder again is not in it. Under the lock. */
+static bool is_in_named_folder(const char *path) {
     const char *at = debug_folders;
     if (at == NULL || strstr(path, "/../") != NULL) {
         return false;
@@ -62,6 +67,14 @@ static bool is_in_debug_folder(const char *path) {
         }
         at += length + 1;
     }
+}
+
+static bool is_in_debug_folder(const char *path) {
+    bool result;
+    pthread_mutex_lock(&lock);
+    result = is_in_named_folder(path);
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 bool trust_allows(int fd, const char *path) {

@@ -20,7 +20,7 @@
 void trust_note_data(int fd);
 
 /* The user chose these folders (colon-separated): what is in them is opened whoever owns it. NULL
- * is allowed. Kept, and valid as long as the process; before threads are started. */
+ * is allowed. Kept as long as the process, or until others are named. */
 void trust_folders(const char *folders);
 
 /* Whether the open file, found under this path, may be read. */

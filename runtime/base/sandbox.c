@@ -63,6 +63,15 @@ void sandbox_take_back(void) {
     STORE_RELEASE(&sandbox_filters, sandbox_filters - 1);
 }
 
+int sandbox_is_strict(void) {
+    for (uint32_t i = 0; i < LOAD_ACQUIRE(&sandbox_filters); i++) {
+        if (filters[i].start == filters[i].end) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* --- running one (linux/filter.h; man seccomp says which instructions there are) -------------- */
 
 struct run {

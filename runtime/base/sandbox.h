@@ -21,6 +21,9 @@ void sandbox_be_strict(void);
 /* The last one was refused by the kernel. */
 void sandbox_take_back(void);
 
+/* Whether one is as SECCOMP_MODE_STRICT, which takes the processor's time stamps away, too. */
+int sandbox_is_strict(void);
+
 int sandbox_ask(long number, const uint64_t arguments[6]);
 
 /* Whether a system call of ours ends well: done or refused, but neither killed, trapped nor left to

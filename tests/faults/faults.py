@@ -327,6 +327,16 @@ def case_system_calls():
                 equal(data["lost"], 0, action, *how, "lost", data["lost_by_kind"])
 
 
+def case_strict():
+    """A program that may not even ask for the time does what it does alone."""
+    program = build(os.path.join(HERE, "strict.c"), "gcc", "-O1")
+    if execute([program]).returncode == 77:
+        skip("there is no strict mode")
+    for settings in ({}, {"MEMTRACE_RECORD": "1"}):
+        under = traced([program], "preload", scratch(), settings)
+        equal((under.returncode, under.stdout), (3, b"all done\n"), settings, "status and output", under.stderr)
+
+
 def case_memory_limit():
     """Killed for its memory: by the kernel where a group can be had, else as it would be."""
     needs_root()

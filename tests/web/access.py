@@ -64,6 +64,21 @@ def check_allowed(server):
             check("IPv6", six.recv(100).startswith(b"HTTP/1.1 200"))
 
 
+def check_everywhere(recording):
+    """All addresses of the machine are ours, and its name; other names are not."""
+    with Server(recording, options=("--listen", "0.0.0.0", "--allow-remote")) as server:
+        check("address", "//%s:" % socket.gethostname() in server.said, server.said)
+        for host in ("192.0.2.7", "127.0.0.1", "[2001:db8::7]", socket.gethostname()):
+            status, _, _ = server.ask("/api/v1/session", headers={"Host": "%s:%d" % (host, server.port)})
+            check("host " + host, status == 200, status)
+        for host in ("evil.example:%d" % server.port, "192.0.2.7", "192.0.2.7:%d" % (server.port + 1), "192.0.2:%d" % server.port,
+                     "192.0.2.7.evil.example:%d" % server.port, "[::1:%d" % server.port, "[evil]:%d" % server.port, "[", ":"):
+            refused(server, "host " + host, (403,), headers={"Host": host})
+        check("warned", "not encrypted" in server.stderr(), server.stderr())
+    with Server(recording, options=("--listen", "127.0.0.2", "--allow-remote")) as server:
+        check("address", "//127.0.0.2:" in server.said, server.said)
+
+
 def check_headers(server):
     for path in ("/", "/flame?r=1", "/api/v1/session", "/api/v1/nowhere"):
         _, headers, _ = server.ask(path)
@@ -118,9 +133,11 @@ def check_read_only(server, scratch):
                  {"pid": 1}, {"path": 5}, {}):
         status, _, said = server.ask("/api/v1/sources", method="POST", body=json.dumps(body))
         check("opening %r" % body, status == 403, status, said)
-    for body in ("", "[]", "nothing", '{"path": "', "null", "[" * 100000):
-        status, _, said = server.ask("/api/v1/sources", method="POST", body=body)
-        check("body %r" % body[:20], status == 400, status, said)
+    deep = "[" * 500000 + "]" * 500000
+    for body in ("", "[]", "nothing", '{"path": "', "null", "[" * 100000, deep, '{"path": %s}' % deep):
+        for endpoint in ("/sources", "/r/1/query"):
+            status, _, said = server.ask("/api/v1" + endpoint, method="POST", body=body)
+            check("body %r for %s" % (body[:20], endpoint), status == 400, status, said)
     status, _, said = server.ask("/api/v1/sources", method="POST", body=b'{"path": "a\0b"}')
     check("NUL in a body", status == 400, status, said)
 
@@ -158,6 +175,7 @@ def main():
         check_page(server)
         check_read_only(server, scratch)
         check("still there", server.get("/r/1")["data"]["pid"] > 0)
+    check_everywhere(recording)
     check_listed(scratch)
     check_token_is_new(recording)
 

@@ -3,7 +3,9 @@
 """Bad requests, bad files and bad surroundings: one clear line, and the server goes on."""
 import os
 import random
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -51,11 +53,23 @@ def check_parameters(server):
         problem(server, "/api/v1/r/1/timeline?" + query, 400)
     problem(server, "/api/v1/session?x=1", 400, "no parameter")
     problem(server, "/api/v1/r/1?base=7", 404, "there is no source 7")
+    # What looks like two filters is one, and is not answered as the two were.
+    both = server.get("/r/1/functions?function=inner&not-function=churn")["data"]["total"]
+    one = server.get("/r/1/functions?function=inner%0Anot-function%3Dchurn")["data"]["total"]
+    check("a line break in a filter", both > 0 and one == 0, both, one)
+    server.get("/r/1?all-processes")
+    problem(server, "/api/v1/r/1?process=all%20", 400, "'all '")
+    problem(server, "/api/v1/r/1?process=" + "x" * 1000, 400, "process")
     # What the command line says is what is said here.
     said = subprocess.run([MEMTRACE, "report", "--from", "never", server.recording], stderr=subprocess.PIPE,
                           text=True).stderr
     sentence = server.get("/r/1?from=never", 400)["detail"]
     check("the same sentence", sentence in said, sentence, said)
+    for regex in ("a{1,32767}", "((a{1,255}){1,255}){1,255}"):
+        problem(server, "/api/v1/r/1/threads?function=" + regex, 400, "Too large with its repetitions")
+        problem(server, "/api/v1/r/1/search?regex=" + regex, 400, "Too large with its repetitions")
+        problem(server, "/api/v1/r/1/query", 400, "Too large with its repetitions", method="POST",
+                body='{"sql": "SELECT \'a\' REGEXP \'%s\'"}' % regex)
     # A regular expression that explodes costs its asker time, and nobody else.
     begin = time.monotonic()
     asker = threading.Thread(target=server.ask, args=(
@@ -115,6 +129,17 @@ def check_slow_clients(server):
     check("a slow client stays", ended)
     for connection in slow:
         connection.close()
+
+
+# ---- Signals ----
+
+def check_signals(server):
+    """A mapped file that becomes shorter ends nothing: no thread blocks the SIGBUS that tells of it."""
+    tasks = "/proc/%d/task" % server.process.pid
+    for task in os.listdir(tasks):
+        with open(os.path.join(tasks, task, "status"), encoding="utf-8") as file:
+            blocked = int(re.search(r"^SigBlk:\s*([0-9a-f]+)$", file.read(), re.M).group(1), 16)
+        check("SIGBUS is blocked in " + task, not blocked >> (signal.SIGBUS - 1) & 1, hex(blocked))
 
 
 # ---- Files ----
@@ -198,8 +223,8 @@ def check_browser(scratch, recording):
     os.mkdir(tools)
     opened = scratch.file("opened")
     with open(os.path.join(tools, "xdg-open"), "w", encoding="utf-8") as out:
-        out.write('#!/bin/sh\nstat -c "%%a %%U" "$1" >%s.mode\ncat "$1" >%s.page\ntr "\\0" " " </proc/$$/cmdline >%s.words\n'
-                  % (opened, opened, opened))
+        out.write('#!/bin/sh\nstat -c "%%a %%U" "$1" >%s.mode\ncat "$1" >%s.page\ngrep SigIgn /proc/$$/status >%s.signals\n'
+                  'tr "\\0" " " </proc/$$/cmdline >%s.words\n' % (opened, opened, opened, opened))
     os.chmod(os.path.join(tools, "xdg-open"), 0o755)
     path = tools + ":" + os.environ["PATH"]
     how = {"DISPLAY": ":77", "PATH": path, "TMPDIR": scratch.path, "XDG_RUNTIME_DIR": scratch.path}
@@ -212,6 +237,9 @@ def check_browser(scratch, recording):
             check("mode", file.read().startswith("600 "))
         with open(opened + ".words", encoding="utf-8") as file:
             check("token on a command line", server.token not in file.read())
+        with open(opened + ".signals", encoding="utf-8") as file:
+            ignored = int(file.read().split()[1], 16)
+            check("a browser that ignores SIGPIPE", not ignored >> (signal.SIGPIPE - 1) & 1, hex(ignored))
         with open(opened + ".page", encoding="utf-8") as file:
             check("leads to the page", "http://127.0.0.1:%d/#token=%s" % (server.port, server.token) in file.read())
         left = [name for name in os.listdir(scratch.path) if name.endswith(".html")]
@@ -248,6 +276,7 @@ def main():
         check_parameters(server)
         check_sizes(server)
         check_slow_clients(server)
+        check_signals(server)
         check("still there", server.get("/r/1")["data"]["pid"] > 0)
     check_files(scratch, recording)
     check_vanished(scratch, recording)

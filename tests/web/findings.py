@@ -72,6 +72,9 @@ def same_in_page(path, found):
         if re.match(r"(flame|paths|blocks|heap|threads|mappings)(\?|$)", one["view"]) is None:
             fail("an address of no page:", one["view"])
     equal(len(server.data("/r/1/findings", limit=1)["findings"]), 1, "limit 1")
+    full = server.data("/r/1/findings", **{"passes": "1", "full-names": "1"})["findings"]
+    equal([finding["title"] for finding in full], [row["title"] for row in rows(path, "--full-names")],
+          "names are as long as who asks wants them")
     server.close()
 
 

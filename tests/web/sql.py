@@ -48,6 +48,8 @@ def check_bounds(server, path):
     equal((len(data["rows"]), data["truncated"]), (10, True), "a limit")
     data = server.data("/r/1/query", {"sql": "SELECT id FROM allocations", "limit": count})
     equal((len(data["rows"]), data["truncated"]), (count, False), "a limit that is not met")
+    wide = server.data("/r/1/query", {"sql": "SELECT " + ", ".join("%d AS c%d" % (i, i) for i in range(300))})
+    equal(wide["rows"], [list(range(300))], "more columns than a byte counts")
     series = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 150000)"
     data = server.data("/r/1/query", {"sql": series + " SELECT i FROM n"})
     equal((len(data["rows"]), data["truncated"]), (100000, True), "100,000 rows at most")

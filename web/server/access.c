@@ -2,6 +2,7 @@
 /* access.c: see access.h. */
 #include "web/server/access.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +20,32 @@ int access_start(struct access *access, struct error *error) {
     return 0;
 }
 
+/* ":6363"; a browser leaves ":80" out. */
+static bool is_port(const char *text, uint16_t port) {
+    char wanted[8];
+    snprintf(wanted, sizeof wanted, ":%u", port);
+    return strcmp(text, wanted) == 0 || (port == 80 && text[0] == '\0');
+}
+
 static bool is_host(const char *text, const char *host, uint16_t port) {
-    char wanted[300];
-    snprintf(wanted, sizeof wanted, "%s:%u", host, port);
-    return strcasecmp(text, wanted) == 0 || (port == 80 && strcasecmp(text, host) == 0);
+    size_t length = strlen(host);
+    return strncasecmp(text, host, length) == 0 && is_port(text + length, port);
+}
+
+/* "192.0.2.1:6363", "[2001:db8::1]:6363": what is no name cannot be made to point at us. */
+static bool is_address(const char *text, uint16_t port) {
+    char host[INET6_ADDRSTRLEN];
+    unsigned char address[sizeof(struct in6_addr)];
+    bool is_six = text[0] == '[';
+    const char *begin = text + is_six;
+    size_t length = strcspn(begin, is_six ? "]" : ":");
+    if (length >= sizeof host) {
+        return false;
+    }
+    memcpy(host, begin, length);
+    host[length] = '\0';
+    return inet_pton(is_six ? AF_INET6 : AF_INET, host, address) == 1 &&
+           (!is_six || begin[length] == ']') && is_port(begin + length + is_six, port);
 }
 
 /* A page of another name that was made to point at us (DNS rebinding) has that name in Host. */
@@ -33,7 +56,8 @@ static bool is_ours(const struct access *access, const char *text) {
             return true;
         }
     }
-    return access->host[0] != '\0' && is_host(text, access->host, access->port);
+    return (access->host[0] != '\0' && is_host(text, access->host, access->port)) ||
+           (access->is_any && is_address(text, access->port));
 }
 
 static bool is_our_origin(const struct access *access, const char *origin) {

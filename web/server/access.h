@@ -19,7 +19,8 @@ enum { ACCESS_TOKEN = 32 }; /* hexadecimal digits: 128 bits */
 struct access {
     char token[ACCESS_TOKEN + 1];
     uint16_t port;
-    char host[256]; /* --listen ADDRESS; "": of this machine alone */
+    char host[256]; /* --listen ADDRESS, or this machine's name; "": of this machine alone */
+    bool is_any;    /* it listens at all addresses of the machine: each is ours */
 };
 
 /* 0, or -1: the kernel gives no random numbers. */

@@ -79,11 +79,7 @@ static void put_file(FILE *out, struct hub *hub, const char *number) {
     struct hub_status status;
     fputc(' ', out);
     if (number != NULL && hub_status(hub, (unsigned)strtoul(number, NULL, 10), &status)) {
-        if (status.live && status.kind == HUB_LIVE) {
-            fputs(status.name, out);
-        } else {
-            shellword_put(out, status.path);
-        }
+        shellword_put(out, status.live && status.kind == HUB_LIVE ? status.name : status.path);
         hub_status_free(&status);
     } else {
         fputs("FILE", out);

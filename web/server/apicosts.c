@@ -155,8 +155,10 @@ static int match_functions(struct api_call *call, const struct function_row *ear
             place = ++*count;
             result = numbermap_put(&places, function, (void *)place);
         }
-        rows[place - 1].base_self += earlier[i].self;
-        rows[place - 1].base_total += earlier[i].total;
+        if (result == 0) {
+            rows[place - 1].base_self += earlier[i].self;
+            rows[place - 1].base_total += earlier[i].total;
+        }
     }
     for (size_t i = 0; i < *count; i++) {
         rows[i].delta = (int64_t)(rows[i].total - rows[i].base_total);

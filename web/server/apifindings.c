@@ -131,14 +131,17 @@ int api_findings(struct api_call *call, struct error *error) {
     struct wish wish = {.call = call};
     const struct findings *findings;
     struct asked asked;
+    char key[32];
     uint64_t limit;
     bool was_there;
     if (api_number(call, "limit", 20, 1, 1000, &limit, error) != 0 ||
         api_flag(call, "passes", &wish.has_passes, error) != 0) {
         return -1;
     }
-    findings = apicache_get(call->view->cache, wish.has_passes ? "findings, passes" : "findings",
-                            &findings_kind, &wish, &call->replay, &was_there, error);
+    /* their sentences name functions */
+    snprintf(key, sizeof key, "findings %d %d", wish.has_passes, call->report.options.full_names);
+    findings = apicache_get(call->view->cache, key, &findings_kind, &wish, &call->replay,
+                            &was_there, error);
     if (findings == NULL) {
         return -1;
     }

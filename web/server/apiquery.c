@@ -10,12 +10,12 @@
 #include "web/server/apireport.h"
 
 #include "analyze/query/query.h"
+#include "analyze/read/jsontree.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <yajl/yajl_tree.h>
 
 enum {
     ROWS_MOST = 100000,
@@ -95,10 +95,9 @@ static int read_body(struct api_call *call, struct asked *asked, struct error *e
     static const char *sql[] = {"sql", NULL};
     static const char *limit[] = {"limit", NULL};
     static const char *plan[] = {"plan", NULL};
-    char why[200] = "";
     yajl_val value;
     *asked = (struct asked){0};
-    asked->body = call->body != NULL ? yajl_tree_parse(call->body, why, sizeof why) : NULL;
+    asked->body = call->body != NULL ? jsontree_parse(call->body) : NULL;
     if (!YAJL_IS_OBJECT(asked->body)) {
         return api_refuse(call, 400, error, "a JSON object with \"sql\" is needed");
     }

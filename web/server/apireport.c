@@ -28,7 +28,7 @@ static int take_columns(struct apireport_table *to, const struct table *table) {
         *column = *from;
         column->heading = strdup(from->heading != NULL ? from->heading : from->name);
         column->name = strdup(from->name);
-        to->taken[to->count++] = (unsigned char)i;
+        to->taken[to->count++] = i;
         if (column->heading == NULL || column->name == NULL) {
             return -1;
         }

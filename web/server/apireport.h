@@ -14,7 +14,7 @@
 struct apireport_table {
     char *name; /* NULL: of SQL */
     struct table_column *columns;
-    unsigned char *taken; /* their places in the report's columns */
+    size_t *taken; /* their places in the report's columns */
     size_t count;
     struct table_cell *cells; /* rows * count */
     size_t rows, room;

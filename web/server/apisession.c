@@ -2,6 +2,7 @@
 /* apisession.c: what this server is, what is open and what may be. */
 #include "web/server/apisession.h"
 
+#include "analyze/read/jsontree.h"
 #include "memtrace/version.h"
 #include "web/server/apilist.h"
 #include "web/server/apitable.h"
@@ -13,7 +14,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_tree.h>
 
 static const char *const kinds[] = {"profile", "recording", "run", "live"};
 static const char *const states[] = {"opening", "open", "failed"};
@@ -153,7 +153,7 @@ static int open_wanted(struct api_call *call, const struct found_item *item, str
 }
 
 int api_open_source(struct api_call *call, struct error *error) {
-    yajl_val body = call->body != NULL ? yajl_tree_parse(call->body, NULL, 0) : NULL;
+    yajl_val body = call->body != NULL ? jsontree_parse(call->body) : NULL;
     const struct found_item *wanted;
     struct found_list list;
     int result;

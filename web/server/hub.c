@@ -5,9 +5,9 @@
 #include "analyze/read/region.h"
 #include "analyze/rows/jsonwriter.h"
 #include "web/server/watch.h"
+#include "web/server/worker.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -291,15 +291,8 @@ static void *open_source(void *argument) {
 }
 
 static int start_opener(struct hub_source *source) {
-    sigset_t all;
-    sigset_t before;
-    int result;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    result = pthread_create(&source->opener, NULL, open_source, source);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    source->has_opener = result == 0;
-    return result == 0 ? 0 : -1;
+    source->has_opener = worker_start(&source->opener, open_source, source) == 0;
+    return source->has_opener ? 0 : -1;
 }
 
 bool hub_sleep(struct hub_source *source, int64_t until_ms) {

@@ -119,7 +119,8 @@ static char *make_key(const struct view *view) {
         return NULL;
     }
     for (size_t i = 0; i < view->asked.parameter_count; i++) {
-        fprintf(out, "%s=%s\n", view->asked.parameters[i].name, view->asked.parameters[i].value);
+        const struct request_parameter *one = &view->asked.parameters[i];
+        fprintf(out, "%s=%zu:%s\n", one->name, strlen(one->value), one->value);
     }
     if (view->question.filters.wants_threads && filters_given(&view->question.filters)) {
         fputs("threads\n", out);
@@ -215,9 +216,13 @@ static struct loaded *find_loaded(const struct hub *hub, unsigned source, const 
     return NULL;
 }
 
-static void choice_key(const struct source_choice *choice, char *key, size_t size) {
-    snprintf(key, size, "%s%s", choice->all ? "all " : "",
-             choice->process != NULL ? choice->process : "");
+/* "": no choice was made. 0, or -1: error is set. */
+static int choice_key(const struct source_choice *choice, char *key, size_t size,
+                      struct error *error) {
+    int length = choice->all               ? snprintf(key, size, "all")
+                 : choice->process != NULL ? snprintf(key, size, "process %s", choice->process)
+                                           : snprintf(key, size, "%s", "");
+    return (size_t)length < size ? 0 : error_set(error, "--process: there is no such process");
 }
 
 /* Opens it without the lock, which is held before and after. NULL: error is set. */
@@ -253,7 +258,10 @@ static struct loaded *get_loaded(struct hub *hub, unsigned number,
                                  const struct replay_options *replay, int *status,
                                  struct error *error) {
     char key[512];
-    choice_key(choice, key, sizeof key);
+    if (choice_key(choice, key, sizeof key, error) != 0) {
+        *status = 400;
+        return NULL;
+    }
     for (;;) {
         const struct hub_source *source = hub->sources[number - 1];
         struct loaded *loaded = key[0] == '\0'

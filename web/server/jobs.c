@@ -2,8 +2,9 @@
 /* jobs.c: see jobs.h. */
 #include "web/server/jobs.h"
 
+#include "web/server/worker.h"
+
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -119,24 +120,18 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Signals are for the main thread. */
 static int start_worker(struct jobs *jobs, size_t number) {
     struct worker *worker = malloc(sizeof *worker);
-    sigset_t all;
-    sigset_t before;
     int result;
     if (worker == NULL) {
         return -1;
     }
     *worker = (struct worker){jobs, number};
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    result = pthread_create(&jobs->threads[number], NULL, work, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    result = worker_start(&jobs->threads[number], work, worker);
     if (result != 0) {
         free(worker);
     }
-    return result == 0 ? 0 : -1;
+    return result;
 }
 
 static size_t usual_workers(void) {

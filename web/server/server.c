@@ -83,28 +83,44 @@ static int listen_here(struct server *server, uint16_t port) {
     return 0;
 }
 
-/* Another address. 0, or -1: error is set. */
+/* Whether it stands for all addresses of the machine: 0.0.0.0, ::. */
+static bool is_any(const struct addrinfo *found) {
+    const void *address = found->ai_addr;
+    return found->ai_family == AF_INET6
+               ? IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr)
+               : ((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/* Another address. 0, or -1: error is set, and errno where it is the kernel's reason. */
 static int listen_there(struct server *server, const char *host, uint16_t port,
                         struct error *error) {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
     char service[8];
     int result;
+    int reason;
     int fd;
     snprintf(service, sizeof service, "%u", port);
     result = getaddrinfo(host, service, &hints, &found);
     if (result != 0) {
+        errno = 0;
         return error_set(error, "--listen %s: %s", host, gai_strerror(result));
     }
     fd = listen_at(found->ai_addr, found->ai_addrlen);
+    reason = errno;
+    server->access.is_any = is_any(found);
     freeaddrinfo(found);
     if (fd < 0) {
-        return error_set(error, "cannot listen at %s, port %u: %s", host, port, strerror(errno));
+        error_set(error, "cannot listen at %s, port %u: %s", host, port, strerror(reason));
+        errno = reason;
+        return -1;
     }
     server->listeners[server->listener_count++] = fd;
-    snprintf(server->access.host, sizeof server->access.host, strchr(host, ':') ? "[%s]" : "%s",
-             host);
-    server->access.port = port;
+    if (!server->access.is_any ||
+        gethostname(server->access.host, sizeof server->access.host - 1) != 0) {
+        snprintf(server->access.host, sizeof server->access.host,
+                 strchr(host, ':') != NULL ? "[%s]" : "%s", host);
+    }
     return 0;
 }
 
@@ -112,17 +128,20 @@ static int listen_somewhere(struct server *server, const struct server_options *
                             struct error *error) {
     uint16_t first = options->port != 0 ? options->port : SERVER_PORT;
     unsigned tries = options->port != 0 ? 1 : SERVER_PORTS_TRIED;
-    if (options->listen != NULL) {
-        return listen_there(server, options->listen, first, error);
-    }
     for (unsigned i = 0; i < tries; i++) {
-        if (listen_here(server, (uint16_t)(first + i)) == 0) {
-            server->access.port = (uint16_t)(first + i);
+        uint16_t port = (uint16_t)(first + i);
+        int result = options->listen != NULL ? listen_there(server, options->listen, port, error)
+                                             : listen_here(server, port);
+        if (result == 0) {
+            server->access.port = port;
             return 0;
         }
         if (errno != EADDRINUSE) {
             break;
         }
+    }
+    if (options->listen != NULL) {
+        return -1;
     }
     if (errno == EADDRINUSE && options->port != 0) {
         return error_set(error,
@@ -253,7 +272,7 @@ int server_open_browser(struct server *server) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
-    sigset_t ignored;
+    sigset_t ignored; /* by us, and by who started us: run, record */
     pid_t pid;
     int result = -1;
     if (!has_display() || strpbrk(server->address, "\"<>") != NULL || write_redirect(server) != 0) {
@@ -262,12 +281,13 @@ int server_open_browser(struct server *server) {
     sigemptyset(&none);
     sigemptyset(&ignored);
     sigaddset(&ignored, SIGPIPE);
+    sigaddset(&ignored, SIGXFSZ);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigdefault(&attributes, &ignored);
     posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &ignored);
     posix_spawnattr_setpgroup(&attributes, 0); /* Ctrl-C is for us */
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP |
-                                              POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);

@@ -2,9 +2,10 @@
 /* watch.c: see watch.h. */
 #include "web/server/watch.h"
 
+#include "web/server/worker.h"
+
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,8 +107,6 @@ static void *run_watch(void *argument) {
 
 struct watch *watch_start(struct error *error) {
     struct watch *watch = calloc(1, sizeof *watch);
-    sigset_t all;
-    sigset_t before;
     int result = -1;
     if (watch == NULL) {
         error_set(error, "out of memory");
@@ -116,10 +115,7 @@ struct watch *watch_start(struct error *error) {
     pthread_mutex_init(&watch->lock, NULL);
     watch->changed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watch->changed >= 0) {
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        result = pthread_create(&watch->thread, NULL, run_watch, watch);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        result = worker_start(&watch->thread, run_watch, watch);
     }
     if (result != 0) {
         if (watch->changed >= 0) {

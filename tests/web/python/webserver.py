@@ -88,7 +88,7 @@ class Server:
                                         stdout=subprocess.PIPE, stderr=self.errors, text=True,
                                         cwd=folder, env=environment)
         self.said = self.process.stdout.readline()
-        found = re.search(r"http://(127\.0\.0\.1|\[::1\]):(\d+)/\S*#token=([0-9a-f]{32})$", self.said.strip())
+        found = re.search(r"http://([^/:]+|\[[0-9a-f:]+\]):(\d+)/\S*#token=([0-9a-f]{32})$", self.said.strip())
         if not found:
             self.process.kill()
             fail("no address: %r %r" % (self.said, self.stderr()))
