@@ -10,6 +10,7 @@ import harness
 import table
 from analysis import figures as analysis_figures
 from harness import collect, first_line
+from gui import figures as gui_figures
 from overhead import kinds, scale
 from prebuilt import figures as prebuilt_figures
 from processes import figures as process_figures
@@ -202,6 +203,17 @@ def compiler_of(folder):
     return "an unknown compiler"
 
 
+def gui(options, folder):
+    bench = harness.Bench(folder, options.quick)
+    try:
+        page = gui_figures.Gui(bench)
+        page.install()
+        rows = collect(gui_figures.GROUPS, options.only, bench.failures, page)
+    finally:
+        bench.close()
+    return rows, bench.failures, [first_line("chromium", "--version"), first_line("node", "--version")]
+
+
 # In the order in which `all` makes them: what changes most often first.
 TABLES = {
     "overhead": Table("small subjects (the default)", OVERHEAD_TITLES, OVERHEAD_GROUPS, overhead),
@@ -218,6 +230,7 @@ TABLES = {
                      symbols),
     "analysis": Table("reports of recordings", analysis_figures.TITLES, analysis_figures.GROUPS,
                       analysis),
+    "gui": Table("the page of memtrace serve in Chromium", gui_figures.TITLES, gui_figures.GROUPS, gui),
 }
 
 

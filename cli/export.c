@@ -5,6 +5,9 @@
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
+#ifdef MEMTRACE_WEB
+#include "web/server/onefile.h"
+#endif
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,8 +134,29 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 
 /* ---- The work ---- */
 
-static int write_file(struct export *export, const struct request *request) {
+/* The page of `memtrace serve` with its data inside. */
+static int write_page(const struct answer *answer, const struct request *request, FILE *out,
+                      struct error *error) {
+#ifdef MEMTRACE_WEB
+    struct onefile page = {.metric = request->cost,
+                           .full_names = request->full_names,
+                           .by_line = request->by_line,
+                           .all_frames = request->all_frames,
+                           .replay = progress_replay()};
+    return onefile_write_answer(&page, answer, &request->question, out, error);
+#else
+    (void)answer;
+    (void)request;
+    (void)out;
+    return error_set(error, "this memtrace was built without the page: no html");
+#endif
+}
+
+static int write_file(struct export *export, const struct answer *answer,
+                      const struct request *request) {
+    const struct exportformat *format = request->format;
     struct outfile file;
+    int result;
     struct error error = {""};
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);
@@ -140,7 +164,9 @@ static int write_file(struct export *export, const struct request *request) {
     export->out = file.stream;
     export->path = file.path;
     export->name = file.target != NULL ? request->output : NULL;
-    return outfile_end(&file, request->format->write(export, &error), &error);
+    result = format->write != NULL ? format->write(export, &error)
+                                   : write_page(answer, request, file.stream, &error);
+    return outfile_end(&file, result, &error);
 }
 
 static int export_answer(const struct answer *answer, const struct request *request) {
@@ -160,7 +186,7 @@ static int export_answer(const struct answer *answer, const struct request *requ
                             .selected = given ? request->question.filters.text : NULL,
                             .progress = &progress,
                             .source = answer->source.path};
-    return write_file(&export, request);
+    return write_file(&export, answer, request);
 }
 
 static int export_source(const struct request *request) {

@@ -53,7 +53,6 @@ int export_csv(const struct export *export, struct error *error);
 int export_flamegraph(const struct export *export, struct error *error);
 int export_folded(const struct export *export, struct error *error);
 int export_gprof2dot(const struct export *export, struct error *error);
-int export_html(const struct export *export, struct error *error); /* all costs */
 int export_json(const struct export *export, struct error *error);
 
 /* All tables of a query, in a database of its own: needs `path`. */

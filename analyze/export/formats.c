@@ -9,7 +9,7 @@ const struct exportformat exportformats[] = {
      EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
     {"flamegraph", ".svg", "a flame graph to look at in a browser", export_flamegraph,
      EXPORTFORMAT_COST},
-    {"html", ".html", "a report in one file, to mail around and open anywhere", export_html,
+    {"html", ".html", "the page in one file, to mail around and open anywhere", NULL,
      EXPORTFORMAT_COST},
     {"gprof2dot", ".gprof2dot.json", "call graph, for gprof2dot --format=json", export_gprof2dot,
      EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},

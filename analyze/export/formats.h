@@ -20,6 +20,7 @@ struct exportformat {
     const char *name;
     const char *ending; /* of files that have this format */
     const char *help;
+    /* NULL: the page with its data, which web/server/onefile.h writes. */
     int (*write)(const struct export *export, struct error *error);
     unsigned traits; /* enum exportformat_trait */
 };

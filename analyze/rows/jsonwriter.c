@@ -15,25 +15,24 @@ struct jsonwriter {
 };
 
 /* So many bytes from text on stand in JSON as they are, whatever a terminal does with text. */
-static size_t plain_length(const char *text, size_t size, bool in_html) {
+static size_t plain_length(const char *text, size_t size) {
     size_t length = 0;
-    while (length < size && (unsigned char)text[length] < 0x7f &&
-           (text[length] != '<' || !in_html)) {
+    while (length < size && (unsigned char)text[length] < 0x7f) {
         length++;
     }
     return length;
 }
 
 /* What terminals obey stands in strings only, where an escape says the same. */
-static void put_escaped(FILE *out, const char *text, size_t size, bool in_html) {
+static void put(void *context, const char *text, size_t size) {
+    FILE *out = context;
     while (size != 0) {
-        size_t step = plain_length(text, size, in_html);
+        size_t step = plain_length(text, size);
         bool is_safe = true;
         char character[5] = "";
         if (step == 0) {
             memcpy(character, text, size < 4 ? size : 4);
             step = safetext_step(character, &is_safe);
-            is_safe &= character[0] != '<';
         }
         if (is_safe) {
             fwrite_unlocked(text, 1, step, out);
@@ -43,15 +42,6 @@ static void put_escaped(FILE *out, const char *text, size_t size, bool in_html) 
         text += step;
         size -= step;
     }
-}
-
-static void put(void *context, const char *text, size_t size) {
-    put_escaped(context, text, size, false);
-}
-
-/* Nor '<': "</script>" and "<!--" would end or hide the element around. */
-static void put_in_html(void *context, const char *text, size_t size) {
-    put_escaped(context, text, size, true);
 }
 
 struct jsonwriter *jsonwriter_open(FILE *out, enum jsonwriter_style style) {
@@ -65,8 +55,7 @@ struct jsonwriter *jsonwriter_open(FILE *out, enum jsonwriter_style style) {
         return NULL;
     }
     json->gen = gen;
-    yajl_gen_config(gen, yajl_gen_print_callback, style == JSONWRITER_IN_HTML ? put_in_html : put,
-                    out);
+    yajl_gen_config(gen, yajl_gen_print_callback, put, out);
     if (style == JSONWRITER_INDENTED) {
         yajl_gen_config(gen, yajl_gen_beautify, 1);
         yajl_gen_config(gen, yajl_gen_indent_string, " ");

@@ -20,8 +20,7 @@ struct jsonwriter;
 
 enum jsonwriter_style {
     JSONWRITER_INDENTED, /* for people as well */
-    JSONWRITER_COMPACT,
-    JSONWRITER_IN_HTML /* compact, and safe inside of a <script>: no '<' in it */
+    JSONWRITER_COMPACT
 };
 
 /* NULL: out of memory. */

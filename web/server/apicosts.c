@@ -8,6 +8,7 @@
 #include "analyze/rows/pathwalk.h"
 #include "analyze/window/series.h"
 #include "web/server/apimetric.h"
+#include "web/server/apipaths.h"
 #include "web/server/apitable.h"
 
 #include <inttypes.h>
@@ -244,7 +245,7 @@ int api_functions(struct api_call *call, struct error *error) {
 
 /* ---- Call paths ---- */
 
-static const unsigned char path_places[] = {
+const unsigned char apipaths_shown[APIPATHS_SHOWN] = {
     CONTEXT_HASH,        CONTEXT_PATH,       CONTEXT_CLASS,       CONTEXT_POOL,
     CONTEXT_PEAK_BYTES,  CONTEXT_LIVE_BYTES, CONTEXT_LIVE_BLOCKS, CONTEXT_TOTAL_BYTES,
     CONTEXT_ALLOCATIONS, CONTEXT_FREES,      CONTEXT_TEMPORARY,   CONTEXT_AVERAGE,
@@ -252,7 +253,7 @@ static const unsigned char path_places[] = {
 };
 
 /* In reports a table has one of these columns, and here all stand side by side. */
-static void path_columns(struct table_column *columns) {
+void apipaths_columns(struct table_column *columns) {
     static const struct heading {
         unsigned char place;
         const char *heading;
@@ -451,8 +452,8 @@ int api_paths(struct api_call *call, struct error *error) {
     struct table_column columns[CONTEXT_COLUMNS];
     const struct rows rows = {.columns = columns, .column_count = CONTEXT_COLUMNS};
     struct apitable_rows shown = {.rows = &rows,
-                                  .shown = path_places,
-                                  .count = sizeof path_places,
+                                  .shown = apipaths_shown,
+                                  .count = APIPATHS_SHOWN,
                                   .sort = column_of(call->metric)};
     const struct model *model = apimetric_model(call, call->view, error);
     struct rows_of of = rows_of_report(&call->report);
@@ -469,7 +470,7 @@ int api_paths(struct api_call *call, struct error *error) {
     shown.more = has_graphs ? put_graphs : NULL;
     of.model = model;
     of.whole = call->view->whole;
-    path_columns(columns);
+    apipaths_columns(columns);
     records = list_paths(model, call->metric, &count);
     if (records == NULL) {
         return out_of_memory(error);

@@ -7,6 +7,7 @@
 
 #include "analyze/ask/source.h"
 #include "analyze/export/formats.h"
+#include "web/server/onefile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,6 +98,18 @@ static int write_named(struct api_call *call, const struct exportformat *format,
     return result;
 }
 
+/* The page with the view inside. */
+static int write_page(struct api_call *call, FILE *file, struct error *error) {
+    const struct report_options *options = &call->report.options;
+    const struct onefile page = {.view = call->view,
+                                 .metric = call->metric,
+                                 .full_names = options->full_names,
+                                 .by_line = options->by_line,
+                                 .all_frames = options->all_frames,
+                                 .replay = call->replay};
+    return onefile_write(&page, file, error);
+}
+
 static int write_stream(struct api_call *call, const struct exportformat *format,
                         struct export *export, char *path, struct error *error) {
     int made = mkostemp(path, O_CLOEXEC);
@@ -107,7 +120,8 @@ static int write_stream(struct api_call *call, const struct exportformat *format
     }
     unlink(path);
     export->out = call->file;
-    result = format->write(export, error);
+    result =
+        format->write != NULL ? format->write(export, error) : write_page(call, call->file, error);
     if (result == 0 && (ferror(call->file) || fflush(call->file) != 0)) {
         result = fail(call, path, error);
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* apisession.c: what this server is, what is open and what may be. */
+#include "web/server/apisession.h"
+
 #include "analyze/read/jsontree.h"
 #include "memtrace/version.h"
 #include "web/server/apilist.h"
@@ -21,7 +23,7 @@ static const char *base_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-static void put_source(struct jsonwriter *json, const struct hub_status *status) {
+void apisession_put_source(struct jsonwriter *json, const struct hub_status *status) {
     char fingerprint[40];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64 "%016" PRIx64, status->fingerprint[0],
              status->fingerprint[1]);
@@ -51,7 +53,7 @@ static void put_sources(struct api_call *call, const char *name) {
     jsonwriter_array(call->json, name);
     for (unsigned i = 1; i <= count; i++) {
         if (hub_status(call->hub, i, &status)) {
-            put_source(call->json, &status);
+            apisession_put_source(call->json, &status);
             hub_status_free(&status);
         }
     }
@@ -145,7 +147,7 @@ static int open_wanted(struct api_call *call, const struct found_item *item, str
         call->status = 503;
         return -1;
     }
-    put_source(call->json, &status);
+    apisession_put_source(call->json, &status);
     hub_status_free(&status);
     return 0;
 }

@@ -160,16 +160,11 @@ static void put_has(struct jsonwriter *json, const struct api_view *view) {
 
 /* ---- All of it ---- */
 
-static void put_source(struct api_call *call) {
-    struct hub_status status;
-    if (hub_status(call->hub, call->source, &status)) {
-        static const char *const kinds[] = {"profile", "recording", "run", "live"};
-        jsonwriter_string(call->json, "kind", kinds[status.kind]);
-        hub_status_free(&status);
-    }
-}
-
 int api_summary(struct api_call *call, struct error *error) {
+    static const char *const kinds[] = {[HUB_PROFILE] = "profile",
+                                        [HUB_RECORDING] = "recording",
+                                        [HUB_RUN] = "run",
+                                        [HUB_LIVE] = "live"};
     static const unsigned char shown[] = {PROCESS_PID,         PROCESS_PARENT, PROCESS_NAME,
                                           PROCESS_STARTED,     PROCESS_ENDED,  PROCESS_END,
                                           PROCESS_PEAK,        PROCESS_LEAKED, PROCESS_ALLOCATIONS,
@@ -187,7 +182,7 @@ int api_summary(struct api_call *call, struct error *error) {
     jsonwriter_string(json, "command_line",
                       arguments != NULL && arguments[0] != '\0' ? arguments : header->executable);
     jsonwriter_number(json, "pid", header->pid);
-    put_source(call);
+    jsonwriter_string(json, "kind", kinds[hub_kind_of(call->view->source)]);
     jsonwriter_number(json, "started_unix_ns", header->start_realtime_ns);
     jsonwriter_number(json, "duration_ns", model->now_ns);
     jsonwriter_string(json, "ended", end_of(model));

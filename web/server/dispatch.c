@@ -175,6 +175,7 @@ static void guess_told(struct api_call *call, const struct route *route) {
                                                              : API_VIA_MODEL;
 }
 
+/* Of the hub. */
 static int get_views(struct dispatch *self, struct error *error) {
     struct api_call *call = &self->call;
     struct hub_question question = {.source = call->source,
@@ -196,8 +197,6 @@ static int get_views(struct dispatch *self, struct error *error) {
             return -1;
         }
     }
-    fill_report(self);
-    guess_told(call, self->route);
     call->status = 0;
     return 0;
 }
@@ -442,7 +441,12 @@ static int prepare(struct dispatch *self, struct error *error) {
     if ((self->route->flags & ROUTE_PLAIN) != 0) {
         return 0;
     }
-    return take_options(call, error) != 0 ? -1 : get_views(self, error);
+    if (take_options(call, error) != 0 || (call->view == NULL && get_views(self, error) != 0)) {
+        return -1;
+    }
+    fill_report(self);
+    guess_told(call, self->route);
+    return 0;
 }
 
 /* The handler's own answer, as text in self->data. 0 or -1. */
@@ -478,31 +482,24 @@ static int find_route(struct dispatch *self, struct error *error) {
     return 0;
 }
 
-void dispatch(struct hub *hub, const struct request *request, const atomic_bool *cancel,
-              struct reply *reply) {
-    struct dispatch self = {.call = {.hub = hub,
-                                     .request = request,
-                                     .body = request->body,
-                                     .replay = {.cancel = cancel}},
-                            .start_ns = now_ns()};
-    struct api_call *call = &self.call;
+static void answer(struct dispatch *self, struct reply *reply) {
+    struct api_call *call = &self->call;
     struct error error = {""};
-    call->columns = request->wants_columns ? &self.columns : NULL;
-    if (find_route(&self, &error) == 0 && prepare(&self, &error) == 0 &&
-        handle(&self, &error) == 0) {
-        give(&self, reply);
+    self->start_ns = now_ns();
+    call->columns = call->request->wants_columns ? &self->columns : NULL;
+    if ((self->route != NULL || find_route(self, &error) == 0) && prepare(self, &error) == 0 &&
+        handle(self, &error) == 0) {
+        give(self, reply);
     } else {
         dispatch_problem(reply,
-                         atomic_load(cancel) ? 503
-                         : call->status != 0 ? call->status
-                                             : 500,
+                         replay_is_cancelled(&call->replay) ? 503
+                         : call->status != 0                ? call->status
+                                                            : 500,
                          error.message);
     }
-    hub_release(hub, call->base);
-    hub_release(hub, call->view);
-    free(self.rest);
-    free(self.data);
-    free(self.columns.bytes);
+    free(self->rest);
+    free(self->data);
+    free(self->columns.bytes);
     free(call->file_name);
     free(call->told.command);
     free(call->told.sql);
@@ -511,6 +508,39 @@ void dispatch(struct hub *hub, const struct request *request, const atomic_bool 
         fclose(call->file);
     }
     free(call->told.notes);
+}
+
+void dispatch(struct hub *hub, const struct request *request, const atomic_bool *cancel,
+              struct reply *reply) {
+    struct dispatch self = {
+        .call = {
+            .hub = hub, .request = request, .body = request->body, .replay = {.cancel = cancel}}};
+    answer(&self, reply);
+    hub_release(hub, self.call.base);
+    hub_release(hub, self.call.view);
+}
+
+void dispatch_of_view(const struct dispatch_question *question, struct reply *reply) {
+    const struct route own = {"GET", "", question->handler, QUEUE_INTERACTIVE, "limit", 0};
+    struct request request = {.path = NULL};
+    struct error error = {""};
+    char *uri = NULL;
+    if (asprintf(&uri, API "/r/1%s%s%s", question->path,
+                 strchr(question->path, '?') != NULL ? "" : "?", question->names) < 0) {
+        dispatch_problem(reply, 500, "out of memory");
+        return;
+    }
+    if (request_parse(&request, uri, &error) != 0) {
+        dispatch_problem(reply, 400, error.message);
+    } else {
+        struct dispatch self = {.call = {.request = &request, .view = question->view},
+                                .route = question->handler != NULL ? &own : NULL};
+        request.method = "GET";
+        self.call.replay = *question->replay;
+        answer(&self, reply);
+    }
+    request_free(&request);
+    free(uri);
 }
 
 /* Whether the view that is asked for takes a pass over the events. */

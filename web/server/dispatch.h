@@ -25,6 +25,16 @@ struct reply {
 /* NULL is never left in reply->bytes but where memory is out: then size is 0. */
 void dispatch(struct hub *hub, const struct request *request, const atomic_bool *cancel,
               struct reply *reply);
+/* What an endpoint says of a view that no hub has: for a page that is saved (onefile.c). */
+struct dispatch_question {
+    const struct api_view *view;
+    const char *path;  /* as it stands behind "/r/1": "/tree?metric=leaked" */
+    const char *names; /* what is put behind it: how names are shown: "&full-names" */
+    /* Asked instead of the endpoint of that path; it may have the parameter "limit". */
+    api_handler handler;
+    const struct replay_options *replay;
+};
+void dispatch_of_view(const struct dispatch_question *question, struct reply *reply);
 /* application/problem+json, of one line. */
 void dispatch_problem(struct reply *reply, int status, const char *detail);
 

@@ -161,7 +161,7 @@ int loaded_open(struct loaded *loaded, const char *name, const struct source_cho
 
 /* ---- Opening ---- */
 
-static enum hub_kind kind_of(const struct source *file) {
+enum hub_kind hub_kind_of(const struct source *file) {
     return file->run != NULL           ? HUB_RUN
            : file->parts.count != 0    ? HUB_RECORDING
            : file->model->live == true ? HUB_LIVE
@@ -169,7 +169,7 @@ static enum hub_kind kind_of(const struct source *file) {
 }
 
 /* What is in it, whatever it is called and where it lies. */
-static void make_fingerprint(const struct source *file, uint64_t fingerprint[2]) {
+void hub_fingerprint(const struct source *file, uint64_t fingerprint[2]) {
     const struct model *model = file->model;
     if (file->parts.count != 0) {
         struct index_cover cover = index_cover(file->parts, UINT64_MAX);
@@ -217,11 +217,11 @@ static void finish_opening(struct hub_source *source, struct loaded *loaded, boo
     if (is_open) {
         loaded->made = HUB_READY;
         source->whole = loaded;
-        source->status.kind = kind_of(&loaded->file);
+        source->status.kind = hub_kind_of(&loaded->file);
         source->status.live = loaded->file.model->live;
         source->status.generation = 1;
         loaded->generation = 1;
-        make_fingerprint(&loaded->file, source->status.fingerprint);
+        hub_fingerprint(&loaded->file, source->status.fingerprint);
         free(source->status.path);
         source->status.path = strdup(hub_path(&loaded->file));
         source->status.title = make_title(&loaded->file);

@@ -78,6 +78,10 @@ const struct api_view *hub_view(struct hub *hub, const struct hub_question *ques
 void hub_release(struct hub *hub, const struct api_view *view);
 /* Whether a parameter, without its prefix, says what a view is of. */
 bool hub_is_filter(const char *name);
+/* What an open file is. */
+enum hub_kind hub_kind_of(const struct source *file);
+/* Of what is in it, whatever it is called and where it lies. */
+void hub_fingerprint(const struct source *file, uint64_t fingerprint[2]);
 /* What a command line names: the folder of a run, else the file. */
 const char *hub_path(const struct source *file);
 /* The filter of that name; NULL: it is none. */

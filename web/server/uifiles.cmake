@@ -6,7 +6,11 @@ list(SORT files)
 set(places "")
 foreach(file IN LISTS files)
     file(RELATIVE_PATH path "${FROM}" "${file}")
-    list(APPEND places "/${path}=${file}")
+    # The page with a place for its data is no page of the server: no address begins without a slash.
+    if(NOT path STREQUAL "onefile.html")
+        set(path "/${path}")
+    endif()
+    list(APPEND places "${path}=${file}")
 endforeach()
 list(APPEND places ${EXTRA})
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct uifile {
-    const char *path; /* "/index.html" */
+    const char *path; /* "/index.html"; "onefile.html" is not served (onefile.h) */
     const unsigned char *bytes;
     size_t size;
     const char *type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// build.mjs: makes dist/ (the page of memtrace serve) and saved/page.html (the same as one file, of memtrace export),
+// build.mjs: makes dist/ (the page of memtrace serve, and in onefile.html the same as one file, of memtrace export),
 // or with `test DIR` the unit tests as plain JavaScript in DIR.
 //
 // The same bytes on each machine: names are hashes of what is in the files, nothing depends on the time,
@@ -89,13 +89,13 @@ function firstLoad(outputs, script) {
 }
 
 /* One file: no part is fetched later. Its policy names its own style and script by their hashes: nothing that is in the
- * data could ever run. %TITLE% and %DATA% are filled by analyze/export/html.c. */
+ * data could ever run. %DATA% is filled by web/server/onefile.c, with what saved/answers.ts reads. */
 async function savedPage() {
     const { outputFiles, metafile } = await build({
         ...common,
         define: { SAVED: "true" },
         entryPoints: { page: "src/saved/main.ts" },
-        outdir: "saved",
+        outdir: "dist",
         format: "iife",
         minify: true,
         metafile: true,
@@ -108,14 +108,16 @@ async function savedPage() {
     // Two hyphens would end the comment that it is in.
     const parts = { NOTICE: licences.replaceAll("--", "- -"), STYLEHASH: hash(style), SCRIPTHASH: hash(script), STYLE: style, SCRIPT: script };
     const html = readFileSync("src/saved.html", "utf8").replace(/%(NOTICE|STYLEHASH|SCRIPTHASH|STYLE|SCRIPT)%/g, (_, name) => parts[name]);
-    mkdirSync("saved", { recursive: true });
-    writeFileSync("saved/page.html", html);
-    console.log(`saved page ${html.length}`);
+    for (const [what, wrong] of [[style, "</style"], [script, "</script"], [licences + style + script, "%DATA%"]]) {
+        if (what.includes(wrong)) throw new Error(`${wrong} in the saved page`);
+    }
+    writeFileSync("dist/onefile.html", html);
 }
 
 function sizes(names) {
     const rows = readdirSync("dist")
         .sort()
+        .filter((name) => name !== "onefile.html")
         .map((name) => {
             const bytes = readFileSync(join("dist", name));
             return { name, bytes: bytes.length, gz: gzipSync(bytes, { level: 9 }).length };
@@ -125,6 +127,9 @@ function sizes(names) {
     const all = rows.reduce((sum, row) => sum + row.gz, 0);
     const hash = createHash("sha256");
     for (const row of rows) hash.update(row.name).update(readFileSync(join("dist", row.name)));
+    const saved = readFileSync("dist/onefile.html");
+    hash.update("onefile.html").update(saved);
+    console.log(`${String(saved.length).padStart(9)} ${String(gzipSync(saved, { level: 9 }).length).padStart(8)} gz  onefile.html`);
     console.log(`first load ${first} gz, all ${all} gz, sha256 ${hash.digest("hex").slice(0, 16)}`);
 }
 
@@ -147,6 +152,7 @@ async function tests(folder) {
 const [what, folder] = process.argv.slice(2);
 if (what === "test") await tests(folder);
 else {
-    sizes(await page());
+    const first = await page();
     await savedPage();
+    sizes(first);
 }

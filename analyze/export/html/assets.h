@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * assets.h: the scripts and style sheets of this folder, and web/ui/saved/page.html, as text;
- * embed.cmake makes a .c of each when it is built. None but the page has "</script", "</style" or
+ * assets.h: the script and the style sheet of this folder as text;
+ * embed.cmake makes a .c of each when it is built. None has "</script", "</style" or
  * "]]>" in it.
  *
  * Used inside analyze/export.
@@ -9,17 +9,7 @@
 #ifndef ANALYZE_EXPORT_HTML_ASSETS_H
 #define ANALYZE_EXPORT_HTML_ASSETS_H
 
-extern const char asset_chart_js[];
-extern const char asset_data_js[];
-extern const char asset_flame_js[];
 extern const char asset_flamegraph_css[];
 extern const char asset_flamegraph_js[];
-extern const char asset_format_js[];
-extern const char asset_page_css[];
-extern const char asset_page_html[];
-extern const char asset_page_js[];
-extern const char asset_summary_js[];
-extern const char asset_table_js[];
-extern const char asset_tree_js[];
 
 #endif

@@ -2,11 +2,7 @@
 # embed.cmake: cmake -DFROM=page.js -DTO=page.js.c -DNAME=asset_page_js -P embed.cmake
 # Makes a C file of a text.
 file(READ "${FROM}" text)
-set(forbidden "</script" "</style" "]]>")
-if(FROM MATCHES "\\.html$") # what the others are put into
-    set(forbidden "")
-endif()
-foreach(bad IN LISTS forbidden)
+foreach(bad IN ITEMS "</script" "</style" "]]>")
     string(FIND "${text}" "${bad}" place)
     if(NOT place EQUAL -1)
         message(FATAL_ERROR "${FROM}: '${bad}' would end what it is put into")

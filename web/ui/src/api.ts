@@ -22,6 +22,7 @@ export interface StreamEvent {
     data: unknown;
 }
 export interface Transport {
+    isLocal?: boolean; // answers are here: bytes would have to be made for nothing
     get(path: string, signal: AbortSignal): Promise<unknown>; // path: "/r/1/tree?metric=maximum"
     getBytes(path: string, accept: string, signal: AbortSignal): Promise<{ type: string; bytes: ArrayBuffer }>;
     post(path: string, body: unknown, signal: AbortSignal): Promise<unknown>;

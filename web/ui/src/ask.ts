@@ -122,7 +122,7 @@ function fly(key: string, path: string, wire: AskOptions["wire"]): Flight {
 }
 
 async function fetchAnswer(path: string, wire: AskOptions["wire"], signal: AbortSignal) {
-    if (wire === undefined) {
+    if (wire === undefined || transport().isLocal === true) {
         const value = await transport().get(path, signal);
         return { value, bytes: estimate(value) };
     }

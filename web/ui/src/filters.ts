@@ -13,7 +13,7 @@ export interface Filter {
 }
 
 /* Those that need no more than sums by call path: all that a saved page has. */
-export const BY_PATH: ReadonlySet<string> = new Set(["function", "file", "module", "not-function", "not-file", "not-module"]);
+export const BY_PATH: ReadonlySet<string> = new Set(["function", "file", "module", "not-function", "not-file", "not-module", "path"]);
 
 const ALL: readonly Filter[] = [
     { name: "from", value: "TIME", cost: "view", about: "what happened at this time and later", complete: "mark" },

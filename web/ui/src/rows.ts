@@ -173,7 +173,7 @@ export function useTableRows(
     const [chosen, choose] = useState<{ sort: string; order: Order } | null>(null);
     const sort = chosen?.sort ?? start.sort;
     const order = chosen?.order ?? start.order ?? "desc";
-    const rows = useMemo(() => (table === undefined ? [] : sorted(table, sort, order)), [table, sort, order]);
+    const rows = useMemo(() => (table === undefined ? [] : sortTable(table, sort, order)), [table, sort, order]);
     return {
         columns: table?.columns ?? [],
         total: rows.length,
@@ -189,7 +189,7 @@ export function useTableRows(
     };
 }
 
-function sorted(table: Table, sort: string | undefined, order: Order): Cell[][] {
+export function sortTable(table: Table, sort: string | undefined, order: Order): Cell[][] {
     const index = sort === undefined ? -1 : columnIndex(table, sort);
     if (index < 0) return table.rows;
     const sign = order === "asc" ? 1 : -1;

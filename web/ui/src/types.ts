@@ -66,6 +66,7 @@ export interface Session {
     limits: Record<string, number>;
     sources: Source[];
     view?: string;
+    selected?: string; // of a saved page: the filters that it was saved with
 }
 export interface Found {
     name: string;

@@ -7,7 +7,7 @@ import { ask } from "../ask";
 import { Problem } from "../api";
 import { Icon } from "../components/Icon";
 import { FILTERS, filterNamed, type Filter } from "../filters";
-import { source } from "../session";
+import { session, source } from "../session";
 import { METRICS, metricTitle } from "../summaries";
 import type { Summary } from "../types";
 import { filterQuery, go, metric, place } from "../url";
@@ -22,6 +22,7 @@ export function FilterBar({ whole, view }: { whole: Summary | undefined; view: V
     return (
         <section class="filters" aria-label="Filters">
             <ul class="chips">
+                {session.value?.selected !== undefined && <li class="chip" title="What was saved"><span class="chip-text code">{session.value.selected}</span></li>}
                 {chips.map(([name, value], index) => <Chip key={`${name} ${value} ${index}`} name={name} value={value} />)}
             </ul>
             <AddFilter whole={whole} />

@@ -9,6 +9,7 @@ import { VIEWS, type ViewEntry } from "../views";
 /* Why a view has nothing to show. */
 export function missing(view: ViewEntry, whole: Summary | undefined): string | undefined {
     if (whole === undefined) return undefined;
+    if (SAVED && view.unsaved === true) return `A saved page has no single blocks and no other files. With them: memtrace serve ${source.value?.path ?? "FILE"}`;
     if (view.needs === "events" && whole.has["events"] === false) return "Needs a recording: a profile has no single blocks. Record with: memtrace record -- PROGRAM";
     if (view.needs === "live" && source.value !== undefined && source.value.kind !== "live" && !source.value.live) return "Needs a running program: memtrace serve PID";
     if (view.needs === "processes" && whole.has["processes"] === false) return "Only runs of several processes have this";

@@ -1,268 +1,335 @@
 // SPDX-License-Identifier: MIT
-// answers.ts: the questions of the page, answered from the data inside of it. Shapes are the server's (types.ts).
-import { Problem } from "../api";
-import { count, items, percent } from "../format";
-import type { Answer, Cell, Column, Frame, Kind, Summary, Table, Timeline } from "../types";
-import { COSTS, type Data, regexOf, type SavedMetric, selected, sums } from "./data";
-import { type Cost, treeDown, treesAround, treeUp } from "./trees";
+// answers.ts: answers from the data that a saved page has inside: the server's own where it wrote them (web/server/
+// onefile.c), and what is made of sums (sums.ts). What needs more than sums is refused with the command that has it.
+import { Problem, saveBlob, type Transport } from "../api";
+import { BY_PATH } from "../filters";
+import { sortTable, type Order } from "../rows";
+import { asSum, type Cost, type FunctionSum, type LineSum, SUM_METRICS, Sums, type SumMetric, type SumsData, type SumsOptions } from "./sums";
+import type { Answer, Cell, Column, Frame, Session, Summary, Table, Timeline, Tree } from "../types";
 
-type Query = URLSearchParams;
-
-/* What was asked for, of one set of filters: sums are made once. */
-class Question {
-    readonly chosen: Uint8Array;
-    constructor(
-        readonly data: Data,
-        readonly query: Query,
-    ) {
-        this.chosen = selected(data, query);
-    }
-
-    cost(): Cost {
-        const metric = (this.query.get("metric") ?? "maximum") as SavedMetric;
-        if (!(metric in COSTS)) throw new Problem(400, "Bad Request", `a saved page has no figures of ${metric}`);
-        const isCount = metric === "allocations" || metric === "temporary";
-        const main = sums(this.data, COSTS[metric], this.chosen);
-        const side = sums(this.data, COSTS[metric], this.chosen, "side");
-        return { metric, unit: isCount ? "count" : "bytes", sideUnit: metric === "allocations" ? "bytes" : "count", main, side };
-    }
-
-    total(cost: number, which: "self" | "side" = "self"): number {
-        return sums(this.data, cost, this.chosen, which).all[0]!;
-    }
+/* What the page finds in itself. */
+export interface Embedded {
+    session: Session & { by_line: boolean; all_frames: boolean };
+    answers: Record<string, Answer<never> | { title: string; status: number; detail: string }>;
 }
 
-/* ---- Tables ---- */
-
-const column = (name: string, heading: string, kind: Kind): Column => ({ name, heading, kind });
-
-/* Sorted and cut as was asked. */
-function table(query: Query, columns: Column[], rows: Cell[][], more: Partial<Table> = {}): Table {
-    const at = columns.findIndex((one) => one.name === query.get("sort"));
-    const sorted = at < 0 ? rows : rows.slice().sort((a, b) => (query.get("order") === "asc" ? 1 : -1) * compare(text(a[at]), text(b[at])));
-    const from = Number(query.get("cursor") ?? 0);
-    const limit = Number(query.get("limit") ?? rows.length);
-    const part = sorted.slice(from, from + limit);
-    return { columns, rows: part, total: rows.length, ...(from + limit < rows.length ? { next: String(from + limit) } : {}), ...more };
-    function text(cell: Cell | undefined): Cell {
-        if (typeof cell !== "number") return cell ?? null;
-        const kind = columns[at]?.kind;
-        if (kind === "frame") return more.frames?.[cell]?.function ?? "";
-        if (kind === "path") return more.frames?.[more.paths?.[cell]?.[0] ?? -1]?.function ?? "";
-        return cell;
-    }
-}
-function compare(a: Cell, b: Cell): number {
-    if (typeof a === "number" && typeof b === "number") return a - b;
-    return String(a ?? "") < String(b ?? "") ? -1 : String(a ?? "") > String(b ?? "") ? 1 : 0;
-}
-
-/* Frames of a table, each once. */
-class Frames {
-    readonly list: Frame[] = [];
-    private readonly numbers = new Map<string, number>();
-    constructor(private readonly data: Data) {}
-    number(call: number): number {
-        const frame = this.data.frame(call);
-        const key = JSON.stringify(frame);
-        let found = this.numbers.get(key);
-        if (found === undefined) {
-            found = this.list.push(frame) - 1;
-            this.numbers.set(key, found);
-        }
-        return found;
-    }
-}
-
-/* ---- Answers ---- */
-
-function summary(ask: Question): Summary {
-    const { data, chosen } = ask;
-    const { saved } = data;
-    const total = (cost: number) => ask.total(cost);
-    const blocks = ask.total(COSTS.leaked, "side");
-    const peak = saved.timeline.reduce((best, point) => (point[1] > best[1] ? point : best), [0, 0, 0, 0]);
-    const residents = saved.timeline.map((point) => point[2]);
-    return {
-        program: saved.executable, command_line: saved.command.join(" "), pid: saved.pid, kind: saved.events > 0 ? "recording" : "profile",
-        started_unix_ns: 0, duration_ns: saved.duration_ns, ended: saved.ended ? "ended" : saved.live ? "running" : "killed", live: saved.live,
-        totals: {
-            maximum_bytes: total(COSTS.maximum), maximum_ns: peak[0], maximum_error_bytes: saved.peak_error_bytes,
-            live_bytes: total(COSTS.leaked), live_blocks: blocks, total_bytes: total(COSTS.cumulative), allocations: total(COSTS.allocations),
-            frees: total(COSTS.allocations) - blocks, freed_bytes: total(COSTS.cumulative) - total(COSTS.leaked), temporary: total(COSTS.temporary),
-            context_count: contexts(data, chosen), lost: saved.lost,
-        },
-        resident: residents.some((one) => one > 0)
-            ? { peak_bytes: residents.reduce((a, b) => Math.max(a, b), 0), at_maximum_bytes: peak[2], end_bytes: residents.at(-1) ?? 0 } : null,
-        sampled: saved.sampled ? {} : null,
-        warnings: [...saved.warnings, ...leftOut(data), ...(saved.selected === "" ? [] : [`This page was saved with ${saved.selected}: it has nothing else.`])],
-        lost: [], slices: 0,
-        has: { events: false, slices: false, marks: saved.marks.length > 0, threads: saved.threads.length > 0, mappings: false, timeline: saved.timeline.length > 1, processes: false },
-    };
-}
-function leftOut({ saved }: Data): string[] {
-    const { of, kept, least_share: least } = saved.calls;
-    if (of <= kept) return [];
-    return [`${items(of - kept, "call")} of ${count(of)} are left out of this page, none with more than ${percent(least, 1)} of anything; sums have all.`];
-}
-function contexts(data: Data, chosen: Uint8Array): number {
-    if (chosen.every((one) => one === 1)) return data.saved.contexts;
-    const allocations = data.saved.calls.self[COSTS.allocations] ?? [];
-    return allocations.reduce((count, own, call) => count + (own > 0 && chosen[call] === 1 ? 1 : 0), 0);
-}
-
-function timeline(data: Data): Timeline {
-    const points = data.saved.timeline;
-    const rate = points.map((point, index): number | null => {
-        const before = points[index - 1];
-        return before === undefined || point[0] <= before[0] ? null : ((point[3] - before[3]) * 1e9) / (point[0] - before[0]);
-    });
-    const peak = points.reduce((best, point) => (point[1] > best[1] ? point : best), [0, 0, 0, 0]);
-    const residents = points.map((point) => (point[2] > 0 ? point[2] : null));
-    return { time_ns: points.map((point) => point[0]), series: { live: points.map((point) => point[1]), resident: residents, rate }, maximum: { time_ns: peak[0], bytes: peak[1] } };
-}
-
-function functions(question: Question): Table {
-    const { data, query } = question;
-    const cost = question.cost();
-    const frames = new Frames(data);
-    const byFunction = new Map<number, { call: number; self: number; all: number; side: number }>();
-    const inside = new Map<number, Set<number>>(); // by call: functions on its path
-    for (let call = 1; call < data.saved.calls.kept; call++) {
-        const number = data.functionOf(call);
-        const above = inside.get(data.parent(call)) ?? new Set<number>();
-        const isOuter = !above.has(number);
-        inside.set(call, isOuter ? new Set(above).add(number) : above);
-        if (cost.main.all[call] === 0) continue;
-        const sum = byFunction.get(number) ?? { call, self: 0, all: 0, side: 0 };
-        sum.self += cost.main.self[call]!;
-        if (isOuter) {
-            sum.all += cost.main.all[call]!;
-            sum.side += cost.side.all[call]!;
-        }
-        byFunction.set(number, sum);
-    }
-    const total = cost.main.all[0]!;
-    const rows = [...byFunction.values()].sort((a, b) => b.all - a.all || b.self - a.self)
-        .map((one): Cell[] => [frames.number(one.call), one.self, one.all, (100 * one.all) / (total || 1), one.side]);
-    const columns = [column("function", "function", "frame"), column("self", "self", cost.unit), column("total", "total", cost.unit), column("share", "share", "percent"), column("blocks", cost.sideUnit === "bytes" ? "bytes" : "blocks", cost.sideUnit)];
-    return table(query, columns, rows, { frames: frames.list });
-}
-
-const PATH_COLUMNS = [
-    column("hash", "hash", "hash"), column("path", "call path", "path"), column("peak_bytes", "peak", "bytes"), column("live_bytes", "live", "bytes"),
-    column("live_blocks", "blocks", "count"), column("total_bytes", "allocated", "bytes"), column("allocations", "allocations", "count"), column("temporary", "temporary", "count"),
-];
-const pathFigures = (data: Data, call: number): number[] => {
-    const { self, side } = data.saved.calls;
-    const of = (cost: number) => self[cost]?.[call] ?? 0;
-    return [of(COSTS.maximum), of(COSTS.leaked), side[COSTS.leaked]?.[call] ?? 0, of(COSTS.cumulative), of(COSTS.allocations), of(COSTS.temporary)];
+/* Filters by what stands on a path. */
+const OF_PATHS: Record<string, (frame: Frame) => string> = {
+    function: (frame) => frame.function, file: (frame) => frame.file ?? "", module: (frame) => frame.module,
 };
 
-function paths(question: Question): Table {
-    const { data, query, chosen } = question;
-    const cost = question.cost();
-    const frames = new Frames(data);
-    const calls: number[] = [];
-    for (let call = 1; call < data.size; call++) {
-        const bears = query.has("sort") ? (data.saved.calls.self[COSTS.allocations]?.[call] ?? 0) : cost.main.self[call]!;
-        if (chosen[call] === 1 && bears > 0) calls.push(call);
-    }
-    calls.sort((a, b) => cost.main.self[b]! - cost.main.self[a]!);
-    const lists = calls.map((call) => data.chain(call).map((at) => frames.number(at)));
-    const rows = calls.map((call, index): Cell[] => [`c${call}`, index, ...pathFigures(data, call)]);
-    return table(query, PATH_COLUMNS, rows, { frames: frames.list, paths: lists });
+/* Parameters that are no filters. */
+const OTHERS: ReadonlySet<string> = new Set(["metric", "direction", "depth", "limit", "min-share", "sort", "order", "cursor", "focus", "regex", "series", "points",
+    "graphs", "by", "full-names", "all-frames", "job", "snap", "all", "passes", "sizes", "within", "text"]);
+
+export async function unpack(packed: string): Promise<Embedded> {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text()) as Embedded;
 }
 
-function onePath(data: Data, hash: string): Record<string, unknown> {
-    const call = Number(/^c(\d+)$/.exec(hash)?.[1] ?? 0);
-    if (call <= 0 || call >= data.size) throw new Problem(404, "Not Found", `there is no call path ${hash} in this page`);
-    const names = PATH_COLUMNS.slice(2).map((one) => one.name);
-    const figures = pathFigures(data, call);
+export function embeddedTransport(data: Embedded): Transport {
+    const answers = new Answers(data);
     return {
-        hash, frames: data.chain(call).map((at) => data.frame(at)), timeline: null, sizes: null, lifetimes: null,
-        ...Object.fromEntries(names.map((name, index) => [name, figures[index]])),
+        isLocal: true,
+        async get(path) {
+            return answers.get(path);
+        },
+        async getBytes(path) {
+            const bytes = new TextEncoder().encode(JSON.stringify(answers.get(path)));
+            return { type: "application/json", bytes: bytes.buffer };
+        },
+        async post() {
+            throw answers.needsFile();
+        },
+        async stream() {
+            // Nothing happens to a saved page.
+        },
+        async save(path, name) {
+            saveBlob(new Blob([JSON.stringify(answers.get(path))]), name);
+        },
     };
 }
 
-function search(question: Question): Record<string, unknown> {
-    const { data, query } = question;
-    const regex = regexOf(query.get("regex") ?? "");
-    const cost = question.cost();
-    const fits = data.saved.functions.name.map((name) => regex.test(name));
-    const found = new Set<string>();
-    const inside = new Uint8Array(data.size);
-    let main = 0;
-    for (let call = 1; call < data.size; call++) {
-        const isIt = data.isCall(call) && fits[data.functionOf(call)] === true;
-        if (isIt) found.add(data.name(call) ?? "");
-        if (inside[data.parent(call)] === 1) inside[call] = 1;
-        else if (isIt) {
-            inside[call] = 1;
-            main += cost.main.all[call]!;
+class Answers {
+    private readonly sums: Sums;
+    private filters: string[] = []; // of the question, as the command has them
+    constructor(private readonly data: Embedded) {
+        this.sums = new Sums(this.known<SumsData>("sums").data);
+    }
+
+    /* Of what it is made of. */
+    private known<T>(name: string): Answer<T> {
+        const answer = this.data.answers[name];
+        if (answer === undefined) throw this.needsFile();
+        if ("status" in answer) throw new Problem(answer.status, answer.title, answer.detail);
+        return answer;
+    }
+    needsFile(what = "This needs the file itself"): Problem {
+        return new Problem(501, "A saved page", `${what}: memtrace serve ${this.data.session.sources[0]?.path ?? "FILE"}`);
+    }
+
+    get(path: string): unknown {
+        const [where = "", text = ""] = path.split(/\?(.*)/s);
+        const query = new URLSearchParams(text);
+        if (where === "/session") return this.data.session;
+        if (where === "/sources") return { opened: this.data.session.sources, found: [] };
+        if (where === "/command") return { command: this.needsFile("").message.slice(2), sql: null };
+        const [, endpoint = "", rest] = /^\/r\/1(?:\/([a-z]+)(?:\/(.*))?)?$/.exec(where) ?? [];
+        return this.ofSource(endpoint, rest === undefined ? undefined : decodeURIComponent(rest), query);
+    }
+
+    private ofSource(endpoint: string, rest: string | undefined, query: URLSearchParams): unknown {
+        if (query.has("base")) throw this.needsFile("A difference needs the files themselves");
+        const options = this.options(query);
+        switch (endpoint) {
+            case "": return this.summary(options);
+            case "timeline": return this.timeline(query, options);
+            case "tree": return this.tree(query, options);
+            case "callers": return this.callers(query, options);
+            case "search": return this.search(query, options);
+            case "functions": return this.functions(query, options);
+            case "paths": return rest === undefined ? this.paths(query, options) : this.path(rest);
+            case "files": return rest === undefined ? this.table("files", query) : this.file(rest, options);
+            case "findings": return this.known("findings");
+            default:
+                if (rest !== undefined) throw this.needsFile();
+                return this.table(endpoint, query);
         }
     }
-    const total = cost.main.all[0]!;
-    return { functions: [...found].sort(), count: found.size, main, total, share: total > 0 ? main / total : 0 };
-}
 
-function threads(data: Data, query: Query): Table {
-    const columns = [
-        column("id", "id", "count"), column("tid", "tid", "count"), column("name", "name", "text"), column("allocations", "allocations", "count"), column("total_bytes", "bytes", "bytes"),
-        column("frees", "frees", "count"), column("live_bytes", "live", "bytes"), column("freed_for_others", "freed of others", "count"), column("freed_for_others_bytes", "bytes of others", "bytes"),
-    ];
-    return table(query, columns, data.saved.threads.map((one) => columns.map(({ name }) => one[name] ?? null)));
-}
+    /* ---- What is selected ---- */
 
-function around(question: Question): Record<string, unknown> {
-    const name = question.query.get("focus") ?? "";
-    const found = treesAround(question.data, question.cost(), name);
-    if (found.first === 0) throw new Problem(404, "Not Found", `no function is named '${name}'`);
-    const { first, ...rest } = found;
-    return { focus: question.data.frame(first), ...rest };
-}
+    private options(query: URLSearchParams): SumsOptions {
+        const { by_line: byLine, all_frames: allFrames } = this.data.session;
+        const by = query.get("by");
+        const options: SumsOptions = { byLine: by === null ? byLine : by === "line", allFrames: allFrames || query.has("all-frames"), wanted: null };
+        this.filters = [];
+        for (const [name, value] of query) {
+            if (OTHERS.has(name)) continue;
+            if (!BY_PATH.has(name)) throw this.needsFile(`A saved page has sums of call paths, and no more: ${name} needs the file itself`);
+            this.filters.push(`--${name}`, value);
+            this.select((options.wanted ??= this.sums.allPaths()), name, value);
+        }
+        return options;
+    }
 
-function tree(question: Question): unknown {
-    const cost = question.cost();
-    const least = (Number(question.query.get("min-share") ?? 0) / 100) * cost.main.all[0]!;
-    return question.query.get("direction") === "up" ? treeUp(question.data, cost, least) : treeDown(question.data, cost, least);
-}
+    private select(wanted: Uint8Array, name: string, value: string): void {
+        const without = name.startsWith("not-");
+        if (name === "path") {
+            const path = this.sums.find(value);
+            const kept = path >= 0 ? wanted[path]! : 0;
+            wanted.fill(0);
+            if (path >= 0) wanted[path] = kept;
+        } else {
+            const spell = OF_PATHS[without ? name.slice(4) : name]!;
+            const regex = regexOf(value);
+            this.sums.narrow(wanted, (frame) => regex.test(spell(frame)), without);
+        }
+    }
 
-function answerOf(data: Data, endpoint: string, query: Query): unknown {
-    const question = new Question(data, query);
-    const [what = "", which] = endpoint.split("/");
-    switch (what) {
-        case "": return summary(question);
-        case "timeline": return timeline(data);
-        case "marks": return table(query, [column("time_ns", "time", "duration"), column("what", "what", "text"), column("name", "name", "text")], data.saved.marks.map(([time, name]): Cell[] => [time, "mark", name]));
-        case "threads": return threads(data, query);
-        case "tree": return tree(question);
-        case "functions": return functions(question);
-        case "paths": return which === undefined ? paths(question) : onePath(data, decodeURIComponent(which));
-        case "callers": return around(question);
-        case "search": return search(question);
-        case "findings": return { findings: [] };
-        default: throw new Problem(404, "Not Found", "a saved page does not have this: open the file itself with memtrace serve");
+    /* The answer of the server about all, with other data. Of some paths the maximum is not known: they may have held
+     * most at another moment. */
+    private like<T>(known: Answer<unknown>, data: T, metric: SumMetric | undefined, options: SumsOptions, words: readonly string[] = []): Answer<T> {
+        const answer: Answer<T> = { ...known, data, command: withWords(known.command, [...words, ...this.filters]) };
+        if (options.wanted !== null && metric === "maximum") {
+            answer.exact = "bound";
+            answer.notes = [...(known.notes ?? []), "As it was when the whole program held most: by itself, what is selected may have held more at another moment."];
+        }
+        if (this.sums.data.left_out > 0) {
+            answer.notes = [...(answer.notes ?? []), `${this.sums.data.left_out} of the smallest call paths are added up in this file.`];
+        }
+        return answer;
+    }
+    private metricOf(query: URLSearchParams): SumMetric {
+        const metric = asSum(query.get("metric"));
+        if (metric === undefined) throw this.needsFile("This metric needs single blocks, and so the file itself");
+        return metric;
+    }
+
+    /* ---- Summary, timeline, tables ---- */
+
+    private summary(options: SumsOptions): Answer<Summary> {
+        const known = this.known<Summary>("summary");
+        const has = { ...known.data.has, events: false, mappings: !("status" in (this.data.answers["mappings"] ?? { status: 0 })) };
+        const totals = { ...known.data.totals };
+        if (options.wanted !== null) {
+            const sum = (metric: SumMetric) => this.sums.total(metric, options);
+            const column = (name: string) => this.sums.data.cells[name]!.reduce<number>((all, value, path) => all + (options.wanted![path] === 1 ? Number(value) : 0), 0);
+            Object.assign(totals, {
+                maximum_bytes: sum("maximum"), live_bytes: column("live_bytes"), live_blocks: column("live_blocks"), total_bytes: sum("cumulative"),
+                allocations: sum("allocations"), temporary: sum("temporary"), frees: column("frees"), context_count: options.wanted.reduce((all, one) => all + one, 0),
+            });
+        }
+        const out = this.sums.data.left_out;
+        const warnings = [...known.data.warnings, ...(out > 0 ? [`${out} of the smallest call paths are left out of this file one by one; sums have them.`] : [])];
+        return this.like(known, { ...known.data, has, totals, warnings }, "maximum", options);
+    }
+
+    private timeline(query: URLSearchParams, options: SumsOptions): Answer<Timeline> {
+        if (options.wanted !== null) throw this.needsFile("What these paths held over time is not in a saved page");
+        const known = this.known<Timeline>("timeline");
+        const wanted = query.get("series")?.split(",");
+        const series = Object.fromEntries(Object.entries(known.data.series).filter(([name]) => wanted === undefined || wanted.includes(name)));
+        return { ...known, data: { ...known.data, series } };
+    }
+
+    /* A table that is there as a whole, sorted and cut as it is asked for. */
+    private table(name: string, query: URLSearchParams): Answer<Table> {
+        const known = this.known<Table>(name);
+        return { ...known, data: cut(known.data, query) };
+    }
+
+    /* ---- Made of sums ---- */
+
+    private treeOf(metric: SumMetric, nodes: Tree["nodes"]): Tree {
+        const { data } = this.known<Tree>(`tree ${metric}`);
+        return { metric, unit: data.unit, side_unit: data.side_unit, total: data.total, frames: [...this.sums.frames], nodes, cut: 0 };
+    }
+
+    private tree(query: URLSearchParams, options: SumsOptions): Answer<Tree> {
+        const metric = this.metricOf(query);
+        const up = query.get("direction") === "up";
+        const nodes = this.sums.tree(metric, up, options, Number(query.get("depth") ?? 0));
+        const tree = this.treeOf(metric, nodes);
+        if (options.wanted !== null) tree.total = nodes.main[0] ?? 0;
+        return this.like(this.known(`tree ${metric}`), tree, metric, options, up ? ["--bottom-up"] : []);
+    }
+
+    private callers(query: URLSearchParams, options: SumsOptions): Answer<unknown> {
+        const metric = this.metricOf(query);
+        const name = query.get("focus") ?? "";
+        const { focus, root, callers, callees } = this.sums.around(name, metric, options, Number(query.get("depth") ?? 0));
+        const frame: Frame = { ...(focus ?? { function: name, module: "", kind: "own" }) };
+        delete frame.line;
+        delete frame.inlined;
+        const answer = this.like(this.known(`tree ${metric}`), {
+            focus: frame, ...root, callers: this.treeOf(metric, callers), callees: this.treeOf(metric, callees),
+        }, metric, options, ["--show-caller-callee", name]);
+        if (focus === undefined) answer.notes = ["No call path with such a cost goes through this function."];
+        return answer;
+    }
+
+    private search(query: URLSearchParams, options: SumsOptions): Answer<unknown> {
+        const metric = this.metricOf(query);
+        const regex = regexOf(query.get("regex") ?? "");
+        const found = this.sums.frames.map((frame) => regex.test(frame.function));
+        const functions = new Set<string>();
+        let main = 0, total = 0;
+        this.sums.each(metric, options, (path, cost) => {
+            const hits = this.sums.path(path).filter((frame) => found[frame]);
+            for (const frame of hits) functions.add(this.sums.frames[frame]!.function);
+            main += hits.length > 0 ? cost.main : 0;
+            total += cost.main;
+        });
+        const data = { functions: [...functions], count: functions.size, main, total, share: total > 0 ? main / total : 0 };
+        return this.like(this.known(`tree ${metric}`), data, metric, options, ["--function", query.get("regex") ?? ""]);
+    }
+
+    private functions(query: URLSearchParams, options: SumsOptions): Answer<Table> {
+        const metric = this.metricOf(query);
+        const known = this.known<Table>(`functions ${metric}`);
+        const all = options.wanted === null ? this.known<Tree>(`tree ${metric}`).data.total : this.sums.total(metric, options);
+        const frames: Frame[] = [];
+        const rows = this.sums.functions(metric, options).map(({ frame, self, total }: FunctionSum): Cell[] => {
+            const { line, inlined: _, ...plain } = this.sums.frames[frame]!;
+            frames.push(options.byLine && line !== undefined ? { ...plain, line } : plain);
+            return [frames.length - 1, self.main, total.main, share(total, all), total.side];
+        });
+        const table: Table = { columns: known.data.columns, rows, total: rows.length, frames };
+        return this.like(known, cut(table, query, "total"), metric, options);
+    }
+
+    private paths(query: URLSearchParams, options: SumsOptions): Answer<Table> {
+        const metric = this.metricOf(query);
+        const known = this.known<Table>(`paths ${metric}`);
+        const columns = known.data.columns;
+        const list: number[] = [];
+        this.sums.each(metric, options, (path) => {
+            if (!this.sums.isRest(path)) list.push(path);
+        });
+        // Cells of paths are made for those that are shown; sorted by them they are by the allocating function.
+        const rows = list.map((path) => columns.map(({ kind, name }): Cell => (kind === "path" ? path : this.cell(path, name, metric))));
+        const table: Table = { columns, rows, total: rows.length, frames: [...this.sums.frames], paths: { length: this.sums.count } as number[][] };
+        const byPath = columns.find((column) => column.kind === "path" && column.name === query.get("sort"));
+        if (byPath !== undefined) table.paths = this.allPaths();
+        const shown = cut(table, query, known.data.columns.find((column) => column.name === MAIN[metric])?.name);
+        return this.like(known, this.withPaths(shown, columns), metric, options);
+    }
+    private cell(path: number, name: string, metric: SumMetric): Cell {
+        const isLeak = metric === "leaked" && (name === "live_bytes" || name === "live_blocks");
+        if (isLeak) return name === "live_bytes" ? this.sums.cost(path, metric).main : this.sums.cost(path, metric).side;
+        return this.sums.data.cells[name]?.[path] ?? null;
+    }
+    private allPaths(): number[][] {
+        return Array.from({ length: this.sums.count }, (_, path) => this.sums.path(path));
+    }
+    /* The paths of the rows, numbered anew. */
+    private withPaths(table: Table, columns: readonly Column[]): Table {
+        const place = columns.findIndex((column) => column.kind === "path");
+        const paths = table.rows.map((row) => this.sums.path(Number(row[place])));
+        const rows = table.rows.map((row, index) => row.map((cell, at) => (at === place ? index : cell)));
+        return { ...table, rows, paths };
+    }
+
+    private path(hash: string): Answer<unknown> {
+        const path = this.sums.find(hash);
+        if (path < 0) throw new Problem(404, "Not Found", `there is no call path ${hash} in this file`);
+        const cells = Object.fromEntries(Object.entries(this.sums.data.cells).map(([name, values]) => [name, values[path] ?? null]));
+        const frames = this.sums.path(path).map((frame) => this.sums.frames[frame]);
+        return { ...this.known<Table>("paths maximum"), data: { ...cells, hash, frames, timeline: null, sizes: null, lifetimes: null } };
+    }
+
+    /* "3", the lines of a file; "3/text" */
+    private file(rest: string, options: SumsOptions): Answer<unknown> {
+        const known = this.known<Table>("files");
+        const at = (name: string) => known.data.columns.findIndex((column) => column.name === name);
+        const [number, text] = rest.split("/");
+        const row = known.data.rows.find((cells) => String(cells[at("number")]) === number);
+        if (row === undefined) throw new Problem(404, "Not Found", `there is no source file '${number}'`);
+        const file = String(row[at("file")]);
+        if (text !== undefined) {
+            const note = `A saved page has no source text. ${this.needsFile("With it").message}`;
+            return { ...known, data: { file, state: "missing", text: null, language: "", note } };
+        }
+        return this.like(known, { file, lines: this.sums.lines(file, options).map((line) => this.line(line)) }, undefined, options);
+    }
+    private line({ line, frame, paths, self, total }: LineSum) {
+        const own = Object.fromEntries(SUM_METRICS.map((metric) => [`self_${metric}`, self[metric]]));
+        return { line, function: this.sums.frames[frame]!.function, ...total, ...own, paths };
     }
 }
 
-/* path: as the server is asked, "/r/1/tree?metric=maximum". */
-export function answer(data: Data, path: string): unknown {
-    const { saved } = data;
-    const [place = "", text = ""] = path.split(/\?(.*)/s);
-    const query = new URLSearchParams(text);
-    if (place === "/session") {
-        const source = { id: 1, name: saved.source, path: saved.source, kind: saved.events > 0 ? "recording" : "profile", live: false, state: "open", fingerprint: "", generation: 0 };
-        return { version: saved.generator.replace(/^MemTrace /, ""), capabilities: [], limits: {}, sources: [source] };
+const MAIN: Record<SumMetric, string> = {
+    maximum: "peak_bytes", leaked: "live_bytes", cumulative: "total_bytes", allocations: "allocations", temporary: "temporary",
+};
+
+/* The command with more options: behind the one that says what is shown. */
+function withWords(command: string, words: readonly string[]): string {
+    const plain = words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`));
+    return words.length === 0 ? command : command.replace(/^memtrace report(?: --[a-z-]+)?/, (all) => `${all} ${plain.join(" ")}`);
+}
+
+const share = (part: Cost, whole: number): number => (whole > 0 ? (100 * part.main) / whole : 0);
+
+/* POSIX extended, as near as the browser's own come to it: named classes of letters are spelled out. */
+const CLASSES: Record<string, string> = {
+    alpha: "A-Za-z", digit: "0-9", alnum: "A-Za-z0-9", upper: "A-Z", lower: "a-z", space: "\\s", xdigit: "0-9A-Fa-f", punct: "!-\\/:-@\\[-`{-~",
+};
+function regexOf(text: string): RegExp {
+    try {
+        return new RegExp(text.replace(/\[:([a-z]+):\]/g, (all, name: string) => CLASSES[name] ?? all));
+    } catch {
+        throw new Problem(400, "Bad Request", `'${text}' is not a regular expression`);
     }
-    const command = `memtrace report ${saved.source}`;
-    if (place === "/command") return { command, sql: null };
-    const endpoint = /^\/r\/[^/]+\/?(.*)$/.exec(place)?.[1];
-    if (endpoint === undefined) throw new Problem(404, "Not Found", `a saved page has no ${place}`);
-    const before = performance.now();
-    const found = answerOf(data, endpoint, query);
-    const whole: Answer<unknown> = {
-        data: found, window: { from_ns: 0, to_ns: null }, exact: saved.sampled ? "estimate" : "exact", via: "model", ms: performance.now() - before, command,
-    };
-    return whole;
+}
+
+function cut(table: Table, query: URLSearchParams, usual?: string): Table {
+    const sort = query.get("sort") ?? usual;
+    const kind = table.columns.find((column) => column.name === sort)?.kind ?? "text";
+    const order = query.get("order") ?? (["text", "word", "frame", "path"].includes(kind) ? "asc" : "desc");
+    const from = Number(query.get("cursor") ?? 0);
+    const end = from + Number(query.get("limit") ?? 1000);
+    const rows = sortTable(table, sort ?? undefined, order as Order);
+    return { ...table, rows: rows.slice(from, end), total: rows.length, ...(end < rows.length ? { next: String(end) } : {}) };
 }

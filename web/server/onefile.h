@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * onefile.h: the page as one file with its data inside, to mail around and open anywhere.
+ *
+ * It is the page of the server (web/ui, built into dist/onefile.html), and in it, in one packed
+ * block, the answers of the server's endpoints about one view and what its call paths cost. It asks
+ * for nothing, and its policy forbids it any request. Called by cli/export and apiexport.c.
+ */
+#ifndef WEB_SERVER_ONEFILE_H
+#define WEB_SERVER_ONEFILE_H
+
+#include "analyze/ask/question.h"
+#include "web/server/api.h"
+
+struct onefile {
+    const struct api_view *view;
+    enum metric metric; /* shown first */
+    bool full_names, by_line, all_frames;
+    struct replay_options replay;
+};
+
+/* 0 or -1. Whether writing worked the caller asks ferror(). */
+int onefile_write(const struct onefile *page, FILE *out, struct error *error);
+/* The same of what a command asked for. */
+int onefile_write_answer(struct onefile *page, const struct answer *answer,
+                         const struct question *question, FILE *out, struct error *error);
+
+#endif

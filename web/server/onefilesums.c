@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* onefilesums.c: see onefilesums.h. */
+#include "web/server/onefilesums.h"
+
+#include "analyze/base/array.h"
+#include "analyze/base/numbermap.h"
+#include "analyze/model/names.h"
+#include "analyze/rows/pathwalk.h"
+#include "web/server/apiframes.h"
+#include "web/server/apimetric.h"
+#include "web/server/apipaths.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PATHS = 1 << 20 };
+
+/* A place on call paths. The first one is the root. */
+struct node {
+    uint32_t frame; /* among frames */
+    uint32_t first_child, next;
+    uint32_t number;            /* in the order in which they are written */
+    struct model_context *rest; /* of paths that are left out and leave the tree here */
+};
+
+struct sums {
+    const struct report *report;
+    const struct model *model;
+    const struct model *leaks; /* the same without what is suppressed */
+    struct apiframes frames;
+    struct node *nodes;
+    size_t node_count, node_room;
+    struct numbermap children; /* by node and frame: the node */
+    const struct model_context **paths;
+    uint32_t *ends; /* by path, then by rest: its node */
+    size_t path_count;
+    size_t kept; /* of them */
+    struct model_context *rests;
+    size_t rest_count;
+    const struct names_frame **frames_of_path;
+    size_t frame_room;
+};
+
+/* What stands for paths that are left out. */
+static const struct names_frame rest_frame = {.function = "(smaller call paths)",
+                                              .module = "",
+                                              .function_key = UINT64_MAX,
+                                              .place_key = UINT64_MAX};
+
+static void sums_free(struct sums *sums) {
+    apiframes_free(&sums->frames);
+    numbermap_free(&sums->children);
+    free(sums->nodes);
+    free(sums->paths);
+    free(sums->ends);
+    free(sums->rests);
+    free(sums->frames_of_path);
+}
+
+/* ---- Which paths ---- */
+
+/* The largest of its shares of what a metric counts. */
+static double weight_of(const struct model_context *context, const struct model *model) {
+    double weight = 0;
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        uint64_t all = metric_total(metric, model).main;
+        uint64_t part = metric_cost(metric, context).main;
+        if (all != 0 && (double)part / (double)all > weight) {
+            weight = (double)part / (double)all;
+        }
+    }
+    return weight;
+}
+
+struct weighed {
+    const struct model_context *context;
+    double weight;
+};
+
+static int heaviest_first(const void *left, const void *right) {
+    const struct weighed *a = left;
+    const struct weighed *b = right;
+    return a->weight != b->weight ? (a->weight < b->weight) - (a->weight > b->weight)
+                                  : (a->context > b->context) - (a->context < b->context);
+}
+
+/* Those that cost something, the dearest first. 0, or -1: out of memory. */
+static int list_paths(struct sums *sums) {
+    const struct model *model = sums->model;
+    struct weighed *weighed = calloc(model->context_count + 1, sizeof *weighed);
+    sums->paths = calloc(model->context_count + 1, sizeof *sums->paths);
+    if (weighed == NULL || sums->paths == NULL) {
+        free(weighed);
+        return -1;
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        double weight = context->class == MODEL_HEAP ? weight_of(context, model) : 0;
+        if (weight > 0) {
+            weighed[sums->path_count++] = (struct weighed){context, weight};
+        }
+    }
+    qsort(weighed, sums->path_count, sizeof *weighed, heaviest_first);
+    for (size_t i = 0; i < sums->path_count; i++) {
+        sums->paths[i] = weighed[i].context;
+    }
+    free(weighed);
+    return 0;
+}
+
+/* ---- Their tree ---- */
+
+static uint64_t child_key(uint32_t node, uint32_t frame) {
+    return (uint64_t)node << 32 | frame;
+}
+
+/* 0: it has none of this frame. */
+static uint32_t find_child(const struct sums *sums, uint32_t node, uint32_t frame) {
+    return (uint32_t)(uintptr_t)numbermap_get(&sums->children, child_key(node, frame));
+}
+
+/* 0: out of memory. */
+static uint32_t add_child(struct sums *sums, uint32_t node, uint32_t frame) {
+    uint32_t child = (uint32_t)sums->node_count;
+    if (array_grow(&sums->nodes, &sums->node_room, child, sizeof *sums->nodes) != 0 ||
+        numbermap_put(&sums->children, child_key(node, frame), (void *)(uintptr_t)child) != 0) {
+        return 0;
+    }
+    sums->nodes[child] = (struct node){.frame = frame, .next = sums->nodes[node].first_child};
+    sums->nodes[node].first_child = child;
+    sums->node_count++;
+    return child;
+}
+
+/* The frames of a path, the allocating one first, into frames_of_path. 0 or -1. */
+static int read_path(struct sums *sums, uint32_t path, size_t *count) {
+    struct pathwalk walk = pathwalk(sums->report, path);
+    *count = 0;
+    for (; walk.frame != NULL; pathwalk_next(&walk)) {
+        if (array_grow(&sums->frames_of_path, &sums->frame_room, *count,
+                       sizeof *sums->frames_of_path) != 0) {
+            return -1;
+        }
+        sums->frames_of_path[(*count)++] = walk.frame;
+    }
+    return 0;
+}
+
+static int add_path(struct sums *sums, size_t place) {
+    uint32_t node = 0;
+    size_t count;
+    if (read_path(sums, sums->paths[place]->path, &count) != 0) {
+        return -1;
+    }
+    while (count-- > 0) {
+        int64_t frame = apiframes_add(&sums->frames, sums->frames_of_path[count]);
+        uint32_t child = frame >= 0 ? find_child(sums, node, (uint32_t)frame) : 0;
+        node = child != 0 || frame < 0 ? child : add_child(sums, node, (uint32_t)frame);
+        if (node == 0) {
+            return -1;
+        }
+    }
+    sums->ends[place] = node;
+    return 0;
+}
+
+/* Adds a path that is left out to the rest of where it leaves the tree. */
+static int leave_out(struct sums *sums, const struct model_context *context) {
+    uint32_t node = 0;
+    size_t count;
+    struct model_context *rest;
+    if (read_path(sums, context->path, &count) != 0) {
+        return -1;
+    }
+    while (count-- > 0) {
+        int64_t frame = apiframes_add(&sums->frames, sums->frames_of_path[count]);
+        uint32_t child = frame >= 0 ? find_child(sums, node, (uint32_t)frame) : 0;
+        if (frame < 0) {
+            return -1;
+        }
+        if (child == 0) {
+            break;
+        }
+        node = child;
+    }
+    rest = sums->nodes[node].rest;
+    if (rest == NULL) {
+        rest = &sums->rests[sums->rest_count++];
+        sums->nodes[node].rest = rest;
+        sums->ends[sums->kept + sums->rest_count - 1] = node;
+    }
+    rest->peak_bytes += context->peak_bytes;
+    rest->live_bytes += context->live_bytes;
+    rest->live_blocks += context->live_blocks;
+    rest->total_bytes += context->total_bytes;
+    rest->allocations += context->allocations;
+    rest->frees += context->frees;
+    rest->temporary += context->temporary;
+    return 0;
+}
+
+/* Rests end in a call of their own. */
+static int end_rests(struct sums *sums) {
+    int64_t frame = sums->rest_count != 0 ? apiframes_add(&sums->frames, &rest_frame) : 0;
+    for (size_t i = 0; i < sums->rest_count; i++) {
+        uint32_t *end = &sums->ends[sums->kept + i];
+        *end = frame >= 0 ? add_child(sums, *end, (uint32_t)frame) : 0;
+        if (*end == 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int make_tree(struct sums *sums) {
+    size_t out = sums->path_count - sums->kept;
+    sums->ends = calloc(sums->path_count + 1, sizeof *sums->ends);
+    sums->rests = calloc(out + 1, sizeof *sums->rests);
+    if (sums->ends == NULL || sums->rests == NULL ||
+        array_grow(&sums->nodes, &sums->node_room, 0, sizeof *sums->nodes) != 0) {
+        return -1;
+    }
+    sums->nodes[0] = (struct node){.frame = 0};
+    sums->node_count = 1;
+    for (size_t i = 0; i < sums->kept; i++) {
+        if (add_path(sums, i) != 0) {
+            return -1;
+        }
+    }
+    for (size_t i = sums->kept; i < sums->path_count; i++) {
+        if (leave_out(sums, sums->paths[i]) != 0) {
+            return -1;
+        }
+    }
+    return end_rests(sums);
+}
+
+/* ---- Writing ---- */
+
+/* The nodes in their order, each behind its caller; without the root. 0 or -1. */
+static int put_nodes(struct api_call *call, struct sums *sums) {
+    uint32_t *stack = calloc(sums->node_count + 1, sizeof *stack);
+    uint32_t *order = calloc(sums->node_count + 1, sizeof *order);
+    uint32_t *depths = calloc(sums->node_count + 1, sizeof *depths);
+    size_t waiting = 0;
+    uint32_t count = 0;
+    if (stack == NULL || order == NULL || depths == NULL) {
+        free(stack);
+        free(order);
+        free(depths);
+        return -1;
+    }
+    stack[waiting++] = 0;
+    while (waiting != 0) {
+        uint32_t at = stack[--waiting];
+        sums->nodes[at].number = count;
+        order[count++] = at;
+        for (uint32_t child = sums->nodes[at].first_child; child != 0;
+             child = sums->nodes[child].next) {
+            depths[child] = depths[at] + 1;
+            stack[waiting++] = child;
+        }
+    }
+    jsonwriter_map(call->json, "nodes");
+    jsonwriter_array(call->json, "depth");
+    for (uint32_t i = 1; i < count; i++) {
+        jsonwriter_number(call->json, NULL, depths[order[i]]);
+    }
+    jsonwriter_end_array(call->json);
+    jsonwriter_array(call->json, "frame");
+    for (uint32_t i = 1; i < count; i++) {
+        jsonwriter_number(call->json, NULL, sums->nodes[order[i]].frame);
+    }
+    jsonwriter_end_array(call->json);
+    jsonwriter_end_map(call->json);
+    free(stack);
+    free(order);
+    free(depths);
+    return 0;
+}
+
+/* One number a frame: frames of one function have the same. 0 or -1. */
+static int put_functions(struct api_call *call, const struct sums *sums) {
+    struct numbermap known = {0};
+    size_t count = 0;
+    int result = 0;
+    jsonwriter_array(call->json, "functions");
+    for (size_t i = 0; i < sums->frames.count; i++) {
+        uint64_t key = sums->frames.items[i]->function_key;
+        uintptr_t number = (uintptr_t)numbermap_get(&known, key);
+        if (number == 0) {
+            number = ++count;
+            result |= numbermap_put(&known, key, (void *)number);
+        }
+        jsonwriter_number(call->json, NULL, number - 1);
+    }
+    jsonwriter_end_array(call->json);
+    numbermap_free(&known);
+    return result;
+}
+
+static void put_cell(struct jsonwriter *json, const struct table_column *column,
+                     const struct table_cell *cell) {
+    char text[24];
+    if (!cell->is_known) {
+        jsonwriter_string(json, NULL, NULL);
+    } else if (column->kind == TABLE_TEXT || column->kind == TABLE_WORD) {
+        jsonwriter_string(json, NULL, cell->text);
+    } else if (column->kind == TABLE_HASH) {
+        snprintf(text, sizeof text, "%016" PRIx64, cell->number);
+        jsonwriter_string(json, NULL, text);
+    } else if (column->kind == TABLE_REAL || column->kind == TABLE_PERCENT) {
+        jsonwriter_double(json, NULL, cell->real);
+    } else {
+        jsonwriter_number(json, NULL, cell->number);
+    }
+}
+
+/* A column of all paths; of rests only sums are known. */
+static void put_column(struct api_call *call, const struct sums *sums, const struct rows *rows,
+                       unsigned char place) {
+    const struct table_column *column = &rows->columns[place];
+    struct rows_of of = rows_of_report(&call->report);
+    of.model = sums->model;
+    of.whole = call->view->whole;
+    jsonwriter_array(call->json, column->name);
+    for (size_t i = 0; i < sums->kept; i++) {
+        struct table_cell cell = rows_cell(rows, &of, sums->paths[i], place);
+        put_cell(call->json, column, &cell);
+        if (cell.is_owned) {
+            free((char *)(uintptr_t)cell.text);
+        }
+    }
+    for (size_t i = 0; i < sums->rest_count; i++) {
+        struct table_cell cell = {.is_known = false};
+        if (column->size != 0 && place != CONTEXT_ID && place != CONTEXT_DEPTH) {
+            cell = rows_cell(rows, &of, &sums->rests[i], place);
+        }
+        put_cell(call->json, column, &cell);
+    }
+    jsonwriter_end_array(call->json);
+}
+
+static void put_columns(struct api_call *call, const struct sums *sums) {
+    struct table_column columns[CONTEXT_COLUMNS];
+    const struct rows rows = {.columns = columns, .column_count = CONTEXT_COLUMNS};
+    apipaths_columns(columns);
+    jsonwriter_map(call->json, "cells");
+    for (size_t i = 0; i < APIPATHS_SHOWN; i++) {
+        if (columns[apipaths_shown[i]].kind != TABLE_PATH) {
+            put_column(call, sums, &rows, apipaths_shown[i]);
+        }
+    }
+    jsonwriter_end_map(call->json);
+}
+
+/* What suppressions leave of the leaks: of a path that is kept. */
+static struct cost leak_of(const struct sums *sums, size_t place) {
+    const struct model_context *context = model_find(sums->leaks, sums->paths[place]->id);
+    return context != NULL ? metric_cost(METRIC_LEAKED, context) : (struct cost){0, 0};
+}
+
+/* Of rests those that are suppressed are not told apart: they are left in them. */
+static void put_leaks(struct api_call *call, const struct sums *sums) {
+    jsonwriter_array(call->json, "leaked");
+    for (int side = 0; side < 2; side++) {
+        jsonwriter_array(call->json, NULL);
+        for (size_t i = 0; i < sums->kept; i++) {
+            struct cost leak = leak_of(sums, i);
+            jsonwriter_number(call->json, NULL, side == 0 ? leak.main : leak.side);
+        }
+        for (size_t i = 0; i < sums->rest_count; i++) {
+            const struct model_context *rest = &sums->rests[i];
+            jsonwriter_number(call->json, NULL, side == 0 ? rest->live_bytes : rest->live_blocks);
+        }
+        jsonwriter_end_array(call->json);
+    }
+    jsonwriter_end_array(call->json);
+}
+
+static int put_sums(struct api_call *call, struct sums *sums) {
+    struct jsonwriter *json = call->json;
+    int result;
+    jsonwriter_map(json, NULL);
+    put_columns(call, sums);
+    if (sums->leaks != sums->model) {
+        put_leaks(call, sums);
+    }
+    result = put_nodes(call, sums);
+    jsonwriter_array(json, "ends");
+    for (size_t i = 0; i < sums->kept + sums->rest_count; i++) {
+        jsonwriter_number(json, NULL, sums->nodes[sums->ends[i]].number);
+    }
+    jsonwriter_end_array(json);
+    apiframes_write(&sums->frames, json, "frames");
+    result |= put_functions(call, sums);
+    jsonwriter_number(json, "left_out", sums->path_count - sums->kept);
+    jsonwriter_number(json, "rests", sums->rest_count);
+    jsonwriter_end_map(json);
+    return result;
+}
+
+int onefilesums(struct api_call *call, struct error *error) {
+    struct sums sums = {.report = &call->report, .frames = apiframes_start(&call->report)};
+    uint64_t limit;
+    int result;
+    if (api_number(call, "limit", MOST_PATHS, 1, MOST_PATHS, &limit, error) != 0) {
+        return -1;
+    }
+    sums.model = apimetric_of(call, call->view, METRIC_MAXIMUM, error);
+    sums.leaks = apimetric_of(call, call->view, METRIC_LEAKED, error);
+    if (sums.model == NULL || sums.leaks == NULL) {
+        return -1;
+    }
+    result = list_paths(&sums);
+    sums.kept = sums.path_count < limit ? sums.path_count : (size_t)limit;
+    if (result != 0 || make_tree(&sums) != 0 || put_sums(call, &sums) != 0) {
+        result = error_set(error, "out of memory");
+    }
+    sums_free(&sums);
+    return result;
+}
