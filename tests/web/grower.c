@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* grower.c: a program that can be watched: says its pid, then for each number that it reads holds so many blocks of
- * 64 KiB more, and says that. It ends when there is nothing more to read. */
+/* grower.c: a program that can be watched: says its pid, then for each number that it reads holds
+ * so many blocks of 64 KiB more, and says that. It ends when there is nothing more to read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

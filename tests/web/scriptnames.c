@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scriptnames.c: a program whose names are scripts: its function (tests/export/evil.c), its source file, its
- * scopes and marks. Whoever shows one of them as markup runs it. */
+/* scriptnames.c: a program whose names are scripts: its function (tests/export/evil.c), its source
+ * file, its scopes and marks. Whoever shows one of them as markup runs it. */
 #include <memtrace/memtrace.h>
 #include <pthread.h>
 #include <stdint.h>
