@@ -21,10 +21,10 @@ const PICTURES = {
         await page.getByRole('grid', { name: 'Blocks' }).getByRole('row').nth(4).click();
     }],
     heap: ['heap?at=mark:night'],
-    compare: ['compare?metric=leaked&to=mark:night&base=1&base-to=mark:evening', undefined, 'dark'],
+    compare: ['compare?metric=leaked&to=mark:evening&base=1&base-to=50%25', undefined, 'dark'],
 };
 
-const SHADES = 31;
+const SHADES = 51;
 
 /* What a test would do at its end. */
 const cleanup = [];
