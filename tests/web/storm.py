@@ -119,7 +119,8 @@ def check_cancel(server):
 
 def main():
     scratch = Scratch()
-    first = scratch.record("first.mtr", 1500000 if SECONDS >= 8 else 300000)
+    # With a sanitizer passes take long, and storms are for what many do at once.
+    first = scratch.record("first.mtr", 100000 if "TEST_MEMTRACE" in os.environ else 1500000)
     second = scratch.record("second.mtr", 50000)
     profile = scratch.record("third.mtp", 50000, how="run")
     with Server(first, second, profile, options=("--cache-memory", "4M")) as server:
@@ -133,7 +134,7 @@ def main():
         for thread in threads:
             thread.join()
         check("wrong", not askers.wrong, askers.wrong[:2])
-        check("enough", askers.asked > 20 * SECONDS / 8 and askers.left > 0 and askers.answered > 0, vars(askers))
+        check("enough", askers.asked > 2 * ASKERS and askers.left > 0 and askers.answered > 0, vars(askers))
         check("as before", [server.get("/r/%d" % source)["data"]["totals"] for source in (1, 2, 3)] == before)
         if "TEST_MEMTRACE" not in os.environ:
             check_cancel(server)

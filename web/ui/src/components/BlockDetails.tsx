@@ -76,9 +76,10 @@ function BlockFigures({ of }: { of: Record<string, Cell> }) {
     add("size", "size", "bytes");
     if (Number(of["slack"] ?? 0) > 0) add("given beyond that", "slack", "bytes");
     add("allocated at", "birth_ns", "duration");
-    if (of["death_ns"] === null) figures.push({ label: "freed", value: "never", kind: "word" });
+    const isHeld = of["death_ns"] === null || of["death_ns"] === undefined; // a running program's blocks say nothing of it
+    if (isHeld) figures.push({ label: "freed", value: of["birth_ns"] === undefined ? "not yet" : "never", kind: "word" });
     else add("freed at", "death_ns", "duration");
-    add(of["death_ns"] === null ? "held for" : "lived", "age_ns", "duration");
+    add(isHeld ? "held for" : "lived", "age_ns", "duration");
     thread("allocated by thread", "thread");
     thread("freed by thread", "freed_by");
     if (Number(of["chain_length"] ?? 1) > 1) add("place in its chain", "chain_length", "count");
@@ -96,7 +97,7 @@ function BlockLinks({ of }: { of: Record<string, Cell> }) {
     const hash = of["hash"];
     return (
         <nav class="inspector-links" aria-label="From here">
-            {typeof address === "string" && <a class="button small" href={href(heapAt(BigInt(address), Number(of["size"] ?? 0), of["birth_ns"] ?? null, of["death_ns"] ?? null))}>Where it lies</a>}
+            {typeof address === "string" && of["birth_ns"] !== undefined && <a class="button small" href={href(heapAt(BigInt(address), Number(of["size"] ?? 0), of["birth_ns"] ?? null, of["death_ns"] ?? null))}>Where it lies</a>}
             {typeof hash === "string" && <a class="button small" href={href(viewChange("paths", { chosen: `path:${hash}` }))}>Its call path</a>}
             {typeof hash === "string" && <a class="button small" href={href(viewChange("blocks", { path: hash }))}>Blocks of this path</a>}
         </nav>

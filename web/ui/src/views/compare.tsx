@@ -235,7 +235,7 @@ function DeltaBar({ value, most }: { value: number; most: number }) {
     const share = most > 0 ? Math.min(1, Math.abs(value) / most) * 50 : 0;
     return (
         <span class="delta-bar" aria-hidden="true">
-            <span class={value > 0 ? "more" : "less"} style={value > 0 ? { left: "50%", width: `${share}%` } : { right: "50%", width: `${share}%` }} />
+            {value !== 0 && <span class={value > 0 ? "more" : "less"} style={value > 0 ? { left: "50%", width: `${share}%` } : { right: "50%", width: `${share}%` }} />}
         </span>
     );
 }

@@ -70,11 +70,11 @@ function FoundRow({ of }: { of: Found }) {
         }
     };
     const when = new Date(Number(of.modified_ns) / 1e6);
-    const what = of.running === true ? `running, process ${of.pid ?? "?"}` : of.pid !== undefined ? `left by process ${of.pid}` : (KINDS[of.kind] ?? of.kind);
+    const what = of.running === true ? "running" : of.pid !== undefined ? "left by a killed program" : (KINDS[of.kind] ?? of.kind);
     return (
         <li class="file-row">
             <button type="button" class="plain file-open" onClick={() => void open()} disabled={state === "opening"}>
-                <b>{of.name}</b><span class="muted file-path" title={of.path}>{of.path}</span>
+                <b>{of.pid === undefined ? of.name : `process ${of.pid}`}</b><span class="muted file-path" title={of.path}>{of.path}</span>
             </button>
             <span class="file-about muted">{state === "opening" ? "opening …" : what}</span>
             <span class="number file-size">{bytesText(of.bytes)}</span>
