@@ -163,6 +163,7 @@ export async function closeChrome() {
 export async function open(t, server, view = '', options = {}) {
     const context = await (await chrome()).newContext({ viewport: { width: 1400, height: 900 },
         permissions: ['clipboard-read', 'clipboard-write'], ...options });
+    context.setDefaultTimeout(120000); // a busy machine is no fault
     const page = await context.newPage();
     page.complaints = [];
     page.on('console', (message) => {
