@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* paths.c: allocates on 2^DEPTH call paths, none of which calls the same function twice in a row.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
