@@ -16,7 +16,11 @@ function grow(t, command, args) {
     const child = spawn(command, args, { cwd: scratch, env: environment, stdio: ['pipe', 'pipe', 'pipe'] });
     const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const ended = new Promise((resolve) => { child.on('exit', resolve); });
-    t.after(() => child.kill('SIGKILL'));
+    // It ends with its input; killed alone, memtrace would leave it, and its open pipe would keep this process.
+    t.after(() => {
+        child.stdin.end();
+        child.kill('SIGTERM');
+    });
     const said = async () => (await lines.next()).value;
     return {
         child, ended,
