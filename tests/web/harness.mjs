@@ -86,7 +86,7 @@ export const serve = (t, ...args) => serving(t, spawn(memtrace, ['serve', '--no-
     { cwd: scratch, env: environment, stdio: ['ignore', 'pipe', 'pipe'] }));
 
 /** The server that a command starts; stopped at the end of the test. */
-export async function serving(t, child) {
+export async function serving(t, child, interrupt = () => child.kill('SIGINT')) {
     let said = '';
     const address = await new Promise((resolve, reject) => {
         const look = (data) => {
@@ -132,7 +132,7 @@ export async function serving(t, child) {
                 }
                 child.removeAllListeners('exit');
                 child.on('exit', resolve);
-                child.kill('SIGINT');
+                interrupt();
             });
         },
     };

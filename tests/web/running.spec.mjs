@@ -13,13 +13,17 @@ after(closeChrome);
 
 /** tests/web/grower.c: holds so many blocks of 64 KiB more for each line that it reads, and says so. */
 function grow(t, command, args) {
-    const child = spawn(command, args, { cwd: scratch, env: environment, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { cwd: scratch, env: environment, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const ended = new Promise((resolve) => { child.on('exit', resolve); });
     // It ends with its input; killed alone, memtrace would leave it, and its open pipe would keep this process.
     t.after(() => {
         child.stdin.end();
-        child.kill('SIGTERM');
+        try {
+            process.kill(-child.pid, 'SIGKILL');
+        } catch {
+            // It has ended.
+        }
     });
     const said = async () => (await lines.next()).value;
     return {
@@ -76,6 +80,7 @@ test('a running program', async (t) => {
 });
 
 test('run --serve', async (t) => {
+    // A group of its own, as a shell makes it.
     const program = grow(t, memtrace, ['run', '--serve', '--output', path.join(scratch, `served-${process.pid}.mtp`), '--', grower]);
     const server = await serving(t, program.child);
     await program.pid();
@@ -84,4 +89,13 @@ test('run --serve', async (t) => {
     await heldAtLeast(page, 32 << 16);
     await program.more(32);
     await heldAtLeast(page, 64 << 16);
+    // The program ends, the page stays until Ctrl-C.
+    program.child.stdin.end();
+    await page.waitForFunction(() => !/has run/.test(document.querySelector('main')?.textContent ?? ''));
+    await heldAtLeast(page, 64 << 16);
+    while (!server.said().includes('until Ctrl-C')) {
+        await new Promise((resolve) => { program.child.stderr.once('data', resolve); });
+    }
+    program.child.kill('SIGINT');
+    assert.equal(await program.ended, 0);
 });
