@@ -6,42 +6,37 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Not in our process group: Ctrl-C while the program runs is for the program. stdout is the
- * program's, so the address goes to stderr. */
-static int spawn(pid_t *server, char **argv) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
+/* In the forked child. Not in our process group: Ctrl-C while the program runs is for the program.
+ * stdout is the program's, so the address goes to stderr. It ends with its parent, however that
+ * ends. */
+_Noreturn static void become_server(pid_t parent, char *const argv[]) {
     sigset_t none;
-    int result;
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     sigemptyset(&none);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    result = posix_spawn(server, "/proc/self/exe", &actions, &attributes, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    return result;
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent && setpgid(0, 0) == 0 &&
+        sigprocmask(SIG_SETMASK, &none, NULL) == 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+        dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
+        execv("/proc/self/exe", argv);
+    }
+    _exit(CLI_FAILURE);
 }
 
 pid_t serving_start(pid_t program) {
     char number[24];
+    pid_t parent = getpid();
     pid_t server;
-    int reason;
     snprintf(number, sizeof number, "%ld", (long)program);
-    reason = spawn(&server, (char *[]){"memtrace", "serve", number, NULL});
-    if (reason != 0) {
-        cli_error("cannot start the server of the page: %s", strerror(reason));
-        return -1;
+    server = fork();
+    if (server == 0) {
+        become_server(parent, (char *[]){"memtrace", "serve", number, NULL});
+    }
+    if (server < 0) {
+        cli_error("cannot start the server of the page: %m");
     }
     return server;
 }

@@ -3,7 +3,9 @@
 """Running programs: the page's numbers move on, and stay after kill -9; six tabs follow; recordings
 that grow; `run --serve` and `record --serve`."""
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -116,19 +118,48 @@ def check_recording(scratch):
         check("whole", server.get("/r/1")["data"]["totals"]["allocations"] >= 800000, server.get("/r/1")["data"]["totals"])
 
 
-def check_serve(scratch, how, name):
+def start_serving(scratch, how, name, program):
+    """The command, and a function that reads what it says until a text is in it."""
     errors = scratch.file(how + ".err")
     environment = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
     with open(errors, "w", encoding="utf-8") as out:
         run = subprocess.Popen([MEMTRACE, how, "--serve", "--no-summary", "-o", scratch.file(name), "--", "sh", "-c",
-                                "sleep 1; exit 7"], stderr=out, env=environment, stdout=subprocess.PIPE, text=True)
-    time.sleep(3)
-    with open(errors, encoding="utf-8") as file:
-        said = file.read()
-    check(how + " --serve", "/#token=" in said and "the page stays until Ctrl-C" in said and run.poll() is None, said)
+                                program], stderr=out, env=environment, stdout=subprocess.PIPE, text=True)
+
+    def read_until_said(text):
+        for _ in range(600):
+            with open(errors, encoding="utf-8") as file:
+                said = file.read()
+            if text in said:
+                break
+            time.sleep(0.1)
+        return said
+
+    return run, read_until_said
+
+
+def check_serve(scratch, how, name):
+    run, said = start_serving(scratch, how, name, "sleep 1; exit 7")
+    text = said("the page stays until Ctrl-C")
+    check(how + " --serve", "/#token=" in text and "the page stays until Ctrl-C" in text and run.poll() is None, text)
     run.send_signal(signal.SIGINT)
     status = run.wait(20)
     check(how + " --serve ends as the program", status == 7 and run.stdout.read() == "", status)
+
+
+def check_left_alone(scratch):
+    """A command that is killed leaves no server behind."""
+    run, said = start_serving(scratch, "run", "left.mtp", "sleep 20")
+    port = int(re.search(r":(\d+)/", said("/#token=")).group(1))
+    run.kill()
+    run.wait()
+    for _ in range(100):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            return
+        time.sleep(0.1)
+    check("the server ends with the command", False, port)
 
 
 def main():
@@ -138,6 +169,7 @@ def main():
     check_recording(scratch)
     check_serve(scratch, "run", "served.mtp")
     check_serve(scratch, "record", "served.mtr")
+    check_left_alone(scratch)
 
 
 main()

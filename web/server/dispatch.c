@@ -27,6 +27,7 @@ struct dispatch {
     size_t size;
     int64_t told_ms;
     uint64_t start_ns;
+    bool is_saved; /* for a file, which is the same each time: how long it took is not told */
 };
 
 /* ---- Problems ---- */
@@ -328,7 +329,7 @@ static void put_told(struct dispatch *self, struct jsonwriter *json) {
         jsonwriter_double(json, "error", call->told.error);
     }
     jsonwriter_string(json, "via", via[call->told.via]);
-    jsonwriter_double(json, "ms", (double)(now_ns() - self->start_ns) / 1e6);
+    jsonwriter_double(json, "ms", self->is_saved ? 0 : (double)(now_ns() - self->start_ns) / 1e6);
     jsonwriter_string(json, "command", command != NULL ? command : "");
     if (call->told.sql != NULL) {
         jsonwriter_string(json, "sql", call->told.sql);
@@ -534,6 +535,7 @@ void dispatch_of_view(const struct dispatch_question *question, struct reply *re
         dispatch_problem(reply, 400, error.message);
     } else {
         struct dispatch self = {.call = {.request = &request, .view = question->view},
+                                .is_saved = true,
                                 .route = question->handler != NULL ? &own : NULL};
         request.method = "GET";
         self.call.replay = *question->replay;

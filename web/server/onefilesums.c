@@ -15,6 +15,9 @@
 #include <string.h>
 
 enum { MOST_PATHS = 1 << 20 };
+/* Deeper paths have no hash: it is made from the allocating function on, so each costs its depth.
+ */
+enum { DEEPEST_HASH = 4096 };
 
 /* A place on call paths. The first one is the root. */
 struct node {
@@ -22,6 +25,13 @@ struct node {
     uint32_t first_child, next;
     uint32_t number;            /* in the order in which they are written */
     struct model_context *rest; /* of paths that are left out and leave the tree here */
+};
+
+/* Where a node of the model is in the tree: each is looked at once, so deep paths cost no more. */
+struct known {
+    uint32_t node;
+    bool is_known;
+    bool is_left; /* the tree has it not: node is the innermost of its callers that it has */
 };
 
 struct sums {
@@ -38,8 +48,10 @@ struct sums {
     size_t kept; /* of them */
     struct model_context *rests;
     size_t rest_count;
-    const struct names_frame **frames_of_path;
-    size_t frame_room;
+    struct known *known; /* by node of the model */
+    uint32_t *depths;    /* by node of the model: frames */
+    uint32_t *above;     /* nodes of the model on the way up */
+    size_t above_room;
 };
 
 /* What stands for paths that are left out. */
@@ -55,7 +67,9 @@ static void sums_free(struct sums *sums) {
     free(sums->paths);
     free(sums->ends);
     free(sums->rests);
-    free(sums->frames_of_path);
+    free(sums->known);
+    free(sums->above);
+    free(sums->depths);
 }
 
 /* ---- Which paths ---- */
@@ -133,57 +147,71 @@ static uint32_t add_child(struct sums *sums, uint32_t node, uint32_t frame) {
     return child;
 }
 
-/* The frames of a path, the allocating one first, into frames_of_path. 0 or -1. */
-static int read_path(struct sums *sums, uint32_t path, size_t *count) {
-    struct pathwalk walk = pathwalk(sums->report, path);
-    *count = 0;
-    for (; walk.frame != NULL; pathwalk_next(&walk)) {
-        if (array_grow(&sums->frames_of_path, &sums->frame_room, *count,
-                       sizeof *sums->frames_of_path) != 0) {
+/* From a place on to the functions of a frame, the outermost first; calls that are not there are
+ * added, or end the way. Start-up code is shown where it allocates itself, as in other trees. 0, or
+ * -1: out of memory. */
+static int extend(struct sums *sums, struct known *at, uint64_t recorded, bool is_end, bool adds) {
+    bool all = sums->report->options.all_frames;
+    size_t count;
+    const struct names_frame *frames = names_frames(sums->report->names, recorded, &count);
+    while (count-- > 0 && !at->is_left) {
+        const struct names_frame *frame = &frames[count];
+        int64_t number;
+        uint32_t child;
+        if (!all && !is_end && pathwalk_is_startup(frame)) {
+            at->node = 0;
+            continue;
+        }
+        at->node = !all && pathwalk_is_main(frame) ? 0 : at->node;
+        number = apiframes_add(&sums->frames, frame);
+        child = number >= 0 ? find_child(sums, at->node, (uint32_t)number) : 0;
+        if (child == 0 && number >= 0 && adds) {
+            child = add_child(sums, at->node, (uint32_t)number);
+        }
+        if (number < 0 || (child == 0 && adds)) {
             return -1;
         }
-        sums->frames_of_path[(*count)++] = walk.frame;
+        at->is_left = child == 0;
+        at->node = child != 0 ? child : at->node;
     }
     return 0;
 }
 
-static int add_path(struct sums *sums, size_t place) {
-    uint32_t node = 0;
-    size_t count;
-    if (read_path(sums, sums->paths[place]->path, &count) != 0) {
-        return -1;
-    }
-    while (count-- > 0) {
-        int64_t frame = apiframes_add(&sums->frames, sums->frames_of_path[count]);
-        uint32_t child = frame >= 0 ? find_child(sums, node, (uint32_t)frame) : 0;
-        node = child != 0 || frame < 0 ? child : add_child(sums, node, (uint32_t)frame);
-        if (node == 0) {
+/* Where a path is, or leaves the tree. 0, or -1: out of memory. */
+static int find_path(struct sums *sums, uint32_t path, bool adds, struct known *at) {
+    const struct model_node *nodes = sums->model->nodes;
+    size_t count = 0;
+    *at = (struct known){.is_known = true};
+    for (uint32_t id = nodes[path].parent; id != 0; id = nodes[id].parent) {
+        if (sums->known[id].is_known) {
+            *at = sums->known[id];
+            break;
+        }
+        if (array_grow(&sums->above, &sums->above_room, count, sizeof *sums->above) != 0) {
             return -1;
         }
+        sums->above[count++] = id;
     }
-    sums->ends[place] = node;
-    return 0;
+    while (count-- > 0) {
+        uint32_t id = sums->above[count];
+        if (nodes[id].frame >= MEMTRACE_FRAME_CLASSES &&
+            extend(sums, at, nodes[id].frame, false, adds) != 0) {
+            return -1;
+        }
+        sums->known[id] = *at;
+    }
+    return path != 0 ? extend(sums, at, nodes[path].frame, true, adds) : 0;
 }
 
 /* Adds a path that is left out to the rest of where it leaves the tree. */
 static int leave_out(struct sums *sums, const struct model_context *context) {
-    uint32_t node = 0;
-    size_t count;
+    struct known at;
+    uint32_t node;
     struct model_context *rest;
-    if (read_path(sums, context->path, &count) != 0) {
+    if (find_path(sums, context->path, false, &at) != 0) {
         return -1;
     }
-    while (count-- > 0) {
-        int64_t frame = apiframes_add(&sums->frames, sums->frames_of_path[count]);
-        uint32_t child = frame >= 0 ? find_child(sums, node, (uint32_t)frame) : 0;
-        if (frame < 0) {
-            return -1;
-        }
-        if (child == 0) {
-            break;
-        }
-        node = child;
-    }
+    node = at.node;
     rest = sums->nodes[node].rest;
     if (rest == NULL) {
         rest = &sums->rests[sums->rest_count++];
@@ -213,20 +241,33 @@ static int end_rests(struct sums *sums) {
     return 0;
 }
 
+/* Of each node of the model, how many frames deep it is. NULL: out of memory. */
+static uint32_t *count_depths(const struct model *model) {
+    uint32_t *depths = calloc(model->node_count, sizeof *depths);
+    for (size_t id = 1; depths != NULL && id < model->node_count; id++) {
+        depths[id] = depths[model->nodes[id].parent] + 1;
+    }
+    return depths;
+}
+
 static int make_tree(struct sums *sums) {
     size_t out = sums->path_count - sums->kept;
     sums->ends = calloc(sums->path_count + 1, sizeof *sums->ends);
     sums->rests = calloc(out + 1, sizeof *sums->rests);
-    if (sums->ends == NULL || sums->rests == NULL ||
+    sums->known = calloc(sums->model->node_count, sizeof *sums->known);
+    sums->depths = count_depths(sums->model);
+    if (sums->ends == NULL || sums->rests == NULL || sums->known == NULL || sums->depths == NULL ||
         array_grow(&sums->nodes, &sums->node_room, 0, sizeof *sums->nodes) != 0) {
         return -1;
     }
     sums->nodes[0] = (struct node){.frame = 0};
     sums->node_count = 1;
     for (size_t i = 0; i < sums->kept; i++) {
-        if (add_path(sums, i) != 0) {
+        struct known at;
+        if (find_path(sums, sums->paths[i]->path, true, &at) != 0) {
             return -1;
         }
+        sums->ends[i] = at.node;
     }
     for (size_t i = sums->kept; i < sums->path_count; i++) {
         if (leave_out(sums, sums->paths[i]) != 0) {
@@ -317,6 +358,14 @@ static void put_cell(struct jsonwriter *json, const struct table_column *column,
     }
 }
 
+static struct table_cell cell_of(const struct sums *sums, const struct rows *rows,
+                                 const struct rows_of *of, size_t path, unsigned char place) {
+    if (place == CONTEXT_HASH && sums->depths[sums->paths[path]->id] > DEEPEST_HASH) {
+        return table_none();
+    }
+    return rows_cell(rows, of, sums->paths[path], place);
+}
+
 /* A column of all paths; of rests only sums are known. */
 static void put_column(struct api_call *call, const struct sums *sums, const struct rows *rows,
                        unsigned char place) {
@@ -326,7 +375,7 @@ static void put_column(struct api_call *call, const struct sums *sums, const str
     of.whole = call->view->whole;
     jsonwriter_array(call->json, column->name);
     for (size_t i = 0; i < sums->kept; i++) {
-        struct table_cell cell = rows_cell(rows, &of, sums->paths[i], place);
+        struct table_cell cell = cell_of(sums, rows, &of, i, place);
         put_cell(call->json, column, &cell);
         if (cell.is_owned) {
             free((char *)(uintptr_t)cell.text);

@@ -274,6 +274,7 @@ class Answers {
 
     private path(hash: string): Answer<unknown> {
         const path = this.sums.find(hash);
+        if (hash === "") throw new Problem(404, "Not Found", "call paths this deep have no hash in a saved page; memtrace serve shows them");
         if (path < 0) throw new Problem(404, "Not Found", `there is no call path ${hash} in this file`);
         const cells = Object.fromEntries(Object.entries(this.sums.data.cells).map(([name, values]) => [name, values[path] ?? null]));
         const frames = this.sums.path(path).map((frame) => this.sums.frames[frame]);
